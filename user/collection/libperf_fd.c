@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The only file that is compiled against libperf's internal headers. */
+#ifdef LIBPERF_TREE
+#include <stddef.h>
+#include <linux/types.h>
+#else
+/* Installed internal headers lean on the kernel tree's own list type. */
+struct list_head {
+	struct list_head *next, *prev;
+};
+#include <sys/types.h>
+#include <linux/perf_event.h>
+#endif
+#include <internal/evsel.h>
+#include <internal/xyarray.h>
+
+#include "libperf_fd.h"
+
+int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index)
+{
+	int *fd = evsel->fd ? xyarray__entry(evsel->fd, cpu_index, thread_index) : NULL;
+
+	return fd ? *fd : -1;
+}

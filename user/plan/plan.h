@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is going to be done: the target and the events, each with a complete perf_event_attr. A plan
+ * follows from the options and the facts about the host alone; it opens nothing.
+ */
+#ifndef NHMTAP_PLAN_H
+#define NHMTAP_PLAN_H
+
+#include <sys/types.h>
+
+#include "event/event.h"
+#include "host/host.h"
+#include "options.h"
+#include "refusal.h"
+
+struct target {
+	char **command; /* NULL-terminated, from argv; NULL if there is none */
+	pid_t *pids;
+	size_t nr_pids;
+	bool cpus_given; /* everything on these CPUs, whatever runs there */
+	struct cpus cpus;
+};
+
+struct plan {
+	struct target target;
+	struct events events;
+	char default_why[160]; /* why this event, where the user named none; "" otherwise */
+};
+
+/*
+ * Plans counting or sampling. Returns 0, or -1 with the refusal filled in. The plan owns its lists
+ * up to plan_release(), which may also be called on a zeroed one or after a refusal.
+ */
+int plan_stat(struct plan *plan, const struct options *options, struct host *host,
+	      struct refusal *refusal);
+int plan_profile(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal);
+void plan_release(struct plan *plan);
+
+#endif
