@@ -71,7 +71,9 @@ struct known_data_source {
 struct known_contradiction {
 	const char *id; /* "offcore-rsp-1" */
 	const char *subject;
-	const char *const *names; /* events concerned; one that is no event is left out on purpose */
+	/* The events concerned; an offcore register stands for all its responses, and what is no
+	 * event at all was left out on purpose. */
+	const char *const *names;
 	size_t nr_names;
 	const struct source_claim {
 		const char *source; /* a key of known_sources */
