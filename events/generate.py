@@ -1,0 +1,680 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads the tables of what CPUs count and writes them as one C file for user/event/known_event.h.
+
+Every mistake in a table is reported with its file and entry, and nothing is written.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+
+# Tables with a meaning of their own; every other file of a CPU's folder is a topic of events.
+SPECIAL = ("offcore", "data_source", "contradictions", "metrics")
+
+NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_/]+)*")
+WORD = re.compile(r"[a-z][a-z0-9_-]*")
+FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
+
+# The kernel's floor for Nehalem's cores (nhm_limit_period): a lower sample_period is EINVAL.
+LOWEST_PERIOD = 32
+LOAD_LATENCY = (0x0B, 0x10)
+
+
+class Faults(Exception):
+    """All that is wrong with the tables, a line each."""
+
+
+class Report:
+    def __init__(self):
+        self.lines = []
+
+    def add(self, where, what):
+        self.lines.append(f"{where}: {what}")
+
+    def raise_if_any(self):
+        if self.lines:
+            raise Faults("\n".join(self.lines))
+
+
+# ---- what a field may hold: each check returns what is wrong, or None ----
+
+def text(value):
+    if not isinstance(value, str) or not value.strip():
+        return "must be a text"
+    if value != value.strip() or "\n" in value:
+        return "must be one line without spaces around it"
+    return None
+
+
+def one_line(value):
+    if text(value):
+        return text(value)
+    return "must fit 160 characters" if len(value) > 160 else None
+
+
+def pattern(regex, example):
+    def check(value):
+        ok = isinstance(value, str) and regex.fullmatch(value)
+        return None if ok else f"must look like {example}, not {json.dumps(value)}"
+    return check
+
+
+def hexadecimal(example):
+    digits = len(example) - len("0x")
+    return pattern(re.compile(f"0x[0-9A-F]{{{digits}}}"), example)
+
+
+def integer(low, high):
+    def check(value):
+        ok = type(value) is int and low <= value <= high
+        return None if ok else f"must be a number from {low} to {high}, not {json.dumps(value)}"
+    return check
+
+
+def true_only(value):
+    return None if value is True else "is true or left out"
+
+
+def one_of(*words):
+    def check(value):
+        return None if value in words else f"must be one of {', '.join(words)}"
+    return check
+
+
+def list_of(check_item, least=1):
+    def check(value):
+        if not isinstance(value, list) or len(value) < least:
+            return "must be a list" + (" with an entry" if least else "")
+        for item in value:
+            wrong = check_item(item)
+            if wrong:
+                return f"has an entry that {wrong}"
+        if len({json.dumps(item) for item in value}) != len(value):
+            return "has an entry twice"
+        return None
+    return check
+
+
+def by_source(check_item):
+    def check(value):
+        if not isinstance(value, dict) or not value:
+            return "must map a source to what it says"
+        for key, item in value.items():
+            wrong = check_item(item)
+            if wrong:
+                return f"of {key} {wrong}"
+        return None
+    return check
+
+
+event_name = pattern(NAME, "INST_RETIRED.ANY_P")
+part_name = pattern(re.compile(r"[A-Z][A-Z0-9_]*"), "DEMAND_DATA_RD")
+word = pattern(WORD, "l3_hitm")
+aliases = by_source(list_of(event_name))
+
+# For each kind of entry: its fields, the check of each, and which must be there.
+EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0"),
+          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only, "edge": true_only,
+          "any": true_only, "threshold": integer(0, 0xFFFF), "fixed_counter": integer(0, 31),
+          "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
+          "period": integer(LOWEST_PERIOD, 1 << 31), "errata": text, "aliases": aliases,
+          "source": text},
+         ("name", "description", "code", "umask", "period"))
+EVENTS = ({"source": text, "events": list_of(lambda entry: None)}, ("source", "events"))
+CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0xFFF),
+        "models": list_of(hexadecimal("0xC0")), "general_counters": integer(1, 8),
+        "fixed_counters": integer(0, 8), "inherits": word,
+        "without": by_source(list_of(text))},
+       ("name", "title", "vendor", "family", "models", "general_counters", "fixed_counters"))
+SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
+          ("key", "title", "licence", "used_for"))
+OFFCORE = ({"source": text, "period": integer(LOWEST_PERIOD, 1 << 31),
+            "registers": list_of(lambda entry: None), "requests": list_of(lambda entry: None),
+            "responses": list_of(lambda entry: None)}, ())
+REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
+             "msr": hexadecimal("0x1A6"), "counters": list_of(integer(0, 31)), "aliases": aliases},
+            ("name", "code", "umask", "msr"))
+PART = ({"name": part_name, "description": one_line, "bit": integer(0, 15),
+         "of": list_of(part_name, least=2), "reserved": true_only, "aliases": aliases},
+        ("name", "description"))
+DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_line,
+                "reserved": true_only, "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100142"),
+                "perf": one_line},
+               ("code", "name", "description", "perf_data_src", "perf"))
+CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
+                  "says": by_source(text), "we_do": text, "why": text},
+                 ("id", "subject", "says", "we_do", "why"))
+METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
+          ("name", "formula", "unit", "description", "source"))
+
+
+def spelling(name):
+    """What two names have in common that a user may take for each other."""
+    return name.lower().replace(":", ".")
+
+
+class Cpu:
+    """One CPU's tables, those it inherits included; every member is ordered by what names it."""
+
+    def __init__(self, entry, parent):
+        self.entry = entry
+        self.name = entry["name"]
+        self.events = dict(parent.events) if parent else {}
+        self.registers = dict(parent.registers) if parent else {}
+        self.requests = dict(parent.requests) if parent else {}
+        self.responses = dict(parent.responses) if parent else {}
+        self.offcore = dict(parent.offcore) if parent else {}
+        self.data_sources = dict(parent.data_sources) if parent else {}
+        self.contradictions = dict(parent.contradictions) if parent else {}
+        self.metrics = dict(parent.metrics) if parent else {}
+
+
+class Tables:
+    def __init__(self, folder):
+        self.folder = folder
+        self.files = []
+        self.report = Report()
+        self.sources = {}
+        self.cpus = {}
+
+    # ---- reading ----
+
+    def read(self, *path):
+        """The content of a JSON file, or None after reporting why it cannot be read."""
+        where = "/".join(path)
+        file = os.path.join(self.folder, *path)
+        self.files.append(file)
+
+        def no_field_twice(pairs):
+            keys = [key for key, _ in pairs]
+            for key in {key for key in keys if keys.count(key) > 1}:
+                self.report.add(where, f"field \"{key}\" stands twice in one object")
+            return dict(pairs)
+
+        try:
+            with open(file, encoding="utf-8") as stream:
+                return json.load(stream, object_pairs_hook=no_field_twice)
+        except (OSError, ValueError) as error:
+            self.report.add(where, str(error))
+            return None
+
+    def fields_are_right(self, where, entry, kind):
+        fields, required = kind
+        before = len(self.report.lines)
+        if not isinstance(entry, dict):
+            self.report.add(where, "must be an object")
+            return False
+        for key in entry:
+            if key not in fields:
+                self.report.add(where, f"unknown field \"{key}\"; known: {', '.join(fields)}")
+            else:
+                wrong = fields[key](entry[key])
+                if wrong:
+                    self.report.add(where, f"\"{key}\" {wrong}")
+        for key in required:
+            if key not in entry:
+                self.report.add(where, f"\"{key}\" is missing")
+        for source in [*entry.get("aliases", ()), *entry.get("says", ())]:
+            if isinstance(entry.get("aliases", {}), dict) and source not in self.sources:
+                self.report.add(where, f"\"{source}\" is no key of sources.json")
+        if "source" in fields and isinstance(entry.get("source"), str):
+            first_word = re.match(r"[\w-]*", entry["source"]).group(0)
+            if first_word not in self.sources:
+                self.report.add(where, f"\"source\" must begin with a key of sources.json "
+                                       f"({', '.join(self.sources)})")
+        return len(self.report.lines) == before
+
+    def entries(self, where, value, kind, key):
+        """The entries of a list by the field that names them; a wrong or repeated one is left out."""
+        found = {}
+        if not isinstance(value, list):
+            self.report.add(where, "must be a list")
+            return found
+        for number, entry in enumerate(value, 1):
+            label = entry.get(key) if isinstance(entry, dict) else None
+            here = f"{where}: {label if isinstance(label, str) else f'entry {number}'}"
+            if not self.fields_are_right(here, entry, kind):
+                continue
+            if spelling(label) in found:
+                self.report.add(here, "stands twice")
+            found[spelling(label)] = entry
+        return found
+
+    def load(self):
+        self.sources = {}
+        raw = self.read("sources.json")
+        if raw is not None:
+            self.sources = self.entries("sources.json", raw, SOURCE, "key")
+        raw = self.read("cpus.json")
+        listed = self.entries("cpus.json", raw, CPU, "name") if raw is not None else {}
+        for entry in listed.values():
+            parent = entry.get("inherits")
+            if parent and parent not in self.cpus:
+                self.report.add(f"cpus.json: {entry['name']}",
+                                f"inherits \"{parent}\", which does not stand before it")
+                continue
+            cpu = Cpu(entry, self.cpus.get(parent))
+            self.cpus[cpu.name] = cpu
+            self.load_cpu(cpu)
+            self.check_cpu(cpu)
+        self.check_models()
+        for folder in sorted(os.listdir(self.folder)):
+            if os.path.isdir(os.path.join(self.folder, folder)) and folder not in listed \
+                    and not folder.startswith(("_", ".")):
+                self.report.add(folder, "is a folder of no CPU in cpus.json")
+        self.report.raise_if_any()
+
+    def load_cpu(self, cpu):
+        folder = os.path.join(self.folder, cpu.name)
+        if not os.path.isdir(folder):
+            self.report.add(f"cpus.json: {cpu.name}", f"has no folder {cpu.name}/")
+            return
+        self.take_away(cpu)
+        topics = {}
+        for file in sorted(os.listdir(folder)):
+            stem, extension = os.path.splitext(file)
+            if extension != ".json":
+                continue
+            raw = self.read(cpu.name, file)
+            where = f"{cpu.name}/{file}"
+            if raw is None:
+                continue
+            if stem == "offcore":
+                self.load_offcore(cpu, where, raw)
+            elif stem == "data_source":
+                cpu.data_sources.update(self.entries(where, raw, DATA_SOURCE, "code"))
+            elif stem == "contradictions":
+                cpu.contradictions.update(self.entries(where, raw, CONTRADICTION, "id"))
+            elif stem == "metrics":
+                cpu.metrics.update(self.entries(where, raw, METRIC, "name"))
+            elif not WORD.fullmatch(stem):
+                self.report.add(where, "a topic is a lower-case word")
+            else:
+                self.load_topic(cpu, where, stem, raw, topics)
+        cpu.events.update(topics)
+
+    def load_topic(self, cpu, where, topic, raw, seen):
+        if not self.fields_are_right(where, raw, EVENTS):
+            return
+        for key, entry in self.entries(where, raw["events"], EVENT, "name").items():
+            here = f"{where}: {entry['name']}"
+            if key in seen:
+                self.report.add(here, f"stands in {seen[key]['where']} too")
+            event = {"source": raw["source"], **entry, "topic": topic, "where": where}
+            event.setdefault("counters", list(range(cpu.entry["general_counters"])))
+            self.check_event(cpu, here, event)
+            seen[key] = event
+
+    def load_offcore(self, cpu, where, raw):
+        if not self.fields_are_right(where, raw, OFFCORE):
+            return
+        for key in ("source", "period"):
+            if key in raw:
+                cpu.offcore[key] = raw[key]
+            elif key not in cpu.offcore:
+                self.report.add(where, f"\"{key}\" is missing")
+        every = list(range(cpu.entry["general_counters"]))
+        for key, entry in self.entries(where, raw.get("registers", []), REGISTER, "name").items():
+            entry.setdefault("counters", every)
+            cpu.registers[key] = entry
+        for key, parts, low, high in (("requests", cpu.requests, 0, 7),
+                                      ("responses", cpu.responses, 8, 15)):
+            for name, part in self.entries(where, raw.get(key, []), PART, "name").items():
+                here = f"{where}: {part['name']}"
+                if ("bit" in part) == ("of" in part):
+                    self.report.add(here, "needs either \"bit\" or \"of\"")
+                elif "bit" in part and not low <= part["bit"] <= high:
+                    self.report.add(here, f"a bit of {key} is from {low} to {high}")
+                parts[name] = part
+        cpu.offcore["where"] = where
+
+    def take_away(self, cpu):
+        where = f"cpus.json: {cpu.name}"
+        inherited = {"events": cpu.events, "metrics": cpu.metrics,
+                     "contradictions": cpu.contradictions, "requests": cpu.requests,
+                     "responses": cpu.responses}
+        for kind, names in cpu.entry.get("without", {}).items():
+            if kind not in inherited:
+                self.report.add(where, f"\"without\" knows {', '.join(inherited)}, not \"{kind}\"")
+                continue
+            for name in names:
+                if inherited[kind].pop(spelling(name), None) is None:
+                    self.report.add(where, f"is without {name}, which it does not inherit")
+
+    # ---- checks of what the fields mean together ----
+
+    def check_event(self, cpu, where, event):
+        def wrong(what):
+            self.report.add(where, what)
+
+        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
+        too_high = [counter for counter in event["counters"] if counter >= general]
+        if too_high:
+            wrong(f"counter {too_high[0]} does not exist: {cpu.name} has {general}")
+        if event["counters"] != sorted(event["counters"]):
+            wrong("\"counters\" must ascend")
+        if event.get("fixed_counter", 0) >= max(fixed, 1):
+            wrong(f"fixed counter {event['fixed_counter']} does not exist: {cpu.name} has {fixed}")
+        if not event["counters"] and "fixed_counter" not in event:
+            wrong("no counter can count it")
+        code, umask = int(event["code"], 16), int(event["umask"], 16)
+        if code == 0 and "fixed_counter" not in event:
+            wrong("code 0x00 is only perf's name for a fixed counter")
+        if event.get("inv") and "cmask" not in event:
+            wrong("\"inv\" inverts the comparison with \"cmask\" and means nothing without it")
+        if event.get("any") and "pebs" in event:
+            wrong("the kernel refuses \"any\" in a PEBS event")
+        if ("threshold" in event) != ((code, umask) == LOAD_LATENCY):
+            wrong("\"threshold\" belongs to code 0x0B umask 0x10, and to nothing else")
+        if "threshold" in event and ("cmask" in event or "inv" in event):
+            wrong("load latency allows neither \"cmask\" nor \"inv\" (guide 3.7)")
+
+    def check_cpu(self, cpu):
+        self.check_names(cpu)
+        self.check_encodings(cpu)
+        self.check_offcore(cpu)
+        if cpu.data_sources and len(cpu.data_sources) != 16:
+            self.report.add(f"{cpu.name}/data_source.json",
+                            f"has {len(cpu.data_sources)} of the 16 codes")
+        for metric in cpu.metrics.values():
+            self.check_formula(cpu, metric)
+
+    def check_names(self, cpu):
+        taken = {key: event["name"] for key, event in cpu.events.items()}
+        for event in cpu.events.values():
+            self.check_aliases(event, f"{event['where']}: {event['name']}", taken)
+        where = cpu.offcore.get("where", "")
+        taken = {key: entry["name"] for parts in (cpu.registers, cpu.requests, cpu.responses)
+                 for key, entry in parts.items()}
+        for parts in (cpu.registers, cpu.requests, cpu.responses):
+            for entry in parts.values():
+                self.check_aliases(entry, f"{where}: {entry['name']}", taken)
+
+    def check_aliases(self, entry, where, taken):
+        for names in entry.get("aliases", {}).values():
+            for alias in names:
+                owner = taken.setdefault(spelling(alias), entry["name"])
+                if owner != entry["name"] or spelling(alias) == spelling(entry["name"]):
+                    self.report.add(where, f"alias {alias} is already a name of {owner}")
+
+    def check_encodings(self, cpu):
+        seen = {}
+        for event in cpu.events.values():
+            key = (config(event), event.get("threshold"), event.get("pebs"),
+                   tuple(event["counters"]), event.get("fixed_counter"))
+            other = seen.setdefault(key, event["name"])
+            if other != event["name"]:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                f"is encoded exactly as {other}; make it an alias")
+
+    def check_offcore(self, cpu):
+        where = cpu.offcore.get("where", f"{cpu.name}/offcore.json")
+        for parts in (cpu.requests, cpu.responses):
+            bits = {}
+            for part in parts.values():
+                if "bit" in part:
+                    other = bits.setdefault(part["bit"], part["name"])
+                    if other != part["name"]:
+                        self.report.add(f"{where}: {part['name']}",
+                                        f"bit {part['bit']} is already {other}")
+                try:
+                    part_bits(part, parts)
+                except ValueError as error:
+                    self.report.add(f"{where}: {part['name']}", str(error))
+
+    def check_formula(self, cpu, metric):
+        where = f"{cpu.name}/metrics.json: {metric['name']}"
+        try:
+            names = formula_names(metric["formula"])
+        except ValueError as error:
+            self.report.add(where, f"\"formula\" {error}")
+            return
+        if not names:
+            self.report.add(where, "\"formula\" names no event")
+        for name in names:
+            if not self.counts(cpu, name):
+                self.report.add(where, f"\"formula\" names {name}, which {cpu.name} does not count")
+
+    def counts(self, cpu, name):
+        register, request, response = (spelling(name).split(".") + ["", ""])[:3]
+        return spelling(name) in cpu.events or (
+            register in cpu.registers and request in cpu.requests and response in cpu.responses)
+
+    def check_models(self):
+        seen = {}
+        for cpu in self.cpus.values():
+            for model in cpu.entry["models"]:
+                key = (cpu.entry["vendor"], cpu.entry["family"], model)
+                other = seen.setdefault(key, cpu.name)
+                if other != cpu.name:
+                    self.report.add(f"cpus.json: {cpu.name}", f"model {model} is already {other}")
+
+
+# ---- meaning ----
+
+def config(event):
+    """perf_event_attr.config (guide, Table 10)."""
+    return (int(event["code"], 16) | int(event["umask"], 16) << 8
+            | event.get("edge", False) << 18 | event.get("any", False) << 21
+            | event.get("inv", False) << 23 | event.get("cmask", 0) << 24)
+
+
+def part_bits(part, parts, within=()):
+    if "bit" in part:
+        return 1 << part["bit"]
+    if part["name"] in within:
+        raise ValueError("is composed of itself")
+    bits = 0
+    for name in part.get("of", ()):
+        if spelling(name) not in parts:
+            raise ValueError(f"is composed of {name}, which does not exist")
+        bits |= part_bits(parts[spelling(name)], parts, (*within, part["name"]))
+    return bits
+
+
+def formula_names(formula):
+    """The events of a formula in order; ValueError says what is wrong with it."""
+    tokens, position = [], 0
+    while formula[position:].strip():
+        match = FORMULA_TOKEN.match(formula, position)
+        if not match:
+            raise ValueError(f"has something that is no event, number or operator: "
+                             f"\"{formula[position:].strip()}\"")
+        tokens.append(match.group(0).strip())
+        position = match.end()
+    names = []
+
+    def term():
+        token = tokens.pop(0) if tokens else None
+        if token == "(":
+            sum_()
+            if not tokens or tokens.pop(0) != ")":
+                raise ValueError("lacks a closing parenthesis")
+        elif token is None or token in "+-*/)":
+            raise ValueError("lacks an event or number")
+        elif token[0].isalpha() and token not in names:
+            names.append(token)
+
+    def sum_():
+        term()
+        while tokens and tokens[0] in "+-*/":
+            tokens.pop(0)
+            term()
+
+    sum_()
+    if tokens:
+        raise ValueError(f"does not end at \"{tokens[0]}\"")
+    return names
+
+
+# ---- writing C ----
+
+def c_string(value):
+    """Bytes beyond ASCII go out as they are: the tables and the compiler agree on UTF-8."""
+    return "NULL" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def initializer(**members):
+    """A struct's initializer that names its members, a line each."""
+    return "{\n" + "".join(f"\t\t.{name} = {value},\n" for name, value in members.items()) + "\t}"
+
+
+def strings(entry, *names):
+    return {name: c_string(entry.get(name)) for name in names}
+
+
+def counter_mask(entry):
+    return f"{sum(1 << counter for counter in entry['counters']):#x}"
+
+
+class Writer:
+    """Collects the C file; a CPU's arrays come before what points at them."""
+
+    def __init__(self):
+        self.definitions = []
+
+    def array(self, kind, owner, member, rows):
+        """Defines an array; returns the members that point at it and hold its length."""
+        if not rows:
+            return {member: "NULL", f"nr_{member}": 0}
+        name = f"{owner}_{member}"
+        self.definitions.append(f"static const {kind} {name}[] = {{\n"
+                                + "".join(f"\t{row},\n" for row in rows) + "};\n")
+        return {member: name, f"nr_{member}": len(rows)}
+
+    def cpu(self, cpu):
+        own = cpu.name.replace("-", "_")
+        entry = cpu.entry
+        return initializer(
+            **strings(entry, "name", "title", "vendor"),
+            **self.array("struct cpu_model", own, "models",
+                         [f"{{{entry['family']}, {model.lower()}}}" for model in entry["models"]]),
+            general_counters=entry["general_counters"],
+            fixed_counters=entry["fixed_counters"],
+            **self.array("struct known_event", own, "events",
+                         [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
+            **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),
+            offcore=self.offcore(cpu, f"{own}_offcore"),
+            **self.array("struct known_data_source", own, "data_sources",
+                         [data_source_row(cpu.data_sources[key])
+                          for key in sorted(cpu.data_sources)]),
+            **self.array("struct known_contradiction", own, "contradictions",
+                         [self.contradiction(entry, own) for entry in cpu.contradictions.values()]),
+            **self.array("struct known_metric", own, "metrics",
+                         [initializer(**strings(metric, "name", "formula", "unit", "description",
+                                                "source"))
+                          for metric in cpu.metrics.values()]))
+
+    def offcore(self, cpu, own):
+        if not cpu.registers:
+            return "NULL"
+        every = [*cpu.registers.values(), *cpu.requests.values(), *cpu.responses.values()]
+        self.definitions.append(f"static const struct known_offcore {own} = " + initializer(
+            **self.array("struct offcore_register", own, "registers",
+                         [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
+                                      msr=entry["msr"].lower(), counters=counter_mask(entry))
+                          for entry in cpu.registers.values()]),
+            **self.array("struct offcore_part", own, "requests", part_rows(cpu.requests)),
+            **self.array("struct offcore_part", own, "responses", part_rows(cpu.responses)),
+            **self.array("struct known_alias", own, "aliases", alias_rows(every)),
+            reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
+            default_period=cpu.offcore["period"],
+            source=c_string(cpu.offcore["source"])) + ";\n")
+        return f"&{own}"
+
+    def contradiction(self, entry, own):
+        its = f"{own}_{entry['id'].replace('-', '_')}"
+        return initializer(
+            **strings(entry, "id", "subject"),
+            **self.array("char *const", its, "names",
+                         [c_string(name) for name in entry.get("names", [])]),
+            **self.array("struct source_claim", its, "says",
+                         [f"{{{c_string(source)}, {c_string(claim)}}}"
+                          for source, claim in entry["says"].items()]),
+            **strings(entry, "we_do", "why"))
+
+
+def event_row(event):
+    return initializer(
+        **strings(event, "name", "description", "topic"),
+        config=f"{config(event):#x}",
+        config1=f"{event.get('threshold', 0):#x}",
+        default_period=event["period"],
+        counters=counter_mask(event),
+        fixed_counter=event.get("fixed_counter", -1),
+        precise={None: 0, "can": 1, "only": 2}[event.get("pebs")],
+        **strings(event, "errata", "source"))
+
+
+def part_rows(parts):
+    ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
+    return [initializer(**strings(part, "name", "description"), bits=f"{part_bits(part, parts):#06x}")
+            for part in ordered]
+
+
+def alias_rows(entries):
+    rows = {}
+    for entry in entries:
+        for source, names in entry.get("aliases", {}).items():
+            for name in names:
+                # Two sources may spell alike; the first one is enough to name.
+                rows.setdefault(spelling(name), f"{{{c_string(name)}, {c_string(entry['name'])}, "
+                                                f"{c_string(source)}}}")
+    return [rows[key] for key in sorted(rows)]
+
+
+def data_source_row(entry):
+    return initializer(code=entry["code"].lower(), reserved=str(entry.get("reserved", False)).lower(),
+                       **strings(entry, "name", "description"),
+                       perf_data_src=entry["perf_data_src"].lower(), perf=c_string(entry["perf"]))
+
+
+def write_c(tables):
+    writer = Writer()
+    cpus = [writer.cpu(cpu) for cpu in tables.cpus.values()]
+    sources = [f"{{{c_string(source['key'])}, {c_string(source['title'])}}}"
+               for source in tables.sources.values()]
+    return "\n".join([
+        "/* Written by events/generate.py from the tables beside it: change those. */\n"
+        "#include \"known_event.h\"\n",
+        *writer.definitions,
+        "const struct cpu_events known_cpus[] = {\n" + "".join(f"\t{row},\n" for row in cpus) + "};\n"
+        f"const size_t nr_known_cpus = {len(cpus)};\n",
+        "const struct known_source known_sources[] = {\n"
+        + "".join(f"\t{row},\n" for row in sources) + "};\n"
+        f"const size_t nr_known_sources = {len(sources)};\n"])
+
+
+def write_depfile(path, output, inputs):
+    """The empty rules let make go on when a table has been removed."""
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(f"{output}: {' '.join(inputs)}\n" + "".join(f"{name}:\n" for name in inputs))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", help="the tables, with cpus.json and a folder a CPU")
+    parser.add_argument("-o", "--output", required=True, help="the C file to write")
+    parser.add_argument("--depfile", help="write the tables that were read as a make dependency")
+    arguments = parser.parse_args()
+
+    tables = Tables(arguments.folder)
+    try:
+        tables.load()
+    except Faults as faults:
+        print(faults, file=sys.stderr)
+        return 1
+    with open(arguments.output, "w", encoding="utf-8") as stream:
+        stream.write(write_c(tables))
+    if arguments.depfile:
+        # The folders too, or a new table would not be noticed.
+        folders = [arguments.folder, *(os.path.join(arguments.folder, name) for name in tables.cpus)]
+        write_depfile(arguments.depfile, arguments.output, [sys.argv[0], *tables.files, *folders])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
