@@ -94,13 +94,15 @@ $(LIBPERF)/ready: | $(O)/.packages
 endif
 
 # --- the program --------------------------------------------------------------------------------
-version  := $(shell cat schema/VERSION 2>/dev/null)
+version  := 0.1.0
+schema_version := $(shell cat schema/VERSION)
 warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
 	    $(if $(CI),-Werror)
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 CFLAGS   ?= -O2 -g
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
-	    -DNHMTAP_VERSION='"$(version)"' $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson)
+	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
+	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson)
 libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson) -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)

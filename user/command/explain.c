@@ -11,7 +11,7 @@
 
 static void print_event(const struct event *event)
 {
-	json_t *record = json_pack("{s:s, s:s}", "type", "event", "schema_version", NHMTAP_VERSION);
+	json_t *record = json_pack("{s:s, s:s}", "type", "event", "schema_version", SCHEMA_VERSION);
 	json_t *value = event_value(event), *reasons = json_object();
 	char *line;
 

@@ -40,7 +40,7 @@ static json_t *with_envelope(struct stream *stream, const json_t *record)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	json_object_set(whole, "type", json_object_get(record, "type"));
-	json_object_set_new(whole, "schema_version", json_string(NHMTAP_VERSION));
+	json_object_set_new(whole, "schema_version", json_string(SCHEMA_VERSION));
 	json_object_set_new(whole, "time", value_time(&now));
 	json_object_set_new(whole, "run_id", json_string(stream->run_id));
 	json_object_set_new(whole, "seq", json_integer(stream->records++));

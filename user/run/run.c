@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -284,7 +285,23 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	return run->child.pid && run->ended_by ? STATUS_SIGNAL + run->ended_by : STATUS_DONE;
 }
 
-/* What the run itself cost: getrusage(2) of this process, its children left out. */
+/* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
+ * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
+static json_int_t max_rss_bytes(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long kilobytes = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmHWM: %llu kB", &kilobytes) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kilobytes * 1024;
+}
+
+/* What the run itself cost: this process, its children left out. */
 static json_t *overhead(void)
 {
 	struct rusage usage;
@@ -293,7 +310,7 @@ static json_t *overhead(void)
 	return json_pack("{s:I, s:I}", "cpu_time_ns",
 			 (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
 				      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
-			 "max_rss_bytes", (json_int_t)usage.ru_maxrss * 1024);
+			 "max_rss_bytes", max_rss_bytes());
 }
 
 static json_t *child_value(const struct child *child, pid_t pid)
