@@ -23,13 +23,19 @@ static const struct command {
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* What ends a sentence that may end with a mark of its own. */
+static const char *full_stop(const char *sentence)
+{
+	return sentence[strlen(sentence) - 1] == '?' ? "" : ".";
+}
+
 static void tell(const struct refusal *refusal)
 {
 	if (!refusal->asked[0])
 		return;
 	fprintf(stderr, "nhmtap: %s: %s.", refusal->asked, refusal->why);
 	if (refusal->remedy[0])
-		fprintf(stderr, " Next: %s.", refusal->remedy);
+		fprintf(stderr, " Next: %s%s", refusal->remedy, full_stop(refusal->remedy));
 	fputc('\n', stderr);
 }
 

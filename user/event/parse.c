@@ -219,6 +219,44 @@ static int apply_terms(struct parser *parser, struct event *event, const struct 
 	return err;
 }
 
+/* The PMU that an event is sent to, where it is one of those that were asked for by name or stand
+ * for the core; NULL for the kernel's own types. */
+static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
+{
+	const struct pmu *pmu = host_core_pmu(parser->host);
+
+	if (pmu && pmu->type == type)
+		return pmu;
+	for (pmu = parser->host->pmus; pmu && pmu->type != type; pmu = pmu->next)
+		;
+	return pmu;
+}
+
+/* Drivers mask off the bits of config that they do not know, without a word, and count something
+ * else than was asked for. Their formats say which they know; those that have none are trusted. */
+static int check_bits(struct parser *parser, struct event *event)
+{
+	static const char *const names[] = {"config", "config1", "config2"};
+	const __u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
+	const struct pmu *pmu = pmu_of_type(parser, event->attr.type);
+	__u64 known[3] = {0};
+
+	if (!pmu || !pmu->nr_formats)
+		return 0;
+	for (size_t i = 0; i < pmu->nr_formats; i++)
+		known[pmu->formats[i].word] |= pmu->formats[i].bits;
+	for (int i = 0; i < 3; i++) {
+		if (!(words[i] & ~known[i]))
+			continue;
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal, "bit %d of %s means nothing to the PMU '%s', and the kernel "
+			"would ignore it", __builtin_ctzll(words[i] & ~known[i]), names[i], pmu->name);
+		return instead(parser->refusal, "leave it out; /sys/bus/event_source/devices/%s/format "
+			       "says which bits there are", pmu->name);
+	}
+	return 0;
+}
+
 /* --- names ---------------------------------------------------------------------------------------- */
 
 static void set_selector(struct event *event, __u32 type, __u64 config, const char *why)
@@ -407,6 +445,9 @@ static int parse_event(struct parser *parser, int group)
 	} else if (resolve_name(parser, event, name)) {
 		return -1;
 	}
+
+	if (check_bits(parser, event))
+		return -1;
 
 	parser->at += *parser->at == ':';
 	modifiers = modifier_length(parser->at);
