@@ -11,10 +11,7 @@ import os
 import re
 import sys
 
-# Tables with a meaning of their own; every other file of a CPU's folder is a topic of events.
-SPECIAL = ("offcore", "data_source", "contradictions", "metrics")
-
-NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_/]+)*")
+NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
 
@@ -98,6 +95,11 @@ def list_of(check_item, least=1):
     return check
 
 
+def entries_follow(value):
+    """Entries are checked one by one, for a message that names the entry."""
+    return None if isinstance(value, list) and value else "must be a list with an entry"
+
+
 def by_source(check_item):
     def check(value):
         if not isinstance(value, dict) or not value:
@@ -117,13 +119,14 @@ aliases = by_source(list_of(event_name))
 
 # For each kind of entry: its fields, the check of each, and which must be there.
 EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0"),
-          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only, "edge": true_only,
-          "any": true_only, "threshold": integer(0, 0xFFFF), "fixed_counter": integer(0, 31),
+          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only,
+          "edge": true_only, "any": true_only, "threshold": integer(0, 0xFFFF),
+          "fixed_counter": integer(0, 31),
           "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
           "period": integer(LOWEST_PERIOD, 1 << 31), "errata": text, "aliases": aliases,
           "source": text},
          ("name", "description", "code", "umask", "period"))
-EVENTS = ({"source": text, "events": list_of(lambda entry: None)}, ("source", "events"))
+EVENTS = ({"source": text, "events": entries_follow}, ("source", "events"))
 CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0xFFF),
         "models": list_of(hexadecimal("0xC0")), "general_counters": integer(1, 8),
         "fixed_counters": integer(0, 8), "inherits": word,
@@ -132,8 +135,8 @@ CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0x
 SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
           ("key", "title", "licence", "used_for"))
 OFFCORE = ({"source": text, "period": integer(LOWEST_PERIOD, 1 << 31),
-            "registers": list_of(lambda entry: None), "requests": list_of(lambda entry: None),
-            "responses": list_of(lambda entry: None)}, ())
+            "registers": entries_follow, "requests": entries_follow,
+            "responses": entries_follow}, ())
 REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
              "msr": hexadecimal("0x1A6"), "counters": list_of(integer(0, 31)), "aliases": aliases},
             ("name", "code", "umask", "msr"))
@@ -141,8 +144,8 @@ PART = ({"name": part_name, "description": one_line, "bit": integer(0, 15),
          "of": list_of(part_name, least=2), "reserved": true_only, "aliases": aliases},
         ("name", "description"))
 DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_line,
-                "reserved": true_only, "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100142"),
-                "perf": one_line},
+                "reserved": true_only, "perf": one_line,
+                "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100842")},
                ("code", "name", "description", "perf_data_src", "perf"))
 CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
                   "says": by_source(text), "we_do": text, "why": text},
@@ -217,9 +220,10 @@ class Tables:
         for key in required:
             if key not in entry:
                 self.report.add(where, f"\"{key}\" is missing")
-        for source in [*entry.get("aliases", ()), *entry.get("says", ())]:
-            if isinstance(entry.get("aliases", {}), dict) and source not in self.sources:
-                self.report.add(where, f"\"{source}\" is no key of sources.json")
+        for key in ("aliases", "says"):
+            for source in entry[key] if isinstance(entry.get(key), dict) else ():
+                if source not in self.sources:
+                    self.report.add(where, f"\"{key}\" of \"{source}\", no key of sources.json")
         if "source" in fields and isinstance(entry.get("source"), str):
             first_word = re.match(r"[\w-]*", entry["source"]).group(0)
             if first_word not in self.sources:
@@ -228,7 +232,7 @@ class Tables:
         return len(self.report.lines) == before
 
     def entries(self, where, value, kind, key):
-        """The entries of a list by the field that names them; a wrong or repeated one is left out."""
+        """The entries of a list by the field that names them; a wrong one is left out."""
         found = {}
         if not isinstance(value, list):
             self.report.add(where, "must be a list")
@@ -384,7 +388,10 @@ class Tables:
 
     def check_names(self, cpu):
         taken = {key: event["name"] for key, event in cpu.events.items()}
-        for event in cpu.events.values():
+        for key, event in cpu.events.items():
+            if key.split(".")[0] in cpu.registers:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                "is composed from offcore.json and needs no entry")
             self.check_aliases(event, f"{event['where']}: {event['name']}", taken)
         where = cpu.offcore.get("where", "")
         taken = {key: entry["name"] for parts in (cpu.registers, cpu.requests, cpu.responses)
@@ -611,8 +618,8 @@ def event_row(event):
 
 def part_rows(parts):
     ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
-    return [initializer(**strings(part, "name", "description"), bits=f"{part_bits(part, parts):#06x}")
-            for part in ordered]
+    return [initializer(**strings(part, "name", "description"),
+                        bits=f"{part_bits(part, parts):#06x}") for part in ordered]
 
 
 def alias_rows(entries):
@@ -627,7 +634,8 @@ def alias_rows(entries):
 
 
 def data_source_row(entry):
-    return initializer(code=entry["code"].lower(), reserved=str(entry.get("reserved", False)).lower(),
+    return initializer(code=entry["code"].lower(),
+                       reserved=str(entry.get("reserved", False)).lower(),
                        **strings(entry, "name", "description"),
                        perf_data_src=entry["perf_data_src"].lower(), perf=c_string(entry["perf"]))
 
@@ -641,11 +649,13 @@ def write_c(tables):
         "/* Written by events/generate.py from the tables beside it: change those. */\n"
         "#include \"known_event.h\"\n",
         *writer.definitions,
-        "const struct cpu_events known_cpus[] = {\n" + "".join(f"\t{row},\n" for row in cpus) + "};\n"
-        f"const size_t nr_known_cpus = {len(cpus)};\n",
-        "const struct known_source known_sources[] = {\n"
-        + "".join(f"\t{row},\n" for row in sources) + "};\n"
-        f"const size_t nr_known_sources = {len(sources)};\n"])
+        public_array("struct cpu_events", "known_cpus", cpus),
+        public_array("struct known_source", "known_sources", sources)])
+
+
+def public_array(kind, name, rows):
+    return (f"const {kind} {name}[] = {{\n" + "".join(f"\t{row},\n" for row in rows) + "};\n"
+            f"const size_t nr_{name} = {len(rows)};\n")
 
 
 def write_depfile(path, output, inputs):
@@ -671,8 +681,9 @@ def main():
         stream.write(write_c(tables))
     if arguments.depfile:
         # The folders too, or a new table would not be noticed.
-        folders = [arguments.folder, *(os.path.join(arguments.folder, name) for name in tables.cpus)]
-        write_depfile(arguments.depfile, arguments.output, [sys.argv[0], *tables.files, *folders])
+        folders = [os.path.join(arguments.folder, name) for name in tables.cpus]
+        write_depfile(arguments.depfile, arguments.output,
+                      [sys.argv[0], *tables.files, arguments.folder, *folders])
     return 0
 
 
