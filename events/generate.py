@@ -15,9 +15,14 @@ NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
 
-# The kernel's floor for Nehalem's cores (nhm_limit_period): a lower sample_period is EINVAL.
-LOWEST_PERIOD = 32
 LOAD_LATENCY = (0x0B, 0x10)
+
+# Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
+# (X86_RAW_EVENT_MASK) and for PEBS (X86_ALL_EVENT_FLAGS, pin control included).
+CODE, UMASK, CMASK = 0xFF, 0xFF << 8, 0xFF << 24
+EDGE, PIN, ANY, INV = 1 << 18, 1 << 19, 1 << 21, 1 << 23
+FIXED_COMPARES = CODE | UMASK | EDGE | INV | CMASK
+FLAGS = EDGE | PIN | ANY | INV | CMASK
 
 
 class Faults(Exception):
@@ -123,7 +128,7 @@ EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0
           "edge": true_only, "any": true_only, "threshold": integer(0, 0xFFFF),
           "fixed_counter": integer(0, 31),
           "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
-          "period": integer(LOWEST_PERIOD, 1 << 31), "errata": text, "aliases": aliases,
+          "period": integer(1, 1 << 31), "errata": text, "aliases": aliases,
           "source": text},
          ("name", "description", "code", "umask", "period"))
 EVENTS = ({"source": text, "events": entries_follow}, ("source", "events"))
@@ -134,7 +139,7 @@ CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0x
        ("name", "title", "vendor", "family", "models", "general_counters", "fixed_counters"))
 SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
           ("key", "title", "licence", "used_for"))
-OFFCORE = ({"source": text, "period": integer(LOWEST_PERIOD, 1 << 31),
+OFFCORE = ({"source": text, "period": integer(1, 1 << 31),
             "registers": entries_follow, "requests": entries_follow,
             "responses": entries_follow}, ())
 REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
@@ -150,6 +155,16 @@ DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_lin
 CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
                   "says": by_source(text), "we_do": text, "why": text},
                  ("id", "subject", "says", "we_do", "why"))
+KERNEL = ({"source": text, "lowest_period": integer(1, 1 << 31), "precise": entries_follow,
+           "fixed": entries_follow, "counters": entries_follow},
+          ("source", "lowest_period", "precise", "fixed", "counters"))
+PRECISE = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"), "cmask": integer(1, 31),
+            "inv": true_only, "flags": true_only, "note": text}, ("code",))
+FIXED = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
+          "fixed_counter": integer(0, 31), "counters": list_of(integer(0, 31), least=0)},
+         ("code", "umask", "fixed_counter"))
+PLACED = ({"codes": list_of(hexadecimal("0xC0")), "counters": list_of(integer(0, 31))},
+          ("codes", "counters"))
 METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
           ("name", "formula", "unit", "description", "source"))
 
@@ -160,19 +175,16 @@ def spelling(name):
 
 
 class Cpu:
-    """One CPU's tables, those it inherits included; every member is ordered by what names it."""
+    """One CPU's tables, those it inherits included. All but the kernel's are by spelling(name)."""
+
+    TABLES = ("events", "offcore", "registers", "requests", "responses", "data_sources", "kernel",
+              "contradictions", "metrics")
 
     def __init__(self, entry, parent):
         self.entry = entry
         self.name = entry["name"]
-        self.events = dict(parent.events) if parent else {}
-        self.registers = dict(parent.registers) if parent else {}
-        self.requests = dict(parent.requests) if parent else {}
-        self.responses = dict(parent.responses) if parent else {}
-        self.offcore = dict(parent.offcore) if parent else {}
-        self.data_sources = dict(parent.data_sources) if parent else {}
-        self.contradictions = dict(parent.contradictions) if parent else {}
-        self.metrics = dict(parent.metrics) if parent else {}
+        for table in self.TABLES:
+            setattr(self, table, dict(getattr(parent, table, {})))
 
 
 class Tables:
@@ -290,6 +302,8 @@ class Tables:
                 self.load_offcore(cpu, where, raw)
             elif stem == "data_source":
                 cpu.data_sources.update(self.entries(where, raw, DATA_SOURCE, "code"))
+            elif stem == "kernel":
+                self.load_kernel(cpu, where, raw)
             elif stem == "contradictions":
                 cpu.contradictions.update(self.entries(where, raw, CONTRADICTION, "id"))
             elif stem == "metrics":
@@ -335,6 +349,18 @@ class Tables:
                 parts[name] = part
         cpu.offcore["where"] = where
 
+    def load_kernel(self, cpu, where, raw):
+        """Rules have no names, so a CPU's own table replaces the inherited one."""
+        if not self.fields_are_right(where, raw, KERNEL):
+            return
+        for table, kind in (("precise", PRECISE), ("fixed", FIXED), ("counters", PLACED)):
+            for number, entry in enumerate(raw[table], 1):
+                here = f"{where}: {table}: entry {number}"
+                if not self.fields_are_right(here, entry, kind):
+                    return
+                self.check_counters(cpu, here, entry)
+        cpu.kernel = raw
+
     def take_away(self, cpu):
         where = f"cpus.json: {cpu.name}"
         inherited = {"events": cpu.events, "metrics": cpu.metrics,
@@ -350,18 +376,24 @@ class Tables:
 
     # ---- checks of what the fields mean together ----
 
+    def check_counters(self, cpu, where, entry):
+        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
+        counters = entry.get("counters", [])
+        for counter in counters:
+            if counter >= general:
+                self.report.add(where, f"counter {counter} does not exist: "
+                                       f"{cpu.name} has {general}")
+        if counters != sorted(counters):
+            self.report.add(where, "\"counters\" must ascend")
+        if entry.get("fixed_counter", -1) >= fixed:
+            self.report.add(where, f"fixed counter {entry['fixed_counter']} does not exist: "
+                                   f"{cpu.name} has {fixed}")
+
     def check_event(self, cpu, where, event):
         def wrong(what):
             self.report.add(where, what)
 
-        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
-        too_high = [counter for counter in event["counters"] if counter >= general]
-        if too_high:
-            wrong(f"counter {too_high[0]} does not exist: {cpu.name} has {general}")
-        if event["counters"] != sorted(event["counters"]):
-            wrong("\"counters\" must ascend")
-        if event.get("fixed_counter", 0) >= max(fixed, 1):
-            wrong(f"fixed counter {event['fixed_counter']} does not exist: {cpu.name} has {fixed}")
+        self.check_counters(cpu, where, event)
         if not event["counters"] and "fixed_counter" not in event:
             wrong("no counter can count it")
         code, umask = int(event["code"], 16), int(event["umask"], 16)
@@ -380,6 +412,7 @@ class Tables:
         self.check_names(cpu)
         self.check_encodings(cpu)
         self.check_offcore(cpu)
+        self.check_periods(cpu)
         if cpu.data_sources and len(cpu.data_sources) != 16:
             self.report.add(f"{cpu.name}/data_source.json",
                             f"has {len(cpu.data_sources)} of the 16 codes")
@@ -432,6 +465,14 @@ class Tables:
                 except ValueError as error:
                     self.report.add(f"{where}: {part['name']}", str(error))
 
+    def check_periods(self, cpu):
+        lowest = cpu.kernel.get("lowest_period", 1)
+        for event in cpu.events.values():
+            if event["period"] < lowest:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                f"\"period\" {event['period']} is refused by the kernel of "
+                                f"{cpu.name}: at least {lowest}")
+
     def check_formula(self, cpu, metric):
         where = f"{cpu.name}/metrics.json: {metric['name']}"
         try:
@@ -464,9 +505,9 @@ class Tables:
 
 def config(event):
     """perf_event_attr.config (guide, Table 10)."""
-    return (int(event["code"], 16) | int(event["umask"], 16) << 8
-            | event.get("edge", False) << 18 | event.get("any", False) << 21
-            | event.get("inv", False) << 23 | event.get("cmask", 0) << 24)
+    return (int(event["code"], 16) | int(event.get("umask", "0x00"), 16) << 8
+            | event.get("edge", False) * EDGE | event.get("any", False) * ANY
+            | event.get("inv", False) * INV | event.get("cmask", 0) << 24)
 
 
 def part_bits(part, parts, within=()):
@@ -533,8 +574,8 @@ def strings(entry, *names):
     return {name: c_string(entry.get(name)) for name in names}
 
 
-def counter_mask(entry):
-    return f"{sum(1 << counter for counter in entry['counters']):#x}"
+def counter_mask(counters):
+    return f"{sum(1 << counter for counter in counters):#x}"
 
 
 class Writer:
@@ -552,6 +593,12 @@ class Writer:
                                 + "".join(f"\t{row},\n" for row in rows) + "};\n")
         return {member: name, f"nr_{member}": len(rows)}
 
+    def struct(self, kind, name, **members):
+        """Defines a struct; returns a pointer to it."""
+        self.definitions.append(f"static const {kind} {name} = "
+                                + initializer(**members).replace("\n\t", "\n") + ";\n")
+        return f"&{name}"
+
     def cpu(self, cpu):
         own = cpu.name.replace("-", "_")
         entry = cpu.entry
@@ -565,6 +612,7 @@ class Writer:
                          [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
             **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),
             offcore=self.offcore(cpu, f"{own}_offcore"),
+            kernel=self.kernel(cpu, f"{own}_kernel"),
             **self.array("struct known_data_source", own, "data_sources",
                          [data_source_row(cpu.data_sources[key])
                           for key in sorted(cpu.data_sources)]),
@@ -579,18 +627,36 @@ class Writer:
         if not cpu.registers:
             return "NULL"
         every = [*cpu.registers.values(), *cpu.requests.values(), *cpu.responses.values()]
-        self.definitions.append(f"static const struct known_offcore {own} = " + initializer(
+        return self.struct(
+            "struct known_offcore", own,
             **self.array("struct offcore_register", own, "registers",
                          [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
-                                      msr=entry["msr"].lower(), counters=counter_mask(entry))
+                                      msr=entry["msr"].lower(),
+                                      counters=counter_mask(entry["counters"]))
                           for entry in cpu.registers.values()]),
             **self.array("struct offcore_part", own, "requests", part_rows(cpu.requests)),
             **self.array("struct offcore_part", own, "responses", part_rows(cpu.responses)),
             **self.array("struct known_alias", own, "aliases", alias_rows(every)),
             reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
             default_period=cpu.offcore["period"],
-            source=c_string(cpu.offcore["source"])) + ";\n")
-        return f"&{own}"
+            source=c_string(cpu.offcore["source"]))
+
+    def kernel(self, cpu, own):
+        if not cpu.kernel:
+            return "NULL"
+        every = list(range(cpu.entry["general_counters"]))
+        precise = [rule(CODE | ("umask" in entry and UMASK) | (0 if "flags" in entry else FLAGS),
+                        config(entry), every) for entry in cpu.kernel["precise"]]
+        placed = [rule(FIXED_COMPARES, config(entry), entry.get("counters", every),
+                       entry["fixed_counter"]) for entry in cpu.kernel["fixed"]]
+        placed += [rule(CODE, int(code, 16), entry["counters"])
+                   for entry in cpu.kernel["counters"] for code in entry["codes"]]
+        return self.struct(
+            "struct known_kernel", own,
+            **self.array("struct kernel_rule", own, "precise", precise),
+            **self.array("struct kernel_rule", own, "placed", placed),
+            lowest_period=cpu.kernel["lowest_period"],
+            source=c_string(cpu.kernel["source"]))
 
     def contradiction(self, entry, own):
         its = f"{own}_{entry['id'].replace('-', '_')}"
@@ -610,10 +676,15 @@ def event_row(event):
         config=f"{config(event):#x}",
         config1=f"{event.get('threshold', 0):#x}",
         default_period=event["period"],
-        counters=counter_mask(event),
+        counters=counter_mask(event["counters"]),
         fixed_counter=event.get("fixed_counter", -1),
         precise={None: 0, "can": 1, "only": 2}[event.get("pebs")],
         **strings(event, "errata", "source"))
+
+
+def rule(mask, value, counters, fixed_counter=-1):
+    return (f"{{.mask = {mask:#x}, .config = {value:#x}, .counters = {counter_mask(counters)}, "
+            f".fixed_counter = {fixed_counter}}}")
 
 
 def part_rows(parts):

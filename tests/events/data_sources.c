@@ -5,9 +5,9 @@
 #include <linux/perf_event.h>
 
 #define P(field, value) PERF_MEM_S(field, value)
-#define LOAD_HIT (P(OP, LOAD) | P(LVL, HIT))
-#define NONE_OR_MISS (P(SNOOP, NONE) | P(SNOOP, MISS))
-#define REMOTE P(REMOTE, REMOTE)
+#define LOAD_HIT	(P(OP, LOAD) | P(LVL, HIT))
+#define NONE_OR_MISS	(P(SNOOP, NONE) | P(SNOOP, MISS))
+#define REMOTE		P(REMOTE, REMOTE)
 
 int main(void)
 {

@@ -34,6 +34,23 @@ static void print_offcore(const char *cpu, const struct known_offcore *offcore)
 	print_aliases("offcore_alias", cpu, offcore->aliases, offcore->nr_aliases);
 }
 
+static void print_rules(const char *kind, const char *cpu, const struct kernel_rule *rules,
+			size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s\t%s\t%#llx\t%#llx\t%#x\t%d\n", kind, cpu,
+		       (unsigned long long)rules[i].mask, (unsigned long long)rules[i].config,
+		       rules[i].counters, rules[i].fixed_counter);
+}
+
+static void print_kernel(const char *cpu, const struct known_kernel *kernel)
+{
+	printf("kernel\t%s\t%llu\t%s\n", cpu, (unsigned long long)kernel->lowest_period,
+	       kernel->source);
+	print_rules("precise_rule", cpu, kernel->precise, kernel->nr_precise);
+	print_rules("placing_rule", cpu, kernel->placed, kernel->nr_placed);
+}
+
 static void print_contradictions(const struct cpu_events *cpu)
 {
 	for (size_t i = 0; i < cpu->nr_contradictions; i++) {
@@ -55,12 +72,13 @@ static void print_cpu(const struct cpu_events *cpu)
 	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters,
 	       cpu->fixed_counters);
 	for (size_t i = 0; i < cpu->nr_models; i++)
-		printf("model\t%s\t%#x\t%#x\n", cpu->name, cpu->models[i].family, cpu->models[i].model);
+		printf("model\t%s\t%#x\t%#x\n", cpu->name, cpu->models[i].family,
+		       cpu->models[i].model);
 	for (size_t i = 0; i < cpu->nr_events; i++) {
 		const struct known_event *event = &cpu->events[i];
 
-		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n", cpu->name,
-		       event->name, (unsigned long long)event->config,
+		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n",
+		       cpu->name, event->name, (unsigned long long)event->config,
 		       (unsigned long long)event->config1,
 		       (unsigned long long)event->default_period, event->counters,
 		       event->fixed_counter, event->precise, event->errata ? event->errata : "",
@@ -69,6 +87,8 @@ static void print_cpu(const struct cpu_events *cpu)
 	print_aliases("alias", cpu->name, cpu->aliases, cpu->nr_aliases);
 	if (cpu->offcore)
 		print_offcore(cpu->name, cpu->offcore);
+	if (cpu->kernel)
+		print_kernel(cpu->name, cpu->kernel);
 	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
 		const struct known_data_source *source = &cpu->data_sources[i];
 

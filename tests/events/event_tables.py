@@ -37,13 +37,16 @@ class Compiled:
         "response": "cpu name bits description",
         "offcore_alias": "cpu name of source",
         "data_source": "cpu code reserved name perf_data_src perf",
+        "kernel": "cpu period source",
+        "precise_rule": "cpu mask config counters fixed_counter",
+        "placing_rule": "cpu mask config counters fixed_counter",
         "contradiction": "cpu id subject we_do why names says",
         "metric": "cpu name formula unit",
         "source": "key title",
     }
-    NUMBERS = {"config", "config1", "period", "counters", "fixed_counter", "precise", "bits", "msr",
-               "family", "model", "reserved", "code", "perf_data_src", "general_counters",
-               "fixed_counters"}
+    NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise",
+               "bits", "msr", "family", "model", "reserved", "code", "perf_data_src",
+               "general_counters", "fixed_counters"}
 
     def __init__(self, text):
         self.rows = defaultdict(list)

@@ -27,6 +27,9 @@ CONTRADICTION = {"id": "cats", "subject": "Cats", "says": {"perfmon": "yes"}, "w
                  "why": "to see"}
 METRIC = {"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "cats", "description": "Cats",
           "source": "perfmon"}
+KERNEL = {"source": "perfmon", "lowest_period": 32, "precise": [{"code": "0xA0"}],
+          "fixed": [{"code": "0xC0", "umask": "0x00", "fixed_counter": 0}],
+          "counters": [{"codes": ["0xA0"], "counters": [0, 1]}]}
 DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "Somewhere",
                  "perf_data_src": "0x1", "perf": "somewhere"} for code in range(16)]
 
@@ -78,6 +81,7 @@ def test_tables_that_are_right_are_accepted(folder):
                                                  "formula": "OFFCORE.ANY.HIT"}])
     folder.write("tabby/contradictions.json", [CONTRADICTION])
     folder.write("tabby/data_source.json", DATA_SOURCES)
+    folder.write("tabby/kernel.json", KERNEL)
     assert (folder.generate().stderr, folder.generate().returncode) == ("", 0)
 
 
@@ -106,7 +110,7 @@ EVENT_FAULTS = {
     "a fixed counter that does not exist": ({"fixed_counter": 3}, "fixed counter 3 does not exist"),
     "code 0x00 without a fixed counter": ({"code": "0x00"}, "code 0x00 is only perf's name"),
     "a threshold on another code": ({"threshold": 3}, "\"threshold\" belongs to code 0x0B"),
-    "a period that the kernel refuses": ({"period": 31}, "\"period\" must be a number from 32"),
+    "a period of zero": ({"period": 0}, "\"period\" must be a number from 1"),
     "a description of two lines": ({"description": "A\nB"}, "\"description\" must be one line"),
     "no description": ({"description": ""}, "\"description\" must be a text"),
     "a description that is too long": ({"description": "x" * 161}, "must fit 160 characters"),
@@ -190,7 +194,7 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
 
 
 def test_all_faults_are_reported_at_once(folder, refused):
-    folder.events({**EVENT, "code": "A0"}, {**EVENT, "name": "DOGS", "period": 1})
+    folder.events({**EVENT, "code": "A0"}, {**EVENT, "name": "DOGS", "period": 0})
     refused("CATS.SEEN: \"code\"", "DOGS: \"period\"")
 
 
@@ -279,6 +283,24 @@ def test_a_metric_that_stands_twice_is_refused(folder, refused):
 def test_data_sources_are_refused_unless_all_sixteen_are_there(folder, refused):
     folder.write("tabby/data_source.json", DATA_SOURCES[:-1])
     refused("tabby/data_source.json: has 15 of the 16 codes")
+
+
+def test_a_period_that_the_kernel_refuses_is_refused(folder, refused):
+    folder.events({**EVENT, "period": 31})
+    folder.write("tabby/kernel.json", KERNEL)
+    refused("tabby/cats.json: CATS.SEEN: \"period\" 31 is refused by the kernel", "at least 32")
+
+
+@pytest.mark.parametrize("table, entry, message", [
+    ("precise", {"code": "0xA0", "colour": "grey"}, "unknown field \"colour\""),
+    ("precise", {"umask": "0x01"}, "\"code\" is missing"),
+    ("fixed", {"code": "0xA0", "umask": "0x00", "fixed_counter": 3}, "fixed counter 3 does not"),
+    ("counters", {"codes": ["0xA0"], "counters": [4]}, "counter 4 does not exist"),
+    ("counters", {"codes": ["A0"], "counters": [0]}, "\"codes\" has an entry that must look like"),
+])
+def test_a_rule_of_the_kernel_is_refused_for(table, entry, message, folder, refused):
+    folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
+    refused(f"tabby/kernel.json: {table}: entry 1: ", message)
 
 
 def test_a_contradiction_without_a_reason_is_refused(folder, refused):

@@ -13,7 +13,8 @@ from event_tables import CPUS, GENERATOR, ROOT
 EVENTS = ROOT / "events"
 SCHEMA = json.loads((EVENTS / "schema.json").read_text("utf-8"))
 TABLES = sorted(path for path in EVENTS.rglob("*.json") if path.name != "schema.json")
-OWN_DEFINITION = ("cpus", "sources", "offcore", "data_source", "contradictions", "metrics")
+OWN_DEFINITION = ("cpus", "sources", "offcore", "data_source", "kernel", "contradictions",
+                  "metrics")
 
 
 def validator(stem):
@@ -73,7 +74,10 @@ def test_every_cpu_has_its_own_folder_and_every_folder_a_cpu():
     ("SOURCE", ["sources", "items"]), ("OFFCORE", ["offcore"]),
     ("REGISTER", ["offcore", "properties", "registers", "items"]), ("PART", ["part"]),
     ("DATA_SOURCE", ["data_source", "items"]), ("CONTRADICTION", ["contradictions", "items"]),
-    ("METRIC", ["metrics", "items"]),
+    ("METRIC", ["metrics", "items"]), ("KERNEL", ["kernel"]),
+    ("PRECISE", ["kernel", "properties", "precise", "items"]),
+    ("FIXED", ["kernel", "properties", "fixed", "items"]),
+    ("PLACED", ["kernel", "properties", "counters", "items"]),
 ])
 def test_schema_and_generator_know_the_same_fields(kind, where, generator):
     definition = SCHEMA["$defs"]
