@@ -11,16 +11,18 @@ import os
 import re
 import sys
 
-# Tables with a meaning of their own; every other file of a CPU's folder is a topic of events.
-SPECIAL = ("offcore", "data_source", "contradictions", "metrics")
-
-NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_/]+)*")
+NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
 
-# The kernel's floor for Nehalem's cores (nhm_limit_period): a lower sample_period is EINVAL.
-LOWEST_PERIOD = 32
 LOAD_LATENCY = (0x0B, 0x10)
+
+# Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
+# (X86_RAW_EVENT_MASK) and for PEBS (X86_ALL_EVENT_FLAGS, pin control included).
+CODE, UMASK, CMASK = 0xFF, 0xFF << 8, 0xFF << 24
+EDGE, PIN, ANY, INV = 1 << 18, 1 << 19, 1 << 21, 1 << 23
+FIXED_COMPARES = CODE | UMASK | EDGE | INV | CMASK
+FLAGS = EDGE | PIN | ANY | INV | CMASK
 
 
 class Faults(Exception):
@@ -98,6 +100,11 @@ def list_of(check_item, least=1):
     return check
 
 
+def entries_follow(value):
+    """Entries are checked one by one, for a message that names the entry."""
+    return None if isinstance(value, list) and value else "must be a list with an entry"
+
+
 def by_source(check_item):
     def check(value):
         if not isinstance(value, dict) or not value:
@@ -117,13 +124,14 @@ aliases = by_source(list_of(event_name))
 
 # For each kind of entry: its fields, the check of each, and which must be there.
 EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0"),
-          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only, "edge": true_only,
-          "any": true_only, "threshold": integer(0, 0xFFFF), "fixed_counter": integer(0, 31),
+          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only,
+          "edge": true_only, "any": true_only, "threshold": integer(0, 0xFFFF),
+          "fixed_counter": integer(0, 31),
           "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
-          "period": integer(LOWEST_PERIOD, 1 << 31), "errata": text, "aliases": aliases,
+          "period": integer(1, 1 << 31), "errata": text, "aliases": aliases,
           "source": text},
          ("name", "description", "code", "umask", "period"))
-EVENTS = ({"source": text, "events": list_of(lambda entry: None)}, ("source", "events"))
+EVENTS = ({"source": text, "events": entries_follow}, ("source", "events"))
 CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0xFFF),
         "models": list_of(hexadecimal("0xC0")), "general_counters": integer(1, 8),
         "fixed_counters": integer(0, 8), "inherits": word,
@@ -131,9 +139,9 @@ CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0x
        ("name", "title", "vendor", "family", "models", "general_counters", "fixed_counters"))
 SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
           ("key", "title", "licence", "used_for"))
-OFFCORE = ({"source": text, "period": integer(LOWEST_PERIOD, 1 << 31),
-            "registers": list_of(lambda entry: None), "requests": list_of(lambda entry: None),
-            "responses": list_of(lambda entry: None)}, ())
+OFFCORE = ({"source": text, "period": integer(1, 1 << 31),
+            "registers": entries_follow, "requests": entries_follow,
+            "responses": entries_follow}, ())
 REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
              "msr": hexadecimal("0x1A6"), "counters": list_of(integer(0, 31)), "aliases": aliases},
             ("name", "code", "umask", "msr"))
@@ -141,12 +149,22 @@ PART = ({"name": part_name, "description": one_line, "bit": integer(0, 15),
          "of": list_of(part_name, least=2), "reserved": true_only, "aliases": aliases},
         ("name", "description"))
 DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_line,
-                "reserved": true_only, "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100142"),
-                "perf": one_line},
+                "reserved": true_only, "perf": one_line,
+                "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100842")},
                ("code", "name", "description", "perf_data_src", "perf"))
 CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
                   "says": by_source(text), "we_do": text, "why": text},
                  ("id", "subject", "says", "we_do", "why"))
+KERNEL = ({"source": text, "lowest_period": integer(1, 1 << 31), "precise": entries_follow,
+           "fixed": entries_follow, "counters": entries_follow},
+          ("source", "lowest_period", "precise", "fixed", "counters"))
+PRECISE = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"), "cmask": integer(1, 31),
+            "inv": true_only, "flags": true_only, "note": text}, ("code",))
+FIXED = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
+          "fixed_counter": integer(0, 31), "counters": list_of(integer(0, 31), least=0)},
+         ("code", "umask", "fixed_counter"))
+PLACED = ({"codes": list_of(hexadecimal("0xC0")), "counters": list_of(integer(0, 31))},
+          ("codes", "counters"))
 METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
           ("name", "formula", "unit", "description", "source"))
 
@@ -157,19 +175,16 @@ def spelling(name):
 
 
 class Cpu:
-    """One CPU's tables, those it inherits included; every member is ordered by what names it."""
+    """One CPU's tables, those it inherits included. All but the kernel's are by spelling(name)."""
+
+    TABLES = ("events", "offcore", "registers", "requests", "responses", "data_sources", "kernel",
+              "contradictions", "metrics")
 
     def __init__(self, entry, parent):
         self.entry = entry
         self.name = entry["name"]
-        self.events = dict(parent.events) if parent else {}
-        self.registers = dict(parent.registers) if parent else {}
-        self.requests = dict(parent.requests) if parent else {}
-        self.responses = dict(parent.responses) if parent else {}
-        self.offcore = dict(parent.offcore) if parent else {}
-        self.data_sources = dict(parent.data_sources) if parent else {}
-        self.contradictions = dict(parent.contradictions) if parent else {}
-        self.metrics = dict(parent.metrics) if parent else {}
+        for table in self.TABLES:
+            setattr(self, table, dict(getattr(parent, table, {})))
 
 
 class Tables:
@@ -217,9 +232,10 @@ class Tables:
         for key in required:
             if key not in entry:
                 self.report.add(where, f"\"{key}\" is missing")
-        for source in [*entry.get("aliases", ()), *entry.get("says", ())]:
-            if isinstance(entry.get("aliases", {}), dict) and source not in self.sources:
-                self.report.add(where, f"\"{source}\" is no key of sources.json")
+        for key in ("aliases", "says"):
+            for source in entry[key] if isinstance(entry.get(key), dict) else ():
+                if source not in self.sources:
+                    self.report.add(where, f"\"{key}\" of \"{source}\", no key of sources.json")
         if "source" in fields and isinstance(entry.get("source"), str):
             first_word = re.match(r"[\w-]*", entry["source"]).group(0)
             if first_word not in self.sources:
@@ -228,7 +244,7 @@ class Tables:
         return len(self.report.lines) == before
 
     def entries(self, where, value, kind, key):
-        """The entries of a list by the field that names them; a wrong or repeated one is left out."""
+        """The entries of a list by the field that names them; a wrong one is left out."""
         found = {}
         if not isinstance(value, list):
             self.report.add(where, "must be a list")
@@ -286,6 +302,8 @@ class Tables:
                 self.load_offcore(cpu, where, raw)
             elif stem == "data_source":
                 cpu.data_sources.update(self.entries(where, raw, DATA_SOURCE, "code"))
+            elif stem == "kernel":
+                self.load_kernel(cpu, where, raw)
             elif stem == "contradictions":
                 cpu.contradictions.update(self.entries(where, raw, CONTRADICTION, "id"))
             elif stem == "metrics":
@@ -331,6 +349,18 @@ class Tables:
                 parts[name] = part
         cpu.offcore["where"] = where
 
+    def load_kernel(self, cpu, where, raw):
+        """Rules have no names, so a CPU's own table replaces the inherited one."""
+        if not self.fields_are_right(where, raw, KERNEL):
+            return
+        for table, kind in (("precise", PRECISE), ("fixed", FIXED), ("counters", PLACED)):
+            for number, entry in enumerate(raw[table], 1):
+                here = f"{where}: {table}: entry {number}"
+                if not self.fields_are_right(here, entry, kind):
+                    return
+                self.check_counters(cpu, here, entry)
+        cpu.kernel = raw
+
     def take_away(self, cpu):
         where = f"cpus.json: {cpu.name}"
         inherited = {"events": cpu.events, "metrics": cpu.metrics,
@@ -346,18 +376,24 @@ class Tables:
 
     # ---- checks of what the fields mean together ----
 
+    def check_counters(self, cpu, where, entry):
+        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
+        counters = entry.get("counters", [])
+        for counter in counters:
+            if counter >= general:
+                self.report.add(where, f"counter {counter} does not exist: "
+                                       f"{cpu.name} has {general}")
+        if counters != sorted(counters):
+            self.report.add(where, "\"counters\" must ascend")
+        if entry.get("fixed_counter", -1) >= fixed:
+            self.report.add(where, f"fixed counter {entry['fixed_counter']} does not exist: "
+                                   f"{cpu.name} has {fixed}")
+
     def check_event(self, cpu, where, event):
         def wrong(what):
             self.report.add(where, what)
 
-        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
-        too_high = [counter for counter in event["counters"] if counter >= general]
-        if too_high:
-            wrong(f"counter {too_high[0]} does not exist: {cpu.name} has {general}")
-        if event["counters"] != sorted(event["counters"]):
-            wrong("\"counters\" must ascend")
-        if event.get("fixed_counter", 0) >= max(fixed, 1):
-            wrong(f"fixed counter {event['fixed_counter']} does not exist: {cpu.name} has {fixed}")
+        self.check_counters(cpu, where, event)
         if not event["counters"] and "fixed_counter" not in event:
             wrong("no counter can count it")
         code, umask = int(event["code"], 16), int(event["umask"], 16)
@@ -376,6 +412,7 @@ class Tables:
         self.check_names(cpu)
         self.check_encodings(cpu)
         self.check_offcore(cpu)
+        self.check_periods(cpu)
         if cpu.data_sources and len(cpu.data_sources) != 16:
             self.report.add(f"{cpu.name}/data_source.json",
                             f"has {len(cpu.data_sources)} of the 16 codes")
@@ -384,7 +421,10 @@ class Tables:
 
     def check_names(self, cpu):
         taken = {key: event["name"] for key, event in cpu.events.items()}
-        for event in cpu.events.values():
+        for key, event in cpu.events.items():
+            if key.split(".")[0] in cpu.registers:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                "is composed from offcore.json and needs no entry")
             self.check_aliases(event, f"{event['where']}: {event['name']}", taken)
         where = cpu.offcore.get("where", "")
         taken = {key: entry["name"] for parts in (cpu.registers, cpu.requests, cpu.responses)
@@ -425,6 +465,14 @@ class Tables:
                 except ValueError as error:
                     self.report.add(f"{where}: {part['name']}", str(error))
 
+    def check_periods(self, cpu):
+        lowest = cpu.kernel.get("lowest_period", 1)
+        for event in cpu.events.values():
+            if event["period"] < lowest:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                f"\"period\" {event['period']} is refused by the kernel of "
+                                f"{cpu.name}: at least {lowest}")
+
     def check_formula(self, cpu, metric):
         where = f"{cpu.name}/metrics.json: {metric['name']}"
         try:
@@ -457,9 +505,9 @@ class Tables:
 
 def config(event):
     """perf_event_attr.config (guide, Table 10)."""
-    return (int(event["code"], 16) | int(event["umask"], 16) << 8
-            | event.get("edge", False) << 18 | event.get("any", False) << 21
-            | event.get("inv", False) << 23 | event.get("cmask", 0) << 24)
+    return (int(event["code"], 16) | int(event.get("umask", "0x00"), 16) << 8
+            | event.get("edge", False) * EDGE | event.get("any", False) * ANY
+            | event.get("inv", False) * INV | event.get("cmask", 0) << 24)
 
 
 def part_bits(part, parts, within=()):
@@ -526,8 +574,8 @@ def strings(entry, *names):
     return {name: c_string(entry.get(name)) for name in names}
 
 
-def counter_mask(entry):
-    return f"{sum(1 << counter for counter in entry['counters']):#x}"
+def counter_mask(counters):
+    return f"{sum(1 << counter for counter in counters):#x}"
 
 
 class Writer:
@@ -545,6 +593,12 @@ class Writer:
                                 + "".join(f"\t{row},\n" for row in rows) + "};\n")
         return {member: name, f"nr_{member}": len(rows)}
 
+    def struct(self, kind, name, **members):
+        """Defines a struct; returns a pointer to it."""
+        self.definitions.append(f"static const {kind} {name} = "
+                                + initializer(**members).replace("\n\t", "\n") + ";\n")
+        return f"&{name}"
+
     def cpu(self, cpu):
         own = cpu.name.replace("-", "_")
         entry = cpu.entry
@@ -558,6 +612,7 @@ class Writer:
                          [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
             **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),
             offcore=self.offcore(cpu, f"{own}_offcore"),
+            kernel=self.kernel(cpu, f"{own}_kernel"),
             **self.array("struct known_data_source", own, "data_sources",
                          [data_source_row(cpu.data_sources[key])
                           for key in sorted(cpu.data_sources)]),
@@ -572,18 +627,36 @@ class Writer:
         if not cpu.registers:
             return "NULL"
         every = [*cpu.registers.values(), *cpu.requests.values(), *cpu.responses.values()]
-        self.definitions.append(f"static const struct known_offcore {own} = " + initializer(
+        return self.struct(
+            "struct known_offcore", own,
             **self.array("struct offcore_register", own, "registers",
                          [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
-                                      msr=entry["msr"].lower(), counters=counter_mask(entry))
+                                      msr=entry["msr"].lower(),
+                                      counters=counter_mask(entry["counters"]))
                           for entry in cpu.registers.values()]),
             **self.array("struct offcore_part", own, "requests", part_rows(cpu.requests)),
             **self.array("struct offcore_part", own, "responses", part_rows(cpu.responses)),
             **self.array("struct known_alias", own, "aliases", alias_rows(every)),
             reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
             default_period=cpu.offcore["period"],
-            source=c_string(cpu.offcore["source"])) + ";\n")
-        return f"&{own}"
+            source=c_string(cpu.offcore["source"]))
+
+    def kernel(self, cpu, own):
+        if not cpu.kernel:
+            return "NULL"
+        every = list(range(cpu.entry["general_counters"]))
+        precise = [rule(CODE | ("umask" in entry and UMASK) | (0 if "flags" in entry else FLAGS),
+                        config(entry), every) for entry in cpu.kernel["precise"]]
+        placed = [rule(FIXED_COMPARES, config(entry), entry.get("counters", every),
+                       entry["fixed_counter"]) for entry in cpu.kernel["fixed"]]
+        placed += [rule(CODE, int(code, 16), entry["counters"])
+                   for entry in cpu.kernel["counters"] for code in entry["codes"]]
+        return self.struct(
+            "struct known_kernel", own,
+            **self.array("struct kernel_rule", own, "precise", precise),
+            **self.array("struct kernel_rule", own, "placed", placed),
+            lowest_period=cpu.kernel["lowest_period"],
+            source=c_string(cpu.kernel["source"]))
 
     def contradiction(self, entry, own):
         its = f"{own}_{entry['id'].replace('-', '_')}"
@@ -603,16 +676,21 @@ def event_row(event):
         config=f"{config(event):#x}",
         config1=f"{event.get('threshold', 0):#x}",
         default_period=event["period"],
-        counters=counter_mask(event),
+        counters=counter_mask(event["counters"]),
         fixed_counter=event.get("fixed_counter", -1),
         precise={None: 0, "can": 1, "only": 2}[event.get("pebs")],
         **strings(event, "errata", "source"))
 
 
+def rule(mask, value, counters, fixed_counter=-1):
+    return (f"{{.mask = {mask:#x}, .config = {value:#x}, .counters = {counter_mask(counters)}, "
+            f".fixed_counter = {fixed_counter}}}")
+
+
 def part_rows(parts):
     ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
-    return [initializer(**strings(part, "name", "description"), bits=f"{part_bits(part, parts):#06x}")
-            for part in ordered]
+    return [initializer(**strings(part, "name", "description"),
+                        bits=f"{part_bits(part, parts):#06x}") for part in ordered]
 
 
 def alias_rows(entries):
@@ -627,7 +705,8 @@ def alias_rows(entries):
 
 
 def data_source_row(entry):
-    return initializer(code=entry["code"].lower(), reserved=str(entry.get("reserved", False)).lower(),
+    return initializer(code=entry["code"].lower(),
+                       reserved=str(entry.get("reserved", False)).lower(),
                        **strings(entry, "name", "description"),
                        perf_data_src=entry["perf_data_src"].lower(), perf=c_string(entry["perf"]))
 
@@ -641,11 +720,13 @@ def write_c(tables):
         "/* Written by events/generate.py from the tables beside it: change those. */\n"
         "#include \"known_event.h\"\n",
         *writer.definitions,
-        "const struct cpu_events known_cpus[] = {\n" + "".join(f"\t{row},\n" for row in cpus) + "};\n"
-        f"const size_t nr_known_cpus = {len(cpus)};\n",
-        "const struct known_source known_sources[] = {\n"
-        + "".join(f"\t{row},\n" for row in sources) + "};\n"
-        f"const size_t nr_known_sources = {len(sources)};\n"])
+        public_array("struct cpu_events", "known_cpus", cpus),
+        public_array("struct known_source", "known_sources", sources)])
+
+
+def public_array(kind, name, rows):
+    return (f"const {kind} {name}[] = {{\n" + "".join(f"\t{row},\n" for row in rows) + "};\n"
+            f"const size_t nr_{name} = {len(rows)};\n")
 
 
 def write_depfile(path, output, inputs):
@@ -671,8 +752,9 @@ def main():
         stream.write(write_c(tables))
     if arguments.depfile:
         # The folders too, or a new table would not be noticed.
-        folders = [arguments.folder, *(os.path.join(arguments.folder, name) for name in tables.cpus)]
-        write_depfile(arguments.depfile, arguments.output, [sys.argv[0], *tables.files, *folders])
+        folders = [os.path.join(arguments.folder, name) for name in tables.cpus]
+        write_depfile(arguments.depfile, arguments.output,
+                      [sys.argv[0], *tables.files, arguments.folder, *folders])
     return 0
 
 

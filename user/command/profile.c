@@ -12,6 +12,7 @@
 #include "run/run.h"
 
 #define DEFAULT_KEYS "comm,ip"
+#define DEFAULT_TABLE_ENTRIES 20
 
 struct profile {
 	size_t nr;                          /* events */
@@ -128,12 +129,20 @@ static json_t *rest_value(const struct layout *layout, const struct entry *entri
 	return value;
 }
 
+/* Records hold all entries, a screen what fits, unless --top says otherwise. */
+static size_t most_entries(const struct run *run, size_t nr)
+{
+	size_t top = run->options->top;
+
+	if (!top && run->stream.format == FORMAT_TABLE)
+		top = DEFAULT_TABLE_ENTRIES;
+	return top && top < nr ? top : nr;
+}
+
 static void put_entries(const struct run *run, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	size_t top = run->options->top && run->options->top < reading->nr_entries
-			     ? run->options->top
-			     : reading->nr_entries;
+	size_t top = most_entries(run, reading->nr_entries);
 	size_t key_size = layout->key_size;
 	json_t *entries = json_array();
 

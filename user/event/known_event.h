@@ -67,6 +67,21 @@ struct known_data_source {
 	const char *perf;        /* that in words; "L3 HITM" */
 };
 
+/* What the kernel's driver accepts on a CPU, which is not all that the tables say the hardware can.
+ * A rule holds for an event if (config & mask) == rule.config; the first one that holds counts. */
+struct known_kernel {
+	const struct kernel_rule {
+		__u64 mask, config;
+		__u32 counters;     /* bit i: general counter i */
+		__s8 fixed_counter; /* or this one, if not -1 */
+	} *precise;                 /* may have precise_ip > 0; where no rule holds, it is EINVAL */
+	size_t nr_precise;
+	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
+	size_t nr_placed;
+	__u64 lowest_period;        /* a sample_period below is EINVAL */
+	const char *source;
+};
+
 /* Sources that disagree, and whom the tables follow. */
 struct known_contradiction {
 	const char *id; /* "offcore-rsp-1" */
@@ -109,6 +124,7 @@ struct cpu_events {
 	const struct known_alias *aliases;
 	size_t nr_aliases;
 	const struct known_offcore *offcore; /* NULL where the CPU has none */
+	const struct known_kernel *kernel;   /* NULL where nothing is known of it */
 	const struct known_data_source *data_sources; /* by code */
 	size_t nr_data_sources;
 	const struct known_contradiction *contradictions;

@@ -6,7 +6,7 @@
 
 #include "output/output.h"
 
-int output_json(struct sink *sink, const json_t *record)
+int output_json(struct stream *stream, const json_t *record)
 {
 	char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	size_t length;
@@ -16,7 +16,7 @@ int output_json(struct sink *sink, const json_t *record)
 		return -ENOMEM;
 	length = strlen(line);
 	line[length] = '\n'; /* over the zero byte: the line is put by its length */
-	err = sink_put(sink, line, length + 1);
+	err = sink_put(&stream->sink, line, length + 1);
 	free(line);
 	return err;
 }

@@ -25,7 +25,9 @@ int stream_open(struct stream *stream, const struct options *options, struct ref
 			 : stream->sink.terminal ? FORMAT_TABLE
 						 : FORMAT_JSON;
 	stream->output = outputs[stream->format];
-	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+	stream->intervals = options->interval_ms;
+	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
+	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
 	for (size_t i = 0; i < sizeof(id); i++)
 		sprintf(stream->run_id + 2 * i, "%02x", id[i]);
@@ -103,7 +105,7 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 		json_object_set_new(piece, "part", json_integer(part));
 		json_object_set_new(piece, "parts", json_integer(parts));
 		whole = with_envelope(stream, piece);
-		err = stream->output(&stream->sink, whole);
+		err = stream->output(stream, whole);
 		json_decref(whole);
 		json_decref(piece);
 	}
@@ -119,7 +121,7 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 	} else {
 		json_t *whole = with_envelope(stream, record);
 
-		err = stream->output(&stream->sink, whole);
+		err = stream->output(stream, whole);
 		json_decref(whole);
 	}
 	json_decref(record);

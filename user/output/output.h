@@ -8,12 +8,14 @@
 #include "options.h"
 #include "output/sink.h"
 
-/* Every format is one function: it puts a record's text into the sink, in one piece. Returns 0 or
- * -errno. */
-typedef int (*output_fn)(struct sink *sink, const json_t *record);
+struct stream;
 
-int output_json(struct sink *sink, const json_t *record);
-int output_table(struct sink *sink, const json_t *record);
+/* Every format is one function: it puts a record's text into the stream's sink, in one piece.
+ * Returns 0 or -errno. */
+typedef int (*output_fn)(struct stream *stream, const json_t *record);
+
+int output_json(struct stream *stream, const json_t *record);
+int output_table(struct stream *stream, const json_t *record);
 
 /*
  * A stream of records: gives each what all have in common (schema_version, time, run_id, seq), keeps
@@ -26,7 +28,8 @@ struct stream {
 	enum format format;
 	output_fn output;
 	char run_id[33];
-	__u64 records; /* written so far */
+	__u64 records;  /* written so far */
+	bool intervals; /* there will be several records of a kind, at different times */
 };
 
 /* Opens the sink and picks the format. Returns 0, or -1 with the refusal. */

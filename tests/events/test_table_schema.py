@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every table follows events/schema.json, and the schema and the generator agree on the fields."""
+
+import copy
+import json
+import runpy
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from event_tables import CPUS, GENERATOR, ROOT
+
+EVENTS = ROOT / "events"
+SCHEMA = json.loads((EVENTS / "schema.json").read_text("utf-8"))
+TABLES = sorted(path for path in EVENTS.rglob("*.json") if path.name != "schema.json")
+OWN_DEFINITION = ("cpus", "sources", "offcore", "data_source", "kernel", "contradictions",
+                  "metrics")
+
+
+def validator(stem):
+    kind = stem if stem in OWN_DEFINITION else "events"
+    return Draft202012Validator({**{key: SCHEMA[key] for key in ("$schema", "$id", "$defs")},
+                                 "$ref": f"#/$defs/{kind}"})
+
+
+def read(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def generator():
+    return runpy.run_path(str(GENERATOR))
+
+
+def objects(value):
+    """Every object of a table that has members of fixed names."""
+    if isinstance(value, list):
+        for item in value:
+            yield from objects(item)
+    elif isinstance(value, dict):
+        yield value
+        for key, item in value.items():
+            if key not in ("aliases", "says", "without"):
+                yield from objects(item)
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(EVENTS)))
+def test_a_table_follows_the_schema(path):
+    assert [error.message for error in validator(path.stem).iter_errors(read(path))] == []
+    assert Draft202012Validator(SCHEMA).is_valid(read(path))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(EVENTS)))
+def test_every_object_of_a_table_refuses_an_unknown_member(path):
+    table = read(path)
+    # The first few are enough: all entries of a list have one schema.
+    for number in range(min(4, len(list(objects(table))))):
+        changed = copy.deepcopy(table)
+        list(objects(changed))[number]["surprise"] = 1
+        assert not validator(path.stem).is_valid(changed)
+
+
+def test_every_cpu_has_its_own_folder_and_every_folder_a_cpu():
+    folders = {path.name for path in EVENTS.iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == set(CPUS)
+
+
+@pytest.mark.parametrize("kind, where", [
+    ("EVENT", ["event"]), ("EVENTS", ["events"]), ("CPU", ["cpus", "items"]),
+    ("SOURCE", ["sources", "items"]), ("OFFCORE", ["offcore"]),
+    ("REGISTER", ["offcore", "properties", "registers", "items"]), ("PART", ["part"]),
+    ("DATA_SOURCE", ["data_source", "items"]), ("CONTRADICTION", ["contradictions", "items"]),
+    ("METRIC", ["metrics", "items"]), ("KERNEL", ["kernel"]),
+    ("PRECISE", ["kernel", "properties", "precise", "items"]),
+    ("FIXED", ["kernel", "properties", "fixed", "items"]),
+    ("PLACED", ["kernel", "properties", "counters", "items"]),
+])
+def test_schema_and_generator_know_the_same_fields(kind, where, generator):
+    definition = SCHEMA["$defs"]
+    for step in where:
+        definition = definition[step]
+    fields, required = generator[kind]
+    assert set(definition["properties"]) == set(fields)
+    assert set(definition.get("required", ())) == set(required)
+    assert definition["additionalProperties"] is False
