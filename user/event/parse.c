@@ -61,8 +61,8 @@ static int modify(struct parser *parser, struct event *event, const char *modifi
 	if (guest || host) {
 		EVENT_SET(event, exclude_guest, !guest, "modifiers %.*s", length, modifiers);
 		EVENT_SET(event, exclude_host, !host, "modifiers %.*s", length, modifiers);
-	} else if (!user && !precise && (kernel || hypervisor)) {
-		/* As perf does it: naming only the kernel's side takes the default's guest filter off. */
+	} else if (!user && !precise && !most_precise) {
+		/* As perf does it: only these keep the default's guest filter; others take it off. */
 		EVENT_SET(event, exclude_guest, 0, "modifiers %.*s, as perf has it", length, modifiers);
 	}
 	if (most_precise) {
