@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/rules.h"
+
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
 
 /* --- target ------------------------------------------------------------------------------------- */
@@ -221,7 +223,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	if (plan_events(plan, text, host, refusal))
 		return -1;
 	plan_common(plan, host);
-	return 0;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
@@ -244,7 +246,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	for (size_t i = 0; i < plan->events.nr; i++)
 		if (plan_sampling(&plan->events.list[i], options, host, refusal))
 			return -1;
-	return 0;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
 void plan_release(struct plan *plan)

@@ -11,15 +11,8 @@
 #include "event/event.h"
 #include "host/host.h"
 #include "options.h"
+#include "plan/target.h"
 #include "refusal.h"
-
-struct target {
-	char **command; /* NULL-terminated, from argv; NULL if there is none */
-	pid_t *pids;
-	size_t nr_pids;
-	bool cpus_given; /* everything on these CPUs, whatever runs there */
-	struct cpus cpus;
-};
 
 struct plan {
 	struct target target;
