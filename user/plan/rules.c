@@ -357,6 +357,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
 	bool yields; /* to --force: the kernel would take it, and it does no harm */
+	bool of_groups; /* looks at software events too: they may be a group's first */
 } rules[] = {
 	{pin_control, false},
 	{cmask_width, false},
@@ -373,7 +374,7 @@ static const struct rule {
 	{short_period, false},
 	{any_thread_rights, false},
 	{group_shares_register, false},
-	{group_fits, false},
+	{group_fits, false, true},
 	{siblings_share_register, true},
 };
 
@@ -383,11 +384,13 @@ int rules_check(const struct events *events, const struct target *target, struct
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
 	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
+		bool core = core_config(&events->list[i], host, &subject.config);
+
 		subject.event = &events->list[i];
-		if (!core_config(subject.event, host, &subject.config))
-			subject.config = 0;
+
 		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-			if (!(force && rules[r].yields) && rules[r].check(&subject, refusal))
+			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&
+			    rules[r].check(&subject, refusal))
 				return -1;
 	}
 	return 0;
