@@ -71,7 +71,7 @@ libperf_ready  := $(O)/.packages
 libperf_cflags  = $(shell pkg-config --cflags libperf)
 libperf_libs    = $(shell pkg-config --libs libperf)
 # The one file that sees libperf's internals finds them beside the public headers.
-internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf)
+internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf) -Iuser/collection/tools
 else
 libperf_ready  := $(LIBPERF)/ready
 tools           = $(LIBPERF)/source/tools
