@@ -120,6 +120,7 @@ def by_source(check_item):
 event_name = pattern(NAME, "INST_RETIRED.ANY_P")
 part_name = pattern(re.compile(r"[A-Z][A-Z0-9_]*"), "DEMAND_DATA_RD")
 word = pattern(WORD, "l3_hitm")
+generic_name = pattern(re.compile(r"[A-Za-z0-9]+(-[a-z]+)*"), "LLC-load-misses")
 aliases = by_source(list_of(event_name))
 
 # For each kind of entry: its fields, the check of each, and which must be there.
@@ -156,8 +157,9 @@ CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, leas
                   "says": by_source(text), "we_do": text, "why": text},
                  ("id", "subject", "says", "we_do", "why"))
 KERNEL = ({"source": text, "lowest_period": integer(1, 1 << 31), "precise": entries_follow,
-           "fixed": entries_follow, "counters": entries_follow},
-          ("source", "lowest_period", "precise", "fixed", "counters"))
+           "fixed": entries_follow, "counters": entries_follow, "generic": entries_follow,
+           "errata": entries_follow},
+          ("source", "lowest_period", "precise", "fixed", "counters", "generic", "errata"))
 PRECISE = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"), "cmask": integer(1, 31),
             "inv": true_only, "flags": true_only, "note": text}, ("code",))
 FIXED = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
@@ -165,6 +167,11 @@ FIXED = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
          ("code", "umask", "fixed_counter"))
 PLACED = ({"codes": list_of(hexadecimal("0xC0")), "counters": list_of(integer(0, 31))},
           ("codes", "counters"))
+GENERIC = ({"name": generic_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
+            "cmask": integer(1, 31), "inv": true_only, "config1": hexadecimal("0xF701"),
+            "note": one_line},
+           ("name", "code", "umask"))
+ERRATUM = ({"name": text, "description": text, "all_events": true_only}, ("name", "description"))
 METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
           ("name", "formula", "unit", "description", "source"))
 
@@ -353,7 +360,8 @@ class Tables:
         """Rules have no names, so a CPU's own table replaces the inherited one."""
         if not self.fields_are_right(where, raw, KERNEL):
             return
-        for table, kind in (("precise", PRECISE), ("fixed", FIXED), ("counters", PLACED)):
+        for table, kind in (("precise", PRECISE), ("fixed", FIXED), ("counters", PLACED),
+                            ("generic", GENERIC), ("errata", ERRATUM)):
             for number, entry in enumerate(raw[table], 1):
                 here = f"{where}: {table}: entry {number}"
                 if not self.fields_are_right(here, entry, kind):
@@ -655,6 +663,15 @@ class Writer:
             "struct known_kernel", own,
             **self.array("struct kernel_rule", own, "precise", precise),
             **self.array("struct kernel_rule", own, "placed", placed),
+            **self.array("struct known_generic", own, "generic",
+                         [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
+                                      config1=entry.get("config1", "0x0").lower(),
+                                      note=c_string(entry.get("note")))
+                          for entry in cpu.kernel["generic"]]),
+            **self.array("struct known_erratum", own, "errata",
+                         [initializer(**strings(entry, "name", "description"),
+                                      all_events=str(entry.get("all_events", False)).lower())
+                          for entry in cpu.kernel["errata"]]),
             lowest_period=cpu.kernel["lowest_period"],
             source=c_string(cpu.kernel["source"]))
 
