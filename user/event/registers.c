@@ -3,53 +3,18 @@
 
 #include <string.h>
 
-#include "event/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Bits of IA32_PERFEVTSELx (guide, Table 10). */
+/* Bits of IA32_PERFEVTSELx that perf_event_attr has other members for (guide, Table 10). */
 #define USR (1ULL << 16)
 #define OS  (1ULL << 17)
 #define INT (1ULL << 20)
-#define ANY (1ULL << 21)
 #define EN  (1ULL << 22)
-/* Event, umask, edge, inv and cmask: asm/perf_event.h. */
-#define X86_RAW_EVENT_MASK 0xff84ffffULL
-
-#define CODE_AND_UMASK 0xffffULL
-#define LOAD_LATENCY   0x100bULL
+/* What the driver takes over from config: asm/perf_event.h. */
+#define X86_RAW_EVENT_MASK (CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK)
 
 /* --- what counts ---------------------------------------------------------------------------------- */
-
-static bool is_generic(const struct perf_event_attr *attr, const struct known_generic *row)
-{
-	const struct generic_event *event = generic_event_find(row->name);
-	__u64 config;
-
-	if (attr->type == PERF_TYPE_HARDWARE)
-		return event && event->type == attr->type && event->config == attr->config;
-	return !event && !cache_event_find(row->name, &config) && config == attr->config;
-}
-
-bool encoding_of(const struct perf_event_attr *attr, const struct cpu_events *cpu,
-		 struct encoding *encoding)
-{
-	if (attr->type == PERF_TYPE_RAW) {
-		*encoding = (struct encoding){attr->config, attr->config1, NULL};
-		return true;
-	}
-	if (attr->type != PERF_TYPE_HARDWARE && attr->type != PERF_TYPE_HW_CACHE)
-		return false;
-	for (size_t i = 0; i < cpu->kernel->nr_generic; i++) {
-		const struct known_generic *row = &cpu->kernel->generic[i];
-
-		if (!is_generic(attr, row))
-			continue;
-		*encoding = (struct encoding){row->config, row->config1, row->note};
-		return true;
-	}
-	return false;
-}
 
 /* The value that x86_pmu_hw_config() and intel_pmu_hw_config(), events/core.c and intel/core.c, give
  * hw.config, before a counter is chosen. */
@@ -69,7 +34,7 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct en
 	if (!attr->precise_ip)
 		config |= INT;
 	if (attr->type == PERF_TYPE_RAW)
-		config |= attr->config & ANY;
+		config |= attr->config & CONFIG_ANY;
 	return config | EN;
 }
 
@@ -236,7 +201,7 @@ static void add_selection(struct registers *registers, __u64 config)
 	}
 	value |= config & OS ? 1 : 0;
 	value |= config & USR ? 2 : 0;
-	value |= config & ANY ? 4 : 0;
+	value |= config & CONFIG_ANY ? 4 : 0;
 	value |= config & INT ? 8 : 0;
 	add(registers, FIXED_CTR_CTRL, value << shift, 0xfULL << shift);
 }
@@ -260,7 +225,7 @@ static void add_pebs(const struct encoding *encoding, struct registers *register
 {
 	__u64 value = 1;
 
-	if ((encoding->config & CODE_AND_UMASK) == LOAD_LATENCY)
+	if ((encoding->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
 		value |= 1ULL << 32;
 	add(registers, PEBS_ENABLE, value, value);
 }
@@ -291,9 +256,9 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 		      struct registers *registers)
 {
 	const struct known_offcore *offcore = cpu->offcore;
-	__u64 event = encoding->config & CODE_AND_UMASK;
+	__u64 event = encoding->config & CONFIG_SELECT;
 
-	if (event == LOAD_LATENCY)
+	if (event == SELECT_LOAD_LATENCY)
 		add(registers, LD_LAT_THRESHOLD, encoding->config1, ~0ULL);
 	for (size_t i = 0; offcore && i < offcore->nr_registers; i++) {
 		struct register_value *reg;
@@ -358,7 +323,7 @@ void registers_of(const struct perf_event_attr *attr, const struct cpu_events *c
 	__u64 config = hardware_config(attr, encoding);
 
 	*registers = (struct registers){0};
-	place(attr, cpu, config & (X86_RAW_EVENT_MASK | ANY), registers);
+	place(attr, cpu, config & (X86_RAW_EVENT_MASK | CONFIG_ANY), registers);
 	if (registers->refused)
 		return;
 	add_selection(registers, config);

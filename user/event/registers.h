@@ -12,17 +12,7 @@
 #include <stddef.h>
 #include <linux/perf_event.h>
 
-#include "event/known_event.h"
-
-/* The raw event that counts: for perf's generic ones the kernel's choice. */
-struct encoding {
-	__u64 config, config1;
-	const char *note; /* when it is another one, or NULL */
-};
-
-/* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. */
-bool encoding_of(const struct perf_event_attr *attr, const struct cpu_events *cpu,
-		 struct encoding *encoding);
+#include "event/encoding.h"
 
 /* Bits of a register that the guide gives one name. Texts are constant. */
 struct register_field {
