@@ -28,11 +28,12 @@
 struct encoding {
 	__u64 config, config1;
 	const char *note; /* when it is another one, or NULL */
+	char source[192]; /* who says that it is this one */
 };
 
-/* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. */
-bool encoding_of(const struct perf_event_attr *attr, const struct cpu_events *cpu,
-		 struct encoding *encoding);
+/* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. The
+ * host must have a table of its CPU. */
+bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
 /* Whether the event is one of the core's, and config as the driver sees it: generic hardware events
  * become codes. Cache events are left to the kernel: false. */
