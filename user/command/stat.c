@@ -98,8 +98,9 @@ static int stat_report(struct run *run, bool last)
 		const struct event *event = &run->plan.events.list[i];
 		struct count now, since;
 
+		/* A pinned event that never ran can't be read: it stays at zero, not counted. */
 		if (counters_read(run->counters, i, &now))
-			continue; /* a pinned event that never ran can't be read */
+			now = stat->before[i];
 		since = (struct count){now.value - stat->before[i].value,
 				       now.enabled_ns - stat->before[i].enabled_ns,
 				       now.running_ns - stat->before[i].running_ns};
