@@ -11,16 +11,19 @@ import os
 import re
 import sys
 
-# Tables with a meaning of their own; every other file of a CPU's folder is a topic of events.
-SPECIAL = ("offcore", "data_source", "contradictions", "metrics")
-
-NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_/]+)*")
+# The tables of a kind of their own; any other file of a CPU's folder is a topic of events.
+OWN_KIND = ("offcore", "data_source", "kernel", "contradictions", "metrics")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
 
-# The kernel's floor for Nehalem's cores (nhm_limit_period): a lower sample_period is EINVAL.
-LOWEST_PERIOD = 32
 LOAD_LATENCY = (0x0B, 0x10)
+
+# Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
+# (X86_RAW_EVENT_MASK) and for PEBS (X86_ALL_EVENT_FLAGS, pin control included).
+CODE, UMASK, CMASK = 0xFF, 0xFF << 8, 0xFF << 24
+EDGE, PIN, ANY, INV = 1 << 18, 1 << 19, 1 << 21, 1 << 23
+FIXED_COMPARES = CODE | UMASK | EDGE | INV | CMASK
+FLAGS = EDGE | PIN | ANY | INV | CMASK
 
 
 class Faults(Exception):
@@ -39,116 +42,106 @@ class Report:
             raise Faults("\n".join(self.lines))
 
 
-# ---- what a field may hold: each check returns what is wrong, or None ----
+class Form:
+    """The part of JSON Schema that schema.json uses, with messages that name the entry.
 
-def text(value):
-    if not isinstance(value, str) or not value.strip():
-        return "must be a text"
-    if value != value.strip() or "\n" in value:
-        return "must be one line without spaces around it"
-    return None
+    The standard library has no validator, and building the program is to need no more than it.
+    """
 
+    TYPES = {"string": str, "integer": int, "array": list, "object": dict}
+    KEYWORDS = {"$ref", "type", "const", "enum", "pattern", "minimum", "maximum", "maxLength",
+                "items", "minItems", "uniqueItems", "properties", "additionalProperties",
+                "propertyNames", "required", "dependentRequired", "minProperties", "oneOf",
+                "title", "description"}
 
-def one_line(value):
-    if text(value):
-        return text(value)
-    return "must fit 160 characters" if len(value) > 160 else None
+    def __init__(self, definitions):
+        self.definitions = definitions
 
+    def faults(self, kind, table):
+        """What is wrong with a table, as pairs of an entry's label and a sentence."""
+        return list(self.look({"$ref": f"#/$defs/{kind}"}, table, "", ""))
 
-def pattern(regex, example):
-    def check(value):
-        ok = isinstance(value, str) and regex.fullmatch(value)
-        return None if ok else f"must look like {example}, not {json.dumps(value)}"
-    return check
+    def look(self, schema, value, label, field):
+        unknown = schema.keys() - self.KEYWORDS
+        if unknown:
+            raise NotImplementedError(f"schema.json uses {', '.join(sorted(unknown))}")
+        if "$ref" in schema:
+            found = list(self.look(self.definitions[schema["$ref"].split("/")[-1]], value, label,
+                                   field))
+            yield from found
+            if found:
+                return
+        if not self.is_right(schema, value):
+            yield label, f"{field}must be {self.expected(schema)}, not {json.dumps(value)[:60]}"
+        elif isinstance(value, dict):
+            yield from self.look_at_members(schema, value, label, field)
+        elif isinstance(value, list):
+            yield from self.look_at_items(schema, value, label, field)
 
+    def is_right(self, schema, value):
+        """Without regard to what it contains."""
+        if "type" in schema and type(value) is not self.TYPES[schema["type"]]:
+            return False
+        if "const" in schema and value is not schema["const"]:
+            return False
+        if "enum" in schema and value not in schema["enum"]:
+            return False
+        if isinstance(value, str):
+            # Python's $ also matches before a final line break, JSON Schema's does not.
+            pattern = re.sub(r"\$$", r"\\Z", schema.get("pattern", ""))
+            return re.search(pattern, value) and len(value) <= schema.get("maxLength", len(value))
+        if type(value) is int:
+            return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        return True
 
-def hexadecimal(example):
-    digits = len(example) - len("0x")
-    return pattern(re.compile(f"0x[0-9A-F]{{{digits}}}"), example)
+    @staticmethod
+    def expected(schema):
+        if "title" in schema:
+            return schema["title"]
+        if "enum" in schema:
+            return f"one of {', '.join(schema['enum'])}"
+        if "minimum" in schema:
+            return f"a number from {schema['minimum']} to {schema['maximum']}"
+        return {"object": "an object", "array": "a list"}.get(schema.get("type"), "something else")
 
+    def look_at_members(self, schema, value, label, field):
+        known = schema.get("properties", {})
+        for key in value:
+            here = f"{field}\"{key}\" "
+            if "propertyNames" in schema:
+                yield from self.look(schema["propertyNames"], key, label, here)
+            if key in known:
+                yield from self.look(known[key], value[key], label, here)
+            elif schema.get("additionalProperties") is False:
+                yield label, f"{field}unknown field \"{key}\"; known: {', '.join(known)}"
+            elif "additionalProperties" in schema:
+                yield from self.look(schema["additionalProperties"], value[key], label, here)
+        for key in schema.get("required", ()):
+            if key not in value:
+                yield label, f"{field}\"{key}\" is missing"
+        for key, others in schema.get("dependentRequired", {}).items():
+            for other in others:
+                if key in value and other not in value:
+                    yield label, f"{field}\"{key}\" means nothing without \"{other}\""
+        choices = [choice["required"][0] for choice in schema.get("oneOf", ())]
+        if choices and sum(key in value for key in choices) != 1:
+            yield label, f"{field}needs either \"{choices[0]}\" or \"{choices[1]}\""
+        if len(value) < schema.get("minProperties", 0):
+            yield label, f"{field}is empty"
 
-def integer(low, high):
-    def check(value):
-        ok = type(value) is int and low <= value <= high
-        return None if ok else f"must be a number from {low} to {high}, not {json.dumps(value)}"
-    return check
-
-
-def true_only(value):
-    return None if value is True else "is true or left out"
-
-
-def one_of(*words):
-    def check(value):
-        return None if value in words else f"must be one of {', '.join(words)}"
-    return check
-
-
-def list_of(check_item, least=1):
-    def check(value):
-        if not isinstance(value, list) or len(value) < least:
-            return "must be a list" + (" with an entry" if least else "")
-        for item in value:
-            wrong = check_item(item)
-            if wrong:
-                return f"has an entry that {wrong}"
-        if len({json.dumps(item) for item in value}) != len(value):
-            return "has an entry twice"
-        return None
-    return check
-
-
-def by_source(check_item):
-    def check(value):
-        if not isinstance(value, dict) or not value:
-            return "must map a source to what it says"
-        for key, item in value.items():
-            wrong = check_item(item)
-            if wrong:
-                return f"of {key} {wrong}"
-        return None
-    return check
-
-
-event_name = pattern(NAME, "INST_RETIRED.ANY_P")
-part_name = pattern(re.compile(r"[A-Z][A-Z0-9_]*"), "DEMAND_DATA_RD")
-word = pattern(WORD, "l3_hitm")
-aliases = by_source(list_of(event_name))
-
-# For each kind of entry: its fields, the check of each, and which must be there.
-EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0"),
-          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only, "edge": true_only,
-          "any": true_only, "threshold": integer(0, 0xFFFF), "fixed_counter": integer(0, 31),
-          "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
-          "period": integer(LOWEST_PERIOD, 1 << 31), "errata": text, "aliases": aliases,
-          "source": text},
-         ("name", "description", "code", "umask", "period"))
-EVENTS = ({"source": text, "events": list_of(lambda entry: None)}, ("source", "events"))
-CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0xFFF),
-        "models": list_of(hexadecimal("0xC0")), "general_counters": integer(1, 8),
-        "fixed_counters": integer(0, 8), "inherits": word,
-        "without": by_source(list_of(text))},
-       ("name", "title", "vendor", "family", "models", "general_counters", "fixed_counters"))
-SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
-          ("key", "title", "licence", "used_for"))
-OFFCORE = ({"source": text, "period": integer(LOWEST_PERIOD, 1 << 31),
-            "registers": list_of(lambda entry: None), "requests": list_of(lambda entry: None),
-            "responses": list_of(lambda entry: None)}, ())
-REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
-             "msr": hexadecimal("0x1A6"), "counters": list_of(integer(0, 31)), "aliases": aliases},
-            ("name", "code", "umask", "msr"))
-PART = ({"name": part_name, "description": one_line, "bit": integer(0, 15),
-         "of": list_of(part_name, least=2), "reserved": true_only, "aliases": aliases},
-        ("name", "description"))
-DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_line,
-                "reserved": true_only, "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100142"),
-                "perf": one_line},
-               ("code", "name", "description", "perf_data_src", "perf"))
-CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
-                  "says": by_source(text), "we_do": text, "why": text},
-                 ("id", "subject", "says", "we_do", "why"))
-METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
-          ("name", "formula", "unit", "description", "source"))
+    def look_at_items(self, schema, value, label, field):
+        if len(value) < schema.get("minItems", 0):
+            yield label, f"{field}must have {schema['minItems']} or more entries"
+        if schema.get("uniqueItems") and len({json.dumps(item) for item in value}) < len(value):
+            yield label, f"{field}has an entry twice"
+        for number, item in enumerate(value if "items" in schema else (), 1):
+            if not isinstance(item, dict):
+                yield from self.look(schema["items"], item, label, f"{field}entry {number} ")
+                continue
+            name = next((item[key] for key in ("name", "id", "key") if key in item), None)
+            if not isinstance(name, str):
+                name = f"{field}entry {number}"
+            yield from self.look(schema["items"], item, name, "")
 
 
 def spelling(name):
@@ -157,19 +150,16 @@ def spelling(name):
 
 
 class Cpu:
-    """One CPU's tables, those it inherits included; every member is ordered by what names it."""
+    """One CPU's tables, those it inherits included. All but the kernel's are by spelling(name)."""
+
+    TABLES = ("events", "offcore", "registers", "requests", "responses", "data_sources", "kernel",
+              "contradictions", "metrics")
 
     def __init__(self, entry, parent):
         self.entry = entry
         self.name = entry["name"]
-        self.events = dict(parent.events) if parent else {}
-        self.registers = dict(parent.registers) if parent else {}
-        self.requests = dict(parent.requests) if parent else {}
-        self.responses = dict(parent.responses) if parent else {}
-        self.offcore = dict(parent.offcore) if parent else {}
-        self.data_sources = dict(parent.data_sources) if parent else {}
-        self.contradictions = dict(parent.contradictions) if parent else {}
-        self.metrics = dict(parent.metrics) if parent else {}
+        for table in self.TABLES:
+            setattr(self, table, dict(getattr(parent, table, {})))
 
 
 class Tables:
@@ -182,15 +172,14 @@ class Tables:
 
     # ---- reading ----
 
-    def read(self, *path):
+    def read(self, folder, where):
         """The content of a JSON file, or None after reporting why it cannot be read."""
-        where = "/".join(path)
-        file = os.path.join(self.folder, *path)
+        file = os.path.join(folder, where)
         self.files.append(file)
 
         def no_field_twice(pairs):
             keys = [key for key, _ in pairs]
-            for key in {key for key in keys if keys.count(key) > 1}:
+            for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
                 self.report.add(where, f"field \"{key}\" stands twice in one object")
             return dict(pairs)
 
@@ -201,170 +190,161 @@ class Tables:
             self.report.add(where, str(error))
             return None
 
-    def fields_are_right(self, where, entry, kind):
-        fields, required = kind
-        before = len(self.report.lines)
-        if not isinstance(entry, dict):
-            self.report.add(where, "must be an object")
-            return False
-        for key in entry:
-            if key not in fields:
-                self.report.add(where, f"unknown field \"{key}\"; known: {', '.join(fields)}")
-            else:
-                wrong = fields[key](entry[key])
-                if wrong:
-                    self.report.add(where, f"\"{key}\" {wrong}")
-        for key in required:
-            if key not in entry:
-                self.report.add(where, f"\"{key}\" is missing")
-        for source in [*entry.get("aliases", ()), *entry.get("says", ())]:
-            if isinstance(entry.get("aliases", {}), dict) and source not in self.sources:
-                self.report.add(where, f"\"{source}\" is no key of sources.json")
-        if "source" in fields and isinstance(entry.get("source"), str):
-            first_word = re.match(r"[\w-]*", entry["source"]).group(0)
-            if first_word not in self.sources:
-                self.report.add(where, f"\"source\" must begin with a key of sources.json "
-                                       f"({', '.join(self.sources)})")
-        return len(self.report.lines) == before
+    def form_is_right(self, where, kind, table):
+        faults = self.form.faults(kind, table)
+        for label, fault in faults:
+            self.report.add(f"{where}: {label}" if label else where, fault)
+        return not faults
 
-    def entries(self, where, value, kind, key):
-        """The entries of a list by the field that names them; a wrong or repeated one is left out."""
+    def entries(self, where, listed, key="name"):
+        """The entries of a list by the field that names them."""
         found = {}
-        if not isinstance(value, list):
-            self.report.add(where, "must be a list")
-            return found
-        for number, entry in enumerate(value, 1):
-            label = entry.get(key) if isinstance(entry, dict) else None
-            here = f"{where}: {label if isinstance(label, str) else f'entry {number}'}"
-            if not self.fields_are_right(here, entry, kind):
-                continue
-            if spelling(label) in found:
+        for entry in listed:
+            here = f"{where}: {entry[key]}"
+            if spelling(entry[key]) in found:
                 self.report.add(here, "stands twice")
-            found[spelling(label)] = entry
+            self.check_sources(here, entry)
+            found[spelling(entry[key])] = entry
         return found
 
+    def check_sources(self, where, entry):
+        quoted = [*entry.get("aliases", ()), *entry.get("says", ())]
+        if "source" in entry:
+            quoted.append(re.match(r"[\w-]*", entry["source"]).group(0))
+        for key in quoted:
+            if key not in self.sources:
+                self.report.add(where, f"quotes \"{key}\", which is no key of sources.json "
+                                       f"({', '.join(self.sources)})")
+
     def load(self):
-        self.sources = {}
-        raw = self.read("sources.json")
-        if raw is not None:
-            self.sources = self.entries("sources.json", raw, SOURCE, "key")
-        raw = self.read("cpus.json")
-        listed = self.entries("cpus.json", raw, CPU, "name") if raw is not None else {}
-        for entry in listed.values():
-            parent = entry.get("inherits")
-            if parent and parent not in self.cpus:
-                self.report.add(f"cpus.json: {entry['name']}",
-                                f"inherits \"{parent}\", which does not stand before it")
-                continue
-            cpu = Cpu(entry, self.cpus.get(parent))
-            self.cpus[cpu.name] = cpu
-            self.load_cpu(cpu)
-            self.check_cpu(cpu)
-        self.check_models()
-        for folder in sorted(os.listdir(self.folder)):
-            if os.path.isdir(os.path.join(self.folder, folder)) and folder not in listed \
-                    and not folder.startswith(("_", ".")):
-                self.report.add(folder, "is a folder of no CPU in cpus.json")
+        schema = self.read(os.path.dirname(sys.argv[0]), "schema.json")
+        self.report.raise_if_any()
+        self.form = Form(schema["$defs"])
+        sources, cpus = (self.read(self.folder, name) for name in ("sources.json", "cpus.json"))
+        self.report.raise_if_any()
+        right = [self.form_is_right("sources.json", "sources", sources),
+                 self.form_is_right("cpus.json", "cpus", cpus)]
+        if all(right):
+            self.sources = self.entries("sources.json", sources, "key")
+            for entry in self.entries("cpus.json", cpus).values():
+                self.load_cpu(entry)
+            self.check_models()
+            self.check_folders()
         self.report.raise_if_any()
 
-    def load_cpu(self, cpu):
-        folder = os.path.join(self.folder, cpu.name)
-        if not os.path.isdir(folder):
-            self.report.add(f"cpus.json: {cpu.name}", f"has no folder {cpu.name}/")
+    def load_cpu(self, entry):
+        where = f"cpus.json: {entry['name']}"
+        parent = entry.get("inherits")
+        if parent and parent not in self.cpus:
+            self.report.add(where, f"inherits \"{parent}\", which does not stand before it")
+            return
+        cpu = self.cpus[entry["name"]] = Cpu(entry, self.cpus.get(parent))
+        if not os.path.isdir(os.path.join(self.folder, cpu.name)):
+            self.report.add(where, f"has no folder {cpu.name}/")
             return
         self.take_away(cpu)
         topics = {}
-        for file in sorted(os.listdir(folder)):
+        faults = len(self.report.lines)
+        for file in sorted(os.listdir(os.path.join(self.folder, cpu.name))):
             stem, extension = os.path.splitext(file)
-            if extension != ".json":
-                continue
-            raw = self.read(cpu.name, file)
-            where = f"{cpu.name}/{file}"
-            if raw is None:
-                continue
-            if stem == "offcore":
-                self.load_offcore(cpu, where, raw)
-            elif stem == "data_source":
-                cpu.data_sources.update(self.entries(where, raw, DATA_SOURCE, "code"))
-            elif stem == "contradictions":
-                cpu.contradictions.update(self.entries(where, raw, CONTRADICTION, "id"))
-            elif stem == "metrics":
-                cpu.metrics.update(self.entries(where, raw, METRIC, "name"))
-            elif not WORD.fullmatch(stem):
-                self.report.add(where, "a topic is a lower-case word")
-            else:
-                self.load_topic(cpu, where, stem, raw, topics)
+            if extension == ".json":
+                self.load_table(cpu, f"{cpu.name}/{file}", stem, topics)
         cpu.events.update(topics)
+        # What a table that cannot be read would have held is missed everywhere else.
+        if len(self.report.lines) == faults:
+            self.check_cpu(cpu)
 
-    def load_topic(self, cpu, where, topic, raw, seen):
-        if not self.fields_are_right(where, raw, EVENTS):
+    def load_table(self, cpu, where, stem, topics):
+        table = self.read(self.folder, where)
+        kind = stem if stem in OWN_KIND else "events"
+        if not WORD.fullmatch(stem):
+            self.report.add(where, "a topic is a lower-case word")
+        elif table is None or not self.form_is_right(where, kind, table):
             return
-        for key, entry in self.entries(where, raw["events"], EVENT, "name").items():
+        elif stem == "offcore":
+            self.load_offcore(cpu, where, table)
+        elif stem == "kernel":
+            self.load_kernel(cpu, where, table)
+        elif stem == "data_source":
+            cpu.data_sources.update(self.entries(where, table, "code"))
+        elif stem == "contradictions":
+            cpu.contradictions.update(self.entries(where, table, "id"))
+        elif stem == "metrics":
+            cpu.metrics.update(self.entries(where, table))
+        else:
+            self.load_topic(cpu, where, stem, table, topics)
+
+    def load_topic(self, cpu, where, topic, table, seen):
+        self.check_sources(where, {"source": table["source"]})
+        for key, entry in self.entries(where, table["events"]).items():
             here = f"{where}: {entry['name']}"
             if key in seen:
                 self.report.add(here, f"stands in {seen[key]['where']} too")
-            event = {"source": raw["source"], **entry, "topic": topic, "where": where}
+            event = {"source": table["source"], **entry, "topic": topic, "where": where}
             event.setdefault("counters", list(range(cpu.entry["general_counters"])))
             self.check_event(cpu, here, event)
             seen[key] = event
 
-    def load_offcore(self, cpu, where, raw):
-        if not self.fields_are_right(where, raw, OFFCORE):
-            return
+    def load_offcore(self, cpu, where, table):
+        self.check_sources(where, table)
         for key in ("source", "period"):
-            if key in raw:
-                cpu.offcore[key] = raw[key]
+            if key in table:
+                cpu.offcore[key] = table[key]
             elif key not in cpu.offcore:
                 self.report.add(where, f"\"{key}\" is missing")
-        every = list(range(cpu.entry["general_counters"]))
-        for key, entry in self.entries(where, raw.get("registers", []), REGISTER, "name").items():
-            entry.setdefault("counters", every)
+        for key, entry in self.entries(where, table.get("registers", [])).items():
+            entry.setdefault("counters", list(range(cpu.entry["general_counters"])))
+            self.check_counters(cpu, f"{where}: {entry['name']}", entry)
             cpu.registers[key] = entry
         for key, parts, low, high in (("requests", cpu.requests, 0, 7),
                                       ("responses", cpu.responses, 8, 15)):
-            for name, part in self.entries(where, raw.get(key, []), PART, "name").items():
-                here = f"{where}: {part['name']}"
-                if ("bit" in part) == ("of" in part):
-                    self.report.add(here, "needs either \"bit\" or \"of\"")
-                elif "bit" in part and not low <= part["bit"] <= high:
-                    self.report.add(here, f"a bit of {key} is from {low} to {high}")
+            for name, part in self.entries(where, table.get(key, [])).items():
+                if not low <= part.get("bit", low) <= high:
+                    self.report.add(f"{where}: {part['name']}",
+                                    f"a bit of {key} is from {low} to {high}")
                 parts[name] = part
         cpu.offcore["where"] = where
 
+    def load_kernel(self, cpu, where, table):
+        """Rules have no names, so a CPU's own table replaces the inherited one."""
+        self.check_sources(where, table)
+        for key in ("fixed", "counters"):
+            for number, entry in enumerate(table[key], 1):
+                self.check_counters(cpu, f"{where}: \"{key}\" entry {number}", entry)
+        cpu.kernel = table
+
     def take_away(self, cpu):
-        where = f"cpus.json: {cpu.name}"
-        inherited = {"events": cpu.events, "metrics": cpu.metrics,
-                     "contradictions": cpu.contradictions, "requests": cpu.requests,
-                     "responses": cpu.responses}
-        for kind, names in cpu.entry.get("without", {}).items():
-            if kind not in inherited:
-                self.report.add(where, f"\"without\" knows {', '.join(inherited)}, not \"{kind}\"")
-                continue
+        for table, names in cpu.entry.get("without", {}).items():
             for name in names:
-                if inherited[kind].pop(spelling(name), None) is None:
-                    self.report.add(where, f"is without {name}, which it does not inherit")
+                if getattr(cpu, table).pop(spelling(name), None) is None:
+                    self.report.add(f"cpus.json: {cpu.name}",
+                                    f"is without {name}, which it does not inherit")
 
     # ---- checks of what the fields mean together ----
+
+    def check_counters(self, cpu, where, entry):
+        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
+        counters = entry.get("counters", [])
+        for counter in counters:
+            if counter >= general:
+                self.report.add(where, f"counter {counter} does not exist: "
+                                       f"{cpu.name} has {general}")
+        if counters != sorted(counters):
+            self.report.add(where, "\"counters\" must ascend")
+        if entry.get("fixed_counter", -1) >= fixed:
+            self.report.add(where, f"fixed counter {entry['fixed_counter']} does not exist: "
+                                   f"{cpu.name} has {fixed}")
 
     def check_event(self, cpu, where, event):
         def wrong(what):
             self.report.add(where, what)
 
-        general, fixed = cpu.entry["general_counters"], cpu.entry["fixed_counters"]
-        too_high = [counter for counter in event["counters"] if counter >= general]
-        if too_high:
-            wrong(f"counter {too_high[0]} does not exist: {cpu.name} has {general}")
-        if event["counters"] != sorted(event["counters"]):
-            wrong("\"counters\" must ascend")
-        if event.get("fixed_counter", 0) >= max(fixed, 1):
-            wrong(f"fixed counter {event['fixed_counter']} does not exist: {cpu.name} has {fixed}")
+        self.check_counters(cpu, where, event)
         if not event["counters"] and "fixed_counter" not in event:
             wrong("no counter can count it")
         code, umask = int(event["code"], 16), int(event["umask"], 16)
         if code == 0 and "fixed_counter" not in event:
             wrong("code 0x00 is only perf's name for a fixed counter")
-        if event.get("inv") and "cmask" not in event:
-            wrong("\"inv\" inverts the comparison with \"cmask\" and means nothing without it")
         if event.get("any") and "pebs" in event:
             wrong("the kernel refuses \"any\" in a PEBS event")
         if ("threshold" in event) != ((code, umask) == LOAD_LATENCY):
@@ -376,6 +356,7 @@ class Tables:
         self.check_names(cpu)
         self.check_encodings(cpu)
         self.check_offcore(cpu)
+        self.check_periods(cpu)
         if cpu.data_sources and len(cpu.data_sources) != 16:
             self.report.add(f"{cpu.name}/data_source.json",
                             f"has {len(cpu.data_sources)} of the 16 codes")
@@ -384,7 +365,10 @@ class Tables:
 
     def check_names(self, cpu):
         taken = {key: event["name"] for key, event in cpu.events.items()}
-        for event in cpu.events.values():
+        for key, event in cpu.events.items():
+            if key.split(".")[0] in cpu.registers:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                "is composed from offcore.json and needs no entry")
             self.check_aliases(event, f"{event['where']}: {event['name']}", taken)
         where = cpu.offcore.get("where", "")
         taken = {key: entry["name"] for parts in (cpu.registers, cpu.requests, cpu.responses)
@@ -425,6 +409,14 @@ class Tables:
                 except ValueError as error:
                     self.report.add(f"{where}: {part['name']}", str(error))
 
+    def check_periods(self, cpu):
+        lowest = cpu.kernel.get("lowest_period", 1)
+        for event in cpu.events.values():
+            if event["period"] < lowest:
+                self.report.add(f"{event['where']}: {event['name']}",
+                                f"\"period\" {event['period']} is refused by the kernel of "
+                                f"{cpu.name}: at least {lowest}")
+
     def check_formula(self, cpu, metric):
         where = f"{cpu.name}/metrics.json: {metric['name']}"
         try:
@@ -439,9 +431,16 @@ class Tables:
                 self.report.add(where, f"\"formula\" names {name}, which {cpu.name} does not count")
 
     def counts(self, cpu, name):
-        register, request, response = (spelling(name).split(".") + ["", ""])[:3]
-        return spelling(name) in cpu.events or (
-            register in cpu.registers and request in cpu.requests and response in cpu.responses)
+        steps = spelling(name).split(".")
+        return spelling(name) in cpu.events or len(steps) == 3 and all(
+            step in parts
+            for step, parts in zip(steps, (cpu.registers, cpu.requests, cpu.responses)))
+
+    def check_folders(self):
+        for name in sorted(os.listdir(self.folder)):
+            if os.path.isdir(os.path.join(self.folder, name)) and name not in self.cpus \
+                    and not name.startswith(("_", ".")):
+                self.report.add(name, "is a folder of no CPU in cpus.json")
 
     def check_models(self):
         seen = {}
@@ -457,9 +456,9 @@ class Tables:
 
 def config(event):
     """perf_event_attr.config (guide, Table 10)."""
-    return (int(event["code"], 16) | int(event["umask"], 16) << 8
-            | event.get("edge", False) << 18 | event.get("any", False) << 21
-            | event.get("inv", False) << 23 | event.get("cmask", 0) << 24)
+    return (int(event["code"], 16) | int(event.get("umask", "0x00"), 16) << 8
+            | event.get("edge", False) * EDGE | event.get("any", False) * ANY
+            | event.get("inv", False) * INV | event.get("cmask", 0) << 24)
 
 
 def part_bits(part, parts, within=()):
@@ -526,8 +525,8 @@ def strings(entry, *names):
     return {name: c_string(entry.get(name)) for name in names}
 
 
-def counter_mask(entry):
-    return f"{sum(1 << counter for counter in entry['counters']):#x}"
+def counter_mask(counters):
+    return f"{sum(1 << counter for counter in counters):#x}"
 
 
 class Writer:
@@ -545,6 +544,12 @@ class Writer:
                                 + "".join(f"\t{row},\n" for row in rows) + "};\n")
         return {member: name, f"nr_{member}": len(rows)}
 
+    def struct(self, kind, name, **members):
+        """Defines a struct; returns a pointer to it."""
+        self.definitions.append(f"static const {kind} {name} = "
+                                + initializer(**members).replace("\n\t", "\n") + ";\n")
+        return f"&{name}"
+
     def cpu(self, cpu):
         own = cpu.name.replace("-", "_")
         entry = cpu.entry
@@ -558,6 +563,7 @@ class Writer:
                          [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
             **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),
             offcore=self.offcore(cpu, f"{own}_offcore"),
+            kernel=self.kernel(cpu, f"{own}_kernel"),
             **self.array("struct known_data_source", own, "data_sources",
                          [data_source_row(cpu.data_sources[key])
                           for key in sorted(cpu.data_sources)]),
@@ -572,18 +578,45 @@ class Writer:
         if not cpu.registers:
             return "NULL"
         every = [*cpu.registers.values(), *cpu.requests.values(), *cpu.responses.values()]
-        self.definitions.append(f"static const struct known_offcore {own} = " + initializer(
+        return self.struct(
+            "struct known_offcore", own,
             **self.array("struct offcore_register", own, "registers",
                          [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
-                                      msr=entry["msr"].lower(), counters=counter_mask(entry))
+                                      msr=entry["msr"].lower(),
+                                      counters=counter_mask(entry["counters"]))
                           for entry in cpu.registers.values()]),
             **self.array("struct offcore_part", own, "requests", part_rows(cpu.requests)),
             **self.array("struct offcore_part", own, "responses", part_rows(cpu.responses)),
             **self.array("struct known_alias", own, "aliases", alias_rows(every)),
             reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
             default_period=cpu.offcore["period"],
-            source=c_string(cpu.offcore["source"])) + ";\n")
-        return f"&{own}"
+            source=c_string(cpu.offcore["source"]))
+
+    def kernel(self, cpu, own):
+        if not cpu.kernel:
+            return "NULL"
+        every = list(range(cpu.entry["general_counters"]))
+        precise = [rule(CODE | ("umask" in entry and UMASK) | (0 if "flags" in entry else FLAGS),
+                        config(entry), every) for entry in cpu.kernel["precise"]]
+        placed = [rule(FIXED_COMPARES, config(entry), entry.get("counters", every),
+                       entry["fixed_counter"]) for entry in cpu.kernel["fixed"]]
+        placed += [rule(CODE, int(code, 16), entry["counters"])
+                   for entry in cpu.kernel["counters"] for code in entry["codes"]]
+        return self.struct(
+            "struct known_kernel", own,
+            **self.array("struct kernel_rule", own, "precise", precise),
+            **self.array("struct kernel_rule", own, "placed", placed),
+            **self.array("struct known_generic", own, "generic",
+                         [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
+                                      config1=entry.get("config1", "0x0").lower(),
+                                      note=c_string(entry.get("note")))
+                          for entry in cpu.kernel["generic"]]),
+            **self.array("struct known_erratum", own, "errata",
+                         [initializer(**strings(entry, "name", "description"),
+                                      all_events=str(entry.get("all_events", False)).lower())
+                          for entry in cpu.kernel["errata"]]),
+            lowest_period=cpu.kernel["lowest_period"],
+            source=c_string(cpu.kernel["source"]))
 
     def contradiction(self, entry, own):
         its = f"{own}_{entry['id'].replace('-', '_')}"
@@ -603,16 +636,21 @@ def event_row(event):
         config=f"{config(event):#x}",
         config1=f"{event.get('threshold', 0):#x}",
         default_period=event["period"],
-        counters=counter_mask(event),
+        counters=counter_mask(event["counters"]),
         fixed_counter=event.get("fixed_counter", -1),
         precise={None: 0, "can": 1, "only": 2}[event.get("pebs")],
         **strings(event, "errata", "source"))
 
 
+def rule(mask, value, counters, fixed_counter=-1):
+    return (f"{{.mask = {mask:#x}, .config = {value:#x}, .counters = {counter_mask(counters)}, "
+            f".fixed_counter = {fixed_counter}}}")
+
+
 def part_rows(parts):
     ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
-    return [initializer(**strings(part, "name", "description"), bits=f"{part_bits(part, parts):#06x}")
-            for part in ordered]
+    return [initializer(**strings(part, "name", "description"),
+                        bits=f"{part_bits(part, parts):#06x}") for part in ordered]
 
 
 def alias_rows(entries):
@@ -627,7 +665,8 @@ def alias_rows(entries):
 
 
 def data_source_row(entry):
-    return initializer(code=entry["code"].lower(), reserved=str(entry.get("reserved", False)).lower(),
+    return initializer(code=entry["code"].lower(),
+                       reserved=str(entry.get("reserved", False)).lower(),
                        **strings(entry, "name", "description"),
                        perf_data_src=entry["perf_data_src"].lower(), perf=c_string(entry["perf"]))
 
@@ -641,11 +680,13 @@ def write_c(tables):
         "/* Written by events/generate.py from the tables beside it: change those. */\n"
         "#include \"known_event.h\"\n",
         *writer.definitions,
-        "const struct cpu_events known_cpus[] = {\n" + "".join(f"\t{row},\n" for row in cpus) + "};\n"
-        f"const size_t nr_known_cpus = {len(cpus)};\n",
-        "const struct known_source known_sources[] = {\n"
-        + "".join(f"\t{row},\n" for row in sources) + "};\n"
-        f"const size_t nr_known_sources = {len(sources)};\n"])
+        public_array("struct cpu_events", "known_cpus", cpus),
+        public_array("struct known_source", "known_sources", sources)])
+
+
+def public_array(kind, name, rows):
+    return (f"const {kind} {name}[] = {{\n" + "".join(f"\t{row},\n" for row in rows) + "};\n"
+            f"const size_t nr_{name} = {len(rows)};\n")
 
 
 def write_depfile(path, output, inputs):
@@ -671,8 +712,9 @@ def main():
         stream.write(write_c(tables))
     if arguments.depfile:
         # The folders too, or a new table would not be noticed.
-        folders = [arguments.folder, *(os.path.join(arguments.folder, name) for name in tables.cpus)]
-        write_depfile(arguments.depfile, arguments.output, [sys.argv[0], *tables.files, *folders])
+        folders = [os.path.join(arguments.folder, name) for name in tables.cpus]
+        write_depfile(arguments.depfile, arguments.output,
+                      [sys.argv[0], *tables.files, arguments.folder, *folders])
     return 0
 
 

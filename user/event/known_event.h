@@ -67,6 +67,34 @@ struct known_data_source {
 	const char *perf;        /* that in words; "L3 HITM" */
 };
 
+/* What the kernel's driver accepts on a CPU, which is not all that the tables say the hardware can.
+ * A rule holds for an event if (config & mask) == rule.config; the first one that holds counts. */
+struct known_kernel {
+	const struct kernel_rule {
+		__u64 mask, config;
+		__u32 counters;     /* bit i: general counter i */
+		__s8 fixed_counter; /* or this one, if not -1 */
+	} *precise;                 /* may have precise_ip > 0; where no rule holds, it is EINVAL */
+	size_t nr_precise;
+	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
+	size_t nr_placed;
+	/* What it counts for perf's generic names, PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE. */
+	const struct known_generic {
+		const char *name;      /* "LLC-load-misses", as names.h knows it */
+		__u64 config, config1; /* of a raw event that counts the same */
+		const char *note;      /* when it is otherwise, or NULL */
+	} *generic;
+	size_t nr_generic;
+	const struct known_erratum {
+		const char *name;        /* "AAJ80", as struct known_event has it */
+		const char *description; /* what goes wrong, and what the kernel does about it */
+		bool all_events;         /* of every event, not of some */
+	} *errata;
+	size_t nr_errata;
+	__u64 lowest_period;        /* a sample_period below is EINVAL */
+	const char *source;
+};
+
 /* Sources that disagree, and whom the tables follow. */
 struct known_contradiction {
 	const char *id; /* "offcore-rsp-1" */
@@ -109,6 +137,7 @@ struct cpu_events {
 	const struct known_alias *aliases;
 	size_t nr_aliases;
 	const struct known_offcore *offcore; /* NULL where the CPU has none */
+	const struct known_kernel *kernel;   /* NULL where nothing is known of it */
 	const struct known_data_source *data_sources; /* by code */
 	size_t nr_data_sources;
 	const struct known_contradiction *contradictions;

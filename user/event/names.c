@@ -83,8 +83,7 @@ int cache_event_find(const char *name, __u64 *config)
 	return -1;
 }
 
-/* The order of the tables (strcasecmp's): case does not count, and EVENT:UMASK is EVENT.UMASK. */
-static int name_order(const char *a, const char *b)
+int name_order(const char *a, const char *b)
 {
 	for (;; a++, b++) {
 		int x = *a == ':' ? '.' : tolower((unsigned char)*a);
@@ -95,22 +94,25 @@ static int name_order(const char *a, const char *b)
 	}
 }
 
+/* Both kinds of row begin with their name and are sorted by it. */
+static int order_of_row(const void *name, const void *row)
+{
+	return name_order(name, *(const char *const *)row);
+}
+
+static const struct known_event *by_name(const struct cpu_events *cpu, const char *name)
+{
+	return bsearch(name, cpu->events, cpu->nr_events, sizeof(*cpu->events), order_of_row);
+}
+
 const struct known_event *known_event_find(const struct cpu_events *cpu, const char *name)
 {
-	size_t low = 0, high = cpu ? cpu->nr_events : 0;
+	const struct known_event *found = cpu ? by_name(cpu, name) : NULL;
+	const struct known_alias *alias = NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = name_order(name, cpu->events[middle].name);
-
-		if (!order)
-			return &cpu->events[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	if (cpu && !found && cpu->nr_aliases)
+		alias = bsearch(name, cpu->aliases, cpu->nr_aliases, sizeof(*alias), order_of_row);
+	return alias ? by_name(cpu, alias->of) : found;
 }
 
 #define NAME_MAX_COMPARED 64
@@ -148,49 +150,60 @@ static int edits(const char *a, const char *b)
 	return last[n];
 }
 
-struct nearest {
-	const char *name;
-	int distance;
-};
+void nearest_begin(struct nearest *nearest, const char *wanted, int most)
+{
+	*nearest = (struct nearest){wanted, most < NEAREST_MOST ? most : NEAREST_MOST, {{0}}};
+}
 
-static void consider(struct nearest *best, int most, const char *wanted, const char *name)
+void nearest_offer(struct nearest *nearest, const char *candidate)
 {
 	/* A third of the letters wrong is a typo; more is another word. A name that the wanted one
 	 * begins is worth showing too: "INST_RETIRED". */
-	int length = strlen(wanted), distance = edits(wanted, name);
+	int length = strlen(nearest->wanted), most = 1 + length / 3, distance = 1;
 
-	if (!strncasecmp(wanted, name, length))
-		distance = 1;
-	else if (distance > 1 + length / 3)
+	if (!length || strncasecmp(nearest->wanted, candidate, length)) {
+		/* Each edit changes the length by one at most: most candidates need no comparison. */
+		if (abs((int)strlen(candidate) - length) > most)
+			return;
+		distance = edits(nearest->wanted, candidate);
+	}
+	if (distance > most)
 		return;
-	for (int i = 0; i < most; i++) {
-		if (best[i].name && best[i].distance <= distance)
+	for (int i = 0; i < nearest->most; i++) {
+		if (nearest->best[i].name && nearest->best[i].distance <= distance)
 			continue;
-		memmove(&best[i + 1], &best[i], (most - 1 - i) * sizeof(*best));
-		best[i] = (struct nearest){name, distance};
+		memmove(&nearest->best[i + 1], &nearest->best[i],
+			(nearest->most - 1 - i) * sizeof(nearest->best[0]));
+		nearest->best[i].name = candidate;
+		nearest->best[i].distance = distance;
 		return;
 	}
 }
 
-int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size)
+int nearest_print(const struct nearest *nearest, char *text, size_t size)
 {
-	struct nearest best[8] = {0};
 	size_t used = 0;
-	int found = 0;
+	int i = 0;
 
 	text[0] = '\0';
-	if (most > 8)
-		most = 8;
-	if (!name[0])
-		return 0;
+	for (; i < nearest->most && nearest->best[i].name && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "", nearest->best[i].name);
+	return i;
+}
+
+int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name, most);
 	for (size_t i = 0; i < nr_generic_events; i++) {
-		consider(best, most, name, generic_events[i].name);
+		nearest_offer(&nearest, generic_events[i].name);
 		if (generic_events[i].alias)
-			consider(best, most, name, generic_events[i].alias);
+			nearest_offer(&nearest, generic_events[i].alias);
 	}
 	for (size_t i = 0; cpu && i < cpu->nr_events; i++)
-		consider(best, most, name, cpu->events[i].name);
-	for (; found < most && best[found].name && used < size; found++)
-		used += snprintf(text + used, size - used, "%s%s", found ? ", " : "", best[found].name);
-	return found;
+		nearest_offer(&nearest, cpu->events[i].name);
+	for (size_t i = 0; cpu && i < cpu->nr_aliases; i++)
+		nearest_offer(&nearest, cpu->aliases[i].name);
+	return nearest_print(&nearest, text, size);
 }

@@ -25,11 +25,30 @@ const struct generic_event *generic_event_find(const char *name);
  * returns -1 if it is none. */
 int cache_event_find(const char *name, __u64 *config);
 
-/* An event of a CPU's table, without regard to case and with ':' as good as '.'; NULL if not there. */
+/* An event of a CPU's table by its name or another spelling of it, without regard to case and with
+ * ':' as good as '.'; NULL if not there. cpu may be NULL. */
 const struct known_event *known_event_find(const struct cpu_events *cpu, const char *name);
 
-/* Writes up to `most` names that are close to this one, ", " between them; returns how many. cpu
- * may be NULL. */
+/* Names are equal without regard to case and with ':' as good as '.'. Orders as strcmp(3) does. */
+int name_order(const char *a, const char *b);
+
+/* The names closest to one that is not known: begun with it, offered candidates, then printed. */
+#define NEAREST_MOST 8
+struct nearest {
+	const char *wanted;
+	int most; /* how many to keep, up to NEAREST_MOST */
+	struct {
+		const char *name; /* the candidate's own string; NULL: none yet */
+		int distance;
+	} best[NEAREST_MOST];
+};
+
+void nearest_begin(struct nearest *nearest, const char *wanted, int most);
+void nearest_offer(struct nearest *nearest, const char *candidate);
+/* Writes them, closest first, ", " between them; returns how many. */
+int nearest_print(const struct nearest *nearest, char *text, size_t size);
+
+/* The same for events: perf's own names, and those and the aliases of cpu, which may be NULL. */
 int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size);
 
 #endif

@@ -26,7 +26,8 @@ int stream_open(struct stream *stream, const struct options *options, struct ref
 						 : FORMAT_JSON;
 	stream->output = outputs[stream->format];
 	stream->intervals = options->interval_ms;
-	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
+	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
 	for (size_t i = 0; i < sizeof(id); i++)
 		sprintf(stream->run_id + 2 * i, "%02x", id[i]);

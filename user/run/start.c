@@ -35,6 +35,9 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 				    json_integer(attr->sample_period));
 	if (attr->sample_type)
 		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
+	if (attr->branch_sample_type)
+		json_object_set_new(value, "branch_sample_type",
+				    value_hex(attr->branch_sample_type));
 	json_object_set_new(value, "read_format", value_hex(attr->read_format));
 #define FIELD(name)                                                                                \
 	if (attr->name)                                                                            \
@@ -62,9 +65,9 @@ json_t *event_value(const struct event *event)
 	const char *type = type_name(event->attr.type);
 
 	json_object_set_new(value, "name", value_text(event->name, sizeof(event->name)));
-	if (event->known)
+	if (event->description[0])
 		json_object_set_new(value, "description",
-				    value_text(event->known->description, 300));
+				    value_text(event->description, sizeof(event->description)));
 	if (event->unit[0])
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)
