@@ -1,7 +1,6 @@
 """Guests for the tests: each kind of machine boots once and serves all tests that
 ask for it, one command after the other."""
 import os
-import re
 import subprocess
 import sys
 
@@ -35,9 +34,18 @@ class Bench:
     def __init__(self, guest):
         self.guest = guest
 
-    def run(self, *command, **options):
-        """Runs a command; returns its status, stdout and stderr."""
-        return self.guest.run(*command, **options)
+    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=120, **settings):
+        """Runs a command; returns its status, stdout and stderr. The other keywords are
+        those of nehalem.Settings."""
+        return self.guest.run(
+            *command,
+            user=user,
+            paranoid=paranoid,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            settings=nehalem.Settings(**settings),
+        )
 
     def say(self, *command, **options):
         """The output of a command that has to succeed."""
@@ -45,34 +53,55 @@ class Bench:
         assert result.status == 0, str(result)
         return result.stdout
 
-    def counts(self, events, command, options=""):
-        """What perf stat counts at user level: {event: count}, never multiplexed.
-        events: Intel's names, or perf's own spellings."""
+    def tally(self, events, command, **options):
+        """Opens events together around a program; the Result of src/programs/tally.c."""
+        spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
+        return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
+
+    def counts(self, events, command, **options):
+        """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
+        spelling, which means at user level, or in perf's."""
         found = {}
         for group in groups(events):
-            spelt = {spelling(e): e for e in group}
-            said = self.say(
-                f"perf stat -x, -o y {options} -e {','.join(s for s in spelt)} {command} >&2; cat y",
-                paranoid=-1,
-            )
-            for line in said.splitlines():
-                fields = re.split(",(?![^/]*/[^/]*$)", line) if "/" not in line else fields_of(line)
-                if len(fields) > 4 and fields[2] in spelt:
-                    assert fields[4] == "100.00", f"multiplexed: {line}"
-                    found[spelt[fields[2]]] = int(fields[0])
-        assert set(found) == set(events), f"{events}: perf stat said {said}"
+            result = self.tally(group, command, **options)
+            assert result.status == 0, str(result)
+            for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
+                count, enabled, running = map(int, line.split())
+                assert 0 < running == enabled, f"{event} did not run all the time: {result}"
+                found[event] = count
         return found
 
-    def count(self, event, command, options=""):
-        return self.counts([event], command, options)[event]
+    def count(self, event, command, **options):
+        return self.counts([event], command, **options)[event]
 
-    def samples(self, options, command, fields, tmp_path):
+    def perf_counts(self, events, command, options=""):
+        """The same by perf stat."""
+        found = {}
+        for group in groups(events):
+            spelt = [spelling(e) for e in group]
+            said = self.say(
+                f"perf stat -x , -o y {options} -e {','.join(spelt)} {command} >&2; cat y",
+                paranoid=-1,
+            )
+            lines = [line for line in said.splitlines() if line and line[0] in "0123456789<"]
+            assert len(lines) == len(group), said
+            for event, text, line in zip(group, spelt, lines):
+                value, rest = line.split(f",,{text},")
+                assert rest.split(",")[1] == "100.00", f"multiplexed: {line}"
+                found[event] = int(value)
+        return found
+
+    def samples(self, options, command, fields, tmp_path, **settings):
         """What perf record finds: a list of the fields that `perf script -F` prints."""
-        self.say(f"perf record -q {options} -o x {command}", paranoid=-1)
+        self.say(f"perf record -q {options} -o x {command}", paranoid=-1, **settings)
         data = self.fetch("x", tmp_path)
-        script = ["perf", "script", "-f", "-i", data, "-F", fields, "--ns"]
+        script = ["perf", "script", "--itrace=b", "-f", "-i", data, "-F", fields, "--ns"]
         said = subprocess.run(script, capture_output=True, text=True, check=True)
-        return [line.split() for line in said.stdout.splitlines() if line.strip()]
+        return [
+            line.split()
+            for line in said.stdout.splitlines()
+            if line.strip() and "trace error" not in line
+        ]
 
     def fetch(self, path, tmp_path):
         """Brings one file of the last command to the host."""
@@ -95,15 +124,6 @@ def spelling(event):
     if event in known.events():
         return known.raw(event) + ":u"
     return event
-
-
-def fields_of(line):
-    """The fields of a line of `perf stat -x,` whose event holds commas."""
-    value, unit, rest = line.split(",", 2)
-    end = rest.index("/", rest.index("/") + 1)
-    while end + 1 < len(rest) and rest[end + 1] != ",":
-        end += 1
-    return [value, unit, rest[: end + 1], *rest[end + 2 :].split(",")]
 
 
 def groups(events):
@@ -170,14 +190,14 @@ def two_cores(machines):
 
 @pytest.fixture
 def siblings(machines):
-    """One core with two threads."""
-    return machines(threads=2)
+    """Two cores with two threads each: CPUs 0 and 1, 2 and 3."""
+    return machines(cores=2, threads=2)
 
 
 @pytest.fixture
 def two_packages(machines):
-    """Two packages of one core each; all memory belongs to the second one."""
-    return machines(packages=2, remote_from="0")
+    """Two packages of one core each."""
+    return machines(packages=2)
 
 
 @pytest.fixture
@@ -197,3 +217,18 @@ def pytest_runtest_makereport(item, call):
             if guest.alive:
                 kind = {k: v for k, v in vars(machine).items() if k != "add"}
                 report.sections.append((f"console of {kind}", guest.console()))
+
+
+# The fixture that says what kind of machine a test needs. Under xdist's
+# `--dist loadgroup` each but the first kind boots in one worker only.
+KINDS = ("bare", "siblings", "two_cores", "two_packages")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        kind = [k for k in KINDS if k in getattr(item, "fixturenames", ())]
+        parameter = getattr(item, "callspec", None) and item.callspec.params.get("any_kernel")
+        if parameter and parameter != KERNELS[0]:
+            kind.append(parameter)
+        if kind:
+            item.add_marker(pytest.mark.xdist_group("-".join(kind)))

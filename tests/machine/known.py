@@ -53,3 +53,27 @@ def raw(event):
     """perf's spelling of an event in Intel's."""
     code, umask = events()[event]
     return f"r{umask:02x}{code:02x}"
+
+
+def attribute(event):
+    """An event in Intel's spelling or in perf's (`rUUEE`, `cpu/.../`, modifiers) as what
+    perf_event_attr wants: config, config1, precise_ip, and the levels as tally has them."""
+    if event in events():
+        code, umask = events()[event]
+        return umask << 8 | code, 0, 0, 0
+    body, _, modifiers = event.rpartition("/" if "/" in event else ":")
+    named = body.partition("/")[2]
+    if named:
+        terms = dict(term.partition("=")[::2] for term in named.split(","))
+    else:
+        terms = {"event": body[1:]} if body else {"event": event[1:]}
+        terms["event"] = "0x" + terms["event"]
+        modifiers = modifiers if body else ""
+    places = {"event": 0, "umask": 8, "edge": 18, "any": 21, "inv": 23, "cmask": 24}
+    number = {name: int(value or "1", 0) for name, value in terms.items()}
+    config = sum(number[name] << place for name, place in places.items() if name in number)
+    config1 = number.get("offcore_rsp", number.get("ldlat", 0))
+    kernel = 2 if not set(modifiers) & set("uk") or {"u", "k"} <= set(modifiers) else "uk".index(
+        (set(modifiers) & set("uk")).pop()
+    )
+    return config, config1, modifiers.lower().count("p"), kernel

@@ -98,17 +98,27 @@ class Machine:
     model: str = "ep"
     date: int = 1700000000  # the kernel mixes it into its random numbers
     ips: int = 200000000  # instructions in a second of the guest's clock
-    latency: str = ""  # L1,L2,L3,SNOOP,HITM,DRAM,REMOTE in cycles
-    remote_from: str = ""  # physical address where the other package's memory begins
-    prefetch: bool = False
-    skid: int = 0
-    tag_all_loads: bool = False
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
     libraries: bool = True  # bring the shared libraries of what is added
 
     @property
     def cpus(self):
         return self.packages * self.cores * self.threads
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What can be chosen anew for each command."""
+
+    latency: str = ""  # of loads: L1,L2,L3,SNOOP,HITM,DRAM,REMOTE in cycles
+    remote_from: int = 2**64 - 1  # from this physical address on memory is package 1's
+    prefetch: bool = False  # the L2 prefetcher works
+    skid: int = 0  # instructions between a counter's overflow and its interrupt
+    tag_all_loads: bool = False  # measure the latency of every load, not of one in 16
+
+    def __str__(self):
+        given = {k: int(v) if isinstance(v, bool) else v for k, v in vars(self).items() if v != ""}
+        return " ".join(f"{k}={v}" for k, v in given.items())
 
 
 @dataclasses.dataclass
@@ -159,7 +169,16 @@ class Guest:
 
     # ---------------------------------------------------------------- commands
 
-    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=120):
+    def run(
+        self,
+        *command,
+        user="root",
+        paranoid=None,
+        env=(),
+        stdin=b"",
+        timeout=120,
+        settings=Settings(),
+    ):
         """Runs a command: one argument by `sh -c`, several as a program and its
         arguments. paranoid: perf_event_paranoid, from here on."""
         if paranoid is not None and paranoid != self.paranoid:
@@ -167,11 +186,17 @@ class Guest:
             self._request(["sh", "-c", script], timeout=timeout)
             self.paranoid = paranoid
         uid, home = USERS[user]
-        settings = [f"HOME={home}", f"USER={user}", f"LOGNAME={user}", *env]
-        settings.append("PATH=/opt:/bin:/sbin:/usr/bin:/usr/sbin")
+        variables = [f"HOME={home}", f"USER={user}", f"LOGNAME={user}", *env]
+        variables.append("PATH=/opt:/bin:/sbin:/usr/bin:/usr/sbin")
         argv = ["sh", "-c", command[0]] if len(command) == 1 else list(command)
         status = self._request(
-            ["env", *settings, *argv], uid, stdin, fresh=True, timeout=timeout, what=command[-1]
+            ["env", *variables, *argv],
+            uid,
+            stdin,
+            fresh=True,
+            timeout=timeout,
+            what=command[-1],
+            settings=settings,
         )
         return Result(" ".join(command), status, self._said(0), self._said(1))
 
@@ -196,7 +221,15 @@ class Guest:
             os.ftruncate(self.streams[stream].fileno(), 0)
 
     def _request(
-        self, argv, uid=0, stdin=b"", output=OUTPUT, fresh=False, timeout=120, what="command"
+        self,
+        argv,
+        uid=0,
+        stdin=b"",
+        output=OUTPUT,
+        fresh=False,
+        timeout=120,
+        what="command",
+        settings=Settings(),
     ):
         """Hands a command to src/guest/channel.c and waits for its status."""
         if not self.emulator:
@@ -206,6 +239,8 @@ class Guest:
         strings = b"".join(os.fsencode(a) + b"\0" for a in argv)
         header = struct.pack("<5I", len(strings), len(stdin), uid, output, fresh)
         message = header + padded(strings) + padded(stdin)
+        first = padded(str(settings).encode())
+        message = struct.pack("<2I", len(first), len(message)) + first + message
         deadline = time.monotonic() + timeout
         status = b""
         while not status.endswith(b"\n"):
@@ -303,15 +338,7 @@ class Guest:
             NHM_IMAGES=",".join(images),
             NHM_MODEL=f"{MODELS[m.model]:#x}",
             NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
-            NHM_SKID=str(m.skid),
-            NHM_PREFETCH=str(int(m.prefetch)),
         )
-        if m.latency:
-            env["NHM_LATENCY"] = m.latency
-        if m.remote_from:
-            env["NHM_REMOTE_FROM"] = m.remote_from
-        if m.tag_all_loads:
-            env["NHM_TAG_ALL_LOADS"] = "1"
         self._launch(env, stdout, stderr)
 
     def _launch(self, env, stdout, stderr):

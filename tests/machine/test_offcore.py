@@ -35,8 +35,8 @@ def value(request, response):
     return 1 << REQUESTS[request] | 1 << RESPONSES[response]
 
 
-def count(bench, request, response, command):
-    return bench.count(event(value(request, response)), command)
+def count(bench, request, response, command, **settings):
+    return bench.count(event(value(request, response)), command, **settings)
 
 
 # Programs' own start: 64 pages touched, argument read, code fetched.
@@ -69,7 +69,10 @@ def test_each_response_bit_alone_and_only_the_right_one_counts(guest):
 
 def test_any_request_and_any_response_is_the_sum(guest):
     n = guest.count(event(0xFFFF), "offcore data")
-    assert NUMBERS["data.requests"] <= n <= NUMBERS["data.requests"] + 3 * SLACK
+    # Demand loads, and what the program and the flushes cost under other bits.
+    parts = [guest.count(event(0xFF00 | 1 << bit), "offcore data") for bit in range(8)]
+    assert abs(n - sum(parts)) <= SLACK
+    assert parts[0] >= NUMBERS["data.requests"]
 
 
 @pytest.mark.parametrize("half", [0x00FF, 0xFF00])
@@ -78,26 +81,28 @@ def test_a_request_without_a_response_counts_nothing(guest, half):
 
 
 def test_write_backs(guest):
-    most = NUMBERS["writeback.stores"]
+    stores = NUMBERS["writeback.stores"]
     n = count(guest, "WB", "UNCORE_HIT", "offcore writeback")
-    assert most - NUMBERS["writeback.kept"] - SLACK <= n <= most
+    assert 0.99 * stores <= n <= stores + 256 + SLACK  # 256: the first touches
 
 
 def test_stores_that_find_their_line_in_the_llc(guest):
+    stores = NUMBERS["writeback.stores"]
     n = count(guest, "DMND_RFO", "UNCORE_HIT", "offcore writeback")
-    assert NUMBERS["writeback.second"] - SLACK <= n <= NUMBERS["writeback.second"] + SLACK
+    assert 0.99 * stores <= n <= stores + 256 + SLACK
 
 
 @pytest.mark.parametrize(
     "command, ahead, demand",
     [("ahead", "PF_DATA_RD", "DMND_DATA_RD"), ("store-ahead", "PF_RFO", "DMND_RFO")],
 )
-def test_the_prefetcher_asks_under_bits_of_its_own(machines, command, ahead, demand):
-    bench = machines(prefetch=True)
+def test_the_prefetcher_asks_under_bits_of_its_own(guest, command, ahead, demand):
     left = NUMBERS["ahead.left"]
     rest = NUMBERS["ahead.requests"] - left
-    assert rest - SLACK <= count(bench, ahead, "LOCAL_DRAM", f"offcore {command}") <= rest + SLACK
-    assert left - SLACK <= count(bench, demand, "LOCAL_DRAM", f"offcore {command}") <= left + 2 * SLACK
+    n = count(guest, ahead, "LOCAL_DRAM", f"offcore {command}", prefetch=True)
+    assert rest - SLACK <= n <= rest + SLACK
+    n = count(guest, demand, "LOCAL_DRAM", f"offcore {command}", prefetch=True)
+    assert left - SLACK <= n <= left + 2 * SLACK
 
 
 def test_no_prefetcher_no_prefetches(guest):
@@ -129,12 +134,14 @@ def test_lines_of_another_core(two_cores, state, how, request_type, response):
 )
 def test_lines_of_another_package(two_packages, here, there, state, response):
     taken = known.numbers("handover")["taken"]
-    n = count(two_packages, "DMND_DATA_RD", response, f"handover {here} {there} {state} read")
+    command = f"handover {here} {there} {state} read"
+    n = count(two_packages, "DMND_DATA_RD", response, command, remote_from=0)
     assert taken <= n <= taken + 500
 
 
 def test_remote_modified_lines_have_no_bit_before_westmere(two_packages):
-    assert count(two_packages, "DMND_DATA_RD", "REMOTE_CACHE_HITM", "handover 0 1 dirty read") == 0
+    command = "handover 0 1 dirty read"
+    assert count(two_packages, "DMND_DATA_RD", "REMOTE_CACHE_HITM", command, remote_from=0) == 0
 
 
 def test_uncacheable_loads(guest):
@@ -151,11 +158,8 @@ def test_the_guides_own_example_needs_a_response_bit(guest):
 
 
 def test_two_values_share_one_register_by_turns(guest):
-    # Linux has one register a core for this: two events take turns, neither is lost.
-    said = guest.run(
-        f"perf stat -x, -e {event(0x4001)},{event(0x4002)} sh -c 'for k in 1 2 3 4; do offcore data; done'",
-        paranoid=-1,
-    ).stderr
-    shares = [float(line.split(",")[-3]) for line in said.splitlines() if "offcore" in line]
-    assert len(shares) == 2
-    assert all(share < 100 for share in shares)
+    # Linux has one register a core for this: two events take turns.
+    result = guest.tally([event(0x4001), event(0x4002)], "sh -c 'for k in 1 2 3 4; do offcore data; done'")
+    times = [list(map(int, line.split()))[1:] for line in result.stdout.splitlines()]
+    assert len(times) == 2
+    assert all(running < enabled for enabled, running in times)

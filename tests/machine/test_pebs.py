@@ -6,8 +6,8 @@ import pytest
 import known
 
 
-def ips(bench, event, command, tmp_path, period=1000):
-    rows = bench.samples(f"-c {period} -e {event}", command, "ip", tmp_path)
+def ips(bench, event, command, tmp_path, period=1000, **settings):
+    rows = bench.samples(f"-c {period} -e {event}", command, "ip", tmp_path, **settings)
     return collections.Counter(int(row[0], 16) for row in rows)
 
 
@@ -35,24 +35,24 @@ PRECISE = ["r100b", "r010c", "r01c0", "r01c2", "r01c4", "r02c5", "r01c7", "r20c8
 IMPRECISE = ["r010b", "r020b", "r0151", "r412e", "r01b7", "r7f88", "r01c5"]
 
 
-@pytest.mark.parametrize("event, status", [(e, 0) for e in PRECISE] + [(e, 1) for e in IMPRECISE])
-def test_linux_opens_precise_events_only(guest, event, status):
-    result = guest.run(f"perf record -q -c 1000 -e {event}:up -o x true", paranoid=-1)
-    assert bool(result.status) == bool(status), str(result)
+@pytest.mark.parametrize("event, opens", [(e, True) for e in PRECISE] + [(e, False) for e in IMPRECISE])
+def test_linux_opens_precise_events_only(any_kernel, event, opens):
+    result = any_kernel.tally([event + ":up"], "true")
+    assert (result.status == 0) == opens, str(result)
+    assert opens or "Invalid argument" in result.stdout
 
 
-def test_skid_moves_interrupts_but_not_records(machines, tmp_path):
-    bench = machines(skid=2)
+def test_skid_moves_interrupts_but_not_records(guest, tmp_path):
     at = known.addresses("known")
     # Two instructions after the load's next one the loop begins again.
-    late = ips(bench, "r10cb:u", "known d", tmp_path, period=9000)
+    late = ips(guest, "r10cb:u", "known d", tmp_path, 9000, skid=2)
     assert late == {at["dram_loop"]: 2}
-    exact = ips(bench, "r10cb:up", "known d", tmp_path, period=9000)
+    exact = ips(guest, "r10cb:up", "known d", tmp_path, 9000, skid=2)
     assert set(exact) == {at["dram_next"]}
 
 
 def test_without_skid_the_interrupt_comes_at_the_next_instruction(guest, tmp_path):
-    late = ips(guest, "r10cb:u", "known d", tmp_path, period=9000)
+    late = ips(guest, "r10cb:u", "known d", tmp_path, 9000)
     assert late == {known.addresses("known")["dram_next"]: 2}
 
 
@@ -79,21 +79,23 @@ def test_a_raw_bpf_program_is_called_for_each_record(guest):
     assert 15 <= int(said.split(": ")[1].split()[0]) <= 60
 
 
-def test_latency_of_the_other_package_can_be_chosen(machines, tmp_path):
-    bench = machines(latency="4,10,38,65,75,190,333", remote_from="0")
-    rows = bench.samples(
-        "-c 40 -e cpu/event=0xb,umask=0x10,ldlat=100/uP -d -W", "known d", "ip,weight", tmp_path
+def test_latency_of_the_other_package_can_be_chosen(guest, tmp_path):
+    rows = guest.samples(
+        "-c 40 -e cpu/event=0xb,umask=0x10,ldlat=100/uP -d -W",
+        "known d",
+        "ip,weight",
+        tmp_path,
+        latency="4,10,38,65,75,190,333",
+        remote_from=0,
     )
     assert len(rows) >= 15
     assert {int(row[0]) for row in rows} == {333}
 
 
-def test_all_loads_are_tagged_on_request(machines):
-    bench = machines(tag_all_loads=True)
+def test_all_loads_are_tagged_on_request(guest):
     loads = known.numbers("chase")["memory.loads"]
-    said = bench.say(
-        "perf stat -x, -o y -e cpu/event=0xb,umask=0x10,ldlat=100/uP chase memory; cat y",
-        paranoid=-1,
-    )
-    line = next(line for line in said.splitlines() if "ldlat" in line)
-    assert loads <= int(line.split(",")[0]) <= loads + 2
+    event = "cpu/event=0xb,umask=0x10,ldlat=100/up"
+    count = guest.count(event, "chase memory", tag_all_loads=True)
+    assert loads <= count <= loads + 2
+    # Otherwise the 17-bit register of the guide's Figure 13 tags 1 in 16.
+    assert 0.9 * loads / 16 <= guest.count(event, "chase memory") <= 1.1 * loads / 16

@@ -168,8 +168,8 @@ def test_the_lbr_freezes_on_an_interrupt_when_told_to(bare):
 def test_nothing_freezes_unless_told_to(bare):
     found = frozen(bare, LBR)
     assert (found["DEBUGCTL"], found["GLOBAL_CTRL"]) == (LBR, 2)
-    # 100000 instructions of the loop and a few around it, less the 1000 to the overflow.
-    assert 99000 <= found["PMC1"] <= 102000
+    # 100000 instructions of the loop, less the 1000 to the overflow, and printing.
+    assert 99000 <= found["PMC1"] <= 110000
 
 
 def test_overflow_status_is_cleared_by_its_own_register(bare):

@@ -4,11 +4,11 @@ import pytest
 import known
 
 
-def uncore(bench, events, command):
+def uncore(bench, events, command, **settings):
     """Counts of the package while a command runs: {event: count}."""
     bench.say("[ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko")
     spelt = {f"uncore/{e}/": e for e in events}
-    said = bench.say(f"perf stat -x, -o y -a -e {','.join(spelt)} {command}; cat y", paranoid=-1)
+    said = bench.say(f"perf stat -x, -o y -a -e {','.join(spelt)} {command}; cat y", paranoid=-1, **settings)
     found = {}
     for line in said.splitlines():
         for spelling, event in spelt.items():
@@ -32,12 +32,12 @@ def test_reads_of_memory_are_those_of_the_flushed_chain(any_kernel):
 
 def test_reads_and_write_backs_that_the_llc_satisfies(guest):
     numbers = known.numbers("offcore")
+    stores, cleared = numbers["writeback.stores"], numbers["writeback.cleared"]
     counts = uncore(guest, [HITS, WRITE_HITS], "offcore writeback")
     idle = uncore(guest, [HITS, WRITE_HITS], "true")
-    hits, writes = (counts[e] - idle[e] for e in (HITS, WRITE_HITS))
-    assert 0.9 * numbers["writeback.second"] <= hits <= 1.5 * numbers["writeback.second"]
-    assert numbers["writeback.stores"] - 1.5 * numbers["writeback.kept"] <= writes
-    assert writes <= numbers["writeback.stores"] + numbers["writeback.kept"]
+    # The program's own, and in between nothing and all of what Linux cleared.
+    for event in (HITS, WRITE_HITS):
+        assert 0.95 * stores <= counts[event] - idle[event] <= stores + 1.1 * cleared, event
 
 
 def test_the_clock_ticks(guest):
@@ -50,11 +50,5 @@ def test_a_remote_package_is_asked_for_what_belongs_to_it(two_packages):
     loads = known.numbers("chase")["memory.loads"]
     # All memory is at home on package 1, where perf's -a also counts.
     event = "qhl_request_remote_reads"
-    count = uncore(two_packages, [event], "taskset -c 0 chase memory")[event]
+    count = uncore(two_packages, [event], "taskset -c 0 chase memory", remote_from=0)[event]
     assert count >= loads
-
-
-def test_task_events_are_refused(guest):
-    uncore(guest, ["clockticks"], "true")
-    result = guest.run("perf stat -x, -e uncore/clockticks/ true", paranoid=-1)
-    assert "<not supported>" in result.stderr or result.status != 0

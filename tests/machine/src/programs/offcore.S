@@ -5,10 +5,11 @@
 #   data         20 times: 1024 lines flushed, then loaded
 #   rfo          20 times: 1024 lines flushed, then stored to
 #   code         20 times: 256 lines of code flushed, then called
-#   writeback    two times a store to each of 16384 lines, which is 32 for each of
-#                the L2's sets of 8: each store's line pushes a modified one out,
-#                but for the 4096 + 512 that the L2 and the L1D keep. The second
-#                time the lines come from the LLC.
+#   writeback    256 pages touched, so that each has its frame, which Linux clears:
+#                16384 modified lines, 32 for each of the L2's sets of 8. Then two
+#                times a store to each line, in the same order: none is in the L2
+#                when its turn comes, all are in the LLC, and each pushes a
+#                modified line out of the L2.
 #   ahead        4096 lines of 64 pages flushed and loaded in order. A prefetcher
 #                that brings two lines after two steps leaves the first 3 of each
 #                page to the loads.
@@ -18,8 +19,7 @@
 #: rfo.requests = 20 * 1024
 #: code.requests = 20 * 256
 #: writeback.stores = 2 * 16384
-#: writeback.second = 16384
-#: writeback.kept = 4096 + 512
+#: writeback.cleared = 16384
 #: ahead.requests = 4096
 #: ahead.left = 64 * 3
 
@@ -114,6 +114,12 @@ code:	lea	lines(%rip), %rbx
 	jmp	quit
 
 writeback:
+	mov	$256, %ecx
+	mov	%rbx, %rdi
+1:	movb	$1, (%rdi)
+	add	$4096, %rdi
+	dec	%ecx
+	jnz	1b
 	mov	$2, %r13d
 1:	mov	%rbx, %rdi
 	mov	$16384, %ecx
