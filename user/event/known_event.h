@@ -14,33 +14,149 @@
 struct known_event {
 	const char *name;        /* Intel's spelling: "INST_RETIRED.ANY_P" */
 	const char *description; /* one line, ours */
-	const char *topic;       /* "cache", "pipeline", … */
+	const char *topic;       /* the table it stands in: "cache", "pipeline", … */
 	/* As perf_event_attr.config has it (guide, IA32_PERFEVTSELx): event 0-7, umask 8-15,
 	 * edge 18, any 21, inv 23, cmask 24-31. */
 	__u64 config;
-	__u64 config1;         /* OFFCORE_RSP_0 or the load-latency threshold, else 0 */
+	__u64 config1;         /* the load-latency threshold, else 0 */
 	__u64 default_period;  /* occurrences between two samples, from the table's source */
-	__u32 counters;        /* bit i: general counter i can count it; bit 32-fixed is fixed_counter */
-	__s8 fixed_counter;    /* 0-2 where a fixed counter counts it too, else -1 */
+	__u32 counters;        /* bit i: general counter i can count it, by the table */
+	__s8 fixed_counter;    /* 0-2 where a fixed counter counts it, else -1 */
 	__u8 precise;          /* PEBS, by the table: 0 never, 1 can, 2 only so */
 	const char *errata;    /* "AAJ80", or NULL */
 	const char *source;    /* what the row is taken from */
 };
 
-/* One CPU: which processors it is and what it counts. */
+/* Another spelling of a name: the guide's, libpfm4's. */
+struct known_alias {
+	const char *name;   /* "MEM_LOAD_RETIRED.LOAD_HIT_L2_MLC" */
+	const char *of;     /* the name it stands for: "MEM_LOAD_RETIRED.L2_HIT" */
+	const char *source; /* who spells it so: "guide" */
+};
+
+/* OFFCORE_RESPONSE.REQUEST.RESPONSE is a register, a request and a response: config is the
+ * register's, config1 the request's bits and the response's. Zero of either counts nothing. */
+struct known_offcore {
+	const struct offcore_register {
+		const char *name; /* "OFFCORE_RESPONSE" */
+		__u64 config;     /* 0x01b7 */
+		__u32 msr;        /* 0x1a6 */
+		__u32 counters;   /* as in struct known_event */
+	} *registers;
+	size_t nr_registers;
+	const struct offcore_part {
+		const char *name;        /* "DEMAND_DATA_RD" */
+		const char *description; /* one line, ours */
+		__u16 bits;              /* several in a composite */
+	} *requests, *responses;     /* single bits first, from the lowest; then the composites */
+	size_t nr_requests, nr_responses;
+	const struct known_alias *aliases; /* of registers, requests and responses; sorted */
+	size_t nr_aliases;
+	__u16 reserved; /* bits that the hardware of this CPU does not support */
+	__u64 default_period;
+	const char *source;
+};
+
+/* Where a load got its data from: a code of the PEBS load-latency record. */
+struct known_data_source {
+	__u8 code;               /* 0-15, the record's */
+	bool reserved;           /* the guide gives it no meaning on this CPU */
+	const char *name;        /* "l3_hitm" */
+	const char *description; /* one line, ours */
+	__u64 perf_data_src;     /* the perf_mem_data_src.val that the kernel makes of it */
+	const char *perf;        /* that in words; "L3 HITM" */
+};
+
+/* What the kernel's driver accepts on a CPU, which is not all that the tables say the hardware can.
+ * A rule holds for an event if (config & mask) == rule.config; the first one that holds counts. */
+struct known_kernel {
+	const struct kernel_rule {
+		__u64 mask, config;
+		__u32 counters;     /* bit i: general counter i */
+		__s8 fixed_counter; /* or this one, if not -1 */
+	} *precise;                 /* may have precise_ip > 0; where no rule holds, it is EINVAL */
+	size_t nr_precise;
+	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
+	size_t nr_placed;
+	/* What it counts for perf's generic names, PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE. */
+	const struct known_generic {
+		const char *name;      /* "LLC-load-misses", as names.h knows it */
+		__u64 config, config1; /* of a raw event that counts the same */
+		const char *note;      /* when it is otherwise, or NULL */
+	} *generic;
+	size_t nr_generic;
+	const struct known_erratum {
+		const char *name;        /* "AAJ80", as struct known_event has it */
+		const char *description; /* what goes wrong, and what the kernel does about it */
+		bool all_events;         /* of every event, not of some */
+	} *errata;
+	size_t nr_errata;
+	__u64 lowest_period;        /* a sample_period below is EINVAL */
+	const char *source;
+};
+
+/* Sources that disagree, and whom the tables follow. */
+struct known_contradiction {
+	const char *id; /* "offcore-rsp-1" */
+	const char *subject;
+	/* The events concerned; an offcore register stands for all its responses, and what is no
+	 * event at all was left out on purpose. */
+	const char *const *names;
+	size_t nr_names;
+	const struct source_claim {
+		const char *source; /* a key of known_sources */
+		const char *claim;
+	} *says;
+	size_t nr_says;
+	const char *we_do;
+	const char *why;
+};
+
+/* A number derived from events. */
+struct known_metric {
+	const char *name;    /* "ipc" */
+	const char *formula; /* event names, numbers, + - * / and ( ); the value is in the unit */
+	const char *unit;
+	const char *description;
+	const char *source;
+};
+
+/* One CPU: which processors it is and what it counts. Inheritance is already resolved. */
 struct cpu_events {
 	const char *name;             /* "nehalem-ep" */
+	const char *title;            /* "Intel Nehalem-EP" */
 	const char *vendor;           /* CPUID's, "GenuineIntel" */
 	const struct cpu_model {
 		__u32 family, model;  /* display family and model (CPUID.1) */
 	} *models;
 	size_t nr_models;
-	const struct known_event *events; /* sorted by name, without regard to case */
+	__u32 general_counters, fixed_counters;
+	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. */
+	const struct known_event *events;
 	size_t nr_events;
+	const struct known_alias *aliases;
+	size_t nr_aliases;
+	const struct known_offcore *offcore; /* NULL where the CPU has none */
+	const struct known_kernel *kernel;   /* NULL where nothing is known of it */
+	const struct known_data_source *data_sources; /* by code */
+	size_t nr_data_sources;
+	const struct known_contradiction *contradictions;
+	size_t nr_contradictions;
+	const struct known_metric *metrics; /* in the table's order: the common ones first */
+	size_t nr_metrics;
+};
+
+/* A document that the tables quote. */
+struct known_source {
+	const char *key;   /* "guide" */
+	const char *title; /* with edition or version */
 };
 
 /* Every CPU that events/ has a folder for; written by events/generate.py. */
 extern const struct cpu_events known_cpus[];
 extern const size_t nr_known_cpus;
+
+extern const struct known_source known_sources[];
+extern const size_t nr_known_sources;
 
 #endif

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# nhmtap. `make help` lists the targets; V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
+# ASan and UBSan (into a folder of its own), DESTDIR and prefix say where install puts things.
+
+V      ?= 0
+prefix ?= /usr/local
+CC     ?= gcc
+CLANG  ?= clang
+# Debian's, because the test modules are Debian packages; a python3 found first in PATH may lack them.
+PYTHON ?= /usr/bin/python3
+
+SANITIZE ?= 0
+O        ?= $(if $(filter 1,$(SANITIZE)),build-sanitize,build)
+Q        := $(if $(filter 1,$(V)),,@)
+say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all demo test bench install uninstall clean help packages
+
+# --- what the build and the tests lean on -------------------------------------------------------
+# A line each: a Debian package, and the command that succeeds where what it has is there.
+define requirements
+gcc          | $(CC) --version
+libc6-dev    | echo '\#include <stdio.h>' | $(CC) -E -
+clang        | $(CLANG) --version
+pkg-config   | pkg-config --version
+libbpf-dev   | pkg-config --exists libbpf
+libjansson-dev | pkg-config --exists jansson
+xz-utils     | xz --version
+linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
+python3      | $(PYTHON) --version
+python3-pytest       | $(PYTHON) -c 'import pytest'
+python3-pytest-xdist | $(PYTHON) -c 'import xdist'
+python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
+python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
+linux-perf   | perf --version
+strace       | strace --version
+util-linux   | setpriv --version
+$(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
+endef
+comma := ,
+export requirements
+
+# Installs what is missing where that is possible (root, apt-get), and names it where it is not.
+packages: $(O)/.packages
+$(O)/.packages: Makefile
+	@mkdir -p $(O)
+	@missing=$$(printf '%s\n' "$$requirements" | while IFS='|' read -r package check; do \
+		[ -z "$$package" ] || (eval "$$check") > /dev/null 2>&1 || printf '%s ' $$package; done); \
+	if [ -n "$$missing" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+			echo "  INSTALL  $$missing"; \
+			get='apt-get -qq -o DPkg::Lock::Timeout=300'; export DEBIAN_FRONTEND=noninteractive; \
+			{ $$get update && $$get install -y --no-install-recommends $$missing; } > $(O)/apt.log 2>&1 \
+				|| { cat $(O)/apt.log >&2; exit 1; }; \
+		else \
+			echo "missing, by the Debian package that has it: $$missing" >&2; \
+			echo "as root: apt-get install $$missing" >&2; exit 1; \
+		fi; \
+	fi
+	@touch $@
+
+# --- libperf ------------------------------------------------------------------------------------
+# From pkg-config where a distribution packages it, else from Debian's package of the kernel source,
+# of which it needs one tool's worth: 2.9 MB.
+LIBPERF := $(abspath $(O))/libperf
+ifeq ($(shell pkg-config --exists libperf 2>/dev/null && echo yes),yes)
+libperf_ready  := $(O)/.packages
+libperf_cflags  = $(shell pkg-config --cflags libperf)
+libperf_libs    = $(shell pkg-config --libs libperf)
+# The one file that sees libperf's internals finds them beside the public headers.
+internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf) -Iuser/collection/tools
+else
+libperf_ready  := $(LIBPERF)/ready
+tools           = $(LIBPERF)/source/tools
+libperf_cflags := -I$(LIBPERF)/inst/usr/include
+libperf_libs   := $(LIBPERF)/inst/usr/lib/libperf.a $(LIBPERF)/obj/libapi.a
+internal_cflags = -DLIBPERF_TREE -I$(tools)/lib/perf/include -I$(tools)/lib -I$(tools)/include \
+		  -I$(tools)/arch/x86/include
+
+$(LIBPERF)/ready: | $(O)/.packages
+	$(call say,LIBPERF,$(@D))
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)/source $(@D)/obj $(@D)/inst
+	$(Q)tarball=$$(ls /usr/src/linux-source-*.tar.xz | sort -V | tail -1) && \
+	name=$$(basename $$tarball .tar.xz) && \
+	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
+		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+		O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
+		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
+	@touch $@
+endif
+
+# --- the program --------------------------------------------------------------------------------
+version  := 0.1.0
+schema_version := $(shell cat schema/VERSION)
+warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
+	    $(if $(CI),-Werror)
+sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
+CFLAGS   ?= -O2 -g
+cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
+	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
+	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson)
+libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson) -lm
+bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
+	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
+
+sources  := $(sort $(wildcard user/*.c user/*/*.c))
+objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o
+programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
+schemas  := $(sort $(wildcard schema/*.json))
+embedded := $(programs) $(schemas)
+
+all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
+
+$(O)/nhmtap: $(objects)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
+
+$(O)/user/%.o: user/%.c | $(libperf_ready)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
+$(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.packages
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
+
+# Rewritten only when the list changes, so that nothing is rebuilt for nothing.
+$(O)/gen/embedded.inc: FORCE
+	@mkdir -p $(@D)
+	@printf 'EMBED(%s)\n' $(foreach f,$(embedded),'"$(notdir $f)"$(comma) "$(f)"') > $@.new
+	@cmp -s $@.new $@ || mv $@.new $@; rm -f $@.new
+$(O)/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
+FORCE:
+
+$(O)/gen/known_events.c: events/generate.py | $(O)/.packages
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) events/generate.py events -o $@ --depfile $(@:.c=.d.gen)
+$(O)/gen/known_events.o: $(O)/gen/known_events.c | $(libperf_ready)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(cflags) -Iuser/event -c -o $@ $<
+
+-include $(objects:.o=.d) $(programs:.o=.d) $(O)/gen/known_events.d.gen
+
+# --- trying it, testing it, measuring it --------------------------------------------------------
+workloads := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c))
+# Frame layout and inlining must be as the programs' comments say, whatever CFLAGS are.
+$(O)/programs/%: tests/programs/%.c | $(O)/.packages
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O1 -g -fno-inline -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $<
+-include $(workloads:=.d)
+
+demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and profile a small workload
+	@echo '$$ nhmtap profile --by comm,ip --top 5 -- demo'
+	@$(O)/nhmtap profile --by comm,ip --top 5 --format json -- $(O)/programs/demo
+	@echo
+	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
+	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
+
+jobs   ?= $(shell nproc)
+pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
+	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) $(T)
+
+test: $(O)/nhmtap $(workloads) ## install, build, and run every test, then the suite once more under ASan and UBSan
+	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
+ifneq ($(SANITIZE),1)
+	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
+endif
+
+bench: $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
+	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
+
+install: $(O)/nhmtap ## install the program (DESTDIR, prefix)
+	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(prefix)/bin/nhmtap
+
+clean: ## remove what was built
+	rm -rf $(O)
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+include tests/fuzz/fuzz.mk
+-include tests/machine/machine.mk

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Samples and what they stand for, by where and in whom they were taken. */
+#include "vmlinux.h"
+#include "table.bpf.h"
+
+/* Which members of the key are told apart; the others stay zero. User space sets them before
+ * loading, so that the verifier removes the code of those that are off. */
+const volatile _Bool by_ip, by_cgroup, by_pid, by_tid, by_cpu, by_comm;
+
+struct key {
+	address_t ip;
+	cgroup_id_t cgroup;
+	number_t pid;
+	number_t tid;
+	number_t cpu;
+	padding_t padding;
+	comm_t comm;
+};
+
+struct value {
+	__u64 samples;
+	__u64 period;
+};
+
+DEFINE_TABLE()
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	__u64 period = ctx->sample_period, hash = 0;
+	struct table *table = TABLE_OF_THIS_CPU(period);
+	struct key key = {};
+	struct value *value;
+
+	if (!table)
+		return 0;
+	if (by_ip) {
+		key.ip = ctx->regs.rip;
+		hash = hash_word(hash, key.ip);
+	}
+	if (by_cgroup) {
+		key.cgroup = bpf_get_current_cgroup_id();
+		hash = hash_word(hash, key.cgroup);
+	}
+	if (by_pid || by_tid) {
+		__u64 ids = bpf_get_current_pid_tgid();
+
+		if (by_pid)
+			key.pid = ids >> 32;
+		if (by_tid)
+			key.tid = ids;
+		hash = hash_word(hash, (__u64)key.pid << 32 | key.tid);
+	}
+	if (by_cpu) {
+		key.cpu = bpf_get_smp_processor_id();
+		hash = hash_word(hash, key.cpu);
+	}
+	if (by_comm) {
+		bpf_get_current_comm(key.comm, sizeof(key.comm));
+		hash = hash_word(hash, *(__u64 *)&key.comm[0]);
+		hash = hash_word(hash, *(__u64 *)&key.comm[8]);
+	}
+
+	value = table_find(table, &key, hash);
+	if (value) {
+		value->samples++;
+		value->period += period;
+	}
+	/* 0: the sample ends here; nothing is written to a ring. */
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import errno
+import os
+import time
+
+import pytest
+
+import hosts
+from records import Tool, parse
+
+# libperf 6.1 keeps its maps and id arrays when a list is deleted; what is ours must still be freed.
+LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map__",
+                 "perf_evsel__alloc_id", "perf_evlist__")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sanitizers_know_libperf(tmp_path_factory):
+    """A build without sanitizers ignores this."""
+    path = tmp_path_factory.mktemp("lsan") / "suppressions"
+    path.write_text("".join(f"leak:{name}\n" for name in LIBPERF_LEAKS))
+    path.parent.chmod(0o755)
+    os.environ["LSAN_OPTIONS"] = f"suppressions={path}:print_suppressions=0"
+
+
+@pytest.fixture
+def nhmtap():
+    """Runs nhmtap; what it writes is checked against its schemas, always."""
+    return Tool()
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Makes a machine of hosts.py: host(hosts.NEHALEM, {file: text, …}) is the argument that puts
+    it in the place of this one."""
+    count = iter(range(1000))
+
+    def make(*layers):
+        files = {path: text for layer in layers for path, text in layer.items()}
+        return f"--host-root={hosts.build(tmp_path / f'host{next(count)}', files)}"
+    return make
+
+
+@pytest.fixture
+def explain(nhmtap):
+    """The events of a text, as nhmtap would open them on a machine."""
+    def run(*arguments):
+        result = nhmtap("explain", *arguments)
+        assert result.status == 0, result.err
+        assert result.err == ""
+        return [record["event"] for record in parse(result.out) if record["type"] == "event"]
+    return run
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup of its own: its path below the cgroup2 mount, and its folder."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        mount = next(line.split()[1] for line in mounts if line.split()[2] == "cgroup2")
+    path = f"/nhmtap-test-{os.getpid()}-{time.monotonic_ns()}"
+    folder = mount + path
+    os.mkdir(folder)
+    yield path, folder
+    for _ in range(100):  # processes leave a cgroup a moment after they have been waited for
+        try:
+            os.rmdir(folder)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            time.sleep(0.1)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Prints what the generator compiled, a row a line, for the tests to compare with the facts. */
+#include <stdio.h>
+#include "known_event.h"
+
+static void print_aliases(const char *kind, const char *cpu, const struct known_alias *aliases,
+			  size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s\t%s\t%s\t%s\t%s\n", kind, cpu, aliases[i].name, aliases[i].of,
+		       aliases[i].source);
+}
+
+static void print_parts(const char *kind, const char *cpu, const struct offcore_part *parts,
+			size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s\t%s\t%s\t%#x\t%s\n", kind, cpu, parts[i].name, parts[i].bits,
+		       parts[i].description);
+}
+
+static void print_offcore(const char *cpu, const struct known_offcore *offcore)
+{
+	printf("offcore\t%s\t%#x\t%llu\t%s\n", cpu, offcore->reserved,
+	       (unsigned long long)offcore->default_period, offcore->source);
+	for (size_t i = 0; i < offcore->nr_registers; i++) {
+		const struct offcore_register *reg = &offcore->registers[i];
+
+		printf("register\t%s\t%s\t%#llx\t%#x\t%#x\n", cpu, reg->name,
+		       (unsigned long long)reg->config, reg->msr, reg->counters);
+	}
+	print_parts("request", cpu, offcore->requests, offcore->nr_requests);
+	print_parts("response", cpu, offcore->responses, offcore->nr_responses);
+	print_aliases("offcore_alias", cpu, offcore->aliases, offcore->nr_aliases);
+}
+
+static void print_rules(const char *kind, const char *cpu, const struct kernel_rule *rules,
+			size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s\t%s\t%#llx\t%#llx\t%#x\t%d\n", kind, cpu,
+		       (unsigned long long)rules[i].mask, (unsigned long long)rules[i].config,
+		       rules[i].counters, rules[i].fixed_counter);
+}
+
+static void print_kernel(const char *cpu, const struct known_kernel *kernel)
+{
+	printf("kernel\t%s\t%llu\t%s\n", cpu, (unsigned long long)kernel->lowest_period,
+	       kernel->source);
+	print_rules("precise_rule", cpu, kernel->precise, kernel->nr_precise);
+	print_rules("placing_rule", cpu, kernel->placed, kernel->nr_placed);
+	for (size_t i = 0; i < kernel->nr_generic; i++)
+		printf("generic\t%s\t%s\t%#llx\t%#llx\n", cpu, kernel->generic[i].name,
+		       (unsigned long long)kernel->generic[i].config,
+		       (unsigned long long)kernel->generic[i].config1);
+	for (size_t i = 0; i < kernel->nr_errata; i++)
+		printf("erratum\t%s\t%s\t%d\n", cpu, kernel->errata[i].name,
+		       kernel->errata[i].all_events);
+}
+
+static void print_contradictions(const struct cpu_events *cpu)
+{
+	for (size_t i = 0; i < cpu->nr_contradictions; i++) {
+		const struct known_contradiction *entry = &cpu->contradictions[i];
+
+		printf("contradiction\t%s\t%s\t%s\t%s\t%s\t", cpu->name, entry->id, entry->subject,
+		       entry->we_do, entry->why);
+		for (size_t j = 0; j < entry->nr_names; j++)
+			printf("%s%s", j ? " " : "", entry->names[j]);
+		putchar('\t');
+		for (size_t j = 0; j < entry->nr_says; j++)
+			printf("%s%s", j ? " " : "", entry->says[j].source);
+		putchar('\n');
+	}
+}
+
+static void print_cpu(const struct cpu_events *cpu)
+{
+	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters,
+	       cpu->fixed_counters);
+	for (size_t i = 0; i < cpu->nr_models; i++)
+		printf("model\t%s\t%#x\t%#x\n", cpu->name, cpu->models[i].family,
+		       cpu->models[i].model);
+	for (size_t i = 0; i < cpu->nr_events; i++) {
+		const struct known_event *event = &cpu->events[i];
+
+		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n",
+		       cpu->name, event->name, (unsigned long long)event->config,
+		       (unsigned long long)event->config1,
+		       (unsigned long long)event->default_period, event->counters,
+		       event->fixed_counter, event->precise, event->errata ? event->errata : "",
+		       event->topic, event->source, event->description);
+	}
+	print_aliases("alias", cpu->name, cpu->aliases, cpu->nr_aliases);
+	if (cpu->offcore)
+		print_offcore(cpu->name, cpu->offcore);
+	if (cpu->kernel)
+		print_kernel(cpu->name, cpu->kernel);
+	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
+		const struct known_data_source *source = &cpu->data_sources[i];
+
+		printf("data_source\t%s\t%u\t%d\t%s\t%#llx\t%s\n", cpu->name, source->code,
+		       source->reserved, source->name, (unsigned long long)source->perf_data_src,
+		       source->perf);
+	}
+	print_contradictions(cpu);
+	for (size_t i = 0; i < cpu->nr_metrics; i++)
+		printf("metric\t%s\t%s\t%s\t%s\n", cpu->name, cpu->metrics[i].name,
+		       cpu->metrics[i].formula, cpu->metrics[i].unit);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		print_cpu(&known_cpus[i]);
+	for (size_t i = 0; i < nr_known_sources; i++)
+		printf("source\t%s\t%s\n", known_sources[i].key, known_sources[i].title);
+	return 0;
+}

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How to generate, compile and read the tables, and the facts to compare them with."""
+
+import csv
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+GENERATOR = ROOT / "events" / "generate.py"
+CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep")
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+
+
+def generate(tables, output, *options):
+    return subprocess.run(["/usr/bin/python3", GENERATOR, tables, "-o", output, *options],
+                          capture_output=True, text=True)
+
+
+def numbers(mask):
+    return [bit for bit in range(32) if mask >> bit & 1]
+
+
+class Compiled:
+    """The rows that dump.c prints, by kind and CPU."""
+
+    FIELDS = {
+        "cpu": "name vendor general_counters fixed_counters",
+        "model": "cpu family model",
+        "event": "cpu name config config1 period counters fixed_counter precise errata topic "
+                 "source description",
+        "alias": "cpu name of source",
+        "offcore": "cpu reserved period source",
+        "register": "cpu name config msr counters",
+        "request": "cpu name bits description",
+        "response": "cpu name bits description",
+        "offcore_alias": "cpu name of source",
+        "data_source": "cpu code reserved name perf_data_src perf",
+        "kernel": "cpu period source",
+        "precise_rule": "cpu mask config counters fixed_counter",
+        "placing_rule": "cpu mask config counters fixed_counter",
+        "generic": "cpu name config config1",
+        "erratum": "cpu name all_events",
+        "contradiction": "cpu id subject we_do why names says",
+        "metric": "cpu name formula unit",
+        "source": "key title",
+    }
+    NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise",
+               "bits", "msr", "family", "model", "reserved", "code", "perf_data_src",
+               "general_counters", "fixed_counters"}
+
+    def __init__(self, text):
+        self.rows = defaultdict(list)
+        for line in text.splitlines():
+            kind, *values = line.split("\t")
+            names = self.FIELDS[kind].split()
+            assert len(values) == len(names), line
+            row = {name: int(value, 0) if name in self.NUMBERS else value
+                   for name, value in zip(names, values)}
+            self.rows[kind, values[0]].append(row)
+
+    def list(self, kind, cpu):
+        return self.rows[kind, cpu]
+
+    def by_name(self, kind, cpu):
+        return {row["name"]: row for row in self.rows[kind, cpu]}
+
+
+def read_tsv(name):
+    with open(HERE / "facts" / name, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream, delimiter="\t"))

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The codes of a load-latency record: guide, Table 16, and what Linux makes of them."""
+
+import subprocess
+
+import pytest
+
+from event_tables import HERE, WARNINGS
+
+
+@pytest.fixture(scope="module")
+def linux_values(tmp_path_factory):
+    program = tmp_path_factory.mktemp("data_sources") / "data_sources"
+    subprocess.run(["gcc", *WARNINGS, "-o", program, HERE / "data_sources.c"], check=True)
+    text = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return {int(code): int(value, 0) for code, value in map(str.split, text.splitlines())}
+
+
+def test_every_code_has_the_value_that_linux_makes_of_it(cpu, compiled, linux_values):
+    assert {row["code"]: row["perf_data_src"] for row in compiled.list("data_source", cpu)} == \
+        linux_values
+
+
+def test_only_codes_6_and_7_share_a_value(cpu, compiled):
+    codes = {}
+    for row in compiled.list("data_source", cpu):
+        codes.setdefault(row["perf_data_src"], []).append(row["code"])
+    assert [shared for shared in codes.values() if len(shared) > 1] == [[6, 7]]
+
+
+def test_the_codes_that_table_16_reserves_are_marked(compiled):
+    reserved = {cpu: [row["code"] for row in compiled.list("data_source", cpu) if row["reserved"]]
+                for cpu in ("nehalem-ep", "nehalem-ex", "westmere-ep")}
+    assert reserved == {"nehalem-ep": [0x7, 0x9, 0xE], "nehalem-ex": [0x7, 0x9, 0xE],
+                        "westmere-ep": [0x7, 0xE]}
+
+
+def test_names_are_distinct_and_codes_in_order(cpu, compiled):
+    rows = compiled.list("data_source", cpu)
+    assert [row["code"] for row in rows] == list(range(16))
+    assert len({row["name"] for row in rows}) == 16

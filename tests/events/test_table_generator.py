@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The generator: what it refuses and how it says so, and what it writes."""
+
+import json
+import subprocess
+
+import pytest
+
+from event_tables import ROOT, WARNINGS, generate
+
+EVENT = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
+         "period": 2000}
+LATENCY = {"name": "MEM_INST_RETIRED.SLOW", "description": "A slow load retires", "code": "0x0B",
+           "umask": "0x10", "threshold": 3, "period": 2000}
+CPU = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x1A"],
+       "general_counters": 4, "fixed_counters": 3}
+SOURCE = {"key": "perfmon", "title": "perfmon", "licence": "BSD", "used_for": "facts"}
+OFFCORE = {
+    "source": "perfmon 1", "period": 2000,
+    "registers": [{"name": "OFFCORE", "code": "0xB7", "umask": "0x01", "msr": "0x1A6"}],
+    "requests": [{"name": "READ", "description": "Reads", "bit": 0},
+                 {"name": "WRITE", "description": "Writes", "bit": 1},
+                 {"name": "ANY", "description": "Both", "of": ["READ", "WRITE"]}],
+    "responses": [{"name": "HIT", "description": "A hit", "bit": 8}],
+}
+CONTRADICTION = {"id": "cats", "subject": "Cats", "says": {"perfmon": "yes"}, "we_do": "look",
+                 "why": "to see"}
+METRIC = {"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "cats", "description": "Cats",
+          "source": "perfmon"}
+KERNEL = {"source": "perfmon", "lowest_period": 32, "precise": [{"code": "0xA0"}],
+          "fixed": [{"code": "0xC0", "umask": "0x00", "fixed_counter": 0}],
+          "counters": [{"codes": ["0xA0"], "counters": [0, 1]}],
+          "generic": [{"name": "cycles", "code": "0x3C", "umask": "0x00"}],
+          "errata": [{"name": "CAT1", "description": "Cats are counted twice"}]}
+DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "Somewhere",
+                 "perf_data_src": "0x1", "perf": "somewhere"} for code in range(16)]
+
+
+class Folder:
+    """A small set of tables that is right, to be spoilt by one fault."""
+
+    def __init__(self, path):
+        self.path = path / "tables"
+        self.output = path / "out.c"
+        self.write("sources.json", [SOURCE])
+        self.write("cpus.json", [CPU])
+        self.write("tabby/cats.json", {"source": "perfmon 1", "events": [EVENT]})
+
+    def write(self, name, content):
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+
+    def events(self, *events):
+        self.write("tabby/cats.json", {"source": "perfmon 1", "events": list(events)})
+
+    def generate(self, *options):
+        return generate(self.path, self.output, *options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def refused(folder):
+    """Expects a refusal that says all of these, and no output."""
+    def check(*words):
+        done = folder.generate()
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        for word in words:
+            assert word in done.stderr, done.stderr
+        assert not folder.output.exists()
+    return check
+
+
+def test_tables_that_are_right_are_accepted(folder):
+    folder.events(EVENT, LATENCY)
+    folder.write("tabby/offcore.json", OFFCORE)
+    folder.write("tabby/metrics.json", [METRIC, {**METRIC, "name": "reads",
+                                                 "formula": "OFFCORE.ANY.HIT"}])
+    folder.write("tabby/contradictions.json", [CONTRADICTION])
+    folder.write("tabby/data_source.json", DATA_SOURCES)
+    folder.write("tabby/kernel.json", KERNEL)
+    assert (folder.generate().stderr, folder.generate().returncode) == ("", 0)
+
+
+# ---- a fault in an event: what is changed, and what the message has to say ----
+
+EVENT_FAULTS = {
+    "an unknown field": ({"colour": "grey"}, "unknown field \"colour\""),
+    "a missing field": ({"umask": None}, "\"umask\" is missing"),
+    "a name in lower case": ({"name": "cats.seen"}, "\"name\" must be a name like INST_RETIRED"),
+    "a name with a slash": ({"name": "CATS.A/B"}, "\"name\" must be a name like"),
+    "a number for a code": ({"code": 160}, "\"code\" must be a number like 0xC0, not 160"),
+    "a code of three digits": ({"code": "0x1A0"}, "\"code\" must be a number like 0xC0"),
+    "an umask of one digit": ({"umask": "0x1"}, "\"umask\" must be a number like 0xC0"),
+    "a code in lower case": ({"code": "0xa0"}, "\"code\" must be a number like 0xC0"),
+    "a cmask with reserved bits": ({"cmask": 32}, "\"cmask\" must be a number from 1 to 31"),
+    "a cmask of zero": ({"cmask": 0}, "\"cmask\" must be a number from 1 to 31"),
+    "a cmask that is true": ({"cmask": True}, "\"cmask\" must be a number from 1 to 31"),
+    "inv without cmask": ({"inv": True}, "\"inv\" means nothing without \"cmask\""),
+    "a flag that is false": ({"edge": False}, "\"edge\" must be true, or left out, not false"),
+    "any with PEBS": ({"any": True, "pebs": "can"}, "refuses \"any\" in a PEBS event"),
+    "PEBS that is neither can nor only": ({"pebs": "yes"}, "\"pebs\" must be one of can, only"),
+    "a counter that does not exist": ({"counters": [4]}, "counter 4 does not exist: tabby has 4"),
+    "counters out of order": ({"counters": [1, 0]}, "\"counters\" must ascend"),
+    "a counter twice": ({"counters": [1, 1]}, "\"counters\" has an entry twice"),
+    "a counter that is no number": ({"counters": ["1"]}, "\"counters\" entry 1 must be a number"),
+    "no counter at all": ({"counters": []}, "no counter can count it"),
+    "a fixed counter that does not exist": ({"fixed_counter": 3}, "fixed counter 3 does not exist"),
+    "code 0x00 without a fixed counter": ({"code": "0x00"}, "code 0x00 is only perf's name"),
+    "a threshold on another code": ({"threshold": 3}, "\"threshold\" belongs to code 0x0B"),
+    "a period of zero": ({"period": 0}, "\"period\" must be a number from 1"),
+    "a description of two lines": ({"description": "A\nB"}, "\"description\" must be one line"),
+    "a description with a line break": ({"description": "A\n"}, "\"description\" must be one line"),
+    "no description": ({"description": ""}, "\"description\" must be one line"),
+    "a description that is too long": ({"description": "x" * 161}, "of at most 160 characters"),
+    "a source that is not listed": ({"source": "hearsay"}, "quotes \"hearsay\", which is no key"),
+    "an alias of a source that is not listed": ({"aliases": {"hearsay": ["KITTENS"]}},
+                                                "quotes \"hearsay\", which is no key"),
+    "an alias that is no list": ({"aliases": {"perfmon": "KITTENS"}},
+                                 "\"aliases\" \"perfmon\" must be a list, not \"KITTENS\""),
+    "an alias that is no name": ({"aliases": {"perfmon": ["a kitten"]}},
+                                 "\"aliases\" \"perfmon\" entry 1 must be a name like"),
+    "aliases that are no object": ({"aliases": ["KITTENS"]}, "\"aliases\" must be an object"),
+    "aliases that are empty": ({"aliases": {}}, "\"aliases\" is empty"),
+    "an alias that is its own name": ({"aliases": {"perfmon": ["CATS.SEEN"]}},
+                                      "alias CATS.SEEN is already a name of CATS.SEEN"),
+}
+
+
+@pytest.mark.parametrize("fault", EVENT_FAULTS)
+def test_an_event_is_refused_for(fault, folder, refused):
+    change, message = EVENT_FAULTS[fault]
+    event = {key: value for key, value in {**EVENT, **change}.items() if value is not None}
+    folder.events(event)
+    refused(f"tabby/cats.json: {event['name']}: ", message)
+
+
+def test_load_latency_is_refused_without_a_threshold(folder, refused):
+    folder.events({key: value for key, value in LATENCY.items() if key != "threshold"})
+    refused("tabby/cats.json: MEM_INST_RETIRED.SLOW: ", "\"threshold\" belongs to")
+
+
+def test_load_latency_is_refused_with_cmask(folder, refused):
+    folder.events({**LATENCY, "cmask": 1})
+    refused("load latency allows neither \"cmask\" nor \"inv\"")
+
+
+def test_a_name_is_refused_when_it_stands_twice(folder, refused):
+    folder.events(EVENT, {**EVENT, "umask": "0x02"})
+    refused("tabby/cats.json: CATS.SEEN: stands twice")
+
+
+def test_a_name_is_refused_when_another_topic_has_it(folder, refused):
+    folder.write("tabby/dogs.json", {"source": "perfmon", "events": [{**EVENT, "umask": "0x02"}]})
+    refused("tabby/dogs.json: CATS.SEEN: stands in tabby/cats.json too")
+
+
+def test_an_encoding_is_refused_when_it_stands_twice(folder, refused):
+    folder.events(EVENT, {**EVENT, "name": "CATS.HEARD"})
+    refused("CATS.HEARD: is encoded exactly as CATS.SEEN")
+
+
+def test_an_alias_is_refused_when_it_is_an_event(folder, refused):
+    folder.events(EVENT, {**EVENT, "name": "DOGS", "umask": "0x02",
+                          "aliases": {"perfmon": ["CATS.SEEN"]}})
+    refused("tabby/cats.json: DOGS: alias CATS.SEEN is already a name of CATS.SEEN")
+
+
+def test_an_alias_is_refused_when_two_events_have_it(folder, refused):
+    folder.events({**EVENT, "aliases": {"perfmon": ["PETS"]}},
+                  {**EVENT, "name": "DOGS", "umask": "0x02", "aliases": {"perfmon": ["PETS"]}})
+    refused("tabby/cats.json: DOGS: alias PETS is already a name of CATS.SEEN")
+
+
+def test_a_field_is_refused_when_it_stands_twice(folder, refused):
+    folder.write("tabby/cats.json", '{"source": "perfmon", "source": "perfmon", "events": []}')
+    refused("tabby/cats.json: field \"source\" stands twice")
+
+
+def test_a_file_that_is_not_json_is_refused(folder, refused):
+    folder.write("tabby/cats.json", "{")
+    refused("tabby/cats.json: ", "line 1")
+
+
+def test_a_topic_that_is_a_list_is_refused(folder, refused):
+    folder.write("tabby/cats.json", [EVENT])
+    refused("tabby/cats.json: must be an object, not [")
+
+
+def test_a_topic_with_an_unknown_field_is_refused(folder, refused):
+    folder.write("tabby/cats.json", {"source": "perfmon", "events": [EVENT], "colour": "grey"})
+    refused("tabby/cats.json: unknown field \"colour\"")
+
+
+def test_an_event_that_is_no_object_is_refused(folder, refused):
+    folder.events("CATS.SEEN")
+    refused("tabby/cats.json: \"events\" entry 1 must be an object, not \"CATS.SEEN\"")
+
+
+def test_all_faults_are_reported_at_once(folder, refused):
+    folder.events({**EVENT, "code": "A0"}, {**EVENT, "name": "DOGS", "period": 0})
+    refused("CATS.SEEN: \"code\"", "DOGS: \"period\"")
+
+
+# ---- faults in cpus.json ----
+
+@pytest.mark.parametrize("change, message", [
+    ({"models": ["26"]}, "\"models\" entry 1 must be a number like 0xC0"),
+    ({"models": []}, "\"models\" must have 1 or more entries"),
+    ({"inherits": "siamese"}, "inherits \"siamese\", which does not stand before it"),
+    ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),
+    ({"without": {"kittens": ["DOGS"]}}, "\"without\" \"kittens\" must be one of events, metrics"),
+    ({"colour": "grey"}, "unknown field \"colour\""),
+    ({"general_counters": 0}, "\"general_counters\" must be a number from 1"),
+])
+def test_a_cpu_is_refused_for(change, message, folder, refused):
+    folder.write("cpus.json", [{**CPU, **change}])
+    refused("cpus.json: tabby: ", message)
+
+
+def test_a_cpu_without_a_folder_is_refused(folder, refused):
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"]}])
+    refused("cpus.json: siamese: has no folder siamese/")
+
+
+def test_a_folder_without_a_cpu_is_refused(folder, refused):
+    folder.write("siamese/cats.json", {"source": "perfmon", "events": [EVENT]})
+    refused("siamese: is a folder of no CPU")
+
+
+def test_a_model_of_two_cpus_is_refused(folder, refused):
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese"}])
+    folder.write("siamese/cats.json", {"source": "perfmon", "events": [EVENT]})
+    refused("cpus.json: siamese: model 0x1A is already tabby")
+
+
+# ---- faults in offcore.json ----
+
+@pytest.mark.parametrize("part, message", [
+    ({"name": "X", "description": "X"}, "needs either \"bit\" or \"of\""),
+    ({"name": "X", "description": "X", "bit": 2, "of": ["READ", "WRITE"]}, "needs either"),
+    ({"name": "X", "description": "X", "bit": 8}, "a bit of requests is from 0 to 7"),
+    ({"name": "X", "description": "X", "bit": 0}, "bit 0 is already READ"),
+    ({"name": "X", "description": "X", "of": ["READ", "SLEEP"]}, "SLEEP, which does not exist"),
+    ({"name": "X", "description": "X", "of": ["READ", "X"]}, "is composed of itself"),
+    ({"name": "READ", "description": "X", "bit": 3}, "stands twice"),
+    ({"name": "X", "description": "X", "bit": 3, "aliases": {"perfmon": ["READ"]}},
+     "alias READ is already a name of READ"),
+])
+def test_an_offcore_request_is_refused_for(part, message, folder, refused):
+    folder.write("tabby/offcore.json", {**OFFCORE, "requests": [*OFFCORE["requests"], part]})
+    refused(f"tabby/offcore.json: {part['name']}: ", message)
+
+
+def test_an_offcore_response_is_refused_as_an_event(folder, refused):
+    folder.write("tabby/offcore.json", OFFCORE)
+    folder.events({**EVENT, "name": "OFFCORE.READ.HIT"})
+    refused("OFFCORE.READ.HIT: is composed from offcore.json")
+
+
+def test_offcore_responses_need_a_source(folder, refused):
+    folder.write("tabby/offcore.json", {key: OFFCORE[key] for key in OFFCORE if key != "source"})
+    refused("tabby/offcore.json: \"source\" is missing")
+
+
+# ---- faults in the other tables ----
+
+@pytest.mark.parametrize("formula, message", [
+    ("DOGS.SEEN / 2", "names DOGS.SEEN, which tabby does not count"),
+    ("CATS.SEEN /", "lacks an event or number"),
+    ("(CATS.SEEN", "lacks a closing parenthesis"),
+    ("CATS.SEEN CATS.SEEN", "does not end at"),
+    ("CATS.SEEN ** 2", "lacks an event or number"),
+    ("__import__", "has something that is no event, number or operator"),
+    ("1 + 1", "names no event"),
+])
+def test_a_formula_is_refused(formula, message, folder, refused):
+    folder.write("tabby/metrics.json", [{**METRIC, "formula": formula}])
+    refused("tabby/metrics.json: cat_rate: ", message)
+
+
+def test_a_metric_that_stands_twice_is_refused(folder, refused):
+    folder.write("tabby/metrics.json", [METRIC, METRIC])
+    refused("tabby/metrics.json: cat_rate: stands twice")
+
+
+def test_data_sources_are_refused_unless_all_sixteen_are_there(folder, refused):
+    folder.write("tabby/data_source.json", DATA_SOURCES[:-1])
+    refused("tabby/data_source.json: has 15 of the 16 codes")
+
+
+def test_a_period_that_the_kernel_refuses_is_refused(folder, refused):
+    folder.events({**EVENT, "period": 31})
+    folder.write("tabby/kernel.json", KERNEL)
+    refused("tabby/cats.json: CATS.SEEN: \"period\" 31 is refused by the kernel", "at least 32")
+
+
+@pytest.mark.parametrize("table, entry, message", [
+    ("precise", {"code": "0xA0", "colour": "grey"}, "unknown field \"colour\""),
+    ("precise", {"umask": "0x01"}, "\"code\" is missing"),
+    ("fixed", {"code": "0xA0", "umask": "0x00", "fixed_counter": 3}, "fixed counter 3 does not"),
+    ("counters", {"codes": ["0xA0"], "counters": [4]}, "counter 4 does not exist"),
+    ("counters", {"codes": ["A0"], "counters": [0]}, "\"codes\" entry 1 must be a number like"),
+])
+def test_a_rule_of_the_kernel_is_refused_for(table, entry, message, folder, refused):
+    folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
+    refused(f"tabby/kernel.json: \"{table}\" entry 1: ", message)
+
+
+@pytest.mark.parametrize("table, entry, message", [
+    ("generic", {"name": "cycles", "code": "0x3C"}, "cycles: \"umask\" is missing"),
+    ("generic", {"name": "CATS.P", "code": "0x3C", "umask": "0x00"}, "\"name\" must be a name like"),
+    ("errata", {"name": "CAT1"}, "CAT1: \"description\" is missing"),
+])
+def test_what_the_kernel_has_a_name_for_is_refused_by_it(table, entry, message, folder, refused):
+    folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
+    refused("tabby/kernel.json: ", message)
+
+
+def test_a_contradiction_without_a_reason_is_refused(folder, refused):
+    folder.write("tabby/contradictions.json",
+                 [{key: CONTRADICTION[key] for key in CONTRADICTION if key != "why"}])
+    refused("tabby/contradictions.json: cats: \"why\" is missing")
+
+
+def test_a_contradiction_that_quotes_an_unknown_source_is_refused(folder, refused):
+    folder.write("tabby/contradictions.json", [{**CONTRADICTION, "says": {"hearsay": "yes"}}])
+    refused("tabby/contradictions.json: cats: ", "hearsay")
+
+
+# ---- inheritance ----
+
+def test_an_inherited_event_is_replaced_by_one_of_the_same_name(folder):
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"],
+                                     "inherits": "tabby"}])
+    folder.write("siamese/cats.json", {"source": "perfmon", "events": [{**EVENT, "umask": "0x08"}]})
+    assert folder.generate().returncode == 0
+    written = folder.output.read_text("utf-8")
+    assert written.count(".config = 0x1a0,") == 1 and written.count(".config = 0x8a0,") == 1
+
+
+def test_a_metric_is_refused_when_its_event_is_not_inherited(folder, refused):
+    folder.write("tabby/metrics.json", [METRIC])
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"],
+                                     "inherits": "tabby", "without": {"events": ["CATS.SEEN"]}}])
+    folder.write("siamese/dogs.json", {"source": "perfmon", "events": [{**EVENT, "name": "DOGS"}]})
+    refused("siamese/metrics.json: cat_rate: ", "which siamese does not count")
+
+
+# ---- what it writes ----
+
+def test_the_same_tables_give_the_same_file(known_events_c, tmp_path):
+    assert generate(ROOT / "events", tmp_path / "again.c").returncode == 0
+    assert (tmp_path / "again.c").read_bytes() == known_events_c.read_bytes()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_file_compiles_without_a_warning(compiler, known_events_c, tmp_path):
+    subprocess.run([compiler, *WARNINGS, "-I", ROOT / "user" / "event", "-c", known_events_c,
+                    "-o", tmp_path / "known_events.o"], check=True)
+
+
+def test_quotes_and_letters_beyond_ascii_reach_the_compiler(folder, tmp_path):
+    folder.events({**EVENT, "description": "A \"cät\" is seen: \\ ✓"})
+    assert folder.generate().returncode == 0
+    subprocess.run(["gcc", *WARNINGS, "-I", ROOT / "user" / "event", "-c", folder.output,
+                    "-o", tmp_path / "out.o"], check=True)
+    assert "A \"cät\" is seen: \\ ✓".encode() in (tmp_path / "out.o").read_bytes()
+
+
+def test_the_depfile_makes_a_changed_or_a_new_table_count(folder):
+    depfile = folder.output.with_suffix(".d")
+    assert folder.generate("--depfile", depfile).returncode == 0
+    makefile = folder.output.with_name("Makefile")
+    makefile.write_text(f"{folder.output}:\n\t@echo made again\n-include {depfile}\n")
+
+    def make():
+        return subprocess.run(["make", "-f", makefile, "--no-print-directory"],
+                              capture_output=True, text=True, check=True).stdout
+
+    assert "up to date" in make()
+    folder.events({**EVENT, "umask": "0x08"})
+    assert make() == "made again\n"
+    assert folder.generate("--depfile", depfile).returncode == 0
+    assert "up to date" in make()
+    folder.write("tabby/dogs.json", {"source": "perfmon", "events": [{**EVENT, "name": "DOGS"}]})
+    assert make() == "made again\n"
+    assert folder.generate("--depfile", depfile).returncode == 0
+    (folder.path / "tabby" / "dogs.json").unlink()
+    assert make() == "made again\n"

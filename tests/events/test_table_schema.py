@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every table follows events/schema.json, and the generator reads that schema aright."""
+
+import copy
+import json
+import runpy
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from event_tables import CPUS, GENERATOR, ROOT
+
+EVENTS = ROOT / "events"
+SCHEMA = json.loads((EVENTS / "schema.json").read_text("utf-8"))
+TABLES = sorted(path for path in EVENTS.rglob("*.json") if path.name != "schema.json")
+OWN_DEFINITION = ("cpus", "sources", "offcore", "data_source", "kernel", "contradictions",
+                  "metrics")
+
+
+def validator(stem):
+    kind = stem if stem in OWN_DEFINITION else "events"
+    return Draft202012Validator({**{key: SCHEMA[key] for key in ("$schema", "$id", "$defs")},
+                                 "$ref": f"#/$defs/{kind}"})
+
+
+def read(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def generator():
+    return runpy.run_path(str(GENERATOR))
+
+
+def objects(value):
+    """Every object of a table that has members of fixed names."""
+    if isinstance(value, list):
+        for item in value:
+            yield from objects(item)
+    elif isinstance(value, dict):
+        yield value
+        for key, item in value.items():
+            if key not in ("aliases", "says", "without"):
+                yield from objects(item)
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(EVENTS)))
+def test_a_table_follows_the_schema(path):
+    assert [error.message for error in validator(path.stem).iter_errors(read(path))] == []
+    assert Draft202012Validator(SCHEMA).is_valid(read(path))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(EVENTS)))
+def test_every_object_of_a_table_refuses_an_unknown_member(path):
+    table = read(path)
+    # The first few are enough: all entries of a list have one schema.
+    for number in range(min(4, len(list(objects(table))))):
+        changed = copy.deepcopy(table)
+        list(objects(changed))[number]["surprise"] = 1
+        assert not validator(path.stem).is_valid(changed)
+
+
+def test_every_cpu_has_its_own_folder_and_every_folder_a_cpu():
+    folders = {path.name for path in EVENTS.iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == set(CPUS)
+
+
+def spoilt(value, spoil):
+    """Every value that differs in one place: a member is gone, unknown, or something else."""
+    members = value.items() if isinstance(value, dict) else \
+        enumerate(value) if isinstance(value, list) else ()
+    for key, item in members:
+        without = copy.copy(value)
+        del without[key]
+        yield without
+        for other in (*spoil, *spoilt(item, spoil)):
+            changed = copy.copy(value)
+            changed[key] = other
+            yield changed
+    if isinstance(value, dict):
+        yield {**value, "surprise": 1}
+    if isinstance(value, list):
+        yield [*value, *value]
+
+
+def shortened(table):
+    """A table with its first entries only, which have every kind of member."""
+    if isinstance(table, list):
+        return table[:2]
+    return {key: item[:2] if isinstance(item, list) else item for key, item in table.items()}
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.relative_to(EVENTS)))
+def test_the_generator_reads_the_schema_as_python3_jsonschema_does(path, generator):
+    form = generator["Form"](SCHEMA["$defs"])
+    kind = path.stem if path.stem in OWN_DEFINITION else "events"
+    judge = validator(path.stem)
+    instead = [None, True, 0, 99, "", "x", [], {}]
+    disagreed = [table for table in spoilt(shortened(read(path)), instead)
+                 if judge.is_valid(table) != (form.faults(kind, table) == [])]
+    assert disagreed == []

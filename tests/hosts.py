@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Machines that are not there: the files below a root folder from which nhmtap learns what it runs
+on (--host-root). Each is a small table; a test names one and what it wants otherwise."""
+import os
+
+EVENT_SOURCE = "sys/bus/event_source/devices"
+ALL_CAPABILITIES = 0x1ffffffffff
+CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 38, 39))  # linux/capability.h
+
+
+def cpuinfo(vendor="GenuineIntel", family=6, model=26, stepping=5, name="Intel(R) Xeon(R) CPU X5550"):
+    return (f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n"
+            f"model name\t: {name} @ 2.67GHz\nstepping\t: {stepping}\n")
+
+
+def status(capabilities=ALL_CAPABILITIES, seccomp=0):
+    return f"Name:\tnhmtap\nUid:\t0\t0\t0\t0\nCapEff:\t{capabilities:016x}\nSeccomp:\t{seccomp}\n"
+
+
+def pmu(name, type_, formats=(), events=(), **caps):
+    """The folder of a PMU in sysfs."""
+    files = {"type": f"{type_}\n"}
+    files |= {f"format/{term}": f"{bits}\n" for term, bits in dict(formats).items()}
+    files |= {f"events/{event}": f"{terms}\n" for event, terms in dict(events).items()}
+    files |= {f"caps/{cap}": f"{value}\n" for cap, value in caps.items()}
+    return {f"{EVENT_SOURCE}/{name}/{path}": text for path, text in files.items()}
+
+
+# What every machine has. Software events need no PMU folder.
+MACHINE = {
+    "proc/cpuinfo": cpuinfo(),
+    "proc/self/status": status(),
+    "proc/self/cgroup": "0::/\n",
+    "proc/sys/kernel/perf_event_paranoid": "2\n",
+    "proc/sys/kernel/perf_event_max_sample_rate": "100000\n",
+    "sys/devices/system/cpu/online": "0-7\n",
+    "sys/devices/system/cpu/possible": "0-7\n",
+    "sys/kernel/btf/vmlinux": "BTF",
+    "sys/kernel/security/lockdown": "[none] integrity confidentiality\n",
+}
+
+# arch/x86/events/intel/core.c of Linux 6.1: nhm_format_attr, nhm_mem_events_attrs, the caps group.
+NEHALEM_PMU = pmu(
+    "cpu", 4,
+    formats={"event": "config:0-7", "umask": "config:8-15", "edge": "config:18", "pc": "config:19",
+             "any": "config:21", "inv": "config:23", "cmask": "config:24-31",
+             "offcore_rsp": "config1:0-63", "ldlat": "config1:0-15"},
+    events={"mem-loads": "event=0x0b,umask=0x10,ldlat=3",
+            "cpu-cycles": "event=0x3c", "instructions": "event=0xc0",
+            "branch-misses": "event=0x89,umask=0x7f"},
+    max_precise=2, branches=16, pmu_name="nehalem")
+
+NEHALEM = MACHINE | NEHALEM_PMU
+# A virtual machine on a CPU of another kind, without a PMU.
+WITHOUT_PMU = MACHINE | {"proc/cpuinfo": cpuinfo(model=143, name="Intel(R) Xeon(R) Processor")}
+
+
+def build(root, files):
+    """Writes the files; a value of None leaves one out. Returns root as text."""
+    for path, text in files.items():
+        if text is None:
+            continue
+        full = os.path.join(root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as file:
+            file.write(text)
+    return str(root)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs nhmtap and reads its records. Every record that any test sees has passed its schema here."""
+import functools
+import json
+import os
+import signal
+import subprocess
+
+import jsonschema
+
+NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
+PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def program(name):
+    """A program of tests/programs, by its path."""
+    return os.path.join(PROGRAMS, name)
+
+
+@functools.cache
+def validator(record_type=None):
+    schema = json.loads(subprocess.run([NHMTAP, "schema"] + ([record_type] if record_type else []),
+                                       stdout=subprocess.PIPE, check=True, text=True).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def refuse_constant(text):
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse(text):
+    """The records of a stream, each checked against its schema, and the stream against its laws."""
+    records = []
+    assert text == "" or text.endswith("\n"), "the last record is cut off"
+    for line in text.split("\n")[:-1]:  # splitlines() would also cut at U+2028, which JSON allows
+        assert len(line.encode()) <= 8192, "a record is longer than 8 KiB"
+        record = json.loads(line, parse_constant=refuse_constant)
+        validator(record["type"]).validate(record)
+        records.append(record)
+    return records
+
+
+def check_stream(records):
+    """What holds for every whole stream: who comes first and last, and that numbers close."""
+    assert records[0]["type"] in ("start", "error"), "a stream begins with start, or error"
+    assert records[-1]["type"] == "end", "a stream ends with end"
+    assert [r["type"] for r in records].count("start") <= max(
+        1, records[0].get("parts", 1)), "a stream starts once"
+    assert [r["seq"] for r in records] == list(range(len(records)))
+    assert len({r["run_id"] for r in records}) == 1
+    assert records[-1]["records"] == len(records)
+    for record in records:
+        samples = record.get("samples")
+        if samples:
+            assert samples["expected"] == samples["aggregated"] + sum(samples["lost"].values())
+    for event in {r["event"] for r in records if r["type"] == "profile"}:
+        check_entries([r for r in records if r["type"] == "profile" and r["event"] == event])
+
+
+def check_entries(profiles):
+    """The entries of an interval sum up to the samples that it accounts for."""
+    for first in [p for p in profiles if p.get("part", 1) == 1]:
+        pieces = [p for p in profiles if p["start_time"] == first["start_time"]]
+        assert len(pieces) == first.get("parts", 1)
+        total = sum(e["samples"] for p in pieces for e in p["entries"])
+        total += first.get("rest", {"samples": 0})["samples"]
+        assert total == first["samples"]["aggregated"]
+
+
+class Result:
+    """What a run gave: status, out (text), err (text), and its records; said: what the command that
+    it ran wrote, where the records went into a file."""
+
+    def __init__(self, status, out, err, said=""):
+        self.status, self.out, self.err, self.said = status, out, err, said
+
+    @property
+    def records(self):
+        records = parse(self.out)
+        check_stream(records)
+        return records
+
+    def of(self, record_type, **members):
+        """The records of a type with these members."""
+        return [r for r in self.records if r["type"] == record_type
+                and all(r.get(name) == value for name, value in members.items())]
+
+    def one(self, record_type, **members):
+        found = self.of(record_type, **members)
+        assert len(found) == 1, f"{len(found)} records of type {record_type}: {self.out}{self.err}"
+        return found[0]
+
+    def entries(self, **members):
+        """All entries of profile records that have these members."""
+        return [e for p in self.of("profile") for e in p["entries"]
+                if all(e.get(name) == value for name, value in members.items())]
+
+    def count(self, event):
+        return self.one("count", event=event)["value"]
+
+
+class Tool:
+    def command(self, *arguments):
+        return [NHMTAP, *map(str, arguments)]
+
+    def __call__(self, *arguments, timeout=60, **options):
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              errors="surrogateescape", timeout=timeout,
+                              stdin=subprocess.DEVNULL, **options)
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def into(self, path, command, *arguments, **options):
+        """Runs it with -o: its records are in the file, and stdout is the command's own."""
+        result = self(command, "-o", path, *arguments, **options)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return Result(result.status, file.read(), result.err, result.out)
+
+    def start(self, *arguments, **options):
+        """Starts it in the background; its streams are pipes."""
+        return subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+                                stdin=subprocess.DEVNULL, **options)
+
+    def attach(self, *arguments, **options):
+        """Starts it and waits for its start record: from then on it counts."""
+        process = self.start(*arguments, **options)
+        began = b""
+        while not began.endswith(b"\n"):
+            byte = os.read(process.stdout.fileno(), 1)  # no more: the rest is read by finish()
+            assert byte, process.stderr.read()
+            began += byte
+        process.began = began.decode()
+        return process
+
+    def finish(self, process, timeout=60):
+        out, err = process.communicate(timeout=timeout)
+        return Result(process.returncode, getattr(process, "began", "") + out, err)
+
+    def interrupt(self, process):
+        """Sends SIGINT, as ^C does, and returns what it gave."""
+        process.send_signal(signal.SIGINT)
+        return self.finish(process)

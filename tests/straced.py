@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a program really asks the kernel for, as strace sees it."""
+import os
+import re
+import subprocess
+
+CALL = re.compile(r"perf_event_open\(\{(?P<attr>.*)\}, (?P<pid>-?\d+), (?P<cpu>-?\d+), "
+                  r"(?P<group>-?\d+), (?P<flags>\w+)\) = ")
+
+
+def number(text):
+    return int(text, 0) if re.fullmatch(r"-?(0x[0-9a-f]+|\d+)", text) else text
+
+
+def attributes(text):
+    """The members of a perf_event_attr as strace -X raw -v writes them; what it calls differently
+    in a union keeps the name that the other member of the union has."""
+    text = re.sub(r" /\*.*?\*/", "", text)
+    pairs = dict(pair.split("=", 1) for pair in text.split(", ") if "=" in pair)
+    pairs["sample_period"] = pairs.pop("sample_freq", pairs.get("sample_period"))
+    return {name: number(value) for name, value in pairs.items()}
+
+
+class Call:
+    def __init__(self, match):
+        self.attr = attributes(match["attr"])
+        self.pid, self.cpu, self.group = (int(match[name]) for name in ("pid", "cpu", "group"))
+
+
+def opened(command, output, whole=False, **environment):
+    """The calls of perf_event_open that a command makes for a process, or for whole CPUs, in their
+    order."""
+    # LeakSanitizer is a tracer too, and a process has but one.
+    environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
+    subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", "-o", output,
+                    *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                   timeout=60, check=False)
+    with open(output, encoding="utf-8") as lines:
+        calls = [Call(match) for match in map(CALL.search, lines) if match]
+    # perf record asks for events of its own to learn what the kernel can do; they have no process.
+    return [call for call in calls if (call.pid < 0 if whole else call.pid > 0)]

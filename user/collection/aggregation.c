@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/aggregation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "collection/keys.h"
+#include "embedded.h"
+#include "plan/denial.h"
+#include "shared.h"
+
+/* How a table of one CPU is laid out: struct table in bpf/table.bpf.h. */
+struct table_layout {
+	size_t size;
+	size_t order, slots; /* offsets in the table */
+	size_t slot_size, key, value;
+};
+
+struct aggregation {
+	struct bpf_object *object;
+	struct layout layout;
+	struct table_layout table;
+	int nr_cpus;
+	char *tables; /* mapped: nr_cpus tables behind each other */
+	size_t mapped;
+	int *links; /* descriptors */
+	size_t nr_links;
+
+	struct keys keys;        /* every key seen so far, by number */
+	__u64 *now, *before;     /* nr_values words a key: the sums at this and the last reading */
+	__u64 *difference;
+	size_t room;             /* keys that the three have room for */
+	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
+	size_t *nr_numbers;
+	struct entry *entries;
+};
+
+/* --- what the kernel and libbpf said last ----------------------------------------------------------- */
+
+static char last_words[512];
+
+static int remember(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(last_words, sizeof(last_words), format, args);
+	last_words[strcspn(last_words, "\n")] = '\0';
+	return 0;
+}
+
+/* --- layout from BTF -------------------------------------------------------------------------------- */
+
+static const struct btf_type *resolved(const struct btf *btf, __u32 id)
+{
+	return btf__type_by_id(btf, btf__resolve_type(btf, id));
+}
+
+static const struct btf_member *member_of(const struct btf *btf, const struct btf_type *type,
+					  const char *name)
+{
+	const struct btf_member *members = btf_members(type);
+
+	for (int i = 0; i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), name))
+			return &members[i];
+	return NULL;
+}
+
+static size_t read_members(const struct btf *btf, const struct btf_type *type,
+			   struct member **result)
+{
+	struct member *list = calloc(btf_vlen(type), sizeof(*list));
+	size_t count = 0;
+
+	for (int i = 0; i < btf_vlen(type); i++) {
+		const struct btf_member *member = &btf_members(type)[i];
+		const struct btf_type *outer = btf__type_by_id(btf, member->type);
+		const char *name = btf_is_typedef(outer) ? btf__name_by_offset(btf, outer->name_off) : "";
+
+		if (!strcmp(name, "padding_t"))
+			continue;
+		list[count++] = (struct member){
+			.name = btf__name_by_offset(btf, member->name_off),
+			.type = name,
+			.offset = member->offset / 8,
+			.size = btf__resolve_size(btf, member->type),
+			.shown = true,
+		};
+	}
+	*result = list;
+	return count;
+}
+
+/* Reads struct table, struct slot, struct key and struct value. */
+static int read_layout(struct aggregation *aggregation)
+{
+	const struct btf *btf = bpf_object__btf(aggregation->object);
+	struct table_layout *table = &aggregation->table;
+	struct layout *layout = &aggregation->layout;
+	const struct btf_type *outer, *slot, *key, *value;
+	const struct btf_member *order, *slots;
+	__s32 id = btf__find_by_name_kind(btf, "table", BTF_KIND_STRUCT);
+
+	if (id < 0)
+		return -EINVAL;
+	outer = btf__type_by_id(btf, id);
+	order = member_of(btf, outer, "order");
+	slots = member_of(btf, outer, "slots");
+	slot = resolved(btf, btf_array(resolved(btf, slots->type))->type);
+	key = resolved(btf, member_of(btf, slot, "key")->type);
+	value = resolved(btf, member_of(btf, slot, "value")->type);
+	*table = (struct table_layout){
+		.size = outer->size,
+		.order = order->offset / 8,
+		.slots = slots->offset / 8,
+		.slot_size = slot->size,
+		.key = member_of(btf, slot, "key")->offset / 8,
+		.value = member_of(btf, slot, "value")->offset / 8,
+	};
+	layout->key_size = key->size;
+	layout->value_size = value->size;
+	layout->nr_keys = read_members(btf, key, &layout->keys);
+	layout->nr_values = read_members(btf, value, &layout->values);
+	return 0;
+}
+
+/* --- keys -------------------------------------------------------------------------------------------- */
+
+static struct member *key_member(struct layout *layout, const char *name, size_t length)
+{
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (strlen(layout->keys[i].name) == length &&
+		    !strncmp(layout->keys[i].name, name, length))
+			return &layout->keys[i];
+	return NULL;
+}
+
+static int refuse_key(const struct layout *layout, const char *by, const char *name, int length,
+		      struct refusal *refusal)
+{
+	char known[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 layout->keys[i].name);
+	refuse(refusal, STATUS_USAGE, "option --by '%s'", by);
+	because(refusal, "there is no key '%.*s'", length, name);
+	return instead(refusal, "keys: %s", known);
+}
+
+/* The program's constant by_NAME says whether it tells key NAME apart. */
+static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
+{
+	const struct btf *btf = bpf_object__btf(aggregation->object);
+	struct bpf_map *rodata = bpf_object__find_map_by_name(aggregation->object, ".rodata");
+	const struct btf_type *section =
+		btf__type_by_id(btf, btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC));
+	struct layout *layout = &aggregation->layout;
+	size_t size;
+	const void *initial = bpf_map__initial_value(rodata, &size);
+	char *constants = memcpy(malloc(size), initial, size);
+
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		layout->keys[i].shown = false;
+	for (const char *at = by;; at++) {
+		size_t length = strcspn(at, ",");
+		struct member *member = key_member(layout, at, length);
+
+		if (!member) {
+			free(constants);
+			return refuse_key(layout, by, at, length, refusal);
+		}
+		member->shown = true;
+		at += length;
+		if (!*at)
+			break;
+	}
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const struct btf_var_secinfo *place = &btf_var_secinfos(section)[i];
+		const struct btf_type *variable = btf__type_by_id(btf, place->type);
+		const char *name = btf__name_by_offset(btf, variable->name_off);
+		struct member *member;
+
+		if (strncmp(name, "by_", 3))
+			continue;
+		member = key_member(layout, name + 3, strlen(name + 3));
+		if (member)
+			constants[place->offset] = member->shown;
+	}
+	bpf_map__set_initial_value(rodata, constants, size);
+	free(constants);
+	return 0;
+}
+
+/* --- opening, loading, attaching ------------------------------------------------------------------------ */
+
+int aggregation_open(struct aggregation **result, const char *name, const char *by,
+		     struct refusal *refusal)
+{
+	struct aggregation *aggregation = calloc(1, sizeof(*aggregation));
+	struct embedded file;
+	char file_name[64];
+
+	libbpf_set_print(remember);
+	last_words[0] = '\0';
+	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
+	file = embedded_find(file_name);
+	aggregation->object = bpf_object__open_mem(file.data, file.size,
+						   &(struct bpf_object_open_opts){
+							   .sz = sizeof(struct bpf_object_open_opts),
+							   .object_name = name,
+						   });
+	if (!aggregation->object || read_layout(aggregation)) {
+		refuse(refusal, STATUS_REFUSED, "the aggregation '%s'", name);
+		because(refusal, "its BPF object can't be read: %s", last_words);
+		aggregation_close(aggregation);
+		return -1;
+	}
+	if (choose_keys(aggregation, by, refusal)) {
+		aggregation_close(aggregation);
+		return -1;
+	}
+	keys_init(&aggregation->keys, aggregation->layout.key_size);
+	*result = aggregation;
+	return 0;
+}
+
+int aggregation_load(struct aggregation *aggregation, const struct host *host,
+		     struct refusal *refusal)
+{
+	struct bpf_map *tables = bpf_object__find_map_by_name(aggregation->object, "tables");
+	struct bpf_program *program;
+	int err, highest = -1;
+
+	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0;
+	     cpu = cpus_next(&host->possible, cpu + 1))
+		highest = cpu;
+	aggregation->nr_cpus = highest + 1;
+	aggregation->numbers = calloc(aggregation->nr_cpus, sizeof(*aggregation->numbers));
+	aggregation->nr_numbers = calloc(aggregation->nr_cpus, sizeof(*aggregation->nr_numbers));
+
+	last_words[0] = '\0';
+	bpf_object__for_each_program(program, aggregation->object)
+		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
+	bpf_map__set_max_entries(tables, aggregation->nr_cpus);
+	err = bpf_object__load(aggregation->object);
+	if (err)
+		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);
+
+	aggregation->mapped = aggregation->table.size * aggregation->nr_cpus;
+	aggregation->tables = mmap(NULL, aggregation->mapped, PROT_READ, MAP_SHARED,
+				   bpf_map__fd(tables), 0);
+	if (aggregation->tables == MAP_FAILED) {
+		aggregation->tables = NULL;
+		return bpf_denied(refusal, host, "mapping the BPF program's tables", errno, "");
+	}
+	return 0;
+}
+
+int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
+		       struct refusal *refusal)
+{
+	const struct bpf_program *program = bpf_object__next_program(aggregation->object, NULL);
+	/* Not bpf_program__attach_perf_event(): it enables the event at once, and its link closes
+	 * the descriptor, which is libperf's. */
+	int link = bpf_link_create(bpf_program__fd(program), fd, BPF_PERF_EVENT, NULL);
+
+	if (link < 0)
+		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
+	aggregation->links = realloc(aggregation->links,
+				     (aggregation->nr_links + 1) * sizeof(*aggregation->links));
+	aggregation->links[aggregation->nr_links++] = link;
+	return 0;
+}
+
+void aggregation_close(struct aggregation *aggregation)
+{
+	if (!aggregation)
+		return;
+	for (size_t i = 0; i < aggregation->nr_links; i++)
+		close(aggregation->links[i]);
+	if (aggregation->tables)
+		munmap(aggregation->tables, aggregation->mapped);
+	bpf_object__close(aggregation->object);
+	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++)
+		free(aggregation->numbers[cpu]);
+	keys_release(&aggregation->keys);
+	free(aggregation->numbers);
+	free(aggregation->nr_numbers);
+	free(aggregation->links);
+	free(aggregation->now);
+	free(aggregation->before);
+	free(aggregation->difference);
+	free(aggregation->entries);
+	free(aggregation->layout.keys);
+	free(aggregation->layout.values);
+	free(aggregation);
+}
+
+const struct layout *aggregation_layout(const struct aggregation *aggregation)
+{
+	return &aggregation->layout;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------- */
+
+static size_t words(const struct aggregation *aggregation)
+{
+	return aggregation->layout.value_size / sizeof(__u64);
+}
+
+/* Makes room for the values of all keys. */
+static void make_room(struct aggregation *aggregation)
+{
+	size_t wanted = aggregation->room ? aggregation->room : 64, before = aggregation->room;
+	size_t bytes = words(aggregation) * sizeof(__u64);
+
+	while (wanted < aggregation->keys.nr)
+		wanted *= 2;
+	if (wanted == before)
+		return;
+	aggregation->now = realloc(aggregation->now, wanted * bytes);
+	aggregation->before = realloc(aggregation->before, wanted * bytes);
+	aggregation->difference = realloc(aggregation->difference, wanted * bytes);
+	aggregation->entries = realloc(aggregation->entries, wanted * sizeof(struct entry));
+	memset((char *)aggregation->before + before * bytes, 0, (wanted - before) * bytes);
+	aggregation->room = wanted;
+}
+
+static const char *slot_at(const struct aggregation *aggregation, const char *table, size_t place)
+{
+	const __u32 *order = (const void *)(table + aggregation->table.order);
+
+	return table + aggregation->table.slots + order[place] * aggregation->table.slot_size;
+}
+
+/* Gives a number to the key of each slot that was taken since the last reading. Slots are never
+ * given back, so that is done once for each. */
+static void number_new_slots(struct aggregation *aggregation, int cpu, size_t used)
+{
+	const char *table = aggregation->tables + cpu * aggregation->table.size;
+	size_t from = aggregation->nr_numbers[cpu];
+
+	if (used == from)
+		return;
+	aggregation->numbers[cpu] = realloc(aggregation->numbers[cpu], used * sizeof(__u32));
+	for (size_t place = from; place < used; place++)
+		aggregation->numbers[cpu][place] =
+			keys_number(&aggregation->keys, slot_at(aggregation, table, place) +
+								aggregation->table.key);
+	aggregation->nr_numbers[cpu] = used;
+}
+
+static void add_slots(struct aggregation *aggregation, int cpu, struct reading *reading)
+{
+	const char *table = aggregation->tables + cpu * aggregation->table.size;
+	size_t n = words(aggregation);
+
+	for (size_t place = 0; place < aggregation->nr_numbers[cpu]; place++) {
+		const volatile __u64 *value =
+			(const void *)(slot_at(aggregation, table, place) + aggregation->table.value);
+		__u64 *sum = aggregation->now + aggregation->numbers[cpu][place] * n;
+
+		reading->aggregated += value[0];
+		for (size_t i = 0; i < n; i++)
+			sum[i] += value[i];
+	}
+}
+
+static void collect_changes(struct aggregation *aggregation, struct reading *reading)
+{
+	size_t n = words(aggregation);
+
+	for (size_t number = 0; number < aggregation->keys.nr; number++) {
+		__u64 *now = aggregation->now + number * n, *before = aggregation->before + number * n;
+		__u64 *difference = aggregation->difference + number * n;
+
+		if (!memcmp(now, before, n * sizeof(__u64)))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			difference[i] = now[i] - before[i];
+		aggregation->entries[reading->nr_entries++] =
+			(struct entry){keys_at(&aggregation->keys, number), difference};
+	}
+	memcpy(aggregation->before, aggregation->now, aggregation->keys.nr * n * sizeof(__u64));
+}
+
+void aggregation_read(struct aggregation *aggregation, struct reading *reading)
+{
+	*reading = (struct reading){0};
+	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++) {
+		const struct table_head *head =
+			(const void *)(aggregation->tables + cpu * aggregation->table.size);
+
+		/* Pairs with the program's order of stores: a slot is whole before it is counted. */
+		number_new_slots(aggregation, cpu, __atomic_load_n(&head->used, __ATOMIC_ACQUIRE));
+	}
+	make_room(aggregation);
+	memset(aggregation->now, 0, aggregation->keys.nr * aggregation->layout.value_size);
+	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++) {
+		const volatile struct table_head *head =
+			(const void *)(aggregation->tables + cpu * aggregation->table.size);
+
+		add_slots(aggregation, cpu, reading);
+		reading->table_full += head->table_full;
+		reading->period += head->period;
+		reading->runs += head->runs;
+	}
+	reading->entries = aggregation->entries;
+	collect_changes(aggregation, reading);
+}

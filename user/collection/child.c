@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void wait_and_exec(char **argv, const sigset_t *signals, int go, int failure)
+{
+	char byte;
+	int error;
+
+	sigprocmask(SIG_SETMASK, signals, NULL);
+	/* Without the byte the parent has given up: nothing is to be run. */
+	if (read(go, &byte, 1) != 1)
+		_exit(0);
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(failure, &error, sizeof(error)) < 0)
+		_exit(1);
+	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int child_start(struct child *child, char **argv, const sigset_t *signals, struct refusal *refusal)
+{
+	int go[2] = {-1, -1}, failure[2] = {-1, -1};
+	int error;
+
+	*child = (struct child){.go_fd = -1, .failure_fd = -1};
+	if (!pipe2(go, O_CLOEXEC) && !pipe2(failure, O_CLOEXEC))
+		child->pid = fork();
+	else
+		child->pid = -1;
+	if (child->pid < 0) {
+		error = errno;
+		for (int i = 0; i < 2; i++) {
+			close_fd(&go[i]);
+			close_fd(&failure[i]);
+		}
+		child->pid = 0;
+		refuse(refusal, STATUS_REFUSED, "command '%s'", argv[0]);
+		refusal->error = error;
+		return because(refusal, "no process can be made for it: %s", strerror(error));
+	}
+	if (!child->pid) {
+		close(go[1]);
+		wait_and_exec(argv, signals, go[0], failure[1]);
+	}
+	close(go[0]);
+	close(failure[1]);
+	child->go_fd = go[1];
+	child->failure_fd = failure[0];
+	return 0;
+}
+
+int child_go(struct child *child, char **argv, struct refusal *refusal)
+{
+	int error = 0;
+	ssize_t got;
+
+	if (write(child->go_fd, "", 1) != 1)
+		error = errno;
+	close_fd(&child->go_fd);
+	/* The pipe closes without a word when exec succeeds. */
+	do
+		got = read(child->failure_fd, &error, sizeof(error));
+	while (got < 0 && errno == EINTR);
+	close_fd(&child->failure_fd);
+	if (!error)
+		return 0;
+
+	waitpid(child->pid, &child->wait_status, 0);
+	child->exited = true;
+	refuse(refusal, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "command '%s'",
+	       argv[0]);
+	refusal->error = error;
+	because(refusal, error == ENOENT ? "there is no such program" : "it can't be executed: %s",
+		strerror(error));
+	return instead(refusal, error == ENOENT ? "check its spelling and PATH"
+			       : error == EACCES ? "is it a program, and may you run it (chmod +x)?"
+						 : "");
+}
+
+bool child_reap(struct child *child)
+{
+	if (child->pid && !child->exited)
+		child->exited = waitpid(child->pid, &child->wait_status, WNOHANG) == child->pid;
+	return child->exited;
+}
+
+int child_status(const struct child *child)
+{
+	if (WIFSIGNALED(child->wait_status))
+		return STATUS_SIGNAL + WTERMSIG(child->wait_status);
+	return WEXITSTATUS(child->wait_status);
+}
+
+void child_release(struct child *child)
+{
+	bool waiting = child->go_fd >= 0;
+
+	close_fd(&child->go_fd);
+	close_fd(&child->failure_fd);
+	if (waiting && !child->exited)
+		waitpid(child->pid, &child->wait_status, 0);
+	child->pid = 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command that is measured: a child that waits, before exec, until everything is attached. */
+#ifndef NHMTAP_CHILD_H
+#define NHMTAP_CHILD_H
+
+#include <stdbool.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include "refusal.h"
+
+struct child {
+	pid_t pid;      /* 0: there is none */
+	int go_fd;      /* writing here, or closing it, lets the child go or end; -1 */
+	int failure_fd; /* delivers the errno of an exec that failed; -1 */
+	bool exited;
+	int wait_status; /* waitpid(2)'s, once exited */
+};
+
+/*
+ * Forks the child. It restores the signal mask and waits. Returns 0, or -1 with the refusal filled in.
+ */
+int child_start(struct child *child, char **argv, const sigset_t *signals, struct refusal *refusal);
+
+/* Lets it exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable);
+ * the child is gone then. */
+int child_go(struct child *child, char **argv, struct refusal *refusal);
+
+/* Collects the exit if there is one, without waiting. Returns whether the child has ended. */
+bool child_reap(struct child *child);
+
+/* Its exit status as the shell has it: the command's own, or 128 + the signal that ended it. */
+int child_status(const struct child *child);
+
+/* Ends a child that was never let go, closes what is open. A running command is left running. */
+void child_release(struct child *child);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nhmtap schema [TYPE]: the JSON Schema of a record type, or of them all, as one document: what it
+ * refers to stands in its $defs, each with its own $id (JSON Schema 2020-12, section 9.3.1).
+ */
+#include <stdio.h>
+#include <string.h>
+#include <jansson.h>
+
+#include "command/command.h"
+#include "embedded.h"
+
+#define SUFFIX ".schema.json"
+#define COMMON "common"
+
+/* "count.schema.json" → "count"; NULL for files of other kinds. */
+static const char *type_of(const struct embedded *file, char *type, size_t size)
+{
+	const char *suffix = strstr(file->name, SUFFIX);
+
+	if (!suffix || suffix[strlen(SUFFIX)])
+		return NULL;
+	snprintf(type, size, "%.*s", (int)(suffix - file->name), file->name);
+	return type;
+}
+
+/* A new reference, NULL if there is no schema of this name. */
+static json_t *schema_of(const char *type)
+{
+	char name[64];
+	struct embedded file;
+
+	snprintf(name, sizeof(name), "%.40s" SUFFIX, type);
+	file = embedded_find(name);
+	return file.name ? json_loadb(file.data, file.size, 0, NULL) : NULL;
+}
+
+static json_t *schema_of_all(void)
+{
+	json_t *any = json_array(), *definitions = json_object();
+	struct embedded file;
+	char type[64];
+
+	for (size_t i = 0; (file = embedded_at(i)).name; i++) {
+		if (!type_of(&file, type, sizeof(type)))
+			continue;
+		json_object_set_new(definitions, type, schema_of(type));
+		if (strcmp(type, COMMON))
+			json_array_append_new(any, json_pack("{s:s}", "$ref", file.name));
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "$schema",
+			 "https://json-schema.org/draft/2020-12/schema", "$id",
+			 "https://nhmtap.example/schema/" SCHEMA_VERSION "/record" SUFFIX, "title",
+			 "Record", "anyOf", any, "$defs", definitions);
+}
+
+static int refuse_type(const char *wanted, struct refusal *refusal)
+{
+	char known[256] = "", type[64];
+	size_t used = 0;
+	struct embedded file;
+
+	for (size_t i = 0; (file = embedded_at(i)).name; i++)
+		if (type_of(&file, type, sizeof(type)) && strcmp(type, COMMON))
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
+					 type);
+	refuse(refusal, STATUS_USAGE, "schema '%s'", wanted);
+	because(refusal, "there is no record of this type");
+	instead(refusal, "types: %s", known);
+	return STATUS_USAGE;
+}
+
+int command_schema(const struct options *options, struct refusal *refusal)
+{
+	const char *wanted = options->nr_rest ? options->rest[0] : NULL;
+	json_t *schema;
+	int failed;
+
+	if (wanted && !strcmp(wanted, COMMON))
+		return refuse_type(wanted, refusal);
+	schema = wanted ? schema_of(wanted) : schema_of_all();
+	if (!schema)
+		return refuse_type(wanted, refusal);
+	if (wanted)
+		json_object_set_new(schema, "$defs", json_pack("{s:o}", COMMON, schema_of(COMMON)));
+	failed = json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
+	json_decref(schema);
+	if (!failed)
+		return STATUS_DONE;
+	refuse(refusal, STATUS_PARTIAL, "writing to stdout");
+	because(refusal, "it can't be written");
+	return STATUS_PARTIAL;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/event.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void event_reason(struct event *event, const char *field, const char *why, ...)
+{
+	struct reason *reason = event->reasons;
+	va_list args;
+
+	while (reason < event->reasons + event->nr_reasons && strcmp(reason->field, field))
+		reason++;
+	if (reason == event->reasons + EVENT_REASONS)
+		return; /* every field that is ever set has a place */
+	if (reason == event->reasons + event->nr_reasons)
+		event->nr_reasons++;
+	reason->field = field;
+	va_start(args, why);
+	vsnprintf(reason->why, sizeof(reason->why), why, args);
+	va_end(args);
+}
+
+const char *event_reason_of(const struct event *event, const char *field)
+{
+	for (size_t i = 0; i < event->nr_reasons; i++)
+		if (!strcmp(event->reasons[i].field, field))
+			return event->reasons[i].why;
+	return NULL;
+}
+
+void events_release(struct events *events)
+{
+	free(events->list);
+	*events = (struct events){0};
+}
+
+bool event_is_clock(const struct event *event)
+{
+	return event->attr.type == PERF_TYPE_SOFTWARE &&
+	       (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+		event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}

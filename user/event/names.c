@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/perf_event.h>
+
+#define HARDWARE(name, alias, id) {name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, ""}
+#define SOFTWARE(name, alias, id) {name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, ""}
+#define CLOCK(name, id)           {name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns"}
+
+/* The names of `perf list hw sw`. */
+const struct generic_event generic_events[] = {
+	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES),
+	HARDWARE("instructions", NULL, INSTRUCTIONS),
+	HARDWARE("cache-references", NULL, CACHE_REFERENCES),
+	HARDWARE("cache-misses", NULL, CACHE_MISSES),
+	HARDWARE("branches", "branch-instructions", BRANCH_INSTRUCTIONS),
+	HARDWARE("branch-misses", NULL, BRANCH_MISSES),
+	HARDWARE("bus-cycles", NULL, BUS_CYCLES),
+	HARDWARE("stalled-cycles-frontend", "idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HARDWARE("stalled-cycles-backend", "idle-cycles-backend", STALLED_CYCLES_BACKEND),
+	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES),
+	CLOCK("cpu-clock", CPU_CLOCK),
+	CLOCK("task-clock", TASK_CLOCK),
+	SOFTWARE("page-faults", "faults", PAGE_FAULTS),
+	SOFTWARE("minor-faults", NULL, PAGE_FAULTS_MIN),
+	SOFTWARE("major-faults", NULL, PAGE_FAULTS_MAJ),
+	SOFTWARE("context-switches", "cs", CONTEXT_SWITCHES),
+	SOFTWARE("cpu-migrations", "migrations", CPU_MIGRATIONS),
+	SOFTWARE("alignment-faults", NULL, ALIGNMENT_FAULTS),
+	SOFTWARE("emulation-faults", NULL, EMULATION_FAULTS),
+	SOFTWARE("dummy", NULL, DUMMY),
+	SOFTWARE("bpf-output", NULL, BPF_OUTPUT),
+	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES),
+};
+const size_t nr_generic_events = sizeof(generic_events) / sizeof(generic_events[0]);
+
+const struct generic_event *generic_event_find(const char *name)
+{
+	for (size_t i = 0; i < nr_generic_events; i++) {
+		const struct generic_event *event = &generic_events[i];
+
+		if (!strcasecmp(event->name, name) ||
+		    (event->alias && !strcasecmp(event->alias, name)))
+			return event;
+	}
+	return NULL;
+}
+
+/* A cache event's name is a cache, then an operation or a result of one: `perf list cache`. */
+static const struct {
+	const char *spelling;
+	__u64 id;
+} caches[] = {
+	{"L1-dcache", PERF_COUNT_HW_CACHE_L1D},  {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
+	{"LLC", PERF_COUNT_HW_CACHE_LL},         {"dTLB", PERF_COUNT_HW_CACHE_DTLB},
+	{"iTLB", PERF_COUNT_HW_CACHE_ITLB},      {"branch", PERF_COUNT_HW_CACHE_BPU},
+	{"node", PERF_COUNT_HW_CACHE_NODE},
+}, uses[] = {
+#define USE(op, result) (PERF_COUNT_HW_CACHE_OP_##op << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+	{"loads", USE(READ, ACCESS)},        {"load-misses", USE(READ, MISS)},
+	{"stores", USE(WRITE, ACCESS)},      {"store-misses", USE(WRITE, MISS)},
+	{"prefetches", USE(PREFETCH, ACCESS)}, {"prefetch-misses", USE(PREFETCH, MISS)},
+};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+int cache_event_find(const char *name, __u64 *config)
+{
+	for (size_t c = 0; c < COUNT(caches); c++) {
+		size_t length = strlen(caches[c].spelling);
+
+		if (strncasecmp(caches[c].spelling, name, length) || name[length] != '-')
+			continue;
+		for (size_t u = 0; u < COUNT(uses); u++)
+			if (!strcasecmp(uses[u].spelling, name + length + 1)) {
+				*config = caches[c].id | uses[u].id;
+				return 0;
+			}
+	}
+	return -1;
+}
+
+int name_order(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		int x = *a == ':' ? '.' : tolower((unsigned char)*a);
+		int y = *b == ':' ? '.' : tolower((unsigned char)*b);
+
+		if (x != y || !x)
+			return x - y;
+	}
+}
+
+/* Both kinds of row begin with their name and are sorted by it. */
+static int order_of_row(const void *name, const void *row)
+{
+	return name_order(name, *(const char *const *)row);
+}
+
+static const struct known_event *by_name(const struct cpu_events *cpu, const char *name)
+{
+	return bsearch(name, cpu->events, cpu->nr_events, sizeof(*cpu->events), order_of_row);
+}
+
+const struct known_event *known_event_find(const struct cpu_events *cpu, const char *name)
+{
+	const struct known_event *found = cpu ? by_name(cpu, name) : NULL;
+	const struct known_alias *alias = NULL;
+
+	if (cpu && !found && cpu->nr_aliases)
+		alias = bsearch(name, cpu->aliases, cpu->nr_aliases, sizeof(*alias), order_of_row);
+	return alias ? by_name(cpu, alias->of) : found;
+}
+
+#define NAME_MAX_COMPARED 64
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b, without regard to case. */
+static int edits(const char *a, const char *b)
+{
+	int rows[3][NAME_MAX_COMPARED + 1];
+	int m = strnlen(a, NAME_MAX_COMPARED), n = strnlen(b, NAME_MAX_COMPARED);
+	int *before = rows[0], *last = rows[1], *now = rows[2];
+
+	for (int j = 0; j <= n; j++)
+		last[j] = j;
+	for (int i = 1; i <= m; i++) {
+		now[0] = i;
+		for (int j = 1; j <= n; j++) {
+			int x = toupper((unsigned char)a[i - 1]), y = toupper((unsigned char)b[j - 1]);
+			int best = last[j - 1] + (x != y);
+
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (now[j - 1] + 1 < best)
+				best = now[j - 1] + 1;
+			if (i > 1 && j > 1 && x == toupper((unsigned char)b[j - 2]) &&
+			    y == toupper((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			now[j] = best;
+		}
+		int *spare = before;
+
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[n];
+}
+
+void nearest_begin(struct nearest *nearest, const char *wanted, int most)
+{
+	*nearest = (struct nearest){wanted, most < NEAREST_MOST ? most : NEAREST_MOST, {{0}}};
+}
+
+void nearest_offer(struct nearest *nearest, const char *candidate)
+{
+	/* A third of the letters wrong is a typo; more is another word. A name that the wanted one
+	 * begins is worth showing too: "INST_RETIRED". */
+	int length = strlen(nearest->wanted), most = 1 + length / 3, distance = 1;
+
+	if (!length || strncasecmp(nearest->wanted, candidate, length)) {
+		/* Each edit changes the length by one at most: most candidates need no comparison. */
+		if (abs((int)strlen(candidate) - length) > most)
+			return;
+		distance = edits(nearest->wanted, candidate);
+	}
+	if (distance > most)
+		return;
+	for (int i = 0; i < nearest->most; i++) {
+		if (nearest->best[i].name && nearest->best[i].distance <= distance)
+			continue;
+		memmove(&nearest->best[i + 1], &nearest->best[i],
+			(nearest->most - 1 - i) * sizeof(nearest->best[0]));
+		nearest->best[i].name = candidate;
+		nearest->best[i].distance = distance;
+		return;
+	}
+}
+
+int nearest_print(const struct nearest *nearest, char *text, size_t size)
+{
+	size_t used = 0;
+	int i = 0;
+
+	text[0] = '\0';
+	for (; i < nearest->most && nearest->best[i].name && used < size; i++)
+		used += snprintf(text + used, size - used, "%s%s", i ? ", " : "", nearest->best[i].name);
+	return i;
+}
+
+int nearest_names(const struct cpu_events *cpu, const char *name, int most, char *text, size_t size)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name, most);
+	for (size_t i = 0; i < nr_generic_events; i++) {
+		nearest_offer(&nearest, generic_events[i].name);
+		if (generic_events[i].alias)
+			nearest_offer(&nearest, generic_events[i].alias);
+	}
+	for (size_t i = 0; cpu && i < cpu->nr_events; i++)
+		nearest_offer(&nearest, cpu->events[i].name);
+	for (size_t i = 0; cpu && i < cpu->nr_aliases; i++)
+		nearest_offer(&nearest, cpu->aliases[i].name);
+	return nearest_print(&nearest, text, size);
+}

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The grammar is perf's (perf-list(1), "EVENT MODIFIERS", "RAW HARDWARE EVENT DESCRIPTOR"):
+ *
+ *     list   = item { "," item }
+ *     item   = event | "{" event { "," event } "}" [ ":" modifiers ]
+ *     event  = name [ "/" terms "/" ] [ [ ":" ] modifiers ]
+ *     terms  = term { "," term },  term = name [ "=" value ]
+ *
+ * with the names of compose.h added. Space may stand around every "," "{" and "}".
+ */
+#include "event/compose.h"
+#include "event/event.h"
+#include "event/names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct parser {
+	const char *text; /* the whole list */
+	const char *at;
+	const char *item; /* where the event, or the term of it, begins that is being looked at */
+	struct host *host;
+	struct events *events;
+	struct refusal *refusal;
+	int groups; /* so far */
+};
+
+/* --- modifiers ---------------------------------------------------------------------------------- */
+
+#define MODIFIERS "ukhpPGHID" /* "e" and the rest of perf's speak of things that are not asked for here */
+
+static int modify(struct parser *parser, struct event *event, const char *modifiers, int length)
+{
+	int precise = 0;
+	bool user = false, kernel = false, hypervisor = false, guest = false, host = false;
+	bool most_precise = false;
+
+	for (int i = 0; i < length; i++) {
+		switch (modifiers[i]) {
+		case 'u': user = true; break;
+		case 'k': kernel = true; break;
+		case 'h': hypervisor = true; break;
+		case 'p': precise++; break;
+		case 'P': most_precise = true; break;
+		case 'G': guest = true; break;
+		case 'H': host = true; break;
+		case 'I': EVENT_SET(event, exclude_idle, 1, "modifier I"); break;
+		case 'D': EVENT_SET(event, pinned, 1, "modifier D"); break;
+		}
+	}
+	if (precise > 3) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal, "precise_ip has levels 0 to 3, and %d are asked for", precise);
+		return instead(parser->refusal, "write at most ppp");
+	}
+	if (user || kernel || hypervisor) {
+		event->privilege_given = true;
+		EVENT_SET(event, exclude_user, !user, "modifiers %.*s", length, modifiers);
+		EVENT_SET(event, exclude_kernel, !kernel, "modifiers %.*s", length, modifiers);
+		EVENT_SET(event, exclude_hv, !hypervisor, "modifiers %.*s", length, modifiers);
+	}
+	if (guest || host) {
+		EVENT_SET(event, exclude_guest, !guest, "modifiers %.*s", length, modifiers);
+		EVENT_SET(event, exclude_host, !host, "modifiers %.*s", length, modifiers);
+	} else if (!user && !precise && !most_precise) {
+		/* As perf does it: only these keep the default's guest filter; others take it off. */
+		EVENT_SET(event, exclude_guest, 0, "modifiers %.*s, as perf has it", length, modifiers);
+	}
+	if (most_precise) {
+		const struct pmu *pmu = host_core_pmu(parser->host);
+
+		precise = pmu && pmu->max_precise > 0 ? pmu->max_precise : 0;
+	}
+	if (precise || most_precise)
+		EVENT_SET(event, precise_ip, precise, "modifiers %.*s", length, modifiers);
+	return 0;
+}
+
+/* Modifiers may come behind a ':' or, after terms, straight behind the '/'. */
+static int modifier_length(const char *text)
+{
+	int length = strspn(text, MODIFIERS);
+
+	return length && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:/",
+				 text[length] ? text[length] : ',')
+		       ? length
+		       : 0;
+}
+
+/* --- terms ---------------------------------------------------------------------------------------- */
+
+/* Puts a value into the bits of a format, lowest first. Returns false if it has more bits. */
+static bool deposit(__u64 *word, __u64 bits, __u64 value)
+{
+	*word &= ~bits;
+	for (int bit = 0; bit < 64; bit++) {
+		if (!(bits >> bit & 1))
+			continue;
+		*word |= (value & 1) << bit;
+		value >>= 1;
+	}
+	return value == 0;
+}
+
+static int bad_term(struct parser *parser, const struct event *event, const char *term)
+{
+	return refuse(parser->refusal, STATUS_USAGE, "event '%s', term '%s'", event->name, term);
+}
+
+/* Terms that mean the same for every PMU: perf-list(1), and perf-record(1) for period and freq. */
+static int common_term(struct parser *parser, struct event *event, const char *name,
+		       const char *text, __u64 value, bool *taken)
+{
+	*taken = true;
+	if (!strcmp(name, "config"))
+		EVENT_SET(event, config, value, "config=%s", text);
+	else if (!strcmp(name, "config1"))
+		EVENT_SET(event, config1, value, "config1=%s", text);
+	else if (!strcmp(name, "config2"))
+		EVENT_SET(event, config2, value, "config2=%s", text);
+	else if (!strcmp(name, "period") || !strcmp(name, "freq")) {
+		bool frequency = name[0] == 'f';
+
+		if (!value) {
+			bad_term(parser, event, name);
+			return because(parser->refusal, "a %s of 0 takes no samples", name);
+		}
+		event->sampling_given = true;
+		EVENT_SET(event, freq, frequency, "%s=%s", name, text);
+		EVENT_SET(event, sample_period, value, "%s=%s", name, text);
+	} else if (!strcmp(name, "name"))
+		snprintf(event->name, sizeof(event->name), "%.159s", text);
+	else
+		*taken = false;
+	return 0;
+}
+
+static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *terms, const char *place);
+
+static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *name)
+{
+	char known[400] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; pmu && i < pmu->nr_formats && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s, ", pmu->formats[i].name);
+	bad_term(parser, event, name);
+	because(parser->refusal, pmu ? "the PMU '%s' has no such term" : "'%s' is no term of this event",
+		pmu ? pmu->name : name);
+	return instead(parser->refusal, "terms: %sconfig, config1, config2, period, freq, name",
+		       known);
+}
+
+static int apply_format(struct parser *parser, struct event *event, const struct pmu_format *format,
+			const char *text, __u64 value)
+{
+	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
+	int width = __builtin_popcountll(format->bits);
+
+	if (!deposit(&words[format->word], format->bits, value)) {
+		bad_term(parser, event, format->name);
+		because(parser->refusal, "%s has %d bit%s; %s does not fit", format->name, width,
+			width == 1 ? "" : "s", text);
+		return instead(parser->refusal, "the largest is 0x%llx",
+			       width == 64 ? ~0ULL : (1ULL << width) - 1);
+	}
+	if (format->word == 0)
+		EVENT_SET(event, config, words[0], "terms of the event, placed by sysfs format");
+	else if (format->word == 1)
+		EVENT_SET(event, config1, words[1], "%s=%s", format->name, text);
+	else
+		EVENT_SET(event, config2, words[2], "%s=%s", format->name, text);
+	return 0;
+}
+
+static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
+		      bool alias)
+{
+	char *equals = strchr(term, '='), *end = NULL;
+	const char *text = equals ? equals + 1 : "1";
+	__u64 value;
+	bool taken;
+
+	if (equals)
+		*equals = '\0';
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (strcmp(term, "name") && (*end || end == text || text[0] == '-' || errno)) {
+		bad_term(parser, event, term);
+		because(parser->refusal, "'%s' is not a number of up to 64 bits", text);
+		return instead(parser->refusal, "write it in decimal, or in hexadecimal with 0x");
+	}
+	if (common_term(parser, event, term, text, value, &taken))
+		return -1;
+	if (taken)
+		return 0;
+	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
+		if (!strcmp(pmu->formats[i].name, term))
+			return apply_format(parser, event, &pmu->formats[i], text, value);
+	for (size_t i = 0; pmu && !alias && !equals && i < pmu->nr_aliases; i++)
+		if (!strcasecmp(pmu->aliases[i].name, term)) {
+			snprintf(event->unit, sizeof(event->unit), "%s", pmu->aliases[i].unit);
+			event->scale = pmu->aliases[i].scale;
+			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
+		}
+	return refuse_term(parser, event, pmu, term);
+}
+
+/* place: where the terms stand in the list, NULL if they are an alias's. */
+static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
+		       const char *terms, const char *place)
+{
+	char *copy = strdup(terms), *save = NULL;
+	int err = 0;
+
+	for (char *term = strtok_r(copy, ",", &save); term && !err; term = strtok_r(NULL, ",", &save)) {
+		term += strspn(term, " ");
+		term[strcspn(term, " ")] = '\0';
+		if (place)
+			parser->item = place + (term - copy);
+		err = apply_term(parser, event, pmu, term, !place);
+	}
+	free(copy);
+	return err;
+}
+
+/* The PMU that an event is sent to, where it is one of those that were asked for by name or stand
+ * for the core; NULL for the kernel's own types. */
+static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
+{
+	const struct pmu *pmu = host_core_pmu(parser->host);
+
+	if (pmu && pmu->type == type)
+		return pmu;
+	for (pmu = parser->host->pmus; pmu && pmu->type != type; pmu = pmu->next)
+		;
+	return pmu;
+}
+
+/* Drivers mask off the bits of config that they do not know, without a word, and count something
+ * else than was asked for. Their formats say which they know; those that have none are trusted. */
+static int check_bits(struct parser *parser, struct event *event)
+{
+	static const char *const names[] = {"config", "config1", "config2"};
+	const __u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2};
+	const struct pmu *pmu = pmu_of_type(parser, event->attr.type);
+	__u64 known[3] = {0};
+
+	if (!pmu || !pmu->nr_formats)
+		return 0;
+	for (size_t i = 0; i < pmu->nr_formats; i++)
+		known[pmu->formats[i].word] |= pmu->formats[i].bits;
+	for (int i = 0; i < 3; i++) {
+		if (!(words[i] & ~known[i]))
+			continue;
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal, "bit %d of %s means nothing to the PMU '%s', and the kernel "
+			"would ignore it", __builtin_ctzll(words[i] & ~known[i]), names[i], pmu->name);
+		return instead(parser->refusal, "leave it out; /sys/bus/event_source/devices/%s/format "
+			       "says which bits there are", pmu->name);
+	}
+	return 0;
+}
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+static void set_selector(struct event *event, __u32 type, __u64 config, const char *why)
+{
+	EVENT_SET(event, type, type, "%s", why);
+	EVENT_SET(event, config, config, "%s", why);
+}
+
+static int set_composed(struct parser *parser, struct event *event,
+			const struct composed *composed)
+{
+	const struct pmu *pmu = host_core_pmu(parser->host);
+
+	if (!pmu) {
+		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", event->name);
+		because(parser->refusal, "this machine has no core PMU (is it a virtual machine?)");
+		return instead(parser->refusal, "use cpu-clock, or run on the host itself");
+	}
+	event->known = composed->known;
+	snprintf(event->description, sizeof(event->description), "%s", composed->description);
+	set_selector(event, pmu->type, composed->config, parser->host->events->title);
+	if (composed->config1)
+		EVENT_SET(event, config1, composed->config1, "%s", parser->host->events->title);
+	return 0;
+}
+
+/* It may be an event of a CPU that this machine does not have. */
+static int refuse_foreign(struct parser *parser, const char *name)
+{
+	const struct host *host = parser->host;
+	struct composed composed;
+	struct refusal ignored;
+
+	for (size_t i = 0; i < nr_known_cpus; i++) {
+		if (compose_event(&known_cpus[i], name, &composed, &ignored) != 1)
+			continue;
+		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
+		because(parser->refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
+			known_cpus[i].name, host->cpu.vendor, host->cpu.family, host->cpu.model);
+		return instead(parser->refusal, "use one of the generic events: cycles, instructions, "
+			       "cache-misses, branch-misses, cpu-clock");
+	}
+	return 0;
+}
+
+static int refuse_name(struct parser *parser, const char *name)
+{
+	const struct host *host = parser->host;
+	char near[400];
+
+	if (refuse_foreign(parser, name))
+		return -1;
+	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
+	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
+	if (nearest_names(host->events, name, 3, near, sizeof(near)))
+		return instead(parser->refusal, "did you mean %s?", near);
+	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
+		       "cpu/event=…,umask=…/");
+}
+
+/* rNNNN: the value of config for the core's PMU. */
+static bool is_raw(const char *name)
+{
+	size_t digits = strspn(name + 1, "0123456789abcdefABCDEF");
+
+	return name[0] == 'r' && digits >= 1 && digits <= 16 && name[1 + digits] == '\0';
+}
+
+static int resolve_name(struct parser *parser, struct event *event, const char *name)
+{
+	const struct generic_event *generic = generic_event_find(name);
+	const struct pmu *pmu = host_core_pmu(parser->host);
+	struct composed composed;
+	int found;
+	__u64 config;
+
+	if (generic) {
+		set_selector(event, generic->type, generic->config, generic->name);
+		snprintf(event->unit, sizeof(event->unit), "%s", generic->unit);
+		return 0;
+	}
+	found = compose_event(parser->host->events, name, &composed, parser->refusal);
+	if (found < 0)
+		parser->item += composed.at;
+	if (found)
+		return found < 0 ? -1 : set_composed(parser, event, &composed);
+	if (!cache_event_find(name, &config)) {
+		set_selector(event, PERF_TYPE_HW_CACHE, config, "cache event");
+		return 0;
+	}
+	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++)
+		if (!strcasecmp(pmu->aliases[i].name, name)) {
+			EVENT_SET(event, type, pmu->type, "the PMU '%s' names it", pmu->name);
+			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
+		}
+	if (is_raw(name)) {
+		set_selector(event, PERF_TYPE_RAW, strtoull(name + 1, NULL, 16), "raw code");
+		return 0;
+	}
+	return refuse_name(parser, name);
+}
+
+static int refuse_pmu(struct parser *parser, const char *name)
+{
+	refuse(parser->refusal, STATUS_REFUSED, "event '%s/…/'", name);
+	because(parser->refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);
+	return instead(parser->refusal,
+		       !strcmp(name, "cpu") ? "use cpu-clock, or run where there are hardware "
+					      "counters (not in this virtual machine)"
+					    : "see that folder for those it has");
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
+
+static int syntax(struct parser *parser, const char *why)
+{
+	parser->item = parser->at;
+	refuse(parser->refusal, STATUS_USAGE, "the list of events");
+	because(parser->refusal, "%s", why);
+	return instead(parser->refusal, "events look like cycles:u, r01c0, "
+		       "cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
+}
+
+static void skip_space(struct parser *parser)
+{
+	while (isspace((unsigned char)*parser->at))
+		parser->at++;
+}
+
+static struct event *new_event(struct parser *parser, const char *spelling, size_t length)
+{
+	struct events *events = parser->events;
+	struct event *event;
+
+	events->list = realloc(events->list, (events->nr + 1) * sizeof(*event));
+	event = &events->list[events->nr++];
+	*event = (struct event){.group = -1, .scale = 1};
+	snprintf(event->name, sizeof(event->name), "%.*s", (int)length, spelling);
+	EVENT_SET(event, size, sizeof(event->attr), "the newest layout this program knows");
+	EVENT_SET(event, exclude_guest, 1, "perf's default: guests are not counted");
+	return event;
+}
+
+/* The end of a name: ':' belongs to it unless modifiers follow. */
+static size_t name_length(const char *text)
+{
+	size_t length = strcspn(text, ",/{} \t\n");
+
+	for (size_t i = 0; i < length; i++)
+		if (text[i] == ':' && modifier_length(text + i + 1))
+			return i;
+	return length;
+}
+
+/* Before a '/' stands a PMU, or an event's name that is given terms: cycles/period=1000/. */
+static bool is_event_name(const struct parser *parser, const char *name)
+{
+	struct composed composed;
+	struct refusal ignored;
+	__u64 config;
+
+	return generic_event_find(name) || !cache_event_find(name, &config) || is_raw(name) ||
+	       compose_event(parser->host->events, name, &composed, &ignored);
+}
+
+static int parse_terms(struct parser *parser, struct event *event, const char *name)
+{
+	const char *close = strchr(parser->at + 1, '/'), *place;
+	const struct pmu *pmu;
+	char terms[512];
+
+	if (!close)
+		return syntax(parser, "the '/' that ends the terms is missing");
+	if ((size_t)(close - parser->at) > sizeof(terms))
+		return syntax(parser, "the terms are too long");
+	snprintf(terms, sizeof(terms), "%.*s", (int)(close - parser->at - 1), parser->at + 1);
+	pmu = host_pmu(parser->host, name);
+	if (pmu) {
+		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
+	} else if (!is_event_name(parser, name)) {
+		return refuse_pmu(parser, name);
+	} else {
+		if (resolve_name(parser, event, name))
+			return -1;
+		if (event->attr.type >= PERF_TYPE_RAW)
+			pmu = host_core_pmu(parser->host);
+	}
+	place = parser->at + 1;
+	parser->at = close + 1;
+	return apply_terms(parser, event, pmu, terms, place);
+}
+
+static int parse_event(struct parser *parser, int group)
+{
+	const char *start = parser->at;
+	size_t length = name_length(start);
+	struct event *event;
+	char name[128];
+	int modifiers;
+
+	parser->item = start;
+	if (!length)
+		return syntax(parser, "an event's name is missing here");
+	if (length >= sizeof(name))
+		return syntax(parser, "the name is too long");
+	snprintf(name, sizeof(name), "%.*s", (int)length, start);
+	event = new_event(parser, start, length);
+	event->group = group;
+	event->at = start - parser->text;
+	parser->at += length;
+
+	if (*parser->at == '/') {
+		const char *close = strchr(parser->at + 1, '/');
+
+		if (close) /* so that name= can still replace it */
+			snprintf(event->name, sizeof(event->name), "%.*s", (int)(close + 1 - start), start);
+		if (parse_terms(parser, event, name))
+			return -1;
+	} else if (resolve_name(parser, event, name)) {
+		return -1;
+	}
+
+	parser->item = start;
+	if (check_bits(parser, event))
+		return -1;
+
+	parser->at += *parser->at == ':';
+	modifiers = modifier_length(parser->at);
+	if (!modifiers)
+		return parser->at[-1] == ':' ? syntax(parser, "these are no modifiers (" MODIFIERS ")") : 0;
+	if (!strncmp(event->name, start, strlen(event->name)))
+		snprintf(event->name, sizeof(event->name), "%.*s",
+			 (int)(parser->at + modifiers - start), start);
+	parser->at += modifiers;
+	return modify(parser, event, parser->at - modifiers, modifiers);
+}
+
+static int parse_group(struct parser *parser)
+{
+	size_t first = parser->events->nr;
+	int group = parser->groups++, length;
+
+	do {
+		parser->at++;
+		skip_space(parser);
+		if (parse_event(parser, group))
+			return -1;
+		skip_space(parser);
+	} while (*parser->at == ',');
+	if (*parser->at != '}')
+		return syntax(parser, "a '}' that ends the group is missing here");
+	parser->at++;
+	if (*parser->at != ':')
+		return 0;
+	parser->at++;
+	length = modifier_length(parser->at);
+	if (!length)
+		return syntax(parser, "these are no modifiers (" MODIFIERS ")");
+	for (size_t i = first; i < parser->events->nr; i++) {
+		struct event *event = &parser->events->list[i];
+		size_t used = strlen(event->name);
+
+		if (modify(parser, event, parser->at, length))
+			return -1;
+		snprintf(event->name + used, sizeof(event->name) - used, ":%.*s", length, parser->at);
+	}
+	parser->at += length;
+	return 0;
+}
+
+static int parse_list(struct parser *parser)
+{
+	for (;; parser->at++) {
+		skip_space(parser);
+		if (*parser->at == '{' ? parse_group(parser) : parse_event(parser, -1))
+			return -1;
+		skip_space(parser);
+		if (!*parser->at)
+			return 0;
+		if (*parser->at != ',')
+			return syntax(parser, "a ',' between two events is missing here");
+	}
+}
+
+int events_parse(const char *text, struct host *host, struct events *events,
+		 struct refusal *refusal)
+{
+	struct parser parser = {.text = text, .at = text, .item = text, .host = host,
+				.events = events, .refusal = refusal};
+	size_t before = events->nr;
+
+	for (size_t i = 0; i < before; i++)
+		if (events->list[i].group >= parser.groups)
+			parser.groups = events->list[i].group + 1;
+	if (!parse_list(&parser))
+		return 0;
+	events->nr = before;
+	return at_place(refusal, text, parser.item - text);
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host/host.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <linux/perf_event.h>
+
+/* Reads a small file below the root, without its last newline. Returns its length or -errno. */
+__attribute__((format(printf, 4, 5))) static int slurp(const struct host *host, char *text,
+						       size_t size, const char *path, ...)
+{
+	char full[PATH_MAX];
+	size_t used = snprintf(full, sizeof(full), "%s", host->root);
+	va_list args;
+	FILE *file;
+
+	va_start(args, path);
+	vsnprintf(full + used, sizeof(full) - used, path, args);
+	va_end(args);
+	text[0] = '\0';
+	file = fopen(full, "re");
+	if (!file)
+		return -errno;
+	used = fread(text, 1, size - 1, file);
+	fclose(file);
+	if (used && text[used - 1] == '\n')
+		used--;
+	text[used] = '\0';
+	return used;
+}
+
+static long slurp_number(const struct host *host, const char *path, long otherwise)
+{
+	char text[32], *end;
+	long value;
+
+	if (slurp(host, text, sizeof(text), "%s", path) <= 0)
+		return otherwise;
+	value = strtol(text, &end, 10);
+	return *end ? otherwise : value;
+}
+
+/* The value behind "NAME :" in a file of such lines, cut off at the line's end; NULL if not there. */
+static char *line_value(char *text, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name);
+
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length))
+			continue;
+		char *at = line + length + strspn(line + length, " \t");
+
+		if (*at != ':')
+			continue;
+		at += 1 + strspn(at + 1, " \t");
+		snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+		return value;
+	}
+	return NULL;
+}
+
+static void read_processor(struct host *host)
+{
+	char text[4096], value[128];
+
+	if (slurp(host, text, sizeof(text), "/proc/cpuinfo") <= 0)
+		return;
+	if (line_value(text, "vendor_id", value, sizeof(value)))
+		snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", value);
+	if (line_value(text, "model name", value, sizeof(value)))
+		snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", value);
+	if (line_value(text, "cpu family", value, sizeof(value)))
+		host->cpu.family = strtoul(value, NULL, 10);
+	if (line_value(text, "model", value, sizeof(value)))
+		host->cpu.model = strtoul(value, NULL, 10);
+	if (line_value(text, "stepping", value, sizeof(value)))
+		host->cpu.stepping = strtoul(value, NULL, 10);
+}
+
+static const struct cpu_events *events_of(const struct host *host)
+{
+	for (size_t i = 0; i < nr_known_cpus; i++) {
+		const struct cpu_events *cpu = &known_cpus[i];
+
+		if (strcmp(cpu->vendor, host->cpu.vendor))
+			continue;
+		for (size_t m = 0; m < cpu->nr_models; m++)
+			if (cpu->models[m].family == host->cpu.family &&
+			    cpu->models[m].model == host->cpu.model)
+				return cpu;
+	}
+	return NULL;
+}
+
+static void read_privileges(struct host *host)
+{
+	char text[4096], value[64];
+	struct rlimit limit = {0};
+
+	host->uid = geteuid();
+	getrlimit(RLIMIT_NOFILE, &limit);
+	host->descriptor_limit = limit.rlim_max;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	host->locked_memory_limit = limit.rlim_cur;
+	if (slurp(host, text, sizeof(text), "/proc/self/status") > 0) {
+		if (line_value(text, "CapEff", value, sizeof(value)))
+			host->capabilities = strtoull(value, NULL, 16);
+		if (line_value(text, "Seccomp", value, sizeof(value)))
+			host->seccomp = atoi(value);
+	}
+	/* The active one of "none [integrity] confidentiality" stands in brackets. */
+	if (slurp(host, text, sizeof(text), "/sys/kernel/security/lockdown") > 0) {
+		char *open = strchr(text, '[');
+
+		if (open)
+			snprintf(host->lockdown, sizeof(host->lockdown), "%.*s",
+				 (int)strcspn(open + 1, "]"), open + 1);
+	}
+}
+
+/* A container's id is the segment of 64 hex digits in the path of its cgroup, whatever runtime
+ * wrote the prefix and suffix around it. */
+static void read_container(struct host *host)
+{
+	char text[4096];
+	size_t run = 0;
+
+	if (slurp(host, text, sizeof(text), "/proc/self/cgroup") <= 0)
+		return;
+	for (char *at = text; *at; at++) {
+		run = isxdigit((unsigned char)*at) ? run + 1 : 0;
+		if (run == 64 && !isxdigit((unsigned char)at[1])) {
+			snprintf(host->container_id, sizeof(host->container_id), "%.64s", at - 63);
+			return;
+		}
+	}
+}
+
+int host_gather(struct host *host, const char *root)
+{
+	char text[4096];
+	struct utsname names;
+	int err;
+
+	*host = (struct host){0};
+	snprintf(host->root, sizeof(host->root), "%s", root);
+
+	uname(&names);
+	snprintf(host->name, sizeof(host->name), "%s", names.nodename);
+	snprintf(host->release, sizeof(host->release), "%s", names.release);
+	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
+	read_processor(host);
+	host->events = events_of(host);
+
+	err = slurp(host, text, sizeof(text), "/sys/devices/system/cpu/online");
+	if (err < 0)
+		return err;
+	if (cpus_parse(text, &host->online))
+		return -EINVAL;
+	err = slurp(host, text, sizeof(text), "/sys/devices/system/cpu/possible");
+	if (err < 0)
+		return err;
+	if (cpus_parse(text, &host->possible))
+		return -EINVAL;
+
+	host->perf_event_paranoid =
+		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
+	host->max_sample_rate =
+		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
+	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
+	read_privileges(host);
+	read_container(host);
+	return 0;
+}
+
+void host_release(struct host *host)
+{
+	while (host->pmus) {
+		struct pmu *pmu = host->pmus;
+
+		host->pmus = pmu->next;
+		free(pmu->formats);
+		free(pmu->aliases);
+		free(pmu);
+	}
+}
+
+/* "config1:0-15,32-47" */
+static int format_parse(struct pmu_format *format, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	struct cpus bits; /* the same notation: numbers and ranges */
+
+	if (!colon || strncmp(text, "config", 6))
+		return -1;
+	format->word = colon == text + 6 ? 0 : text[6] - '0';
+	if (format->word < 0 || format->word > 2 || cpus_parse(colon + 1, &bits))
+		return -1;
+	format->bits = bits.bits[0];
+	return 0;
+}
+
+/* Calls add for each file of a PMU's folder, in which `read` is the file's text. */
+static void each_file(const struct host *host, struct pmu *pmu, const char *folder,
+		      void (*add)(const struct host *, struct pmu *, const char *name,
+				  const char *text))
+{
+	char path[PATH_MAX], text[256];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices/%s/%s", host->root, pmu->name,
+		 folder);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' &&
+		    slurp(host, text, sizeof(text), "/sys/bus/event_source/devices/%s/%s/%s",
+			  pmu->name, folder, entry->d_name) > 0)
+			add(host, pmu, entry->d_name, text);
+	closedir(dir);
+}
+
+static void add_format(const struct host *host, struct pmu *pmu, const char *name, const char *text)
+{
+	struct pmu_format format = {0};
+
+	if (format_parse(&format, text))
+		return; /* a notation from a later kernel: the term is then unknown, not misread */
+	snprintf(format.name, sizeof(format.name), "%.31s", name);
+	pmu->formats = realloc(pmu->formats, (pmu->nr_formats + 1) * sizeof(format));
+	pmu->formats[pmu->nr_formats++] = format;
+}
+
+static void add_alias(const struct host *host, struct pmu *pmu, const char *name, const char *text)
+{
+	const char *folder = "/sys/bus/event_source/devices";
+	struct pmu_alias alias = {.scale = 1};
+	char scale[64];
+
+	if (strchr(name, '.')) /* NAME.unit, NAME.scale, NAME.snapshot … speak of NAME */
+		return;
+	snprintf(alias.name, sizeof(alias.name), "%.63s", name);
+	snprintf(alias.terms, sizeof(alias.terms), "%.191s", text);
+	slurp(host, alias.unit, sizeof(alias.unit), "%s/%s/events/%s.unit", folder, pmu->name, name);
+	if (slurp(host, scale, sizeof(scale), "%s/%s/events/%s.scale", folder, pmu->name, name) > 0)
+		alias.scale = strtod(scale, NULL);
+	pmu->aliases = realloc(pmu->aliases, (pmu->nr_aliases + 1) * sizeof(alias));
+	pmu->aliases[pmu->nr_aliases++] = alias;
+}
+
+const struct pmu *host_pmu(struct host *host, const char *name)
+{
+	char path[128];
+	struct pmu *pmu;
+	long type;
+
+	for (pmu = host->pmus; pmu; pmu = pmu->next)
+		if (!strcmp(pmu->name, name))
+			return pmu;
+	if (strchr(name, '/') || name[0] == '.' || strlen(name) >= sizeof(pmu->name))
+		return NULL;
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	type = slurp_number(host, path, -1);
+	if (type < 0)
+		return NULL;
+
+	pmu = calloc(1, sizeof(*pmu));
+	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
+	pmu->type = type;
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
+	pmu->max_precise = slurp_number(host, path, -1);
+	each_file(host, pmu, "format", add_format);
+	each_file(host, pmu, "events", add_alias);
+	pmu->next = host->pmus;
+	host->pmus = pmu;
+	return pmu;
+}
+
+void host_read_pmus(struct host *host)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices", host->root);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		host_pmu(host, entry->d_name);
+	closedir(dir);
+}
+
+const struct pmu *host_core_pmu(struct host *host)
+{
+	/* Hybrid parts have no "cpu": their big cores stand for them, as in perf. */
+	const struct pmu *pmu = host_pmu(host, "cpu");
+
+	return pmu ? pmu : host_pmu(host, "cpu_core");
+}
+
+/* nhm_format_attr, nhm_mem_events_attrs and intel_pmu_format_attr of arch/x86/events/intel/core.c:
+ * Westmere's are the same. */
+static const struct pmu_format nehalem_formats[] = {
+	{"event", 0, 0xff},     {"umask", 0, 0xff00},         {"edge", 0, 1 << 18},
+	{"pc", 0, 1 << 19},     {"any", 0, 1 << 21},          {"inv", 0, 1 << 23},
+	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL},  {"ldlat", 1, 0xffff},
+};
+static const struct pmu_alias nehalem_aliases[] = {
+	{"mem-loads", "event=0x0b,umask=0x10,ldlat=3", "", 1},
+};
+
+static void *copy_of(const void *from, size_t size)
+{
+	return memcpy(malloc(size), from, size);
+}
+
+static void pretend_core_pmu(struct host *host)
+{
+	struct pmu *pmu = calloc(1, sizeof(*pmu));
+
+	snprintf(pmu->name, sizeof(pmu->name), "cpu");
+	pmu->type = PERF_TYPE_RAW;
+	pmu->max_precise = 2;
+	pmu->formats = copy_of(nehalem_formats, sizeof(nehalem_formats));
+	pmu->nr_formats = sizeof(nehalem_formats) / sizeof(nehalem_formats[0]);
+	pmu->aliases = copy_of(nehalem_aliases, sizeof(nehalem_aliases));
+	pmu->nr_aliases = sizeof(nehalem_aliases) / sizeof(nehalem_aliases[0]);
+	pmu->next = host->pmus;
+	host->pmus = pmu;
+}
+
+static int refuse_cpu(const char *name, struct refusal *refusal)
+{
+	char known[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < nr_known_cpus && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 known_cpus[i].name);
+	refuse(refusal, STATUS_USAGE, "option --cpu '%s'", name);
+	because(refusal, "there is no table of this CPU");
+	return instead(refusal, "there are %s", known);
+}
+
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
+{
+	const struct cpu_events *cpu = known_cpus, *end = known_cpus + nr_known_cpus;
+
+	while (cpu < end && strcasecmp(cpu->name, name))
+		cpu++;
+	if (cpu == end)
+		return refuse_cpu(name, refusal);
+	host->events = cpu;
+	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);
+	snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", cpu->title);
+	host->cpu.family = cpu->models[0].family;
+	host->cpu.model = cpu->models[0].model;
+	host->cpu.stepping = 0;
+	host->perf_event_paranoid = -1;
+	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
+	pretend_core_pmu(host);
+	return 0;
+}
+
+int host_sibling(const struct host *host, int cpu)
+{
+	char text[64];
+	struct cpus siblings;
+
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		  cpu) <= 0 || cpus_parse(text, &siblings))
+		return -1;
+	for (int other = cpus_next(&siblings, 0); other >= 0; other = cpus_next(&siblings, other + 1))
+		if (other != cpu)
+			return other;
+	return -1;
+}
+
+bool host_capable(const struct host *host, int capability)
+{
+	return host->capabilities >> capability & 1 || host->capabilities >> CAP_SYS_ADMIN & 1;
+}
+
+bool host_may_count_kernel(const struct host *host)
+{
+	return host->perf_event_paranoid <= 1 || host_capable(host, CAP_PERFMON);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is known about the machine: gathered once, from files below a root folder, so that a test
+ * can put another machine in its place. Plans are made from these facts alone.
+ */
+#ifndef NHMTAP_HOST_H
+#define NHMTAP_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/capability.h>
+#include <linux/types.h>
+
+#include "cpus.h"
+#include "event/known_event.h"
+#include "refusal.h"
+
+/* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
+struct pmu_format {
+	char name[32];
+	int word;   /* 0: config, 1: config1, 2: config2 */
+	__u64 bits; /* the bits of that word, in the order in which the value fills them */
+};
+
+/* A name that the PMU's driver gives to some terms: …/events/NAME. */
+struct pmu_alias {
+	char name[64];
+	char terms[192]; /* "event=0x0b,umask=0x10,ldlat=3" */
+	char unit[32];   /* "Joules", "" if none */
+	double scale;    /* of one count, 1 if none */
+};
+
+struct pmu {
+	char name[64];
+	__u32 type;
+	int max_precise; /* caps/max_precise; -1 where the driver does not say */
+	struct pmu_format *formats;
+	size_t nr_formats;
+	struct pmu_alias *aliases;
+	size_t nr_aliases;
+	struct pmu *next;
+};
+
+struct host {
+	char root[256];
+	char name[65];    /* host.name */
+	char release[65]; /* the kernel's */
+	char machine[65]; /* "x86_64" */
+	struct {
+		char vendor[16];
+		char model_name[64];
+		__u32 family, model, stepping;
+	} cpu;
+	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+
+	struct cpus online, possible;
+	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
+	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
+	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
+	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
+	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
+	bool btf;                   /* the kernel describes its types */
+	__u32 uid;                  /* effective */
+	__u64 descriptor_limit;     /* RLIMIT_NOFILE, hard */
+	__u64 locked_memory_limit;  /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
+	char container_id[65];      /* from this process's cgroup, "" outside a container */
+
+	struct pmu *pmus; /* those that were asked for */
+};
+
+/*
+ * Gathers the facts from below root ("" for this machine). Returns 0, or -errno if a fact that
+ * nothing can do without is not there (the list of CPUs). The host owns what it points to, up to
+ * host_release(), which may also be called on a zeroed one.
+ */
+int host_gather(struct host *host, const char *root);
+void host_release(struct host *host);
+
+/*
+ * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the
+ * kernel's driver for it has. What this process may do here says nothing about a machine that is not
+ * there, so it may do everything. Returns 0, or -1 with the refusal: no table has this name.
+ */
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
+
+/* The PMU of this name, read from sysfs when first asked for; NULL if the machine has none. The
+ * host keeps it. */
+const struct pmu *host_pmu(struct host *host, const char *name);
+
+/* Reads all PMUs of sysfs, so that host->pmus has them. */
+void host_read_pmus(struct host *host);
+
+/* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
+const struct pmu *host_core_pmu(struct host *host);
+
+/* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
+int host_sibling(const struct host *host, int cpu);
+
+/* Whether the effective capabilities hold CAP_… (or CAP_SYS_ADMIN, which the kernel takes for
+ * CAP_PERFMON and CAP_BPF: capability.h, perfmon_capable() and bpf_capable()). */
+bool host_capable(const struct host *host, int capability);
+
+/* Whether perf_event_open may look at the kernel's side: perf_allow_kernel(), perf_event.h. */
+bool host_may_count_kernel(const struct host *host);
+
+#endif

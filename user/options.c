@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int (*parse_fn)(struct options *options, const char *name, const char *argument,
+			struct refusal *refusal);
+
+static int bad_value(struct refusal *refusal, const char *name, const char *argument)
+{
+	return refuse(refusal, STATUS_USAGE, "option %s '%s'", name, argument);
+}
+
+static int number(const char *name, const char *argument, __u64 least, __u64 most, __u64 *value,
+		  struct refusal *refusal)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(argument, &end, 10);
+	if (!errno && end != argument && !*end && argument[0] != '-' && *value >= least &&
+	    *value <= most)
+		return 0;
+	bad_value(refusal, name, argument);
+	return because(refusal, "it takes a whole number from %llu to %llu", least, most);
+}
+
+static int parse_events(struct options *options, const char *name, const char *argument,
+			struct refusal *refusal)
+{
+	size_t used = strlen(options->joined_events), size = sizeof(options->joined_events);
+
+	if ((size_t)snprintf(options->joined_events + used, size - used, "%s%s", used ? "," : "",
+			     argument) >= size - used) {
+		bad_value(refusal, name, "…");
+		return because(refusal, "the events are longer than %zu characters", size);
+	}
+	options->events = options->joined_events;
+	return 0;
+}
+
+static int parse_format(struct options *options, const char *name, const char *argument,
+			struct refusal *refusal)
+{
+	static const char *const names[] = {[FORMAT_JSON] = "json", [FORMAT_TABLE] = "table"};
+
+	for (enum format format = FORMAT_JSON; format <= FORMAT_TABLE; format++)
+		if (!strcmp(argument, names[format])) {
+			options->format = format;
+			return 0;
+		}
+	bad_value(refusal, name, argument);
+	because(refusal, "there is no such format");
+	return instead(refusal, "formats: json, table");
+}
+
+static int parse_json(struct options *options, const char *name, const char *argument,
+		      struct refusal *refusal)
+{
+	options->format = FORMAT_JSON;
+	return 0;
+}
+
+static int parse_duration(struct options *options, const char *name, const char *argument,
+			  struct refusal *refusal)
+{
+	char *end;
+
+	options->duration_s = strtod(argument, &end);
+	if (end != argument && !*end && options->duration_s > 0 && options->duration_s <= 1e9)
+		return 0;
+	bad_value(refusal, name, argument);
+	because(refusal, "it takes seconds, more than 0");
+	return instead(refusal, "for example --duration 2.5");
+}
+
+#define NUMBER(function, member, least, most)                                                      \
+	static int function(struct options *options, const char *name, const char *argument,      \
+			    struct refusal *refusal)                                               \
+	{                                                                                          \
+		return number(name, argument, least, most, &options->member, refusal);             \
+	}
+#define STRING(function, member)                                                                   \
+	static int function(struct options *options, const char *name, const char *argument,      \
+			    struct refusal *refusal)                                               \
+	{                                                                                          \
+		options->member = argument;                                                        \
+		return 0;                                                                          \
+	}
+#define FLAG(function, member)                                                                     \
+	static int function(struct options *options, const char *name, const char *argument,      \
+			    struct refusal *refusal)                                               \
+	{                                                                                          \
+		options->member = true;                                                            \
+		return 0;                                                                          \
+	}
+NUMBER(parse_period, period, 1, (1ULL << 63) - 1) /* the kernel refuses periods with bit 63 */
+NUMBER(parse_frequency, frequency, 1, 1000000000)
+NUMBER(parse_interval, interval_ms, 1, 86400000)
+NUMBER(parse_repeats, repeats, 1, 1000000)
+NUMBER(parse_top, top, 1, 1000000)
+STRING(parse_by, by)
+STRING(parse_pids, pids)
+STRING(parse_cpus, cpus)
+STRING(parse_cpu, cpu)
+STRING(parse_filter, filter)
+STRING(parse_output, output)
+STRING(parse_host_root, host_root)
+FLAG(parse_all_cpus, all_cpus)
+FLAG(parse_force, force)
+FLAG(parse_precise, precise)
+FLAG(parse_help, help)
+
+#define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
+#define PLANNING  (MEASURING | COMMAND_EXPLAIN)
+#define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST)
+
+static const struct option_row {
+	char letter; /* 0: long only */
+	const char *name;
+	const char *argument; /* NULL: none */
+	unsigned int commands;
+	parse_fn parse;
+	const char *help; /* NULL: for tests, not listed */
+} rows[] = {
+	{'e', "event", "EVENTS", PLANNING, parse_events, "what to count or sample: names, rNNNN, "
+	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
+	{'c', "count", "PERIOD", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_period,
+	 "a sample every PERIOD occurrences"},
+	{'F', "freq", "HZ", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_frequency,
+	 "about HZ samples a second (default 4000)"},
+	{0, "by", "KEYS", COMMAND_PROFILE, parse_by,
+	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup (default comm,ip)"},
+	{'p', "pid", "PID,…", MEASURING, parse_pids,
+	 "these processes: their threads, and those to come"},
+	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
+	{'C', "cpu", "CPUS", MEASURING, parse_cpus, "everything on these CPUs: 0-3,8"},
+	{'I', "interval", "MS", MEASURING, parse_interval, "records every MS milliseconds"},
+	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
+	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
+	 "run COMMAND N times; mean and variance at the end"},
+	{0, "top", "N", COMMAND_PROFILE, parse_top,
+	 "only the N entries with the most samples; the rest is summed up"},
+	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
+	{0, "cpu", "NAME", SHOWING, parse_cpu,
+	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
+	{0, "filter", "BRANCHES", COMMAND_EXPLAIN, parse_filter,
+	 "with the LBR: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0, "precise", NULL, COMMAND_LIST, parse_precise,
+	 "only what the kernel samples precisely, those with [p]"},
+	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
+	{0, "format", "FORMAT", MEASURING | SHOWING, parse_format,
+	 "json (a record a line) or table (default on a terminal)"},
+	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
+	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
+	{'h', "help", NULL, ALL, parse_help, "this text"},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void shown_name(const struct option_row *row, char *text, size_t size)
+{
+	snprintf(text, size, "--%s", row->name);
+}
+
+static int refuse_option(struct refusal *refusal, int found, char **argv, int at)
+{
+	refuse(refusal, STATUS_USAGE, "option '%s'", argv[at]);
+	because(refusal, found == ':' ? "its argument is missing" : "there is no such option");
+	return instead(refusal, "see --help");
+}
+
+int options_parse(struct options *options, enum command_id command, int argc, char **argv,
+		  struct refusal *refusal)
+{
+	struct option longs[ROWS + 1] = {0};
+	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
+	char shorts[3 * ROWS + 3];
+	char name[32];
+	size_t used = sprintf(shorts, "%s:", command & MEASURING ? "+" : "");
+	int found;
+
+	*options = (struct options){.host_root = ""};
+	for (size_t i = 0, l = 0; i < ROWS; i++) {
+		if (!(rows[i].commands & command))
+			continue;
+		longs[l++] = (struct option){rows[i].name, rows[i].argument ? required_argument
+									     : no_argument,
+					     NULL, 256 + i};
+		if (rows[i].letter)
+			used += snprintf(shorts + used, sizeof(shorts) - used, "%c%s", rows[i].letter,
+					 rows[i].argument ? ":" : "");
+	}
+
+	optind = 1;
+	opterr = 0;
+	for (;;) {
+		int at = optind;
+
+		while (!(command & MEASURING) && at < argc && argv[at][0] != '-')
+			at++;
+		found = getopt_long(argc, argv, shorts, longs, NULL);
+		if (found == -1)
+			break;
+		if (found == '?' || found == ':')
+			return refuse_option(refusal, found, argv, at < argc ? at : argc - 1);
+		for (size_t i = 0; i < ROWS; i++)
+			if (found == (int)(256 + i) || (found == rows[i].letter && found)) {
+				shown_name(&rows[i], name, sizeof(name));
+				if (rows[i].parse(options, name, optarg, refusal))
+					return -1;
+			}
+	}
+	options->rest = argv + optind;
+	options->nr_rest = argc - optind;
+	return 0;
+}
+
+void options_help(enum command_id command, FILE *out)
+{
+	for (size_t i = 0; i < ROWS; i++) {
+		char text[64];
+
+		if (!rows[i].help || !(rows[i].commands & command))
+			continue;
+		snprintf(text, sizeof(text), "%c%c%s--%s%s%s", rows[i].letter ? '-' : ' ',
+			 rows[i].letter ? rows[i].letter : ' ', rows[i].letter ? ", " : "  ",
+			 rows[i].name, rows[i].argument ? " " : "",
+			 rows[i].argument ? rows[i].argument : "");
+		fprintf(out, "  %-24s %s\n", text, rows[i].help);
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command line: one row an option, in options.c; the rows make the parser and --help. */
+#ifndef NHMTAP_OPTIONS_H
+#define NHMTAP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <linux/types.h>
+
+#include "refusal.h"
+
+enum command_id {
+	COMMAND_STAT = 1 << 0,
+	COMMAND_PROFILE = 1 << 1,
+	COMMAND_EXPLAIN = 1 << 2,
+	COMMAND_SCHEMA = 1 << 3,
+	COMMAND_LIST = 1 << 4,
+};
+
+enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
+
+/* What was asked for. Strings point into argv. */
+struct options {
+	const char *events; /* -e; several join into one list */
+	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
+	__u64 frequency;    /* -F, Hz; 0 if not given */
+	const char *by;     /* --by, NULL if not given */
+	const char *pids;   /* -p */
+	const char *cpus;   /* -C */
+	bool all_cpus;      /* -a */
+	__u64 interval_ms;  /* -I, 0: one interval, the whole run */
+	double duration_s;  /* --duration, 0: to the target's end */
+	__u64 repeats;      /* -r */
+	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
+	const char *filter; /* explain --filter: branches, NULL if not given */
+	bool precise;       /* list --precise */
+	__u64 top;          /* --top, 0: all */
+	const char *output; /* -o, NULL: stdout */
+	enum format format;
+	const char *host_root; /* "" */
+	bool force;         /* --force: rules that protect from useless results are set aside */
+	bool help;
+	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */
+	int nr_rest;
+
+	char joined_events[4096];
+};
+
+/* Parses what follows the subcommand's name. Returns 0, or -1 with the refusal. */
+int options_parse(struct options *options, enum command_id command, int argc, char **argv,
+		  struct refusal *refusal);
+
+/* Prints the rows that go with a command. */
+void options_help(enum command_id command, FILE *out);
+
+#endif

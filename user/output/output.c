@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "record/record.h"
+
+static const output_fn outputs[] = {
+	[FORMAT_JSON] = output_json,
+	[FORMAT_TABLE] = output_table,
+};
+
+int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal)
+{
+	unsigned char id[16];
+
+	*stream = (struct stream){0};
+	if (sink_open(&stream->sink, options->output, refusal))
+		return -1;
+	stream->format = options->format	  ? options->format
+			 : stream->sink.terminal ? FORMAT_TABLE
+						 : FORMAT_JSON;
+	stream->output = outputs[stream->format];
+	stream->intervals = options->interval_ms;
+	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
+	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
+		memset(id, 0, sizeof(id));
+	for (size_t i = 0; i < sizeof(id); i++)
+		sprintf(stream->run_id + 2 * i, "%02x", id[i]);
+	return 0;
+}
+
+/* What comes first in every record. */
+static json_t *with_envelope(struct stream *stream, const json_t *record)
+{
+	struct timespec now;
+	json_t *whole = json_object();
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_object_set(whole, "type", json_object_get(record, "type"));
+	json_object_set_new(whole, "schema_version", json_string(SCHEMA_VERSION));
+	json_object_set_new(whole, "time", value_time(&now));
+	json_object_set_new(whole, "run_id", json_string(stream->run_id));
+	json_object_set_new(whole, "seq", json_integer(stream->records++));
+	json_object_update_missing(whole, (json_t *)record);
+	return whole;
+}
+
+static size_t size_of(const json_t *value)
+{
+	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+/* How many elements from `first` fit behind `base` bytes: at least one, so that it ends. */
+static size_t fitting(const json_t *list, size_t first, size_t base)
+{
+	size_t count = 0, used = base;
+
+	for (; first + count < json_array_size(list); count++) {
+		used += size_of(json_array_get(list, first + count)) + 1;
+		if (count && used > RECORD_MAX)
+			break;
+	}
+	return count;
+}
+
+static json_t *part_of(const json_t *record, size_t part, const char *list, size_t first, size_t count,
+		       const char *const *kept)
+{
+	json_t *piece = part == 1 || !kept ? json_copy((json_t *)record) : json_object();
+	json_t *elements = json_array();
+
+	for (; part > 1 && kept && *kept; kept++)
+		json_object_set(piece, *kept, json_object_get(record, *kept));
+	for (size_t i = first; i < first + count; i++)
+		json_array_append(elements, json_array_get(json_object_get(record, list), i));
+	json_object_set_new(piece, list, elements);
+	return piece;
+}
+
+/* The room that the envelope, part and parts take at most. */
+#define ENVELOPE_MAX 220
+
+static int write_parts(struct stream *stream, const json_t *record, const char *list,
+		       const char *const *kept)
+{
+	const json_t *elements = json_object_get(record, list);
+	size_t total = json_array_size(elements), part = 0, parts = 0, base;
+	json_t *empty = part_of(record, 1, list, 0, 0, NULL);
+	int err = 0;
+
+	base = size_of(empty) + ENVELOPE_MAX;
+	json_decref(empty);
+	for (size_t first = 0; first < total; first += fitting(elements, first, base))
+		parts++;
+	for (size_t first = 0, count; first < total && !err; first += count) {
+		json_t *piece, *whole;
+
+		count = fitting(elements, first, base);
+		piece = part_of(record, ++part, list, first, count, kept);
+		json_object_set_new(piece, "part", json_integer(part));
+		json_object_set_new(piece, "parts", json_integer(parts));
+		whole = with_envelope(stream, piece);
+		err = stream->output(stream, whole);
+		json_decref(whole);
+		json_decref(piece);
+	}
+	return err;
+}
+
+int stream_write(struct stream *stream, json_t *record, const char *list, const char *const *kept)
+{
+	int err;
+
+	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX) {
+		err = write_parts(stream, record, list, kept);
+	} else {
+		json_t *whole = with_envelope(stream, record);
+
+		err = stream->output(stream, whole);
+		json_decref(whole);
+	}
+	json_decref(record);
+	return err;
+}
+
+int stream_close(struct stream *stream)
+{
+	return sink_close(&stream->sink);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Output formats: one file each, one row each in output.c. */
+#ifndef NHMTAP_OUTPUT_H
+#define NHMTAP_OUTPUT_H
+
+#include <jansson.h>
+
+#include "options.h"
+#include "output/sink.h"
+
+struct stream;
+
+/* Every format is one function: it puts a record's text into the stream's sink, in one piece.
+ * Returns 0 or -errno. */
+typedef int (*output_fn)(struct stream *stream, const json_t *record);
+
+int output_json(struct stream *stream, const json_t *record);
+int output_table(struct stream *stream, const json_t *record);
+
+/*
+ * A stream of records: gives each what all have in common (schema_version, time, run_id, seq), keeps
+ * each within RECORD_MAX bytes by cutting lists into parts, and hands them to a format.
+ */
+#define RECORD_MAX 8192 /* CRI-O and Docker cut longer lines of a container's log */
+
+struct stream {
+	struct sink sink;
+	enum format format;
+	output_fn output;
+	char run_id[33];
+	__u64 records;  /* written so far */
+	char section[40]; /* that the people's form has last begun */
+	bool intervals; /* there will be several records of a kind, at different times */
+};
+
+/* Opens the sink and picks the format. Returns 0, or -1 with the refusal. */
+int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal);
+
+/*
+ * Writes a record, which is consumed. `list` names the member (an array) at which it may be cut into
+ * several records with `part` and `parts`; NULL: it is never cut. `kept` are the members that all
+ * parts carry, ended by NULL; NULL: all of them do. Returns 0 or -errno of the sink.
+ */
+int stream_write(struct stream *stream, json_t *record, const char *list, const char *const *kept);
+
+/* Flushes and closes the sink. Returns 0 or -errno of the sink. */
+int stream_close(struct stream *stream);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FLUSH_AT 65536
+
+int sink_open(struct sink *sink, const char *path, struct refusal *refusal)
+{
+	*sink = (struct sink){.fd = STDOUT_FILENO, .path = path};
+	if (path) {
+		sink->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		if (sink->fd < 0) {
+			int error = errno;
+
+			refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
+			refusal->error = error;
+			because(refusal, "it can't be written: %s", strerror(error));
+			return instead(refusal, "check the folder and its permissions");
+		}
+	}
+	sink->terminal = isatty(sink->fd);
+	return 0;
+}
+
+int sink_put(struct sink *sink, const char *text, size_t size)
+{
+	if (sink->error)
+		return -sink->error;
+	if (sink->used + size > sink->room) {
+		sink->room = 2 * (sink->used + size);
+		sink->buffer = realloc(sink->buffer, sink->room);
+	}
+	memcpy(sink->buffer + sink->used, text, size);
+	sink->used += size;
+	return sink->used >= FLUSH_AT ? sink_flush(sink) : 0;
+}
+
+static void failed(struct sink *sink, int error)
+{
+	sink->error = error;
+	/* A record that was half-written is taken back; a pipe keeps it, a device has nothing to take. */
+	if (sink->path && !ftruncate(sink->fd, sink->whole))
+		lseek(sink->fd, sink->whole, SEEK_SET);
+}
+
+int sink_flush(struct sink *sink)
+{
+	size_t done = 0;
+
+	if (sink->error)
+		return -sink->error;
+	if (!sink->used)
+		return 0;
+	/* Fails harmlessly on what can't be truncated: pipes, devices. */
+	if (sink->path && !sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
+		failed(sink, errno);
+	sink->begun = true;
+	while (!sink->error && done < sink->used) {
+		ssize_t n = write(sink->fd, sink->buffer + done, sink->used - done);
+
+		if (n >= 0)
+			done += n;
+		else if (errno != EINTR)
+			failed(sink, errno);
+	}
+	if (!sink->error) {
+		sink->whole += sink->used;
+		sink->used = 0;
+	}
+	return -sink->error;
+}
+
+int sink_close(struct sink *sink)
+{
+	sink_flush(sink);
+	/* Some file systems tell only now that there was no room. */
+	if (sink->path && sink->fd >= 0 && close(sink->fd) && !sink->error)
+		sink->error = errno;
+	sink->fd = -1;
+	free(sink->buffer);
+	sink->buffer = NULL;
+	return -sink->error;
+}
+
+int sink_refusal(const struct sink *sink, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_PARTIAL, "writing to %s", sink->path ? sink->path : "stdout");
+	refusal->error = sink->error;
+	because(refusal, "%s; the records end before the run does", strerror(sink->error));
+	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system"
+						      : "");
+}

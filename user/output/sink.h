@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the output goes: stdout or a file, in whole records. */
+#ifndef NHMTAP_SINK_H
+#define NHMTAP_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "refusal.h"
+
+struct sink {
+	int fd;
+	const char *path; /* NULL: stdout */
+	bool terminal;
+	bool begun;       /* something has been written; the file's old contents are gone */
+	int error;        /* errno of the write that failed; nothing is written after it */
+	off_t whole;      /* bytes of whole records in a file */
+	char *buffer;     /* records that wait to be written */
+	size_t used, room;
+};
+
+/* Opens the file (its old contents stay until the first record), or stdout if path is NULL.
+ * Returns 0, or -1 with the refusal. */
+int sink_open(struct sink *sink, const char *path, struct refusal *refusal);
+
+/* Adds one whole record's text. Returns 0, or -errno of a write that failed, now or before. */
+int sink_put(struct sink *sink, const char *text, size_t size);
+
+/* Writes what waits. Returns as sink_put(). After a failure a file ends with its last whole record. */
+int sink_flush(struct sink *sink);
+
+/* Flushes and closes; returns as sink_put(). */
+int sink_close(struct sink *sink);
+
+/* A failed write as a refusal (status 3). */
+int sink_refusal(const struct sink *sink, struct refusal *refusal);
+
+#endif

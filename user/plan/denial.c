@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plan/denial.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+struct denied {
+	struct refusal *refusal;
+	struct host *host;
+	const struct plan *plan;
+	const struct event *event;
+	size_t instances;
+};
+
+/* --- permissions -------------------------------------------------------------------------------- */
+
+#define DEBIAN_PARANOID 3 /* Debian's own level: nothing without CAP_SYS_ADMIN */
+
+/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst. */
+static int needed_level(const struct plan *plan, const struct event *event)
+{
+	if (plan->target.cpus_given)
+		return 0;
+	return event->attr.exclude_kernel ? 2 : 1;
+}
+
+static const char *what_needs_level(int level)
+{
+	return level == 0   ? "events of whole CPUs need"
+	       : level == 1 ? "the kernel's side needs"
+			    : "any event needs";
+}
+
+static int denied_by_paranoid(const struct denied *d, int level)
+{
+	because(d->refusal, "kernel.perf_event_paranoid is %d; without privileges %s %d or less",
+		d->host->perf_event_paranoid, what_needs_level(level), level);
+	if (level == 1 && d->host->perf_event_paranoid == 2)
+		return instead(d->refusal, "ask for the user's side only (%s:u), or: sysctl "
+			       "kernel.perf_event_paranoid=1, or give CAP_PERFMON",
+			       d->event->known ? d->event->known->name : "EVENT");
+	return instead(d->refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s", level,
+		       d->host->perf_event_paranoid >= DEBIAN_PARANOID
+			       ? "CAP_SYS_ADMIN (at level 3 CAP_PERFMON is not enough)"
+			       : "CAP_PERFMON");
+}
+
+static int denied_access(const struct denied *d)
+{
+	int level = needed_level(d->plan, d->event);
+	bool privileged = d->host->perf_event_paranoid >= DEBIAN_PARANOID
+				  ? d->host->capabilities >> CAP_SYS_ADMIN & 1
+				  : host_capable(d->host, CAP_PERFMON);
+
+	if (!privileged && d->host->perf_event_paranoid > level)
+		return denied_by_paranoid(d, level);
+	if (d->plan->target.nr_pids) {
+		because(d->refusal, "a process of another user may not be looked at");
+		return instead(d->refusal, "run as its user, or give CAP_PERFMON");
+	}
+	if (!strcmp(d->host->lockdown, "confidentiality")) {
+		because(d->refusal, "the kernel is locked down (confidentiality)");
+		return instead(d->refusal, "boot without lockdown=confidentiality");
+	}
+	because(d->refusal, "a security module of this machine refuses it");
+	return instead(d->refusal, "see the kernel's audit log for its name");
+}
+
+static int denied_seccomp(const struct denied *d)
+{
+	if (d->host->seccomp == 2) {
+		because(d->refusal, "a seccomp filter of this process refuses perf_event_open");
+		return instead(d->refusal, "start the container with --cap-add PERFMON, or with a "
+			       "seccomp profile that allows it");
+	}
+	return denied_access(d);
+}
+
+static int denied_nosys(const struct denied *d)
+{
+	if (d->host->perf_event_paranoid != INT_MIN)
+		return denied_seccomp(d);
+	because(d->refusal, "this kernel was built without perf events");
+	return instead(d->refusal, "run a kernel with CONFIG_PERF_EVENTS=y");
+}
+
+/* --- the request -------------------------------------------------------------------------------- */
+
+static bool needs_hardware(const struct event *event)
+{
+	return event->attr.type == PERF_TYPE_HARDWARE || event->attr.type == PERF_TYPE_HW_CACHE ||
+	       event->attr.type == PERF_TYPE_RAW;
+}
+
+static int denied_absent(const struct denied *d)
+{
+	if (!needs_hardware(d->event)) {
+		because(d->refusal, "this machine's kernel does not have it");
+		return instead(d->refusal, "use another event; perf list shows what there is");
+	}
+	if (!host_core_pmu(d->host)) {
+		because(d->refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
+		return instead(d->refusal, "use cpu-clock, or run on the host itself");
+	}
+	because(d->refusal, "this CPU's driver does not have it");
+	return instead(d->refusal, "use another event, or its raw code rNNNN");
+}
+
+static int denied_unsupported(const struct denied *d)
+{
+	if (needs_hardware(d->event) && !host_core_pmu(d->host))
+		return denied_absent(d);
+	if (d->event->attr.precise_ip) {
+		because(d->refusal, "the PMU has no precise sampling of level %d",
+			(int)d->event->attr.precise_ip);
+		return instead(d->refusal, "leave out the modifier p, or lower it");
+	}
+	because(d->refusal, "the PMU supports %s, but not this",
+		d->event->attr.sample_period ? "counting" : "other events");
+	return instead(d->refusal, d->event->attr.sample_period ? "count it with nhmtap stat"
+							       : "use another event");
+}
+
+static int denied_invalid(const struct denied *d)
+{
+	const struct perf_event_attr *attr = &d->event->attr;
+
+	if (d->event->group >= 0) {
+		because(d->refusal, "the kernel can't run the group with this event in it");
+		return instead(d->refusal, "make the group smaller, or take the braces away");
+	}
+	if (attr->precise_ip) {
+		because(d->refusal, "the kernel's driver does not sample this event precisely");
+		return instead(d->refusal, "leave out the modifier p");
+	}
+	because(d->refusal, "the kernel refuses this request: type %u, config 0x%llx, config1 0x%llx%s",
+		attr->type, attr->config, attr->config1,
+		attr->sample_period && !attr->freq ? ", and its period" : "");
+	return instead(d->refusal, "check the event's bits%s",
+		       attr->sample_period && !attr->freq
+			       ? "; some PMUs refuse short periods (Nehalem's those under 32)"
+			       : "");
+}
+
+static int denied_descriptors(const struct denied *d)
+{
+	size_t needed = d->instances * d->plan->events.nr;
+
+	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads), and %llu "
+		"may be open", needed, d->plan->events.nr, d->instances,
+		d->host->descriptor_limit);
+	return instead(d->refusal, "ulimit -Hn %zu, or ask for fewer events or CPUs", needed + 64);
+}
+
+static int denied_gone(const struct denied *d)
+{
+	because(d->refusal, "the process has ended, or its threads come and go too fast");
+	return instead(d->refusal, "see ps -e, or measure its CPUs with -C");
+}
+
+static int denied_offline(const struct denied *d)
+{
+	because(d->refusal, "a CPU of the target went offline");
+	return instead(d->refusal, "see /sys/devices/system/cpu/online");
+}
+
+static int denied_busy(const struct denied *d)
+{
+	because(d->refusal, "another user of the PMU has it for itself");
+	return instead(d->refusal, "end the other one (a running perf, the NMI watchdog)");
+}
+
+static int denied_memory(const struct denied *d)
+{
+	because(d->refusal, "the kernel has no memory for it");
+	return instead(d->refusal, "free memory, or raise the memory limit of this process's cgroup");
+}
+
+static const struct {
+	int error;
+	int (*explain)(const struct denied *);
+} explanations[] = {
+	{EACCES, denied_access},	  {EPERM, denied_seccomp},  {ENOSYS, denied_nosys},
+	{ENOENT, denied_absent},	  {ENODEV, denied_offline}, {EINVAL, denied_invalid},
+	{EOPNOTSUPP, denied_unsupported}, {ESRCH, denied_gone},	    {EMFILE, denied_descriptors},
+	{ENFILE, denied_descriptors},	  {EBUSY, denied_busy},	    {ENOMEM, denied_memory},
+};
+
+int open_denied(struct refusal *refusal, struct host *host, const struct plan *plan,
+		const struct event *event, int error, size_t instances)
+{
+	struct denied denied = {refusal, host, plan, event, instances};
+
+	refuse(refusal, STATUS_REFUSED, "event '%s'", event->name);
+	refusal->error = error;
+	for (size_t i = 0; i < sizeof(explanations) / sizeof(explanations[0]); i++)
+		if (explanations[i].error == error)
+			return explanations[i].explain(&denied);
+	return because(refusal, "the kernel refuses it: %s", strerror(error));
+}
+
+/* --- BPF ------------------------------------------------------------------------------------------ */
+
+int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
+	       const char *log)
+{
+	refuse(refusal, STATUS_REFUSED, "%s", step);
+	refusal->error = error;
+	if (error == EPERM && !(host_capable(host, CAP_BPF) && host_capable(host, CAP_PERFMON))) {
+		because(refusal, "loading BPF programs takes CAP_BPF and CAP_PERFMON; this process has %s",
+			host_capable(host, CAP_BPF)	  ? "only CAP_BPF"
+			: host_capable(host, CAP_PERFMON) ? "only CAP_PERFMON"
+							  : "neither");
+		return instead(refusal, "run as root, or give both: setcap cap_bpf,cap_perfmon+ep, "
+			       "docker run --cap-add BPF --cap-add PERFMON");
+	}
+	if ((error == EPERM || error == ENOSYS) && host->seccomp == 2) {
+		because(refusal, "a seccomp filter of this process refuses bpf()");
+		return instead(refusal, "start the container with --cap-add BPF, or with a seccomp "
+			       "profile that allows it");
+	}
+	if (error == ENOSYS) {
+		because(refusal, "this kernel was built without bpf()");
+		return instead(refusal, "run a kernel with CONFIG_BPF_SYSCALL=y");
+	}
+	if (error == EPERM && !strcmp(host->lockdown, "confidentiality")) {
+		because(refusal, "the kernel is locked down (confidentiality)");
+		return instead(refusal, "boot without lockdown=confidentiality");
+	}
+	if ((error == EPERM || error == ENOMEM) && host->locked_memory_limit != RLIM_INFINITY) {
+		/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK, and the answer is EPERM. */
+		because(refusal, "the kernel gives BPF no memory; locked memory is limited to %llu KiB",
+			host->locked_memory_limit / 1024);
+		return instead(refusal, "ulimit -l unlimited, or raise the memory limit of the cgroup");
+	}
+	because(refusal, "%s%s%.300s", strerror(error), log[0] ? ": " : "", log);
+	return instead(refusal, error == EEXIST ? "another BPF program is attached to this event" : "");
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plan/plan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/branch_filter.h"
+#include "plan/rules.h"
+
+#define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
+
+/* --- target ------------------------------------------------------------------------------------- */
+
+static int plan_pids(struct target *target, const char *text, struct refusal *refusal)
+{
+	for (const char *at = text;; at++) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || pid <= 0 || pid > INT_MAX || (*end && *end != ',')) {
+			refuse(refusal, STATUS_USAGE, "option --pid '%s'", text);
+			because(refusal, "'%.*s' is no process id", (int)strcspn(at, ","), at);
+			return instead(refusal, "it takes process ids with ',' between them");
+		}
+		target->pids = realloc(target->pids, (target->nr_pids + 1) * sizeof(pid_t));
+		target->pids[target->nr_pids++] = pid;
+		at = end;
+		if (!*at)
+			return 0;
+	}
+}
+
+static int plan_cpus(struct target *target, const char *text, const struct host *host,
+		     struct refusal *refusal)
+{
+	char online[256];
+	int missing;
+
+	target->cpus_given = true;
+	if (!text) {
+		target->cpus = host->online;
+		return 0;
+	}
+	if (cpus_parse(text, &target->cpus)) {
+		refuse(refusal, STATUS_USAGE, "option --cpu '%s'", text);
+		because(refusal, "it is no list of CPUs");
+		return instead(refusal, "write one like 0-3,8");
+	}
+	missing = cpus_missing(&target->cpus, &host->online);
+	if (missing < 0)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "option --cpu '%s'", text);
+	refusal->error = ENODEV;
+	because(refusal, "CPU %d %s", missing,
+		cpus_has(&host->possible, missing) ? "is offline" : "does not exist on this machine");
+	return instead(refusal, "online are %s", cpus_print(&host->online, online, sizeof(online)));
+}
+
+static int plan_target(struct target *target, const struct options *options,
+		       const struct host *host, struct refusal *refusal)
+{
+	if (options->nr_rest)
+		target->command = options->rest;
+	if (options->all_cpus && options->cpus) {
+		refuse(refusal, STATUS_USAGE, "options --all-cpus and --cpu");
+		return because(refusal, "they contradict each other");
+	}
+	if (options->pids && target->command) {
+		refuse(refusal, STATUS_USAGE, "option --pid together with a command");
+		because(refusal, "a run has one target");
+		return instead(refusal, "for a time limit use --duration");
+	}
+	if ((options->all_cpus || options->cpus) &&
+	    plan_cpus(target, options->cpus, host, refusal))
+		return -1;
+	if (options->pids && plan_pids(target, options->pids, refusal))
+		return -1;
+	if (target->command || target->nr_pids || target->cpus_given)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "a run without a target");
+	because(refusal, "there is nothing to measure");
+	return instead(refusal, "give -- COMMAND, -p PID, -a or -C CPUS");
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+
+/* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
+static void respect_paranoid(struct event *event, const struct host *host)
+{
+	size_t used = strlen(event->name);
+
+	if (event->privilege_given || host_may_count_kernel(host))
+		return;
+	EVENT_SET(event, exclude_kernel, 1, "perf_event_paranoid is %d and CAP_PERFMON is missing",
+		  host->perf_event_paranoid);
+	EVENT_SET(event, exclude_hv, 1, "as exclude_kernel");
+	snprintf(event->name + used, sizeof(event->name) - used, "%s",
+		 strchr(event->name, ':') || strchr(event->name, '/') ? "u" : ":u");
+}
+
+static bool leads(const struct events *events, size_t i)
+{
+	return events->list[i].group < 0 || !i ||
+	       events->list[i - 1].group != events->list[i].group;
+}
+
+/* The fields that counting and sampling have in common. */
+static void plan_common(struct plan *plan, const struct host *host)
+{
+	const struct target *target = &plan->target;
+	bool on_exec = target->command && !target->cpus_given;
+
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+		bool leader = leads(&plan->events, i);
+
+		respect_paranoid(event, host);
+		EVENT_SET(event, read_format,
+			  PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+			  "a count travels with the time it was enabled and the time it ran");
+		/* A disabled sibling is left out of the kernel's check whether the group fits. */
+		EVENT_SET(event, disabled, leader,
+			  leader ? "everything is attached before it is switched on"
+				 : "the leader switches the group; the kernel checks enabled ones");
+		if (!target->cpus_given)
+			EVENT_SET(event, inherit, 1, "threads and children to come are followed");
+		if (on_exec && leader)
+			EVENT_SET(event, enable_on_exec, 1, "counting begins with COMMAND itself");
+	}
+}
+
+static int refuse_frequency(const struct event *event, const struct host *host, __u64 frequency,
+			    struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "event '%s' at %llu Hz", event->name, frequency);
+	refusal->error = EINVAL;
+	because(refusal, "kernel.perf_event_max_sample_rate is %ld", host->max_sample_rate);
+	return instead(refusal, "ask for -F %ld, or: sysctl kernel.perf_event_max_sample_rate=%llu",
+		       host->max_sample_rate, frequency);
+}
+
+static int plan_sampling(struct event *event, const struct options *options,
+			 const struct host *host, struct refusal *refusal)
+{
+	__u64 frequency = options->frequency;
+
+	if (options->period && !event->sampling_given) {
+		EVENT_SET(event, freq, 0, "--count");
+		EVENT_SET(event, sample_period, options->period, "--count");
+	} else if (!event->sampling_given) {
+		/* A default must work everywhere: it gives way to the machine's limit. */
+		if (!frequency)
+			frequency = host->max_sample_rate < DEFAULT_FREQUENCY ? host->max_sample_rate
+									      : DEFAULT_FREQUENCY;
+		EVENT_SET(event, freq, 1, options->frequency ? "--freq" : "the default");
+		EVENT_SET(event, sample_freq, frequency, options->frequency ? "--freq" : "the default");
+	}
+	if (event->attr.freq && event->attr.sample_freq > (__u64)host->max_sample_rate)
+		return refuse_frequency(event, host, event->attr.sample_freq, refusal);
+
+	EVENT_SET(event, sample_type, PERF_SAMPLE_IP, "the program reads the registers; no ring is used");
+	/* Otherwise most PEBS records go past the program: arch/x86/events/intel/core.c,
+	 * intel_pmu_hw_config(), batches them unless each asks for a wakeup. */
+	EVENT_SET(event, wakeup_events, 1, "every PEBS record comes by the program");
+	EVENT_SET(event, watermark, 0, "wakeup_events counts events");
+	return 0;
+}
+
+/* Precise cycles where the machine has them; a clock runs everywhere. */
+static const char *default_profile_event(struct plan *plan, struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	if (!pmu) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "this machine has no core PMU, so samples are taken by a clock");
+		return "cpu-clock";
+	}
+	if (pmu->max_precise > 0) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "the PMU '%s' samples precisely up to level %d", pmu->name, pmu->max_precise);
+		return "cycles:P";
+	}
+	snprintf(plan->default_why, sizeof(plan->default_why),
+		 "the PMU '%s' counts cycles, but has no precise sampling", pmu->name);
+	return "cycles";
+}
+
+#define DEFAULT_STAT_EVENTS                                                                        \
+	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,"     \
+	"branch-misses"
+#define DEFAULT_STAT_SOFTWARE "task-clock,context-switches,cpu-migrations,page-faults"
+
+static const char *default_stat_events(struct plan *plan, struct host *host)
+{
+	bool hardware = host_core_pmu(host);
+
+	snprintf(plan->default_why, sizeof(plan->default_why), "%s",
+		 hardware ? "perf stat's default events"
+			  : "perf stat's default events, without those that need the core PMU "
+			    "this machine lacks");
+	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
+}
+
+int plan_stat(struct plan *plan, const struct options *options, struct host *host,
+	      struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (plan_target(&plan->target, options, host, refusal))
+		return -1;
+	if (options->repeats && !plan->target.command) {
+		refuse(refusal, STATUS_USAGE, "option --repeat");
+		because(refusal, "there is no command to run again");
+		return instead(refusal, "give -- COMMAND");
+	}
+	if (!text)
+		text = default_stat_events(plan, host);
+	if (events_parse(text, host, &plan->events, refusal))
+		return -1;
+	plan_common(plan, host);
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+static int plan_all_sampling(struct plan *plan, const struct options *options,
+			     const struct host *host, struct refusal *refusal)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan_sampling(&plan->events.list[i], options, host, refusal))
+			return -1;
+	return 0;
+}
+
+static int refuse_period_and_frequency(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "options --count and --freq");
+	because(refusal, "a sample comes either every so many events or so many times a second");
+	return instead(refusal, "give one of them");
+}
+
+int plan_profile(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (plan_target(&plan->target, options, host, refusal))
+		return -1;
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
+	if (!text)
+		text = default_profile_event(plan, host);
+	if (events_parse(text, host, &plan->events, refusal))
+		return -1;
+	plan_common(plan, host);
+	if (plan_all_sampling(plan, options, host, refusal))
+		return -1;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+/* explain takes events as arguments, with -e, or both; without any it shows the default. */
+static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
+			   struct host *host, struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (!text && !options->nr_rest)
+		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
+	if (text && events_parse(text, host, &plan->events, refusal))
+		return -1;
+	for (int i = 0; i < options->nr_rest; i++)
+		if (events_parse(options->rest[i], host, &plan->events, refusal))
+			return -1;
+	return 0;
+}
+
+int plan_explain(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	static char *command[] = {"true", NULL};
+	bool sampling = options->period || options->frequency || options->filter;
+
+	plan->target.command = command;
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
+	if (parse_arguments(plan, options, sampling, host, refusal))
+		return -1;
+	plan_common(plan, host);
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		/* There is no precise event without samples. */
+		if ((sampling || event->attr.precise_ip) &&
+		    plan_sampling(event, options, host, refusal))
+			return -1;
+		if (options->filter && branch_filter_set(event, options->filter, refusal))
+			return -1;
+	}
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+void plan_release(struct plan *plan)
+{
+	events_release(&plan->events);
+	free(plan->target.pids);
+	plan->target.pids = NULL;
+	plan->target.nr_pids = 0;
+}

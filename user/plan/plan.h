@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is going to be done: the target and the events, each with a complete perf_event_attr. A plan
+ * follows from the options and the facts about the host alone; it opens nothing.
+ */
+#ifndef NHMTAP_PLAN_H
+#define NHMTAP_PLAN_H
+
+#include <sys/types.h>
+
+#include "event/event.h"
+#include "host/host.h"
+#include "options.h"
+#include "plan/target.h"
+#include "refusal.h"
+
+struct plan {
+	struct target target;
+	struct events events;
+	char default_why[160]; /* why this event, where the user named none; "" otherwise */
+};
+
+/*
+ * Plans counting or sampling. Returns 0, or -1 with the refusal filled in. The plan owns its lists
+ * up to plan_release(), which may also be called on a zeroed one or after a refusal.
+ */
+int plan_stat(struct plan *plan, const struct options *options, struct host *host,
+	      struct refusal *refusal);
+int plan_profile(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal);
+/* Plans what either would, for a command that is not there: sampling where the options or an event ask
+ * for it. */
+int plan_explain(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal);
+void plan_release(struct plan *plan);
+
+#endif

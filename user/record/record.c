@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at `at`, 0 if there is none (RFC 3629, section 4). */
+static size_t character(const unsigned char *at, size_t left)
+{
+	size_t length = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2
+			: at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+
+	if (!length || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+json_t *value_text(const char *text, size_t most)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t left = strnlen(text, most), used = 0;
+	char *clean = malloc(3 * left + 1);
+	json_t *value;
+
+	while (left) {
+		size_t length = character(at, left), step = length ? length : 1;
+
+		memcpy(clean + used, length ? (const char *)at : "\xef\xbf\xbd", length ? length : 3);
+		used += length ? length : 3;
+		at += step;
+		left -= step;
+	}
+	value = json_stringn(clean, used);
+	free(clean);
+	return value;
+}
+
+json_t *value_hex(__u64 number)
+{
+	return json_sprintf("0x%llx", number);
+}
+
+json_t *value_time(const struct timespec *time)
+{
+	char seconds[32];
+	struct tm tm;
+
+	gmtime_r(&time->tv_sec, &tm);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &tm);
+	return json_sprintf("%s.%09ldZ", seconds, time->tv_nsec);
+}
+
+json_t *value_real(double number)
+{
+	return isfinite(number) ? json_real(number) : NULL;
+}
+
+json_t *record_error(const struct refusal *refusal)
+{
+	json_t *record = json_pack("{s:s}", "type", "error");
+
+	json_object_set_new(record, "asked", value_text(refusal->asked, sizeof(refusal->asked)));
+	json_object_set_new(record, "why", value_text(refusal->why, sizeof(refusal->why)));
+	if (refusal->remedy[0])
+		json_object_set_new(record, "remedy",
+				    value_text(refusal->remedy, sizeof(refusal->remedy)));
+	if (refusal->source[0])
+		json_object_set_new(record, "source",
+				    value_text(refusal->source, sizeof(refusal->source)));
+	if (refusal->column) {
+		json_object_set_new(record, "input",
+				    value_text(refusal->input, sizeof(refusal->input)));
+		json_object_set_new(record, "column", json_integer(refusal->column));
+	}
+	if (refusal->error)
+		json_object_set_new(record, "errno", json_string(error_name(refusal->error)));
+	json_object_set_new(record, "exit_status", json_integer(refusal->status));
+	return record;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/samples.h"
+
+/* Where the period varied, the mean of those that were seen stands for it. */
+static __u64 samples_of(const struct samples_read *read)
+{
+	if (read->sample_period)
+		return read->count / read->sample_period;
+	if (!read->runs)
+		return 0;
+	return (__u64)((double)read->count * read->runs / read->period);
+}
+
+struct samples samples_account(const struct samples_read *read, const struct samples *before)
+{
+	__u64 counted = samples_of(read);
+	__u64 lack = counted > read->runs + read->contexts ? counted - read->runs - read->contexts : 0;
+	struct samples samples = {
+		.uncertainty = read->contexts,
+		.aggregated = read->aggregated,
+		.table_full = read->table_full,
+		.missed = lack > before->missed ? lack : before->missed,
+	};
+
+	samples.expected = samples.aggregated + samples.table_full + samples.missed;
+	return samples;
+}
+
+struct samples samples_since(const struct samples *now, const struct samples *before)
+{
+	return (struct samples){
+		.expected = now->expected - before->expected,
+		.uncertainty = now->uncertainty,
+		.aggregated = now->aggregated - before->aggregated,
+		.table_full = now->table_full - before->table_full,
+		.missed = now->missed - before->missed,
+	};
+}
+
+const char *missed_cause(const struct samples_read *read)
+{
+	return !read->clock ? "handler_skipped" : read->filtered ? "excluded" : "timer_missed";
+}
+
+json_t *samples_value(const struct samples *samples, const char *cause)
+{
+	return json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "expected", (json_int_t)samples->expected,
+			 "uncertainty", (json_int_t)samples->uncertainty, "aggregated",
+			 (json_int_t)samples->aggregated, "lost", "table_full",
+			 (json_int_t)samples->table_full, cause, (json_int_t)samples->missed);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One run: everything is opened and attached, the target goes, intervals pass, it ends, and the
+ * stream says how. What differs between counting and sampling is an activity.
+ */
+#ifndef NHMTAP_RUN_H
+#define NHMTAP_RUN_H
+
+#include <signal.h>
+#include <time.h>
+#include <jansson.h>
+
+#include "collection/child.h"
+#include "collection/counters.h"
+#include "host/host.h"
+#include "options.h"
+#include "output/output.h"
+#include "plan/plan.h"
+#include "refusal.h"
+
+struct run {
+	const struct activity *activity;
+	const struct options *options;
+	struct host host;
+	struct plan plan;
+	struct stream stream;
+	struct counters *counters;
+	struct child child;
+	sigset_t ending;      /* signals that end the run */
+	sigset_t signals;     /* the mask that the program was started with: the command's */
+	__u64 repeat;         /* this execution of the command, from 1 */
+	const char *reason;   /* why the run ended: the end record's */
+	int ended_by;         /* the signal that ended it, 0 if none */
+	struct timespec began, interval_began;       /* CLOCK_MONOTONIC */
+	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
+	void *state;          /* the activity's own */
+};
+
+struct activity {
+	const char *command; /* "stat" */
+	const void *details; /* for the activity itself */
+	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
+		    struct refusal *refusal);
+	/* Before anything is opened: refuses what the options ask for and the activity has not. */
+	int (*check)(struct run *run, struct refusal *refusal);
+	/* Adds what the start record is to say of this activity; may be NULL. */
+	void (*describe)(struct run *run, json_t *start);
+	/* Once the counters are open and before they are enabled. */
+	int (*attach)(struct run *run, struct refusal *refusal);
+	/* Writes the records of an interval; last: the events are disabled and the run ends. Returns 0
+	 * or -errno of the sink. */
+	int (*report)(struct run *run, bool last);
+	/* After the counters of one execution are read for the last time; undoes attach. */
+	void (*detach)(struct run *run);
+	/* Records behind all executions, and what the end record is to say; may be NULL. */
+	int (*finish)(struct run *run, json_t *end);
+	void (*release)(struct run *run);
+};
+
+/* Does it all. Returns the exit status, with a refusal filled in (asked not empty) if there is one to
+ * be told. */
+int run_activity(const struct activity *activity, const struct options *options,
+		 struct refusal *refusal);
+
+/* Members that the records of an interval have in common: start_time, duration_ns. */
+void run_put_interval(const struct run *run, json_t *record);
+
+#endif

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/start.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+/* A command line may be megabytes; a record may not. */
+#define ARGUMENTS_MAX 1024
+
+/* --- an event -------------------------------------------------------------------------------------- */
+
+static const char *type_name(__u32 type)
+{
+	static const char *const names[] = {
+		[PERF_TYPE_HARDWARE] = "PERF_TYPE_HARDWARE", [PERF_TYPE_SOFTWARE] = "PERF_TYPE_SOFTWARE",
+		[PERF_TYPE_HW_CACHE] = "PERF_TYPE_HW_CACHE", [PERF_TYPE_RAW] = "PERF_TYPE_RAW",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}
+
+/* Members of perf_event_attr that are shown where they are not zero. Encodings are hex. */
+static void put_attr(json_t *value, const struct perf_event_attr *attr)
+{
+	json_object_set_new(value, "type", json_integer(attr->type));
+	json_object_set_new(value, "config", value_hex(attr->config));
+	if (attr->config1)
+		json_object_set_new(value, "config1", value_hex(attr->config1));
+	if (attr->config2)
+		json_object_set_new(value, "config2", value_hex(attr->config2));
+	if (attr->sample_period) /* a union: the frequency where freq is set */
+		json_object_set_new(value, attr->freq ? "sample_freq" : "sample_period",
+				    json_integer(attr->sample_period));
+	if (attr->sample_type)
+		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
+	if (attr->branch_sample_type)
+		json_object_set_new(value, "branch_sample_type",
+				    value_hex(attr->branch_sample_type));
+	json_object_set_new(value, "read_format", value_hex(attr->read_format));
+#define FIELD(name)                                                                                \
+	if (attr->name)                                                                            \
+		json_object_set_new(value, #name, json_integer(attr->name));
+	FIELD(precise_ip)
+	FIELD(disabled)
+	FIELD(inherit)
+	FIELD(pinned)
+	FIELD(exclude_user)
+	FIELD(exclude_kernel)
+	FIELD(exclude_hv)
+	FIELD(exclude_idle)
+	FIELD(exclude_host)
+	FIELD(exclude_guest)
+	FIELD(freq)
+	FIELD(enable_on_exec)
+	FIELD(watermark)
+	FIELD(wakeup_events)
+#undef FIELD
+}
+
+json_t *event_value(const struct event *event)
+{
+	json_t *value = json_object(), *attr = json_object();
+	const char *type = type_name(event->attr.type);
+
+	json_object_set_new(value, "name", value_text(event->name, sizeof(event->name)));
+	if (event->description[0])
+		json_object_set_new(value, "description",
+				    value_text(event->description, sizeof(event->description)));
+	if (event->unit[0])
+		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
+	if (event->group >= 0)
+		json_object_set_new(value, "group", json_integer(event->group));
+	if (type)
+		json_object_set_new(value, "type", json_string(type));
+	put_attr(attr, &event->attr);
+	json_object_set_new(value, "attr", attr);
+	return value;
+}
+
+/* --- the rest ---------------------------------------------------------------------------------------- */
+
+json_t *host_value(const struct host *host)
+{
+	json_t *cpu = json_object(), *value = json_object();
+
+	json_object_set_new(cpu, "vendor", value_text(host->cpu.vendor, sizeof(host->cpu.vendor)));
+	json_object_set_new(cpu, "family", json_integer(host->cpu.family));
+	json_object_set_new(cpu, "model", json_integer(host->cpu.model));
+	json_object_set_new(cpu, "stepping", json_integer(host->cpu.stepping));
+	json_object_set_new(cpu, "model_name",
+			    value_text(host->cpu.model_name, sizeof(host->cpu.model_name)));
+	if (host->events)
+		json_object_set_new(cpu, "events", json_string(host->events->name));
+	json_object_set_new(value, "cpu", cpu);
+	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
+	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
+	return value;
+}
+
+/* OpenTelemetry's names for what emits the records. */
+static json_t *resource_value(const struct host *host)
+{
+	json_t *value = json_object();
+
+	json_object_set_new(value, "host.name", value_text(host->name, sizeof(host->name)));
+	json_object_set_new(value, "host.arch",
+			    json_string(strcmp(host->machine, "x86_64") ? host->machine : "amd64"));
+	json_object_set_new(value, "os.type", json_string("linux"));
+	json_object_set_new(value, "process.pid", json_integer(getpid()));
+	json_object_set_new(value, "process.executable.name", json_string("nhmtap"));
+	if (host->container_id[0])
+		json_object_set_new(value, "container.id", json_string(host->container_id));
+	return value;
+}
+
+static json_t *target_value(const struct run *run)
+{
+	const struct target *target = &run->plan.target;
+	json_t *value = json_object();
+	char cpus[256];
+
+	if (target->command) {
+		json_t *arguments = json_array();
+		size_t left = ARGUMENTS_MAX;
+		char **at = target->command;
+
+		for (; *at && left; at++) {
+			size_t length = strnlen(*at, left);
+
+			json_array_append_new(arguments, value_text(*at, length));
+			left -= length;
+		}
+		json_object_set_new(value, "process.command_args", arguments);
+		if (*at)
+			json_object_set_new(value, "arguments_cut", json_true());
+		json_object_set_new(value, "process.pid", json_integer(run->child.pid));
+	}
+	if (target->nr_pids) {
+		json_t *pids = json_array();
+
+		for (size_t i = 0; i < target->nr_pids && i < 64; i++)
+			json_array_append_new(pids, json_integer(target->pids[i]));
+		json_object_set_new(value, "pids", pids);
+	}
+	if (target->cpus_given)
+		json_object_set_new(value, "cpus",
+				    json_string(cpus_print(&target->cpus, cpus, sizeof(cpus))));
+	if (counters_unfollowed(run->counters))
+		json_object_set_new(value, "threads_unfollowed_max",
+				    json_integer(counters_unfollowed(run->counters)));
+	return value;
+}
+
+json_t *start_record(const struct run *run, const char *command)
+{
+	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION,
+				   "command", command);
+	json_t *events = json_array();
+
+	json_object_set_new(record, "resource", resource_value(&run->host));
+	json_object_set_new(record, "host", host_value(&run->host));
+	json_object_set_new(record, "target", target_value(run));
+	if (run->options->interval_ms)
+		json_object_set_new(record, "interval_ms", json_integer(run->options->interval_ms));
+	for (size_t i = 0; i < run->plan.events.nr; i++)
+		json_array_append_new(events, event_value(&run->plan.events.list[i]));
+	if (run->plan.default_why[0])
+		json_object_set_new(record, "default_event_why",
+				    value_text(run->plan.default_why, sizeof(run->plan.default_why)));
+	json_object_set_new(record, "events", events);
+	return record;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The record that a stream begins with: who measures what, where, and with which events exactly. */
+#ifndef NHMTAP_START_H
+#define NHMTAP_START_H
+
+#include <jansson.h>
+
+#include "run/run.h"
+
+/* A new reference. */
+json_t *start_record(const struct run *run, const char *command);
+
+/* An event with its full encoding, as the start record and `explain` show it. A new reference. */
+json_t *event_value(const struct event *event);
+
+/* The CPU and kernel. A new reference. */
+json_t *host_value(const struct host *host);
+
+#endif
