@@ -15,7 +15,7 @@
 /* A power of two. Full tables lose samples, which are counted; see table_full. */
 #define TABLE_SLOTS 16384
 /* Places that a key may stand in. More would make a full table slower, not larger. */
-#define TABLE_PROBES 8
+#define TABLE_PROBES 16
 
 /* How a member of a key is shown. */
 typedef __u64 address_t;   /* "0x401136" */
