@@ -17,6 +17,7 @@ struct key {
 	comm_t comm;
 };
 
+/* Begins as struct value_head does. */
 struct value {
 	__u64 samples;
 	__u64 period;
@@ -27,9 +28,8 @@ DEFINE_TABLE()
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	struct table *table = TABLE_OF_THIS_CPU(ctx->sample_period);
+	struct table *table = TABLE_OF_THIS_CPU();
 	struct key key = {};
-	struct value *value;
 	__u64 hash = 0;
 
 	if (!table)
@@ -59,11 +59,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, *(__u64 *)&key.comm[8]);
 	}
 
-	value = table_find(table, &key, hash);
-	if (value) {
-		value->samples++;
-		value->period += ctx->sample_period;
-	}
+	table_add(table, &key, hash, ctx->sample_period);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;
 }

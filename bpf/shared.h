@@ -26,10 +26,15 @@ typedef __u32 padding_t;   /* not shown; always zero */
 
 /* At the beginning of every table. All members only grow. */
 struct table_head {
-	__u64 runs;       /* samples that reached the program */
-	__u64 period;     /* the sum of their periods: what they stand for */
-	__u64 table_full; /* runs that found no place for their key */
-	__u64 used;       /* slots taken; increased after the slot and its place in the order are written */
+	__u64 table_full;     /* samples that found no place for their key */
+	__u64 period_of_full; /* the sum of their periods: what they stand for */
+	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
+};
+
+/* At the beginning of every value. */
+struct value_head {
+	__u64 samples;
+	__u64 period; /* the sum of their periods */
 };
 
 #endif
