@@ -76,7 +76,7 @@ class Result:
     def __init__(self, status, out, err, said=""):
         self.status, self.out, self.err, self.said = status, out, err, said
 
-    @property
+    @functools.cached_property
     def records(self):
         records = parse(self.out)
         check_stream(records)
@@ -105,8 +105,8 @@ class Tool:
     def command(self, *arguments):
         return [NHMTAP, *map(str, arguments)]
 
-    def __call__(self, *arguments, timeout=60, **options):
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+    def __call__(self, *arguments, timeout=60, before=(), **options):
+        done = subprocess.run([*before, *self.command(*arguments)], capture_output=True, text=True,
                               errors="surrogateescape", timeout=timeout,
                               stdin=subprocess.DEVNULL, **options)
         return Result(done.returncode, done.stdout, done.stderr)
@@ -117,9 +117,9 @@ class Tool:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return Result(result.status, file.read(), result.err, result.out)
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, before=(), **options):
         """Starts it in the background; its streams are pipes."""
-        return subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE,
+        return subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="surrogateescape",
                                 stdin=subprocess.DEVNULL, **options)
 
