@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs nhmtap and reads its records. Every record that any test sees has passed its schema here."""
+import fcntl
 import functools
 import json
 import os
@@ -119,9 +120,12 @@ class Tool:
 
     def start(self, *arguments, before=(), **options):
         """Starts it in the background; its streams are pipes."""
-        return subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
+        process = subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="surrogateescape",
                                 stdin=subprocess.DEVNULL, **options)
+        # Room for what comes before finish() reads: a full pipe would hold the intervals up.
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        return process
 
     def attach(self, *arguments, **options):
         """Starts it and waits for its start record: from then on it counts."""

@@ -126,8 +126,8 @@ def test_losses_of_intervals_add_up_to_the_whole(nhmtap):
 
 def test_keys_that_have_a_place_keep_it_when_the_table_is_full(nhmtap):
     with Puppet(before=pinned()) as puppet:
-        process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
-                                "-C", pinned()[-1])
+        process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top",
+                                "1", "-C", pinned()[-1])
         puppet.do("faults=50000")
         subprocess.run([*pinned(), program("ips"), "30000"], check=True)
         puppet.do("faults=50000")
@@ -164,7 +164,8 @@ def test_what_a_clock_leaves_out_is_said_to_be_excluded(nhmtap, tmp_path):
     record = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-c", "100000", "--by",
                          "comm", "--", *command(*["faults=2000"] * 30, "exit=0")).one("profile")
     assert set(record["samples"]["lost"]) == {"table_full", "excluded"}
-    assert record["samples"]["expected"] >= record["value"] // 100000 - record["samples"]["uncertainty"]
+    samples = record["samples"]
+    assert samples["expected"] >= record["value"] // 100000 - samples["uncertainty"]
 
 
 # --- intervals ------------------------------------------------------------------------------------
@@ -189,8 +190,8 @@ def test_intervals_add_up_to_the_whole(nhmtap):
 
 def test_an_interval_has_only_the_keys_that_changed_in_it(nhmtap):
     with Puppet(workers=2) as puppet:
-        process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "tid", "-I", "50",
-                                "-p", puppet.pid)
+        process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "tid", "-I",
+                                "50", "-p", puppet.pid)
         first = puppet.do("worker=0,100")
         puppet.do("spin=200")
         second = puppet.do("worker=1,100")
@@ -208,8 +209,8 @@ def test_reading_every_ten_milliseconds_loses_nothing(nhmtap):
     # CPU with what it measures.
     here = pinned()
     with Puppet(before=here) as puppet:
-        process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "ip,tid,cpu", "-I",
-                                "10", "-p", puppet.pid, before=here)
+        process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "ip,tid,cpu",
+                                "-I", "10", "-p", puppet.pid, before=here)
         for _ in range(40):
             puppet.do("faults=5000")
         result = nhmtap.interrupt(process)

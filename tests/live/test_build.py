@@ -31,7 +31,8 @@ class Tree:
         clean = {name: value for name, value in os.environ.items() if name not in OURS}
         return subprocess.run(["make", f"O={self.folder}", f"LIBPERF={LIBPERF}", *arguments],
                               cwd=self.path, env=clean | dict(environment), capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=300, check=False, **options)
+                              text=True, stdin=subprocess.DEVNULL, timeout=300, check=False,
+                              **options)
 
     def make(self, *arguments):
         """What it says that it makes: {(what, of what)}."""
@@ -131,7 +132,8 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     places = [f"DESTDIR={tmp_path / 'root'}", "prefix=/usr"]
     assert tree.run("install", *places).returncode == 0
     installed = tmp_path / "root" / "usr" / "bin" / "nhmtap"
-    done = subprocess.run([installed, "stat", "-e", "cs", "--", "true"], capture_output=True, check=False)
+    done = subprocess.run([installed, "stat", "-e", "cs", "--", "true"], capture_output=True,
+                          check=False)
     assert done.returncode == 0, done.stderr
     assert tree.run("uninstall", *places).returncode == 0
     left = [name for _, _, names in os.walk(tmp_path / "root") for name in names]
@@ -154,7 +156,8 @@ def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
     (tools / "id").unlink()
     (tools / "id").write_text("#!/bin/sh\necho 1000\n")  # nobody who could install it
     (tools / "id").chmod(0o755)
-    done = tree.run(f"O={tmp_path / 'elsewhere'}", "PYTHON=true", "all", environment={"PATH": str(tools)})
+    done = tree.run(f"O={tmp_path / 'elsewhere'}", "PYTHON=true", "all",
+                    environment={"PATH": str(tools)})
     assert done.returncode != 0
     assert "missing, by the Debian package that has it: clang \n" in done.stderr
     assert "apt-get install clang" in done.stderr

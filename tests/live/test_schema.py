@@ -11,7 +11,8 @@ from puppet import command, touched
 from records import NHMTAP, validator
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NAMES = sorted(name.removesuffix(".schema.json") for name in os.listdir(os.path.join(ROOT, "schema"))
+NAMES = sorted(name.removesuffix(".schema.json")
+               for name in os.listdir(os.path.join(ROOT, "schema"))
                if name.endswith(".schema.json"))
 TYPES = [name for name in NAMES if name != "common"]
 
@@ -32,8 +33,8 @@ def records(tmp_path_factory):
     out = tmp_path_factory.mktemp("records") / "out"
     found = {}
     for arguments in (["stat", "-e", "cs", "-r", "2", "--", "true"],
-                      ["profile", "-e", "page-faults", "-c", "1", "--top", "1", "--by", "ip,comm,pid",
-                       "--", "true"],
+                      ["profile", "-e", "page-faults", "-c", "1", "--top", "1", "--by",
+                       "ip,comm,pid", "--", "true"],
                       ["stat", "-e", "cycels", "--", "true"]):
         subprocess.run([NHMTAP, arguments[0], "-o", out, *arguments[1:]], check=False,
                        stderr=subprocess.DEVNULL)

@@ -116,8 +116,8 @@ def test_another_cpu_does_not_see_it(nhmtap):
 
 def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path):
     with Puppet() as puppet:
-        result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "pid,ip", "-a", "--",
-                             *command("faults=500", "exit=6"))
+        result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "pid,ip", "-a",
+                             "--", *command("faults=500", "exit=6"))
         where = touched(result.said)
         mine, = ids(result.said)
         assert in_touch(result, where, pid=mine) == 501
@@ -130,7 +130,8 @@ def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path)
 def test_the_commands_output_and_input_are_its_own(nhmtap, tmp_path):
     with open(tmp_path / "out", "w", encoding="utf-8") as out:
         done = subprocess.run(nhmtap.command("stat", "-e", "cs", "-o", out.name, "--", "tr", "a-z",
-                                             "A-Z"), input=b"marionette", capture_output=True, check=True)
+                                             "A-Z"), input=b"marionette", capture_output=True,
+                              check=True)
     assert (done.stdout, done.stderr) == (b"MARIONETTE", b"")
 
 
