@@ -100,8 +100,13 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		waiting->polls[waiting->nr++].fd = pidfd_open(target->pids[i]);
+	/* One that has ended since its events were opened is not waited for. */
+	for (size_t i = 0; i < target->nr_pids; i++) {
+		int fd = pidfd_open(target->pids[i]);
+
+		if (fd >= 0)
+			waiting->polls[waiting->nr++].fd = fd;
+	}
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -197,9 +202,13 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
-	bool over = false;
+	bool over;
 
+	counters_free_descriptors();
 	waiting_open(&waiting, run);
+	over = run->plan.target.nr_pids && !waiting.targets_left;
+	if (over)
+		run->reason = "exited";
 	while (!over) {
 		if (poll(waiting.polls, waiting.nr, -1) < 0)
 			continue;
