@@ -229,6 +229,15 @@ def test_too_few_descriptors_say_how_many_it_takes(nhmtap):
     assert "ulimit -Hn" in error["remedy"]
 
 
+@pytest.mark.parametrize("limit", [5, 8, 12, 16, 20, 24, 28, 32])
+@pytest.mark.parametrize("command", ["stat", "profile"])
+def test_no_limit_of_descriptors_makes_a_run_that_cannot_end(nhmtap, command, limit):
+    set_limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    result = nhmtap(command, "-e", "cs,cs,cs", "-I", "1000", "--", "true", preexec_fn=set_limit)
+    assert result.status in (0, 2)
+    assert (result.status == 0) == (result.err == "")
+
+
 def test_a_soft_limit_of_descriptors_is_no_hindrance(nhmtap):
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 4096))
     assert nhmtap("stat", "-e", ",".join(["cs"] * 100), "--", "true", preexec_fn=limit).status == 0

@@ -134,7 +134,8 @@ def test_a_wrong_value_is_refused(records, name, member, wrong):
 
 
 def test_a_count_that_never_ran_may_not_be_scaled(records):
-    record = copy.deepcopy(records["count"]) | {"status": "not_counted", "running_ns": 0}
+    record = copy.deepcopy(records["count"]) | {
+        "status": "not_counted", "running_ns": 0, "why": "its counter was taken"}
     assert not validator("count").is_valid(record)
     del record["scaled"]
     assert validator("count").is_valid(record)

@@ -68,6 +68,16 @@ def test_the_run_ends_when_the_last_process_has_ended(nhmtap):
     assert result.count("page-faults") >= 110  # and those of their exits
 
 
+def test_a_process_that_ends_while_it_is_attached_to_ends_the_run(nhmtap, tmp_path):
+    # As the kernel answers for a process that is gone when it comes to waiting for it.
+    with Puppet() as puppet:
+        process = nhmtap.start("stat", "-e", "page-faults", "-p", puppet.pid, before=[
+            "strace", "-o", tmp_path / "strace", "-e", "trace=pidfd_open", "-e",
+            "inject=pidfd_open:error=ESRCH"], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+        result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+
+
 def test_attaching_leaves_the_process_as_it_was(nhmtap):
     with Puppet() as puppet:
         nhmtap.interrupt(nhmtap.attach("profile", *EVERY_FAULT, "-p", puppet.pid))
