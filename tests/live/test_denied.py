@@ -225,7 +225,8 @@ def test_too_few_descriptors_say_how_many_it_takes(nhmtap):
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
     error = refusal(nhmtap("stat", "-e", ",".join(["cs"] * 100), "--", "true", preexec_fn=limit))
     assert error["errno"] == "EMFILE"
-    assert "100 descriptors (100 events on 1 CPUs and threads), and 40 may be open" in error["why"]
+    assert "100 descriptors (100 events on 1 CPUs and threads)" in error["why"]
+    assert "40 may be open" in error["why"]
     assert "ulimit -Hn" in error["remedy"]
 
 
@@ -233,7 +234,9 @@ def test_too_few_descriptors_say_how_many_it_takes(nhmtap):
 @pytest.mark.parametrize("command", ["stat", "profile"])
 def test_no_limit_of_descriptors_makes_a_run_that_cannot_end(nhmtap, command, limit):
     set_limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    result = nhmtap(command, "-e", "cs,cs,cs", "-I", "1000", "--", "true", preexec_fn=set_limit)
+    # LeakSanitizer needs some of its own.
+    result = nhmtap(command, "-e", "cs,cs,cs", "-I", "1000", "--", "true", preexec_fn=set_limit,
+                    env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
     assert result.status in (0, 2)
     assert (result.status == 0) == (result.err == "")
 
