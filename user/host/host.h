@@ -55,6 +55,7 @@ struct host {
 	struct cpus online, possible;
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
+	bool nmi_watchdog;          /* it holds a counter of every CPU: kernel.nmi_watchdog */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */

@@ -211,7 +211,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text) {
+	if (!text && !options->metrics) {
 		bool hardware = host_core_pmu(host);
 
 		text = hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
@@ -220,7 +220,10 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 				  : "perf stat's default events, without those that need the core "
 				    "PMU this machine lacks");
 	}
-	if (plan_events(plan, text, host, refusal))
+	if (text && plan_events(plan, text, host, refusal))
+		return -1;
+	if (options->metrics &&
+	    metrics_plan(&plan->metrics, options->metrics, host, &plan->events, refusal))
 		return -1;
 	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
@@ -252,6 +255,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 void plan_release(struct plan *plan)
 {
 	events_release(&plan->events);
+	metrics_release(&plan->metrics);
 	free(plan->target.pids);
 	plan->target.pids = NULL;
 	plan->target.nr_pids = 0;

@@ -33,19 +33,27 @@ static struct timespec now_of(clockid_t clock)
 	return now;
 }
 
+__u64 run_interval_ns(const struct run *run)
+{
+	return nanoseconds(&run->interval_began, &run->interval_ended);
+}
+
 void run_put_interval(const struct run *run, json_t *record)
 {
-	struct timespec now = now_of(CLOCK_MONOTONIC);
-
 	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
-	json_object_set_new(record, "duration_ns",
-			    json_integer(nanoseconds(&run->interval_began, &now)));
+	json_object_set_new(record, "duration_ns", json_integer(run_interval_ns(run)));
 }
 
 static void begin_interval(struct run *run)
 {
 	run->interval_began = now_of(CLOCK_MONOTONIC);
 	run->interval_began_at = now_of(CLOCK_REALTIME);
+}
+
+static int report_interval(struct run *run, const struct activity *activity, bool last)
+{
+	run->interval_ended = now_of(CLOCK_MONOTONIC);
+	return activity->report(run, last);
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------ */
@@ -182,7 +190,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	activity->report(run, false);
+	report_interval(run, activity, false);
 	begin_interval(run);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
@@ -257,7 +265,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		write_start(run, activity);
 	wait_for_end(run, activity);
 	counters_disable(run->counters);
-	activity->report(run, true);
+	report_interval(run, activity, true);
 	return 0;
 }
 
