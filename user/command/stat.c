@@ -210,10 +210,11 @@ static int stat_finish(struct run *run, json_t *end)
 								&stat->moments[i]), NULL, NULL);
 	}
 	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++) {
-		const struct known_metric *known = run->plan.metrics.list[i].known;
+		const struct metric *metric = &run->plan.metrics.list[i];
 
-		err = stream_write(&run->stream, summary_record(run, "metric", known->name, known->unit,
-								&stat->derived[i]), NULL, NULL);
+		err = stream_write(&run->stream,
+				   summary_record(run, "metric", metric->name, metric->known->unit,
+						  &stat->derived[i]), NULL, NULL);
 	}
 	return err;
 }

@@ -82,6 +82,17 @@ static bool is_duration(const char *name)
 	return !strcmp(name, METRIC_DURATION);
 }
 
+/* "ipc:u" → ":u", the metric's, behind an input that has no modifiers itself. The caller frees it. */
+static char *event_name(const struct metric *metric, size_t input)
+{
+	const char *event = metric->formula.inputs[input], *modifiers = strchr(metric->name, ':');
+	char *name;
+
+	if (asprintf(&name, "%s%s", event, modifiers && !strchr(event, ':') ? modifiers : "") < 0)
+		abort();
+	return name;
+}
+
 /* Adds the events of a metric to the groups. */
 static int add_inputs(struct metric *metric, struct groups *groups, struct host *host,
 		      struct refusal *refusal)
@@ -91,25 +102,32 @@ static int add_inputs(struct metric *metric, struct groups *groups, struct host 
 
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++)
 		if (!is_duration(metric->formula.inputs[i]))
-			names[nr++] = metric->formula.inputs[i];
+			names[nr++] = event_name(metric, i);
 	metric->group = groups_add(groups, names, nr, host, refusal);
+	while (nr)
+		free(names[--nr]);
 	return metric->group < 0 ? of_metric(metric->known, refusal) : 0;
 }
 
-static int add_metric(struct metrics *metrics, const char *name, struct groups *groups,
-		      struct host *host, struct refusal *refusal)
+static int add_metric(struct metrics *metrics, char *name, struct groups *groups, struct host *host,
+		      struct refusal *refusal)
 {
-	struct metric metric = {.known = metric_find(host->events, name)};
+	char *colon = strchrnul(name, ':'), kept = *colon;
+	struct metric metric = {0};
 	char why[128];
 	size_t at;
 
+	for (size_t i = 0; i < metrics->nr; i++)
+		if (!strcasecmp(metrics->list[i].name, name))
+			return 0; /* named twice, reported once */
+	*colon = '\0';
+	metric.known = metric_find(host->events, name);
 	if (!metric.known)
 		return refuse_metric(host, name, refusal);
-	for (size_t i = 0; i < metrics->nr; i++)
-		if (metrics->list[i].known == metric.known)
-			return 0; /* named twice, reported once */
+	*colon = kept;
 	if (formula_parse(&metric.formula, metric.known->formula, &at, why, sizeof(why)))
 		return refuse_formula(metric.known, at, why, refusal);
+	metric.name = strdup(name);
 	metric.events = calloc(metric.formula.nr_inputs, sizeof(*metric.events));
 	metrics->list = realloc(metrics->list, (metrics->nr + 1) * sizeof(metric));
 	metrics->list[metrics->nr] = metric;
@@ -131,13 +149,14 @@ static int add_metrics(struct metrics *metrics, const char *names, struct groups
 /* Where each input stands in the plan, in which the groups' events begin at `first`. */
 static void find_inputs(struct metric *metric, const struct groups *groups, size_t first)
 {
-	const struct formula *formula = &metric->formula;
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
+		char *name = event_name(metric, i);
 
-	for (size_t i = 0; i < formula->nr_inputs; i++)
-		metric->events[i] = is_duration(formula->inputs[i])
+		metric->events[i] = is_duration(metric->formula.inputs[i])
 					    ? NO_EVENT
-					    : first + groups_place(groups, metric->group,
-								   formula->inputs[i]);
+					    : first + groups_place(groups, metric->group, name);
+		free(name);
+	}
 }
 
 int metrics_plan(struct metrics *metrics, const char *names, struct host *host,
@@ -163,6 +182,7 @@ void metrics_release(struct metrics *metrics)
 {
 	for (size_t i = 0; i < metrics->nr; i++) {
 		formula_release(&metrics->list[i].formula);
+		free(metrics->list[i].name);
 		free(metrics->list[i].events);
 	}
 	free(metrics->list);

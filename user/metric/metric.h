@@ -16,6 +16,7 @@
 #define METRIC_DURATION "duration_time"
 
 struct metric {
+	char *name; /* as it was asked for: "ipc", "ipc:u" */
 	const struct known_metric *known;
 	struct formula formula;
 	/* For each input of the formula its place in the plan's events; NO_EVENT for METRIC_DURATION. */
@@ -35,7 +36,8 @@ const struct known_metric *metric_find(const struct cpu_events *cpu, const char 
 
 /*
  * Appends the events of these metrics (names with ',' between them) to events, in as few groups as
- * fit the counters: a metric joins the first group that has room for it. Fills metrics, which own
+ * fit the counters: a metric joins the first group that has room for it. A name may have modifiers,
+ * as events have them: they are its events', where the formula gives those none itself. Fills metrics, which own
  * their lists up to metrics_release(). Returns 0, or -1 with the refusal.
  */
 int metrics_plan(struct metrics *metrics, const char *names, struct host *host,

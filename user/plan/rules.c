@@ -357,24 +357,25 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
 	bool yields; /* to --force: the kernel would take it, and it does no harm */
+	bool of_groups; /* looks at software events too: they may be a group's first */
 } rules[] = {
-	{pin_control, false},
-	{cmask_width, false},
-	{second_offcore_register, true},
-	{stray_config1, false},
-	{offcore_width, false},
-	{offcore_counts_nothing, true},
-	{offcore_reserved, true},
-	{latency_flags, false},
-	{latency_range, true},
-	{precise_any_thread, false},
-	{precise_by_kernel, false},
-	{precise_without_period, false},
-	{short_period, false},
-	{any_thread_rights, false},
-	{group_shares_register, false},
-	{group_fits, false},
-	{siblings_share_register, true},
+	{.check = pin_control},
+	{.check = cmask_width},
+	{.check = second_offcore_register, .yields = true},
+	{.check = stray_config1},
+	{.check = offcore_width},
+	{.check = offcore_counts_nothing, .yields = true},
+	{.check = offcore_reserved, .yields = true},
+	{.check = latency_flags},
+	{.check = latency_range, .yields = true},
+	{.check = precise_any_thread},
+	{.check = precise_by_kernel},
+	{.check = precise_without_period},
+	{.check = short_period},
+	{.check = any_thread_rights},
+	{.check = group_shares_register},
+	{.check = group_fits, .of_groups = true},
+	{.check = siblings_share_register, .yields = true},
 };
 
 int rules_check(const struct events *events, const struct target *target, struct host *host,
@@ -383,11 +384,13 @@ int rules_check(const struct events *events, const struct target *target, struct
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
 	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
+		bool core = core_config(&events->list[i], host, &subject.config);
+
 		subject.event = &events->list[i];
-		if (!core_config(subject.event, host, &subject.config))
-			subject.config = 0;
+
 		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-			if (!(force && rules[r].yields) && rules[r].check(&subject, refusal))
+			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&
+			    rules[r].check(&subject, refusal))
 				return -1;
 	}
 	return 0;

@@ -80,7 +80,7 @@ json_t *metric_record(const struct metric *metric, const struct events *events,
 		json_array_append_new(list, input_value(metric, events, i, &inputs[i]));
 		share = fmin(share, inputs[i].running_share);
 	}
-	json_object_set_new(record, "metric", value_text(known->name, TEXT_MOST));
+	json_object_set_new(record, "metric", value_text(metric->name, TEXT_MOST));
 	if (absent)
 		json_object_set_new(record, "why", value_text(why, sizeof(why)));
 	else
