@@ -204,6 +204,15 @@ static const char *default_stat_events(struct plan *plan, struct host *host)
 	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
 }
 
+/* Events by name, and those of metrics; either may be NULL. */
+static int plan_counts(struct plan *plan, const char *events, const char *metrics, struct host *host,
+		       struct refusal *refusal)
+{
+	if (events && events_parse(events, host, &plan->events, refusal))
+		return -1;
+	return metrics ? metrics_plan(&plan->metrics, metrics, host, &plan->events, refusal) : 0;
+}
+
 int plan_stat(struct plan *plan, const struct options *options, struct host *host,
 	      struct refusal *refusal)
 {
@@ -218,10 +227,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	}
 	if (!text && !options->metrics)
 		text = default_stat_events(plan, host);
-	if (text && events_parse(text, host, &plan->events, refusal))
-		return -1;
-	if (options->metrics &&
-	    metrics_plan(&plan->metrics, options->metrics, host, &plan->events, refusal))
+	if (plan_counts(plan, text, options->metrics, host, refusal))
 		return -1;
 	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
@@ -272,9 +278,9 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 	plan->target.command = command;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
-	if (!text)
+	if (!text && !options->metrics)
 		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
-	if (events_parse(text, host, &plan->events, refusal))
+	if (plan_counts(plan, text, options->metrics, host, refusal))
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
 		sampling = sampling || plan->events.list[i].attr.precise_ip;
