@@ -112,6 +112,7 @@ STRING(parse_by, by)
 STRING(parse_pids, pids)
 STRING(parse_cpus, cpus)
 STRING(parse_output, output)
+STRING(parse_events_dir, events_dir)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_force, force)
@@ -153,6 +154,8 @@ static const struct option_row {
 	{0, "format", "FORMAT", MEASURING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
+	{0, "events-dir", "DIR", PLANNING, parse_events_dir,
+	 "tables of events and metrics besides those built in, laid out as events/"},
 	{0, "host-root", "DIR", PLANNING, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };

@@ -34,6 +34,7 @@ struct options {
 	__u64 top;          /* --top, 0: all */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
+	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *host_root; /* "" */
 	bool force;         /* --force: rules that protect from useless results are set aside */
 	bool help;

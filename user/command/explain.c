@@ -40,7 +40,8 @@ int command_explain(const struct options *options, struct refusal *refusal)
 		refusal->error = -err;
 		err = because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
 	} else {
-		err = plan_explain(&plan, &planned, &host, refusal);
+		err = host_add_tables(&host, options->events_dir, refusal) ||
+		      plan_explain(&plan, &planned, &host, refusal);
 	}
 	for (size_t i = 0; !err && i < plan.events.nr; i++)
 		print_event(&plan.events.list[i]);

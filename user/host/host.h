@@ -13,6 +13,8 @@
 
 #include "cpus.h"
 #include "event/known_event.h"
+#include "event/tables.h"
+#include "refusal.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
 struct pmu_format {
@@ -51,6 +53,7 @@ struct host {
 		__u32 family, model, stepping;
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
@@ -75,6 +78,10 @@ struct host {
  */
 int host_gather(struct host *host, const char *root);
 void host_release(struct host *host);
+
+/* Adds tables of CPUs from a folder to those that are built in; NULL: there is none. Returns 0, or -1
+ * with the refusal. */
+int host_add_tables(struct host *host, const char *folder, struct refusal *refusal);
 
 /* The PMU of this name, read from sysfs when first asked for; NULL if the machine has none. The
  * host keeps it. */

@@ -16,11 +16,12 @@ static const struct known_metric *find_in(const struct known_metric *list, size_
 	return NULL;
 }
 
-const struct known_metric *metric_find(const struct cpu_events *cpu, const char *name)
+const struct known_metric *metric_find(const struct host *host, const char *name)
 {
+	const struct cpu_events *cpu = host->events;
 	const struct known_metric *found = cpu ? find_in(cpu->metrics, cpu->nr_metrics, name) : NULL;
 
-	return found ? found : find_in(generic_metrics, nr_generic_metrics, name);
+	return found ? found : find_in(host->tables.metrics, host->tables.nr_metrics, name);
 }
 
 /* --- refusals ------------------------------------------------------------------------------------- */
@@ -35,8 +36,8 @@ static int refuse_unknown(const struct host *host, const char *name, struct refu
 	nearest_begin(&nearest, name, 3);
 	for (size_t i = 0; host->events && i < host->events->nr_metrics; i++)
 		nearest_offer(&nearest, host->events->metrics[i].name);
-	for (size_t i = 0; i < nr_generic_metrics; i++)
-		nearest_offer(&nearest, generic_metrics[i].name);
+	for (size_t i = 0; i < host->tables.nr_metrics; i++)
+		nearest_offer(&nearest, host->tables.metrics[i].name);
 	if (nearest_print(&nearest, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
 	return instead(refusal, "see nhmtap list");
@@ -79,7 +80,7 @@ static int refuse_formula(const struct known_metric *known, size_t at, const cha
 
 static bool is_duration(const char *name)
 {
-	return !strcmp(name, METRIC_DURATION);
+	return !strcmp(name, FORMULA_DURATION);
 }
 
 /* "ipc:u" → ":u", the metric's, behind an input that has no modifiers itself. The caller frees it. */
@@ -121,7 +122,7 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 		if (!strcasecmp(metrics->list[i].name, name))
 			return 0; /* named twice, reported once */
 	*colon = '\0';
-	metric.known = metric_find(host->events, name);
+	metric.known = metric_find(host, name);
 	if (!metric.known)
 		return refuse_metric(host, name, refusal);
 	*colon = kept;

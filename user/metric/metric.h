@@ -9,17 +9,14 @@
 
 #include "event/event.h"
 #include "host/host.h"
-#include "metric/formula.h"
+#include "event/formula.h"
 #include "refusal.h"
-
-/* The name by which a formula speaks of the interval's length in ns; perf's tool event. */
-#define METRIC_DURATION "duration_time"
 
 struct metric {
 	char *name; /* as it was asked for: "ipc", "ipc:u" */
 	const struct known_metric *known;
 	struct formula formula;
-	/* For each input of the formula its place in the plan's events; NO_EVENT for METRIC_DURATION. */
+	/* For each input of the formula its place in the plan's events; NO_EVENT for FORMULA_DURATION. */
 	size_t *events;
 #define NO_EVENT ((size_t)-1)
 	int group; /* while it is planned: which of the groups its events are in */
@@ -30,9 +27,9 @@ struct metrics {
 	size_t nr;
 };
 
-/* A metric by name, without regard to case: one of the CPU (which may be NULL), else one of perf's
- * own events, that any machine may have; NULL if there is none. */
-const struct known_metric *metric_find(const struct cpu_events *cpu, const char *name);
+/* A metric by name, without regard to case: one of the host's CPU, else one over perf's own events,
+ * which any machine may have; NULL if there is none. */
+const struct known_metric *metric_find(const struct host *host, const char *name);
 
 /*
  * Appends the events of these metrics (names with ',' between them) to events, in as few groups as

@@ -39,7 +39,7 @@ static json_t *input_value(const struct metric *metric, const struct events *eve
 
 	json_object_set_new(value, "event",
 			    is_event ? value_text(event->name, sizeof(event->name))
-				     : json_string(METRIC_DURATION));
+				     : json_string(FORMULA_DURATION));
 	if (input->running_share)
 		json_object_set_new(value, "value", is_event && event->scale != 1
 							    ? value_real(input->value)

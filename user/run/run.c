@@ -390,7 +390,8 @@ int run_activity(const struct activity *activity, const struct options *options,
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
 		because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else if (!activity->plan(&run.plan, options, &run.host, refusal) &&
+	} else if (!host_add_tables(&run.host, options->events_dir, refusal) &&
+		   !activity->plan(&run.plan, options, &run.host, refusal) &&
 		   !activity->check(&run, refusal)) {
 		repeat_executions(&run, activity, options->repeats, refusal);
 	}

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The name by which a formula speaks of the interval's length in ns; perf's tool event. */
+#define FORMULA_DURATION "duration_time"
+
 struct formula {
 	const char *text; /* the caller's, and to outlive the formula */
 	/* In the order in which a stack computes them: operands, then what joins them. */
