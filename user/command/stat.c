@@ -99,8 +99,9 @@ static void read_counts(struct run *run)
 	for (size_t i = 0; i < run->plan.events.nr; i++) {
 		struct count now, *last = &stat->now[i];
 
+		/* A pinned event that never ran can't be read: it stays at zero, not counted. */
 		if (counters_read(run->counters, i, &now))
-			now = *last; /* a pinned event that never ran can't be read */
+			now = *last;
 		stat->since[i] = (struct count){now.value - last->value,
 						now.enabled_ns - last->enabled_ns,
 						now.running_ns - last->running_ns};

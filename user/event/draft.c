@@ -137,6 +137,15 @@ static int by_name(const void *a, const void *b)
 	return name_order(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Two owners of one alias are a fault, which is then always told the same way. */
+static int by_name_and_owner(const void *a, const void *b)
+{
+	const struct known_alias *x = a, *y = b;
+	int order = name_order(x->name, y->name);
+
+	return order ? order : name_order(x->of, y->of);
+}
+
 /* Single bits first, from the lowest; then what is composed of them. */
 static int by_bits(const void *a, const void *b)
 {
@@ -167,8 +176,8 @@ static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const v
 void draft_seal(struct draft *draft)
 {
 	sort(draft, DRAFT_EVENTS, by_name);
-	sort(draft, DRAFT_ALIASES, by_name);
-	sort(draft, DRAFT_OFFCORE_ALIASES, by_name);
+	sort(draft, DRAFT_ALIASES, by_name_and_owner);
+	sort(draft, DRAFT_OFFCORE_ALIASES, by_name_and_owner);
 	sort(draft, DRAFT_REQUESTS, by_bits);
 	sort(draft, DRAFT_RESPONSES, by_bits);
 	sort(draft, DRAFT_DATA_SOURCES, by_code);

@@ -24,6 +24,19 @@ static int wrong(struct parser *parser, const char *why)
 	return -1;
 }
 
+/* Something else stands here than what has to. */
+static int unexpected(struct parser *parser, const char *expected)
+{
+	const char *rest = parser->formula->text + parser->at;
+
+	if (*rest && !isalnum((unsigned char)*rest) && !strchr("+-*/()", *rest)) {
+		snprintf(parser->why, parser->size,
+			 "has something that is no event, number or operator: \"%.40s\"", rest);
+		return -1;
+	}
+	return wrong(parser, expected);
+}
+
 /* The next character that means something. */
 static char next(struct parser *parser)
 {
@@ -82,7 +95,7 @@ static int parse_parentheses(struct parser *parser, struct span *span)
 	if (parse_sum(parser, span))
 		return -1;
 	if (next(parser) != ')')
-		return wrong(parser, "lacks a closing parenthesis");
+		return unexpected(parser, "lacks a closing parenthesis");
 	parser->at++;
 	parser->depth--;
 	*span = (struct span){from, parser->at};
@@ -104,12 +117,12 @@ static int parse_factor(struct parser *parser, struct span *span)
 			length += 1 + strspn(text + length + 1, "0123456789");
 		made.kind = FORMULA_NUMBER;
 		made.number = strtod(text, NULL);
-	} else if (in_word(first)) {
+	} else if (isalpha((unsigned char)first)) {
 		length = name_length(text);
 		made.kind = FORMULA_INPUT;
 		made.input = input_number(parser->formula, text, length);
 	} else {
-		return wrong(parser, "lacks an event or number");
+		return unexpected(parser, "lacks an event or number");
 	}
 	parser->at += length;
 	*span = made.span = (struct span){made.span.from, parser->at};
@@ -146,19 +159,21 @@ static int parse_sum(struct parser *parser, struct span *span)
 	return parse_joined(parser, span, "+-", parse_product);
 }
 
-int formula_parse(struct formula *formula, const char *text, size_t *at, char *why, size_t size)
+int formula_parse(struct formula *formula, const char *text, char *why, size_t size)
 {
 	struct parser parser = {formula, 0, 0, why, size};
 	struct span whole;
+	char end[64];
 	int err;
 
 	*formula = (struct formula){.text = text};
 	err = parse_sum(&parser, &whole);
-	if (!err && next(&parser))
-		err = wrong(&parser, "does not end where it could");
+	if (!err && next(&parser)) {
+		snprintf(end, sizeof(end), "does not end at \"%.40s\"", text + parser.at);
+		err = unexpected(&parser, end);
+	}
 	if (!err && !formula->nr_inputs)
 		err = wrong(&parser, "names no event");
-	*at = parser.at;
 	if (err)
 		formula_release(formula);
 	return err;

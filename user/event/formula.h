@@ -35,10 +35,9 @@ struct formula {
 	size_t nr_inputs;
 };
 
-/* Returns 0, or -1 with a sentence's end in why ("lacks a closing parenthesis") and the place where
- * it is wrong in *at. The formula owns its lists up to formula_release(), which may also be called
+/* Returns 0, or -1 with a sentence's end in why ("lacks a closing parenthesis"). The formula owns its lists up to formula_release(), which may also be called
  * on a zeroed one. */
-int formula_parse(struct formula *formula, const char *text, size_t *at, char *why, size_t size);
+int formula_parse(struct formula *formula, const char *text, char *why, size_t size);
 void formula_release(struct formula *formula);
 
 /* The value for these inputs, which stand in the order of formula->inputs. Returns 0, or -1 with the

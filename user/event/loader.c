@@ -86,7 +86,10 @@ json_t *read_table(struct loader *loader, const char *kind)
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, loader->file);
 	table = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (!table) {
-		if (error.line > 0)
+		if (json_error_code(&error) == json_error_duplicate_key) /* near '"NAME"' */
+			FAULT(loader, "", "field %.*s stands twice in one object",
+			      (int)strcspn(strchrnul(error.text, '"'), "'"), strchrnul(error.text, '"'));
+		else if (error.line > 0)
 			FAULT(loader, "", "line %d: %s", error.line, error.text);
 		else
 			FAULT(loader, "", "%s", error.text);

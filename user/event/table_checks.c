@@ -9,20 +9,28 @@
 #include "event/loader.h"
 #include "event/names.h"
 
+/* What is found now is the fault of this table of the CPU, which may inherit the rows. */
+static void blame(struct loader *loader, const struct draft *draft, const char *table)
+{
+	snprintf(loader->file, sizeof(loader->file), "%s/%s.json", draft->cpu.name, table);
+}
+
+/* The rows are sorted, so that those of one name are neighbours. */
 static int check_aliases(struct loader *loader, const struct draft *draft, enum draft_kind kind,
 			 const enum draft_kind *owners, size_t nr_owners)
 {
 	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
-		const struct known_alias *alias = draft_row(draft, kind, i);
-		const struct known_alias *next = draft_row(draft, kind, i + 1);
+		const struct known_alias *alias = draft_row(draft, kind, i), *before = alias - 1;
+		const char *file = kind == DRAFT_ALIASES ? file_of(draft, alias->of) : loader->file;
 
 		for (size_t j = 0; j < nr_owners; j++)
 			if (draft_find(draft, owners[j], alias->name))
-				return FAULT_OF(loader, draft, alias->of, "alias %s is already a name of %s",
-						alias->name, alias->name);
-		if (i + 1 < draft->rows[kind].nr && !name_order(alias->name, next->name))
-			return FAULT_OF(loader, draft, next->of, "alias %s is already a name of %s",
-					next->name, alias->of);
+				return fault_in(loader, file, alias->of,
+						"alias %s is already a name of %s", alias->name,
+						alias->name);
+		if (i && !name_order(alias->name, before->name))
+			return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
+					alias->name, before->of);
 	}
 	return 0;
 }
@@ -63,18 +71,6 @@ static int check_event_in(struct loader *loader, const struct draft *draft,
 	return 0;
 }
 
-static int check_parts(struct loader *loader, const struct draft *draft, enum draft_kind kind)
-{
-	for (size_t i = 1; i < draft->rows[kind].nr; i++) {
-		const struct offcore_part *part = draft_row(draft, kind, i), *before = part - 1;
-
-		if (!(part->bits & (part->bits - 1)) && part->bits == before->bits)
-			return FAULT_OF(loader, draft, part->name, "bit %d is already %s",
-					__builtin_ctz(part->bits), before->name);
-	}
-	return 0;
-}
-
 /* Whether an event of a formula can be counted: the CPU's or perf's own, modifiers left aside. */
 static bool counts(const struct draft *draft, const char *name)
 {
@@ -99,24 +95,22 @@ static int check_metric(struct loader *loader, const struct draft *draft,
 {
 	struct formula formula;
 	char why[128];
-	size_t at, events = 0;
+	size_t events = 0;
 	int err = 0;
 
-	if (formula_parse(&formula, metric->formula, &at, why, sizeof(why)))
-		return FAULT_OF(loader, draft, metric->name, "\"formula\" %s, at \"%.40s\"", why,
-				metric->formula + at);
+	if (formula_parse(&formula, metric->formula, why, sizeof(why)))
+		return FAULT(loader, metric->name, "\"formula\" %s", why);
 	for (size_t i = 0; i < formula.nr_inputs && !err; i++) {
 		if (!strcmp(formula.inputs[i], FORMULA_DURATION))
 			continue;
 		events++;
 		if (!counts(draft, formula.inputs[i]))
-			err = FAULT_OF(loader, draft, metric->name,
-				       "\"formula\" names %s, which %s does not count",
-				       formula.inputs[i],
-				       strcmp(draft->cpu.name, GENERIC) ? draft->cpu.name : "perf");
+			err = FAULT(loader, metric->name, "\"formula\" names %s, which %s does not count",
+					   formula.inputs[i],
+					   strcmp(draft->cpu.name, GENERIC) ? draft->cpu.name : "perf");
 	}
 	if (!err && !events)
-		err = FAULT_OF(loader, draft, metric->name, "\"formula\" names no event");
+		err = FAULT(loader, metric->name, "\"formula\" names no event");
 	formula_release(&formula);
 	return err;
 }
@@ -126,13 +120,14 @@ int check_draft(struct loader *loader, const struct draft *draft)
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
 	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
 
+	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
-	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) ||
-	    check_parts(loader, draft, DRAFT_REQUESTS) || check_parts(loader, draft, DRAFT_RESPONSES))
+	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3))
 		return -1;
 	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
 		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))
 			return -1;
+	blame(loader, draft, "metrics");
 	for (size_t i = 0; i < draft->rows[DRAFT_METRICS].nr; i++)
 		if (check_metric(loader, draft, draft_row(draft, DRAFT_METRICS, i)))
 			return -1;

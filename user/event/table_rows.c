@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,25 @@ static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const _
 	}
 }
 
+/* A bit has one name. Of two entries the later one is at fault, and it before what was there. */
+static int check_bits(struct loader *loader, const struct draft *draft, enum draft_kind kind,
+		      const json_t *entries)
+{
+	for (size_t i = json_array_size(entries); i-- > 0;) {
+		const json_t *entry = json_array_get(entries, i);
+		const struct offcore_part *part = draft_find(draft, kind, text(entry, "name"));
+
+		for (size_t j = 0; json_object_get(entry, "bit") && j < draft->rows[kind].nr; j++) {
+			const struct offcore_part *other = draft_row(draft, kind, j);
+
+			if (other != part && other->bits == part->bits)
+				return FAULT(loader, part->name, "bit %d is already %s",
+					     __builtin_ctz(part->bits), other->name);
+		}
+	}
+	return 0;
+}
+
 static int load_single_parts(struct loader *loader, struct draft *draft, enum draft_kind kind,
 			     const json_t *entries, int low)
 {
@@ -201,7 +221,7 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 		put_aliases(draft, DRAFT_OFFCORE_ALIASES, entry);
 	}
 	follow_moved_bits(draft, kind, moved_to);
-	return 0;
+	return check_bits(loader, draft, kind, entries);
 }
 
 /* The bits of what an entry is composed of; 0 if one of those has none yet, which is then `lacks`. */
@@ -221,6 +241,17 @@ static __u16 composed_bits(const struct draft *draft, enum draft_kind kind, cons
 		bits |= part->bits;
 	}
 	return bits;
+}
+
+static bool has_entry(const json_t *entries, const char *name)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		if (!name_order(text(entry, "name"), name))
+			return true;
+	return false;
 }
 
 static int load_composites(struct loader *loader, struct draft *draft, enum draft_kind kind,
@@ -256,8 +287,9 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	if (!waiting)
 		return 0;
 	composed_bits(draft, kind, waiting, &lacks);
-	return FAULT(loader, text(waiting, "name"),
-		     "is composed of %s, which does not exist or is composed of it", lacks);
+	if (has_entry(entries, lacks))
+		return FAULT(loader, text(waiting, "name"), "is composed of itself");
+	return FAULT(loader, text(waiting, "name"), "is composed of %s, which does not exist", lacks);
 }
 
 static int load_offcore(struct loader *loader, struct draft *draft, const json_t *table)
@@ -288,6 +320,15 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 	return 0;
 }
 
+static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list,
+			     size_t i, const json_t *entry)
+{
+	char label[64];
+
+	snprintf(label, sizeof(label), "\"%s\" entry %zu", list, i + 1);
+	return counters_of(loader, draft, label, entry);
+}
+
 /* Rules have no names, so a table of them replaces the one before as a whole. */
 static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
 {
@@ -312,7 +353,7 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 		draft_put(draft, DRAFT_PRECISE, &rule);
 	}
 	json_array_foreach(json_object_get(table, "fixed"), i, entry) {
-		long counters = counters_of(loader, draft, "\"fixed\"", entry);
+		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
 		struct kernel_rule rule = {fixed, config_of(entry), counters,
 					   number(entry, "fixed_counter", -1)};
 
@@ -321,7 +362,7 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 		draft_put(draft, DRAFT_PLACED, &rule);
 	}
 	json_array_foreach(json_object_get(table, "counters"), i, entry) {
-		long counters = counters_of(loader, draft, "\"counters\"", entry);
+		long counters = counters_of_rule(loader, draft, "counters", i, entry);
 
 		if (counters < 0)
 			return -1;

@@ -23,8 +23,8 @@ static const struct cpu_events *find_cpu(const struct loader *loader, const char
 	return NULL;
 }
 
-/* The files of a folder in their order, those that begin with a dot left out. The caller frees each
- * and the list. Returns how many, or -errno. */
+/* What is in a folder, in the order of names. The caller frees each and the list. Returns how many, or
+ * -errno. */
 static int list_folder(const struct loader *loader, const char *folder, struct dirent ***entries)
 {
 	char path[2 * PATH_MAX];
@@ -109,6 +109,15 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 	return 0;
 }
 
+static bool is_folder(const struct loader *loader, const char *name)
+{
+	char path[2 * PATH_MAX];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", loader->folder, name);
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
 /* A row of cpus.json. */
 static int define_cpu(struct loader *loader, const json_t *row)
 {
@@ -120,7 +129,7 @@ static int define_cpu(struct loader *loader, const json_t *row)
 
 	if (parent && !base)
 		return FAULT(loader, text(row, "name"),
-			     "inherits \"%s\", which is neither built in nor stands before it", parent);
+			     "inherits \"%s\", which does not stand before it, nor is built in", parent);
 	draft = new_draft(loader, base);
 	draft->cpu.name = text(row, "name");
 	draft->cpu.title = text(row, "title");
@@ -134,8 +143,11 @@ static int define_cpu(struct loader *loader, const json_t *row)
 
 		draft_put(draft, DRAFT_MODELS, &known);
 	}
-	return take_away(loader, draft, json_object_get(row, "without")) || load_cpu(loader, draft) ? -1
-												    : 0;
+	if (!is_folder(loader, draft->cpu.name))
+		return FAULT(loader, draft->cpu.name, "has no folder %s/", draft->cpu.name);
+	if (take_away(loader, draft, json_object_get(row, "without")))
+		return -1;
+	return load_cpu(loader, draft);
 }
 
 static bool is_defined(const json_t *rows, const char *name)
@@ -163,15 +175,6 @@ static int load_other_folder(struct loader *loader, const char *name)
 				"is a folder of no CPU: neither cpus.json nor the program has one of "
 				"this name");
 	return load_cpu(loader, new_draft(loader, base));
-}
-
-static bool is_folder(const struct loader *loader, const char *name)
-{
-	char path[2 * PATH_MAX];
-	struct stat status;
-
-	snprintf(path, sizeof(path), "%s/%s", loader->folder, name);
-	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
 static int load_other_folders(struct loader *loader, const json_t *rows)

@@ -68,12 +68,10 @@ static int of_metric(const struct known_metric *known, struct refusal *refusal)
 	return -1;
 }
 
-static int refuse_formula(const struct known_metric *known, size_t at, const char *why,
-			  struct refusal *refusal)
+static int refuse_formula(const struct known_metric *known, const char *why, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_USAGE, "metric '%.80s', formula at '%.40s'", known->name,
-	       known->formula + at);
-	return because(refusal, "it %s", why);
+	refuse(refusal, STATUS_USAGE, "metric '%.80s'", known->name);
+	return because(refusal, "its formula %s", why);
 }
 
 /* --- planning --------------------------------------------------------------------------------------- */
@@ -116,7 +114,6 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	char *colon = strchrnul(name, ':'), kept = *colon;
 	struct metric metric = {0};
 	char why[128];
-	size_t at;
 
 	for (size_t i = 0; i < metrics->nr; i++)
 		if (!strcasecmp(metrics->list[i].name, name))
@@ -126,8 +123,8 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	if (!metric.known)
 		return refuse_metric(host, name, refusal);
 	*colon = kept;
-	if (formula_parse(&metric.formula, metric.known->formula, &at, why, sizeof(why)))
-		return refuse_formula(metric.known, at, why, refusal);
+	if (formula_parse(&metric.formula, metric.known->formula, why, sizeof(why)))
+		return refuse_formula(metric.known, why, refusal);
 	metric.name = strdup(name);
 	metric.events = calloc(metric.formula.nr_inputs, sizeof(*metric.events));
 	metrics->list = realloc(metrics->list, (metrics->nr + 1) * sizeof(metric));

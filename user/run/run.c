@@ -377,7 +377,7 @@ static void repeat_executions(struct run *run, const struct activity *activity, 
 int run_activity(const struct activity *activity, const struct options *options,
 		 struct refusal *refusal)
 {
-	struct run run = {.options = options};
+	struct run run = {.activity = activity, .options = options};
 	int status, err;
 
 	run.child.go_fd = run.child.failure_fd = -1;

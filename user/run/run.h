@@ -19,6 +19,7 @@
 #include "refusal.h"
 
 struct run {
+	const struct activity *activity;
 	const struct options *options;
 	struct host host;
 	struct plan plan;
@@ -37,6 +38,7 @@ struct run {
 
 struct activity {
 	const char *command; /* "stat" */
+	const void *details; /* for the activity itself */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
 	/* Before anything is opened: refuses what the options ask for and the activity has not. */
