@@ -18,8 +18,9 @@ static const struct command {
 	{"profile", COMMAND_PROFILE, command_profile, "[OPTIONS] [-- COMMAND …]",
 	 "samples an event and aggregates the samples in the kernel"},
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
-	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
-	 "shows what the kernel would be asked for, and why"},
+	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
+	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
+	 "shows what the kernel would be asked for, what it would program, and why"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };

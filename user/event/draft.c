@@ -21,6 +21,8 @@ static const struct {
 	[DRAFT_DATA_SOURCES] = {sizeof(struct known_data_source), false},
 	[DRAFT_PRECISE] = {sizeof(struct kernel_rule), false},
 	[DRAFT_PLACED] = {sizeof(struct kernel_rule), false},
+	[DRAFT_GENERIC] = {sizeof(struct known_generic), true},
+	[DRAFT_ERRATA] = {sizeof(struct known_erratum), true},
 	[DRAFT_MODELS] = {sizeof(struct cpu_model), false},
 };
 
@@ -110,6 +112,8 @@ void draft_begin(struct draft *draft, const struct cpu_events *base)
 		draft->kernel = *base->kernel;
 		append(draft, DRAFT_PRECISE, base->kernel->precise, base->kernel->nr_precise);
 		append(draft, DRAFT_PLACED, base->kernel->placed, base->kernel->nr_placed);
+		append(draft, DRAFT_GENERIC, base->kernel->generic, base->kernel->nr_generic);
+		append(draft, DRAFT_ERRATA, base->kernel->errata, base->kernel->nr_errata);
 	}
 	if (base->offcore) {
 		const struct known_offcore *offcore = base->offcore;
@@ -189,6 +193,8 @@ void draft_seal(struct draft *draft)
 	SEAL(draft, draft->cpu, models, DRAFT_MODELS);
 	SEAL(draft, draft->kernel, precise, DRAFT_PRECISE);
 	SEAL(draft, draft->kernel, placed, DRAFT_PLACED);
+	SEAL(draft, draft->kernel, generic, DRAFT_GENERIC);
+	SEAL(draft, draft->kernel, errata, DRAFT_ERRATA);
 	SEAL(draft, draft->offcore, registers, DRAFT_REGISTERS);
 	SEAL(draft, draft->offcore, requests, DRAFT_REQUESTS);
 	SEAL(draft, draft->offcore, responses, DRAFT_RESPONSES);

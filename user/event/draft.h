@@ -11,7 +11,7 @@
 
 #include "event/known_event.h"
 
-/* Rows begin with their name, but for the last four kinds, which have none. Aliases are told apart by
+/* Rows begin with their name, but for data sources, rules and models, which have none. Aliases are told apart by
  * name and owner, so that one of two owners is found out. */
 enum draft_kind {
 	DRAFT_EVENTS,
@@ -25,6 +25,8 @@ enum draft_kind {
 	DRAFT_DATA_SOURCES,
 	DRAFT_PRECISE,
 	DRAFT_PLACED,
+	DRAFT_GENERIC,
+	DRAFT_ERRATA,
 	DRAFT_MODELS,
 	DRAFT_KINDS
 };

@@ -329,22 +329,14 @@ static long counters_of_rule(struct loader *loader, const struct draft *draft, c
 	return counters_of(loader, draft, label, entry);
 }
 
-/* Rules have no names, so a table of them replaces the one before as a whole. */
-static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
+static void load_precise(struct draft *draft, const json_t *entries)
 {
 	const __u64 flags = CONFIG_EDGE | CONFIG_PC | CONFIG_ANY | CONFIG_INV | CONFIG_CMASK;
-	const __u64 fixed = CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK;
 	const __u32 every = (1U << draft->cpu.general_counters) - 1;
-	const json_t *entry, *code;
-	size_t i, j;
+	const json_t *entry;
+	size_t i;
 
-	if (check_sources(loader, "", table))
-		return -1;
-	draft->kernel.source = text(table, "source");
-	draft->kernel.lowest_period = number(table, "lowest_period", 0);
-	draft_clear(draft, DRAFT_PRECISE);
-	draft_clear(draft, DRAFT_PLACED);
-	json_array_foreach(json_object_get(table, "precise"), i, entry) {
+	json_array_foreach(entries, i, entry) {
 		struct kernel_rule rule = {
 			CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
 				(flag(entry, "flags") ? 0 : flags),
@@ -352,16 +344,32 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 
 		draft_put(draft, DRAFT_PRECISE, &rule);
 	}
-	json_array_foreach(json_object_get(table, "fixed"), i, entry) {
+}
+
+static int load_fixed(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const __u64 compared = CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK;
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
-		struct kernel_rule rule = {fixed, config_of(entry), counters,
+		struct kernel_rule rule = {compared, config_of(entry), counters,
 					   number(entry, "fixed_counter", -1)};
 
 		if (counters < 0)
 			return -1;
 		draft_put(draft, DRAFT_PLACED, &rule);
 	}
-	json_array_foreach(json_object_get(table, "counters"), i, entry) {
+	return 0;
+}
+
+static int load_counters(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const json_t *entry, *code;
+	size_t i, j;
+
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "counters", i, entry);
 
 		if (counters < 0)
@@ -375,6 +383,49 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 		}
 	}
 	return 0;
+}
+
+static void load_generic(struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		struct known_generic row = {text(entry, "name"), config_of(entry),
+					    hexadecimal(entry, "config1"), text(entry, "note")};
+
+		draft_put(draft, DRAFT_GENERIC, &row);
+	}
+}
+
+static void load_errata(struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		struct known_erratum row = {text(entry, "name"), text(entry, "description"),
+					    flag(entry, "all_events")};
+
+		draft_put(draft, DRAFT_ERRATA, &row);
+	}
+}
+
+/* Rules have no names, so a table of them replaces the one before as a whole. */
+static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	if (check_sources(loader, "", table))
+		return -1;
+	draft->kernel.source = text(table, "source");
+	draft->kernel.lowest_period = number(table, "lowest_period", 0);
+	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_ERRATA; kind++)
+		draft_clear(draft, kind);
+	load_precise(draft, json_object_get(table, "precise"));
+	load_generic(draft, json_object_get(table, "generic"));
+	load_errata(draft, json_object_get(table, "errata"));
+	if (load_fixed(loader, draft, json_object_get(table, "fixed")))
+		return -1;
+	return load_counters(loader, draft, json_object_get(table, "counters"));
 }
 
 static int load_data_sources(struct loader *loader, struct draft *draft, const json_t *table)
