@@ -101,6 +101,7 @@ def test_tables_that_are_right_are_accepted(folder, read):
     folder.write("tabby/offcore.json", OFFCORE)
     folder.write("tabby/metrics.json", [METRIC, {**METRIC, "name": "reads",
                                                  "formula": "OFFCORE.ANY.HIT"}])
+    folder.write("generic/metrics.json", [{**METRIC, "formula": "page-faults / duration_time"}])
     folder.write("tabby/contradictions.json", [CONTRADICTION])
     folder.write("tabby/data_source.json", DATA_SOURCES)
     folder.write("tabby/kernel.json", KERNEL)
@@ -303,6 +304,16 @@ def test_offcore_responses_need_a_source(folder, refused):
 def test_a_formula_is_refused(formula, message, folder, refused):
     folder.write("tabby/metrics.json", [{**METRIC, "formula": formula}])
     refused("tabby/metrics.json: cat_rate: ", message)
+
+
+@pytest.mark.parametrize("formula, message", [
+    ("page-faults /", "lacks an event or number"),
+    ("duration_time / 1000", "names no event"),
+    ("x" * 1001, "\"formula\" must be one line of at most 1000 characters"),
+])
+def test_a_generic_formula_is_refused(formula, message, folder, refused):
+    folder.write("generic/metrics.json", [{**METRIC, "formula": formula}])
+    refused("generic/metrics.json: cat_rate: ", message)
 
 
 def test_a_metric_that_stands_twice_is_refused(folder, refused):

@@ -175,6 +175,10 @@ def test_a_model_that_is_built_in_belongs_to_no_other_cpu(refusal):
     assert "cpus.json: tabby: model 0x1A is already nehalem-ep" in err
 
 
+def test_a_cpu_without_events_is_refused(refusal):
+    assert "tabby: has no events" in refusal(cpus=[TABBY], tabby__metrics=[PURRS])
+
+
 def test_a_generic_metric_of_an_unknown_event_is_refused(refusal):
     err = refusal(generic__metrics=[{**PURRS, "formula": "page-fault / task-clock"}])
     assert "generic/metrics.json: purrs: \"formula\" names page-fault, which perf does not count" in err

@@ -119,7 +119,7 @@ def test_repeats_end_with_the_mean_of_a_metric(nhmtap, tmp_path):
     assert (summary["executions"], summary["counted"], summary["unit"]) == (3, 3, "CPUs")
     assert summary["mean"] == pytest.approx(sum(values) / 3)
     assert (summary["min"], summary["max"]) == pytest.approx((min(values), max(values)))
-    assert len(result.of("summary")) == 2 + 4, "one a metric, one an event"
+    assert len(result.of("summary")) == 2 + 3, "one a metric, one an event"
 
 
 def test_a_summary_of_intervals_is_of_whole_executions(nhmtap, own, tmp_path):

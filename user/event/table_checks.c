@@ -9,6 +9,12 @@
 #include "event/loader.h"
 #include "event/names.h"
 
+/* The one that is of no CPU. */
+static bool is_generic(const struct draft *draft)
+{
+	return !strcmp(draft->cpu.name, GENERIC);
+}
+
 /* What is found now is the fault of this table of the CPU, which may inherit the rows. */
 static void blame(struct loader *loader, const struct draft *draft, const char *table)
 {
@@ -74,19 +80,19 @@ static int check_event_in(struct loader *loader, const struct draft *draft,
 /* Whether an event of a formula can be counted: the CPU's or perf's own, modifiers left aside. */
 static bool counts(const struct draft *draft, const char *name)
 {
-	char plain[200];
-	char *colon;
+	const struct cpu_events *cpu = is_generic(draft) ? NULL : &draft->cpu;
+	char plain[200], *colon;
 	struct composed composed;
 	struct refusal ignored;
 	__u64 config;
 
 	snprintf(plain, sizeof(plain), "%s", name);
-	if (compose_event(&draft->cpu, plain, &composed, &ignored) == 1)
+	if (compose_event(cpu, plain, &composed, &ignored) == 1)
 		return true;
 	colon = strrchr(plain, ':');
 	if (colon)
 		*colon = '\0';
-	return compose_event(&draft->cpu, plain, &composed, &ignored) == 1 ||
+	return compose_event(cpu, plain, &composed, &ignored) == 1 ||
 	       generic_event_find(plain) || !cache_event_find(plain, &config);
 }
 
@@ -107,7 +113,7 @@ static int check_metric(struct loader *loader, const struct draft *draft,
 		if (!counts(draft, formula.inputs[i]))
 			err = FAULT(loader, metric->name, "\"formula\" names %s, which %s does not count",
 					   formula.inputs[i],
-					   strcmp(draft->cpu.name, GENERIC) ? draft->cpu.name : "perf");
+					   is_generic(draft) ? "perf" : draft->cpu.name);
 	}
 	if (!err && !events)
 		err = FAULT(loader, metric->name, "\"formula\" names no event");
@@ -120,6 +126,8 @@ int check_draft(struct loader *loader, const struct draft *draft)
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
 	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
 
+	if (!is_generic(draft) && !draft->cpu.nr_events)
+		return fault_in(loader, draft->cpu.name, "", "has no events");
 	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
 	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3))

@@ -6,8 +6,8 @@
 
 #include "record/record.h"
 
-/* Longer than any that a table's form allows; a record is not to grow with a text. */
-#define TEXT_MOST 1000
+/* Bytes of the longest text that the tables' form allows: 1000 characters. */
+#define TEXT_MOST 4000
 
 struct metric_input *metric_inputs(const struct metric *metric, const struct events *events,
 				   const struct count *counts, __u64 duration_ns)
