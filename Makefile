@@ -111,7 +111,7 @@ sources  := $(sort $(wildcard user/*.c user/*/*.c))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas)
+embedded := $(programs) $(schemas) events/schema.json
 
 all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
 

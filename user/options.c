@@ -28,18 +28,31 @@ static int number(const char *name, const char *argument, __u64 least, __u64 mos
 	return because(refusal, "it takes a whole number from %llu to %llu", least, most);
 }
 
+/* Appends to a list that several options of one kind make together. */
+static int join(char *list, size_t size, const char *name, const char *argument,
+		struct refusal *refusal)
+{
+	size_t used = strlen(list);
+
+	if ((size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", argument) <
+	    size - used)
+		return 0;
+	bad_value(refusal, name, "…");
+	return because(refusal, "the list is longer than %zu characters", size);
+}
+
 static int parse_events(struct options *options, const char *name, const char *argument,
 			struct refusal *refusal)
 {
-	size_t used = strlen(options->joined_events), size = sizeof(options->joined_events);
-
-	if ((size_t)snprintf(options->joined_events + used, size - used, "%s%s", used ? "," : "",
-			     argument) >= size - used) {
-		bad_value(refusal, name, "…");
-		return because(refusal, "the events are longer than %zu characters", size);
-	}
 	options->events = options->joined_events;
-	return 0;
+	return join(options->joined_events, sizeof(options->joined_events), name, argument, refusal);
+}
+
+static int parse_metrics(struct options *options, const char *name, const char *argument,
+			 struct refusal *refusal)
+{
+	options->metrics = options->joined_metrics;
+	return join(options->joined_metrics, sizeof(options->joined_metrics), name, argument, refusal);
 }
 
 static int parse_format(struct options *options, const char *name, const char *argument,
@@ -108,6 +121,7 @@ STRING(parse_cpus, cpus)
 STRING(parse_cpu, cpu)
 STRING(parse_filter, filter)
 STRING(parse_output, output)
+STRING(parse_events_dir, events_dir)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_force, force)
@@ -129,6 +143,8 @@ static const struct option_row {
 } rows[] = {
 	{'e', "event", "EVENTS", PLANNING, parse_events, "what to count or sample: names, rNNNN, "
 	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
+	{'M', "metrics", "METRICS", COMMAND_STAT | COMMAND_EXPLAIN, parse_metrics,
+	 "what to derive from counts: ipc, page_faults_per_second, …"},
 	{'c', "count", "PERIOD", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_period,
 	 "a sample every PERIOD occurrences"},
 	{'F', "freq", "HZ", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_frequency,
@@ -156,6 +172,8 @@ static const struct option_row {
 	{0, "format", "FORMAT", MEASURING | SHOWING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
+	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
+	 "tables of events and metrics besides those built in, laid out as events/"},
 	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };

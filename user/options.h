@@ -22,6 +22,7 @@ enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
 /* What was asked for. Strings point into argv. */
 struct options {
 	const char *events; /* -e; several join into one list */
+	const char *metrics; /* -M; several join too, NULL if not given */
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
@@ -37,6 +38,7 @@ struct options {
 	__u64 top;          /* --top, 0: all */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
+	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *host_root; /* "" */
 	bool force;         /* --force: rules that protect from useless results are set aside */
 	bool help;
@@ -44,6 +46,7 @@ struct options {
 	int nr_rest;
 
 	char joined_events[4096];
+	char joined_metrics[4096];
 };
 
 /* Parses what follows the subcommand's name. Returns 0, or -1 with the refusal. */

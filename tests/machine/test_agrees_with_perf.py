@@ -43,7 +43,10 @@ def test_precise_samples_fall_on_the_instructions_that_perf_finds(any_kernel, tm
     theirs = {}
     for ip, in any_kernel.samples(f"-c {period} -e r01c0:upp", "known l", "ip", tmp_path):
         theirs[int(ip, 16)] = theirs.get(int(ip, 16), 0) + 1
-    assert ours == theirs
+    # Where in the period the program begins depends on what ran before it: a sample may fall on the
+    # loop's other instruction.
+    assert set(ours) == set(theirs)
+    assert all(abs(ours[ip] - theirs[ip]) <= 2 for ip in ours)
     # Every instruction of the run stands behind some sample, but for the last period's.
     samples = profile["samples"]
     assert samples["expected"] == samples["aggregated"] + sum(samples["lost"].values())

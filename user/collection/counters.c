@@ -292,6 +292,11 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 	return 0;
 }
 
+double count_scaled(const struct count *count)
+{
+	return (double)count->value * count->enabled_ns / count->running_ns;
+}
+
 size_t counters_instances(const struct counters *counters)
 {
 	return (size_t)counters->nr_cpus * counters->nr_threads;

@@ -19,6 +19,10 @@ struct count {
 	__u64 running_ns; /* less than enabled_ns where the event shared its counter */
 };
 
+/* What the count would be had the event run all the time that it was enabled: an estimate, and the
+ * count itself where it did. Only of one that ran. */
+double count_scaled(const struct count *count);
+
 /*
  * Opens every event of the plan on every CPU and thread of its target; child is the command's
  * process, 0 if there is none. All are disabled. The caller owns *counters up to counters_close().

@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "event/names.h"
 #include "event/registers.h"
+#include "metric/metric.h"
 #include "output/output.h"
 #include "record/record.h"
 
@@ -253,6 +254,27 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
+/* --- metrics ---------------------------------------------------------------------------------------------------------- */
+
+static void list_metrics(struct listing *listing, const char *cpu, const struct known_metric *metrics,
+			 size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		json_t *record;
+
+		if (metric_find(listing->host, metrics[i].name) != &metrics[i])
+			continue; /* the CPU has a better one of this name */
+		record = listed("metrics, for -M", metrics[i].name);
+		if (cpu)
+			set(record, "cpu", string(cpu));
+		set(record, "description", string(metrics[i].description));
+		set(record, "unit", string(metrics[i].unit));
+		set(record, "formula", string(metrics[i].formula));
+		set(record, "source", string(metrics[i].source));
+		offer(listing, record);
+	}
+}
+
 /* --- the whole --------------------------------------------------------------------------------------------------------- */
 
 static void list_all(struct listing *listing)
@@ -266,7 +288,10 @@ static void list_all(struct listing *listing)
 	if (listing->host->events && host_core_pmu(listing->host)) {
 		list_table(listing);
 		list_offcore(listing);
+		list_metrics(listing, listing->host->events->name, listing->host->events->metrics,
+			     listing->host->events->nr_metrics);
 	}
+	list_metrics(listing, NULL, listing->host->tables.metrics, listing->host->tables.nr_metrics);
 }
 
 static int refuse_pattern(const struct listing *listing, struct refusal *refusal)

@@ -87,10 +87,11 @@ static void read_processor(struct host *host)
 		host->cpu.stepping = strtoul(value, NULL, 10);
 }
 
-static const struct cpu_events *events_of(const struct host *host)
+static const struct cpu_events *events_among(const struct host *host, const struct cpu_events *cpus,
+					     size_t nr)
 {
-	for (size_t i = 0; i < nr_known_cpus; i++) {
-		const struct cpu_events *cpu = &known_cpus[i];
+	for (size_t i = 0; i < nr; i++) {
+		const struct cpu_events *cpu = &cpus[i];
 
 		if (strcmp(cpu->vendor, host->cpu.vendor))
 			continue;
@@ -100,6 +101,20 @@ static const struct cpu_events *events_of(const struct host *host)
 				return cpu;
 	}
 	return NULL;
+}
+
+int host_add_tables(struct host *host, const char *folder, struct refusal *refusal)
+{
+	const struct cpu_events *own;
+
+	if (!folder)
+		return 0;
+	if (tables_load(&host->tables, folder, refusal))
+		return -1;
+	own = events_among(host, host->tables.cpus, host->tables.nr_cpus);
+	if (own)
+		host->events = own;
+	return 0;
 }
 
 static void read_privileges(struct host *host)
@@ -160,7 +175,8 @@ int host_gather(struct host *host, const char *root)
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
 	read_processor(host);
-	host->events = events_of(host);
+	host->events = events_among(host, known_cpus, nr_known_cpus);
+	host->tables = (struct tables){.metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
 
 	err = slurp(host, text, sizeof(text), "/sys/devices/system/cpu/online");
 	if (err < 0)
@@ -177,6 +193,7 @@ int host_gather(struct host *host, const char *root)
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
 	host->max_sample_rate =
 		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
+	host->nmi_watchdog = slurp_number(host, "/proc/sys/kernel/nmi_watchdog", 0);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);
@@ -185,6 +202,7 @@ int host_gather(struct host *host, const char *root)
 
 void host_release(struct host *host)
 {
+	tables_release(&host->tables);
 	while (host->pmus) {
 		struct pmu *pmu = host->pmus;
 
@@ -355,13 +373,21 @@ static int refuse_cpu(const char *name, struct refusal *refusal)
 	return instead(refusal, "there are %s", known);
 }
 
+static const struct cpu_events *named(const struct cpu_events *cpus, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcasecmp(cpus[i].name, name))
+			return &cpus[i];
+	return NULL;
+}
+
 int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
 {
-	const struct cpu_events *cpu = known_cpus, *end = known_cpus + nr_known_cpus;
+	const struct cpu_events *cpu = named(host->tables.cpus, host->tables.nr_cpus, name);
 
-	while (cpu < end && strcasecmp(cpu->name, name))
-		cpu++;
-	if (cpu == end)
+	if (!cpu)
+		cpu = named(known_cpus, nr_known_cpus, name);
+	if (!cpu)
 		return refuse_cpu(name, refusal);
 	host->events = cpu;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);

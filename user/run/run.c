@@ -33,11 +33,15 @@ static struct timespec now_of(clockid_t clock)
 	return now;
 }
 
+__u64 run_interval_ns(const struct run *run)
+{
+	return nanoseconds(&run->interval_began, &run->interval_ended);
+}
+
 void run_put_interval(const struct run *run, json_t *record)
 {
 	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
-	json_object_set_new(record, "duration_ns",
-			    json_integer(nanoseconds(&run->interval_began, &run->interval_ended)));
+	json_object_set_new(record, "duration_ns", json_integer(run_interval_ns(run)));
 }
 
 static void begin_interval(struct run *run)
@@ -404,7 +408,8 @@ int run_activity(const struct activity *activity, const struct options *options,
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
 		because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else if (!activity->plan(&run.plan, options, &run.host, refusal) &&
+	} else if (!host_add_tables(&run.host, options->events_dir, refusal) &&
+		   !activity->plan(&run.plan, options, &run.host, refusal) &&
 		   !activity->check(&run, refusal)) {
 		repeat_executions(&run, activity, options->repeats, refusal);
 	}
