@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The emulated Nehalem. Included by the project's Makefile; works alone as well:
 #     make -f tests/machine/machine.mk O=build machine
 O      ?= build

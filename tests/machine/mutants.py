@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Breaks the emulator in small ways, one at a time: each fault must make a test fail.
 
 usage: mutants.py [NAME...]     (after `make machine`; all of them without NAME)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The emulated Nehalem as a Python object.
 
     with Guest(Machine(cpus=2)) as guest:

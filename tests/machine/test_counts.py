@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Counters: programs whose counts follow from their text."""
 import pytest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The last branch record and the branch trace store."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """OFFCORE_RSP_0 bit by bit (the guide's Table 12): each request type with the
 response that a program forces, and with those that it does not."""
 import pytest
