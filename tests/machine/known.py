@@ -85,7 +85,7 @@ def groups(wanted):
     first_two = {0x40, 0x41, 0x42, 0x43, 0x48, 0x4E, 0x51, 0x63}
     group, limited = [], 0
     for event in wanted:
-        narrow = event in events() and events()[event][0] in first_two
+        narrow = attribute(event)[0] & 0xFF in first_two
         if len(group) == 4 or (narrow and limited == 2):
             yield group
             group, limited = [], 0
