@@ -19,6 +19,11 @@ MACHINE_PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 --dist loadgrou
 machine: ## build the emulated Nehalem (once; what is done is skipped)
 	$(if $(filter 1,$(V)),,@)$(MACHINE)/setup
 
+# The program is built where there is a rule for it, that is when a Makefile includes this.
+ifneq ($(words $(MAKEFILE_LIST)),1)
+check-machine: $(O)/nhmtap
+endif
+
 check-machine: machine ## test the emulated Nehalem, and the program on it
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE)
 
