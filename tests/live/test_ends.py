@@ -297,3 +297,21 @@ def test_records_are_there_as_soon_as_their_interval_is_over(nhmtap):
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(nhmtap):
+    # As nohup and a shell's background start programs. The run ends by its duration instead.
+    process = nhmtap.start("stat", "-a", "-e", "cs", "--duration", 1, "-I", 50,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "duration"), err
+
+
+def test_a_hangup_ends_a_run_as_a_termination_does(nhmtap):
+    process = nhmtap.start("stat", "-a", "-e", "cs", "-I", 50)
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "terminated"), err
