@@ -18,6 +18,8 @@ static const struct command {
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
 	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
 	 "shows what the kernel would be asked for, and why"},
+	{"doctor", COMMAND_DOCTOR, command_doctor, "[OPTIONS]",
+	 "tries what this machine can do, and says why not and what mends it"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };

@@ -99,13 +99,15 @@ STRING(parse_by, by)
 STRING(parse_pids, pids)
 STRING(parse_cpus, cpus)
 STRING(parse_output, output)
+STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_help, help)
 
 #define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
-#define ALL       (PLANNING | COMMAND_SCHEMA)
+#define WRITING   (MEASURING | COMMAND_DOCTOR)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_DOCTOR)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -133,10 +135,12 @@ static const struct option_row {
 	 "run COMMAND N times; mean and variance at the end"},
 	{0, "top", "N", COMMAND_PROFILE, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
-	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
-	{0, "format", "FORMAT", MEASURING, parse_format,
+	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
+	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
+	{0, "format", "FORMAT", WRITING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
-	{0, "host-root", "DIR", PLANNING, parse_host_root, NULL},
+	{0, "host-root", "DIR", PLANNING | COMMAND_DOCTOR, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -14,6 +14,7 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
+	COMMAND_DOCTOR = 1 << 4,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -31,6 +32,7 @@ struct options {
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
 	__u64 top;          /* --top, 0: all */
+	const char *need;   /* --need, NULL if not given */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
 	const char *host_root; /* "" */

@@ -9,6 +9,7 @@
  */
 #include "event/event.h"
 #include "event/names.h"
+#include "host/kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -271,8 +272,7 @@ static int set_known(struct parser *parser, struct event *event, const struct kn
 
 	if (!pmu) {
 		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", event->name);
-		because(parser->refusal, "this machine has no core PMU (is it a virtual machine?)");
-		return instead(parser->refusal, "use cpu-clock, or run on the host itself");
+		return kernel_lacks_pmu(parser->host, "cpu", parser->refusal);
 	}
 	event->known = known;
 	set_selector(event, pmu->type, known->config, known->name);
@@ -343,11 +343,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 static int refuse_pmu(struct parser *parser, const char *name)
 {
 	refuse(parser->refusal, STATUS_REFUSED, "event '%s/…/'", name);
-	because(parser->refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);
-	return instead(parser->refusal,
-		       !strcmp(name, "cpu") ? "use cpu-clock, or run where there are hardware "
-					      "counters (not in this virtual machine)"
-					    : "see that folder for those it has");
+	return kernel_lacks_pmu(parser->host, name, parser->refusal);
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */
@@ -413,6 +409,9 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 		if (!pmu)
 			return refuse_pmu(parser, name);
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
+		event->sideless = pmu->sideless;
+		if (pmu->sideless)
+			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
 	}
 	parser->at = close + 1;
 	return apply_terms(parser, event, pmu, terms, false);
