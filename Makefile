@@ -190,4 +190,5 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+include tests/fuzz/fuzz.mk
 -include tests/machine/machine.mk

@@ -11,7 +11,8 @@ import os
 import re
 import sys
 
-NAME = re.compile(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+)*")
+# The tables of a kind of their own; any other file of a CPU's folder is a topic of events.
+OWN_KIND = ("offcore", "data_source", "kernel", "contradictions", "metrics")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
 
@@ -41,132 +42,106 @@ class Report:
             raise Faults("\n".join(self.lines))
 
 
-# ---- what a field may hold: each check returns what is wrong, or None ----
+class Form:
+    """The part of JSON Schema that schema.json uses, with messages that name the entry.
 
-def text(value):
-    if not isinstance(value, str) or not value.strip():
-        return "must be a text"
-    if value != value.strip() or "\n" in value:
-        return "must be one line without spaces around it"
-    return None
+    The standard library has no validator, and building the program is to need no more than it.
+    """
 
+    TYPES = {"string": str, "integer": int, "array": list, "object": dict}
+    KEYWORDS = {"$ref", "type", "const", "enum", "pattern", "minimum", "maximum", "maxLength",
+                "items", "minItems", "uniqueItems", "properties", "additionalProperties",
+                "propertyNames", "required", "dependentRequired", "minProperties", "oneOf",
+                "title", "description"}
 
-def one_line(value):
-    if text(value):
-        return text(value)
-    return "must fit 160 characters" if len(value) > 160 else None
+    def __init__(self, definitions):
+        self.definitions = definitions
 
+    def faults(self, kind, table):
+        """What is wrong with a table, as pairs of an entry's label and a sentence."""
+        return list(self.look({"$ref": f"#/$defs/{kind}"}, table, "", ""))
 
-def pattern(regex, example):
-    def check(value):
-        ok = isinstance(value, str) and regex.fullmatch(value)
-        return None if ok else f"must look like {example}, not {json.dumps(value)}"
-    return check
+    def look(self, schema, value, label, field):
+        unknown = schema.keys() - self.KEYWORDS
+        if unknown:
+            raise NotImplementedError(f"schema.json uses {', '.join(sorted(unknown))}")
+        if "$ref" in schema:
+            found = list(self.look(self.definitions[schema["$ref"].split("/")[-1]], value, label,
+                                   field))
+            yield from found
+            if found:
+                return
+        if not self.is_right(schema, value):
+            yield label, f"{field}must be {self.expected(schema)}, not {json.dumps(value)[:60]}"
+        elif isinstance(value, dict):
+            yield from self.look_at_members(schema, value, label, field)
+        elif isinstance(value, list):
+            yield from self.look_at_items(schema, value, label, field)
 
+    def is_right(self, schema, value):
+        """Without regard to what it contains."""
+        if "type" in schema and type(value) is not self.TYPES[schema["type"]]:
+            return False
+        if "const" in schema and value is not schema["const"]:
+            return False
+        if "enum" in schema and value not in schema["enum"]:
+            return False
+        if isinstance(value, str):
+            # Python's $ also matches before a final line break, JSON Schema's does not.
+            pattern = re.sub(r"\$$", r"\\Z", schema.get("pattern", ""))
+            return re.search(pattern, value) and len(value) <= schema.get("maxLength", len(value))
+        if type(value) is int:
+            return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        return True
 
-def hexadecimal(example):
-    digits = len(example) - len("0x")
-    return pattern(re.compile(f"0x[0-9A-F]{{{digits}}}"), example)
+    @staticmethod
+    def expected(schema):
+        if "title" in schema:
+            return schema["title"]
+        if "enum" in schema:
+            return f"one of {', '.join(schema['enum'])}"
+        if "minimum" in schema:
+            return f"a number from {schema['minimum']} to {schema['maximum']}"
+        return {"object": "an object", "array": "a list"}.get(schema.get("type"), "something else")
 
+    def look_at_members(self, schema, value, label, field):
+        known = schema.get("properties", {})
+        for key in value:
+            here = f"{field}\"{key}\" "
+            if "propertyNames" in schema:
+                yield from self.look(schema["propertyNames"], key, label, here)
+            if key in known:
+                yield from self.look(known[key], value[key], label, here)
+            elif schema.get("additionalProperties") is False:
+                yield label, f"{field}unknown field \"{key}\"; known: {', '.join(known)}"
+            elif "additionalProperties" in schema:
+                yield from self.look(schema["additionalProperties"], value[key], label, here)
+        for key in schema.get("required", ()):
+            if key not in value:
+                yield label, f"{field}\"{key}\" is missing"
+        for key, others in schema.get("dependentRequired", {}).items():
+            for other in others:
+                if key in value and other not in value:
+                    yield label, f"{field}\"{key}\" means nothing without \"{other}\""
+        choices = [choice["required"][0] for choice in schema.get("oneOf", ())]
+        if choices and sum(key in value for key in choices) != 1:
+            yield label, f"{field}needs either \"{choices[0]}\" or \"{choices[1]}\""
+        if len(value) < schema.get("minProperties", 0):
+            yield label, f"{field}is empty"
 
-def integer(low, high):
-    def check(value):
-        ok = type(value) is int and low <= value <= high
-        return None if ok else f"must be a number from {low} to {high}, not {json.dumps(value)}"
-    return check
-
-
-def true_only(value):
-    return None if value is True else "is true or left out"
-
-
-def one_of(*words):
-    def check(value):
-        return None if value in words else f"must be one of {', '.join(words)}"
-    return check
-
-
-def list_of(check_item, least=1):
-    def check(value):
-        if not isinstance(value, list) or len(value) < least:
-            return "must be a list" + (" with an entry" if least else "")
-        for item in value:
-            wrong = check_item(item)
-            if wrong:
-                return f"has an entry that {wrong}"
-        if len({json.dumps(item) for item in value}) != len(value):
-            return "has an entry twice"
-        return None
-    return check
-
-
-def entries_follow(value):
-    """Entries are checked one by one, for a message that names the entry."""
-    return None if isinstance(value, list) and value else "must be a list with an entry"
-
-
-def by_source(check_item):
-    def check(value):
-        if not isinstance(value, dict) or not value:
-            return "must map a source to what it says"
-        for key, item in value.items():
-            wrong = check_item(item)
-            if wrong:
-                return f"of {key} {wrong}"
-        return None
-    return check
-
-
-event_name = pattern(NAME, "INST_RETIRED.ANY_P")
-part_name = pattern(re.compile(r"[A-Z][A-Z0-9_]*"), "DEMAND_DATA_RD")
-word = pattern(WORD, "l3_hitm")
-aliases = by_source(list_of(event_name))
-
-# For each kind of entry: its fields, the check of each, and which must be there.
-EVENT = ({"name": event_name, "description": one_line, "code": hexadecimal("0xC0"),
-          "umask": hexadecimal("0xC0"), "cmask": integer(1, 31), "inv": true_only,
-          "edge": true_only, "any": true_only, "threshold": integer(0, 0xFFFF),
-          "fixed_counter": integer(0, 31),
-          "counters": list_of(integer(0, 31), least=0), "pebs": one_of("can", "only"),
-          "period": integer(1, 1 << 31), "errata": text, "aliases": aliases,
-          "source": text},
-         ("name", "description", "code", "umask", "period"))
-EVENTS = ({"source": text, "events": entries_follow}, ("source", "events"))
-CPU = ({"name": word, "title": one_line, "vendor": text, "family": integer(0, 0xFFF),
-        "models": list_of(hexadecimal("0xC0")), "general_counters": integer(1, 8),
-        "fixed_counters": integer(0, 8), "inherits": word,
-        "without": by_source(list_of(text))},
-       ("name", "title", "vendor", "family", "models", "general_counters", "fixed_counters"))
-SOURCE = ({"key": word, "title": text, "licence": text, "used_for": text},
-          ("key", "title", "licence", "used_for"))
-OFFCORE = ({"source": text, "period": integer(1, 1 << 31),
-            "registers": entries_follow, "requests": entries_follow,
-            "responses": entries_follow}, ())
-REGISTER = ({"name": event_name, "code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
-             "msr": hexadecimal("0x1A6"), "counters": list_of(integer(0, 31)), "aliases": aliases},
-            ("name", "code", "umask", "msr"))
-PART = ({"name": part_name, "description": one_line, "bit": integer(0, 15),
-         "of": list_of(part_name, least=2), "reserved": true_only, "aliases": aliases},
-        ("name", "description"))
-DATA_SOURCE = ({"code": hexadecimal("0xC"), "name": word, "description": one_line,
-                "reserved": true_only, "perf": one_line,
-                "perf_data_src": pattern(re.compile(r"0x[0-9A-F]+"), "0x605100842")},
-               ("code", "name", "description", "perf_data_src", "perf"))
-CONTRADICTION = ({"id": word, "subject": text, "names": list_of(event_name, least=0),
-                  "says": by_source(text), "we_do": text, "why": text},
-                 ("id", "subject", "says", "we_do", "why"))
-KERNEL = ({"source": text, "lowest_period": integer(1, 1 << 31), "precise": entries_follow,
-           "fixed": entries_follow, "counters": entries_follow},
-          ("source", "lowest_period", "precise", "fixed", "counters"))
-PRECISE = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"), "cmask": integer(1, 31),
-            "inv": true_only, "flags": true_only, "note": text}, ("code",))
-FIXED = ({"code": hexadecimal("0xC0"), "umask": hexadecimal("0xC0"),
-          "fixed_counter": integer(0, 31), "counters": list_of(integer(0, 31), least=0)},
-         ("code", "umask", "fixed_counter"))
-PLACED = ({"codes": list_of(hexadecimal("0xC0")), "counters": list_of(integer(0, 31))},
-          ("codes", "counters"))
-METRIC = ({"name": word, "formula": text, "unit": text, "description": one_line, "source": text},
-          ("name", "formula", "unit", "description", "source"))
+    def look_at_items(self, schema, value, label, field):
+        if len(value) < schema.get("minItems", 0):
+            yield label, f"{field}must have {schema['minItems']} or more entries"
+        if schema.get("uniqueItems") and len({json.dumps(item) for item in value}) < len(value):
+            yield label, f"{field}has an entry twice"
+        for number, item in enumerate(value if "items" in schema else (), 1):
+            if not isinstance(item, dict):
+                yield from self.look(schema["items"], item, label, f"{field}entry {number} ")
+                continue
+            name = next((item[key] for key in ("name", "id", "key") if key in item), None)
+            if not isinstance(name, str):
+                name = f"{field}entry {number}"
+            yield from self.look(schema["items"], item, name, "")
 
 
 def spelling(name):
@@ -197,15 +172,14 @@ class Tables:
 
     # ---- reading ----
 
-    def read(self, *path):
+    def read(self, folder, where):
         """The content of a JSON file, or None after reporting why it cannot be read."""
-        where = "/".join(path)
-        file = os.path.join(self.folder, *path)
+        file = os.path.join(folder, where)
         self.files.append(file)
 
         def no_field_twice(pairs):
             keys = [key for key, _ in pairs]
-            for key in {key for key in keys if keys.count(key) > 1}:
+            for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
                 self.report.add(where, f"field \"{key}\" stands twice in one object")
             return dict(pairs)
 
@@ -216,163 +190,135 @@ class Tables:
             self.report.add(where, str(error))
             return None
 
-    def fields_are_right(self, where, entry, kind):
-        fields, required = kind
-        before = len(self.report.lines)
-        if not isinstance(entry, dict):
-            self.report.add(where, "must be an object")
-            return False
-        for key in entry:
-            if key not in fields:
-                self.report.add(where, f"unknown field \"{key}\"; known: {', '.join(fields)}")
-            else:
-                wrong = fields[key](entry[key])
-                if wrong:
-                    self.report.add(where, f"\"{key}\" {wrong}")
-        for key in required:
-            if key not in entry:
-                self.report.add(where, f"\"{key}\" is missing")
-        for key in ("aliases", "says"):
-            for source in entry[key] if isinstance(entry.get(key), dict) else ():
-                if source not in self.sources:
-                    self.report.add(where, f"\"{key}\" of \"{source}\", no key of sources.json")
-        if "source" in fields and isinstance(entry.get("source"), str):
-            first_word = re.match(r"[\w-]*", entry["source"]).group(0)
-            if first_word not in self.sources:
-                self.report.add(where, f"\"source\" must begin with a key of sources.json "
-                                       f"({', '.join(self.sources)})")
-        return len(self.report.lines) == before
+    def form_is_right(self, where, kind, table):
+        faults = self.form.faults(kind, table)
+        for label, fault in faults:
+            self.report.add(f"{where}: {label}" if label else where, fault)
+        return not faults
 
-    def entries(self, where, value, kind, key):
-        """The entries of a list by the field that names them; a wrong one is left out."""
+    def entries(self, where, listed, key="name"):
+        """The entries of a list by the field that names them."""
         found = {}
-        if not isinstance(value, list):
-            self.report.add(where, "must be a list")
-            return found
-        for number, entry in enumerate(value, 1):
-            label = entry.get(key) if isinstance(entry, dict) else None
-            here = f"{where}: {label if isinstance(label, str) else f'entry {number}'}"
-            if not self.fields_are_right(here, entry, kind):
-                continue
-            if spelling(label) in found:
+        for entry in listed:
+            here = f"{where}: {entry[key]}"
+            if spelling(entry[key]) in found:
                 self.report.add(here, "stands twice")
-            found[spelling(label)] = entry
+            self.check_sources(here, entry)
+            found[spelling(entry[key])] = entry
         return found
 
+    def check_sources(self, where, entry):
+        quoted = [*entry.get("aliases", ()), *entry.get("says", ())]
+        if "source" in entry:
+            quoted.append(re.match(r"[\w-]*", entry["source"]).group(0))
+        for key in quoted:
+            if key not in self.sources:
+                self.report.add(where, f"quotes \"{key}\", which is no key of sources.json "
+                                       f"({', '.join(self.sources)})")
+
     def load(self):
-        self.sources = {}
-        raw = self.read("sources.json")
-        if raw is not None:
-            self.sources = self.entries("sources.json", raw, SOURCE, "key")
-        raw = self.read("cpus.json")
-        listed = self.entries("cpus.json", raw, CPU, "name") if raw is not None else {}
-        for entry in listed.values():
-            parent = entry.get("inherits")
-            if parent and parent not in self.cpus:
-                self.report.add(f"cpus.json: {entry['name']}",
-                                f"inherits \"{parent}\", which does not stand before it")
-                continue
-            cpu = Cpu(entry, self.cpus.get(parent))
-            self.cpus[cpu.name] = cpu
-            self.load_cpu(cpu)
-            self.check_cpu(cpu)
-        self.check_models()
-        for folder in sorted(os.listdir(self.folder)):
-            if os.path.isdir(os.path.join(self.folder, folder)) and folder not in listed \
-                    and not folder.startswith(("_", ".")):
-                self.report.add(folder, "is a folder of no CPU in cpus.json")
+        schema = self.read(os.path.dirname(sys.argv[0]), "schema.json")
+        self.report.raise_if_any()
+        self.form = Form(schema["$defs"])
+        sources, cpus = (self.read(self.folder, name) for name in ("sources.json", "cpus.json"))
+        self.report.raise_if_any()
+        right = [self.form_is_right("sources.json", "sources", sources),
+                 self.form_is_right("cpus.json", "cpus", cpus)]
+        if all(right):
+            self.sources = self.entries("sources.json", sources, "key")
+            for entry in self.entries("cpus.json", cpus).values():
+                self.load_cpu(entry)
+            self.check_models()
+            self.check_folders()
         self.report.raise_if_any()
 
-    def load_cpu(self, cpu):
-        folder = os.path.join(self.folder, cpu.name)
-        if not os.path.isdir(folder):
-            self.report.add(f"cpus.json: {cpu.name}", f"has no folder {cpu.name}/")
+    def load_cpu(self, entry):
+        where = f"cpus.json: {entry['name']}"
+        parent = entry.get("inherits")
+        if parent and parent not in self.cpus:
+            self.report.add(where, f"inherits \"{parent}\", which does not stand before it")
+            return
+        cpu = self.cpus[entry["name"]] = Cpu(entry, self.cpus.get(parent))
+        if not os.path.isdir(os.path.join(self.folder, cpu.name)):
+            self.report.add(where, f"has no folder {cpu.name}/")
             return
         self.take_away(cpu)
         topics = {}
-        for file in sorted(os.listdir(folder)):
+        faults = len(self.report.lines)
+        for file in sorted(os.listdir(os.path.join(self.folder, cpu.name))):
             stem, extension = os.path.splitext(file)
-            if extension != ".json":
-                continue
-            raw = self.read(cpu.name, file)
-            where = f"{cpu.name}/{file}"
-            if raw is None:
-                continue
-            if stem == "offcore":
-                self.load_offcore(cpu, where, raw)
-            elif stem == "data_source":
-                cpu.data_sources.update(self.entries(where, raw, DATA_SOURCE, "code"))
-            elif stem == "kernel":
-                self.load_kernel(cpu, where, raw)
-            elif stem == "contradictions":
-                cpu.contradictions.update(self.entries(where, raw, CONTRADICTION, "id"))
-            elif stem == "metrics":
-                cpu.metrics.update(self.entries(where, raw, METRIC, "name"))
-            elif not WORD.fullmatch(stem):
-                self.report.add(where, "a topic is a lower-case word")
-            else:
-                self.load_topic(cpu, where, stem, raw, topics)
+            if extension == ".json":
+                self.load_table(cpu, f"{cpu.name}/{file}", stem, topics)
         cpu.events.update(topics)
+        # What a table that cannot be read would have held is missed everywhere else.
+        if len(self.report.lines) == faults:
+            self.check_cpu(cpu)
 
-    def load_topic(self, cpu, where, topic, raw, seen):
-        if not self.fields_are_right(where, raw, EVENTS):
+    def load_table(self, cpu, where, stem, topics):
+        table = self.read(self.folder, where)
+        kind = stem if stem in OWN_KIND else "events"
+        if not WORD.fullmatch(stem):
+            self.report.add(where, "a topic is a lower-case word")
+        elif table is None or not self.form_is_right(where, kind, table):
             return
-        for key, entry in self.entries(where, raw["events"], EVENT, "name").items():
+        elif stem == "offcore":
+            self.load_offcore(cpu, where, table)
+        elif stem == "kernel":
+            self.load_kernel(cpu, where, table)
+        elif stem == "data_source":
+            cpu.data_sources.update(self.entries(where, table, "code"))
+        elif stem == "contradictions":
+            cpu.contradictions.update(self.entries(where, table, "id"))
+        elif stem == "metrics":
+            cpu.metrics.update(self.entries(where, table))
+        else:
+            self.load_topic(cpu, where, stem, table, topics)
+
+    def load_topic(self, cpu, where, topic, table, seen):
+        self.check_sources(where, {"source": table["source"]})
+        for key, entry in self.entries(where, table["events"]).items():
             here = f"{where}: {entry['name']}"
             if key in seen:
                 self.report.add(here, f"stands in {seen[key]['where']} too")
-            event = {"source": raw["source"], **entry, "topic": topic, "where": where}
+            event = {"source": table["source"], **entry, "topic": topic, "where": where}
             event.setdefault("counters", list(range(cpu.entry["general_counters"])))
             self.check_event(cpu, here, event)
             seen[key] = event
 
-    def load_offcore(self, cpu, where, raw):
-        if not self.fields_are_right(where, raw, OFFCORE):
-            return
+    def load_offcore(self, cpu, where, table):
+        self.check_sources(where, table)
         for key in ("source", "period"):
-            if key in raw:
-                cpu.offcore[key] = raw[key]
+            if key in table:
+                cpu.offcore[key] = table[key]
             elif key not in cpu.offcore:
                 self.report.add(where, f"\"{key}\" is missing")
-        every = list(range(cpu.entry["general_counters"]))
-        for key, entry in self.entries(where, raw.get("registers", []), REGISTER, "name").items():
-            entry.setdefault("counters", every)
+        for key, entry in self.entries(where, table.get("registers", [])).items():
+            entry.setdefault("counters", list(range(cpu.entry["general_counters"])))
+            self.check_counters(cpu, f"{where}: {entry['name']}", entry)
             cpu.registers[key] = entry
         for key, parts, low, high in (("requests", cpu.requests, 0, 7),
                                       ("responses", cpu.responses, 8, 15)):
-            for name, part in self.entries(where, raw.get(key, []), PART, "name").items():
-                here = f"{where}: {part['name']}"
-                if ("bit" in part) == ("of" in part):
-                    self.report.add(here, "needs either \"bit\" or \"of\"")
-                elif "bit" in part and not low <= part["bit"] <= high:
-                    self.report.add(here, f"a bit of {key} is from {low} to {high}")
+            for name, part in self.entries(where, table.get(key, [])).items():
+                if not low <= part.get("bit", low) <= high:
+                    self.report.add(f"{where}: {part['name']}",
+                                    f"a bit of {key} is from {low} to {high}")
                 parts[name] = part
         cpu.offcore["where"] = where
 
-    def load_kernel(self, cpu, where, raw):
+    def load_kernel(self, cpu, where, table):
         """Rules have no names, so a CPU's own table replaces the inherited one."""
-        if not self.fields_are_right(where, raw, KERNEL):
-            return
-        for table, kind in (("precise", PRECISE), ("fixed", FIXED), ("counters", PLACED)):
-            for number, entry in enumerate(raw[table], 1):
-                here = f"{where}: {table}: entry {number}"
-                if not self.fields_are_right(here, entry, kind):
-                    return
-                self.check_counters(cpu, here, entry)
-        cpu.kernel = raw
+        self.check_sources(where, table)
+        for key in ("fixed", "counters"):
+            for number, entry in enumerate(table[key], 1):
+                self.check_counters(cpu, f"{where}: \"{key}\" entry {number}", entry)
+        cpu.kernel = table
 
     def take_away(self, cpu):
-        where = f"cpus.json: {cpu.name}"
-        inherited = {"events": cpu.events, "metrics": cpu.metrics,
-                     "contradictions": cpu.contradictions, "requests": cpu.requests,
-                     "responses": cpu.responses}
-        for kind, names in cpu.entry.get("without", {}).items():
-            if kind not in inherited:
-                self.report.add(where, f"\"without\" knows {', '.join(inherited)}, not \"{kind}\"")
-                continue
+        for table, names in cpu.entry.get("without", {}).items():
             for name in names:
-                if inherited[kind].pop(spelling(name), None) is None:
-                    self.report.add(where, f"is without {name}, which it does not inherit")
+                if getattr(cpu, table).pop(spelling(name), None) is None:
+                    self.report.add(f"cpus.json: {cpu.name}",
+                                    f"is without {name}, which it does not inherit")
 
     # ---- checks of what the fields mean together ----
 
@@ -399,8 +345,6 @@ class Tables:
         code, umask = int(event["code"], 16), int(event["umask"], 16)
         if code == 0 and "fixed_counter" not in event:
             wrong("code 0x00 is only perf's name for a fixed counter")
-        if event.get("inv") and "cmask" not in event:
-            wrong("\"inv\" inverts the comparison with \"cmask\" and means nothing without it")
         if event.get("any") and "pebs" in event:
             wrong("the kernel refuses \"any\" in a PEBS event")
         if ("threshold" in event) != ((code, umask) == LOAD_LATENCY):
@@ -487,9 +431,16 @@ class Tables:
                 self.report.add(where, f"\"formula\" names {name}, which {cpu.name} does not count")
 
     def counts(self, cpu, name):
-        register, request, response = (spelling(name).split(".") + ["", ""])[:3]
-        return spelling(name) in cpu.events or (
-            register in cpu.registers and request in cpu.requests and response in cpu.responses)
+        steps = spelling(name).split(".")
+        return spelling(name) in cpu.events or len(steps) == 3 and all(
+            step in parts
+            for step, parts in zip(steps, (cpu.registers, cpu.requests, cpu.responses)))
+
+    def check_folders(self):
+        for name in sorted(os.listdir(self.folder)):
+            if os.path.isdir(os.path.join(self.folder, name)) and name not in self.cpus \
+                    and not name.startswith(("_", ".")):
+                self.report.add(name, "is a folder of no CPU in cpus.json")
 
     def check_models(self):
         seen = {}

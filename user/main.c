@@ -35,10 +35,15 @@ static void tell(const struct refusal *refusal)
 {
 	if (!refusal->asked[0])
 		return;
-	fprintf(stderr, "nhmtap: %s: %s.", refusal->asked, refusal->why);
+	fprintf(stderr, "nhmtap: %s: %s", refusal->asked, refusal->why);
+	if (refusal->source[0])
+		fprintf(stderr, " (%s)", refusal->source);
+	fputc('.', stderr);
 	if (refusal->remedy[0])
 		fprintf(stderr, " Next: %s%s", refusal->remedy, full_stop(refusal->remedy));
 	fputc('\n', stderr);
+	if (refusal->column)
+		fprintf(stderr, "  %s\n  %*s\n", refusal->input, refusal->column, "^");
 }
 
 static int help(FILE *out)

@@ -102,6 +102,7 @@ STRING(parse_output, output)
 STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
+FLAG(parse_force, force)
 FLAG(parse_help, help)
 
 #define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
@@ -140,6 +141,7 @@ static const struct option_row {
 	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
 	{0, "format", "FORMAT", WRITING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
+	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "host-root", "DIR", PLANNING | COMMAND_DOCTOR, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };

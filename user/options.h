@@ -36,6 +36,7 @@ struct options {
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
 	const char *host_root; /* "" */
+	bool force;         /* --force: rules that protect from useless results are set aside */
 	bool help;
 	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */
 	int nr_rest;

@@ -32,6 +32,24 @@ int instead(struct refusal *refusal, const char *remedy, ...)
 	return -1;
 }
 
+int according(struct refusal *refusal, const char *source, ...)
+{
+	WRITE(refusal, source, source);
+	return -1;
+}
+
+/* Half of a terminal's line on either side is enough to recognise the place. */
+#define CONTEXT 36
+
+int at_place(struct refusal *refusal, const char *text, size_t at)
+{
+	size_t from = at > CONTEXT ? at - CONTEXT : 0;
+
+	snprintf(refusal->input, sizeof(refusal->input), "%.*s", 2 * CONTEXT, text + from);
+	refusal->column = at - from + 1;
+	return -1;
+}
+
 const char *error_name(int error)
 {
 	const char *name = error ? strerrorname_np(error) : "";

@@ -6,6 +6,8 @@
 #ifndef NHMTAP_REFUSAL_H
 #define NHMTAP_REFUSAL_H
 
+#include <stddef.h>
+
 #include "status.h"
 
 struct refusal {
@@ -14,6 +16,9 @@ struct refusal {
 	char asked[512];  /* "event cycels" */
 	char why[512];    /* "no event has this name" */
 	char remedy[512]; /* "did you mean cycles?"; "" if there is none */
+	char source[160]; /* where the rule comes from: "guide, Table 12"; "" if it is plain */
+	char input[256];  /* the text in which the mistake is, where it is one of spelling */
+	int column;       /* of input, from 1; 0 if there is no such place */
 };
 
 #define REFUSAL_PRINTF __attribute__((format(printf, 2, 3)))
@@ -24,6 +29,10 @@ int refuse(struct refusal *refusal, enum status status, const char *asked, ...)
 	__attribute__((format(printf, 3, 4)));
 int because(struct refusal *refusal, const char *why, ...) REFUSAL_PRINTF;
 int instead(struct refusal *refusal, const char *remedy, ...) REFUSAL_PRINTF;
+int according(struct refusal *refusal, const char *source, ...) REFUSAL_PRINTF;
+
+/* Notes the place of the mistake: a piece of text around position `at` (from 0). */
+int at_place(struct refusal *refusal, const char *text, size_t at);
 
 /* An error number's name ("EACCES"), constant; "" for 0. Names: errno(3). */
 const char *error_name(int error);

@@ -90,34 +90,41 @@ def test_tables_that_are_right_are_accepted(folder):
 EVENT_FAULTS = {
     "an unknown field": ({"colour": "grey"}, "unknown field \"colour\""),
     "a missing field": ({"umask": None}, "\"umask\" is missing"),
-    "a name in lower case": ({"name": "cats.seen"}, "\"name\" must look like"),
-    "a name with a slash": ({"name": "CATS.A/B"}, "\"name\" must look like"),
-    "a number for a code": ({"code": 160}, "\"code\" must look like 0xC0, not 160"),
-    "a code of three digits": ({"code": "0x1A0"}, "\"code\" must look like"),
-    "an umask of one digit": ({"umask": "0x1"}, "\"umask\" must look like"),
-    "a code in lower case": ({"code": "0xa0"}, "\"code\" must look like"),
+    "a name in lower case": ({"name": "cats.seen"}, "\"name\" must be a name like INST_RETIRED"),
+    "a name with a slash": ({"name": "CATS.A/B"}, "\"name\" must be a name like"),
+    "a number for a code": ({"code": 160}, "\"code\" must be a number like 0xC0, not 160"),
+    "a code of three digits": ({"code": "0x1A0"}, "\"code\" must be a number like 0xC0"),
+    "an umask of one digit": ({"umask": "0x1"}, "\"umask\" must be a number like 0xC0"),
+    "a code in lower case": ({"code": "0xa0"}, "\"code\" must be a number like 0xC0"),
     "a cmask with reserved bits": ({"cmask": 32}, "\"cmask\" must be a number from 1 to 31"),
     "a cmask of zero": ({"cmask": 0}, "\"cmask\" must be a number from 1 to 31"),
-    "a cmask that is true": ({"cmask": True}, "\"cmask\" must be a number"),
-    "inv without cmask": ({"inv": True}, "\"inv\" inverts the comparison with \"cmask\""),
-    "a flag that is false": ({"edge": False}, "\"edge\" is true or left out"),
+    "a cmask that is true": ({"cmask": True}, "\"cmask\" must be a number from 1 to 31"),
+    "inv without cmask": ({"inv": True}, "\"inv\" means nothing without \"cmask\""),
+    "a flag that is false": ({"edge": False}, "\"edge\" must be true, or left out, not false"),
     "any with PEBS": ({"any": True, "pebs": "can"}, "refuses \"any\" in a PEBS event"),
     "PEBS that is neither can nor only": ({"pebs": "yes"}, "\"pebs\" must be one of can, only"),
     "a counter that does not exist": ({"counters": [4]}, "counter 4 does not exist: tabby has 4"),
     "counters out of order": ({"counters": [1, 0]}, "\"counters\" must ascend"),
     "a counter twice": ({"counters": [1, 1]}, "\"counters\" has an entry twice"),
+    "a counter that is no number": ({"counters": ["1"]}, "\"counters\" entry 1 must be a number"),
     "no counter at all": ({"counters": []}, "no counter can count it"),
     "a fixed counter that does not exist": ({"fixed_counter": 3}, "fixed counter 3 does not exist"),
     "code 0x00 without a fixed counter": ({"code": "0x00"}, "code 0x00 is only perf's name"),
     "a threshold on another code": ({"threshold": 3}, "\"threshold\" belongs to code 0x0B"),
     "a period of zero": ({"period": 0}, "\"period\" must be a number from 1"),
     "a description of two lines": ({"description": "A\nB"}, "\"description\" must be one line"),
-    "no description": ({"description": ""}, "\"description\" must be a text"),
-    "a description that is too long": ({"description": "x" * 161}, "must fit 160 characters"),
-    "a source that is not listed": ({"source": "hearsay"}, "\"source\" must begin with a key"),
-    "an alias of a source that is not listed": ({"aliases": {"hearsay": ["KITTENS"]}}, "hearsay"),
-    "an alias that is no list": ({"aliases": {"perfmon": "KITTENS"}}, "\"aliases\" of perfmon"),
-    "aliases that are no object": ({"aliases": ["KITTENS"]}, "\"aliases\" must map a source"),
+    "a description with a line break": ({"description": "A\n"}, "\"description\" must be one line"),
+    "no description": ({"description": ""}, "\"description\" must be one line"),
+    "a description that is too long": ({"description": "x" * 161}, "of at most 160 characters"),
+    "a source that is not listed": ({"source": "hearsay"}, "quotes \"hearsay\", which is no key"),
+    "an alias of a source that is not listed": ({"aliases": {"hearsay": ["KITTENS"]}},
+                                                "quotes \"hearsay\", which is no key"),
+    "an alias that is no list": ({"aliases": {"perfmon": "KITTENS"}},
+                                 "\"aliases\" \"perfmon\" must be a list, not \"KITTENS\""),
+    "an alias that is no name": ({"aliases": {"perfmon": ["a kitten"]}},
+                                 "\"aliases\" \"perfmon\" entry 1 must be a name like"),
+    "aliases that are no object": ({"aliases": ["KITTENS"]}, "\"aliases\" must be an object"),
+    "aliases that are empty": ({"aliases": {}}, "\"aliases\" is empty"),
     "an alias that is its own name": ({"aliases": {"perfmon": ["CATS.SEEN"]}},
                                       "alias CATS.SEEN is already a name of CATS.SEEN"),
 }
@@ -180,7 +187,7 @@ def test_a_file_that_is_not_json_is_refused(folder, refused):
 
 def test_a_topic_that_is_a_list_is_refused(folder, refused):
     folder.write("tabby/cats.json", [EVENT])
-    refused("tabby/cats.json: must be an object")
+    refused("tabby/cats.json: must be an object, not [")
 
 
 def test_a_topic_with_an_unknown_field_is_refused(folder, refused):
@@ -190,7 +197,7 @@ def test_a_topic_with_an_unknown_field_is_refused(folder, refused):
 
 def test_an_event_that_is_no_object_is_refused(folder, refused):
     folder.events("CATS.SEEN")
-    refused("tabby/cats.json: entry 1: must be an object")
+    refused("tabby/cats.json: \"events\" entry 1 must be an object, not \"CATS.SEEN\"")
 
 
 def test_all_faults_are_reported_at_once(folder, refused):
@@ -201,11 +208,11 @@ def test_all_faults_are_reported_at_once(folder, refused):
 # ---- faults in cpus.json ----
 
 @pytest.mark.parametrize("change, message", [
-    ({"models": ["26"]}, "\"models\" has an entry that must look like"),
-    ({"models": []}, "\"models\" must be a list with an entry"),
+    ({"models": ["26"]}, "\"models\" entry 1 must be a number like 0xC0"),
+    ({"models": []}, "\"models\" must have 1 or more entries"),
     ({"inherits": "siamese"}, "inherits \"siamese\", which does not stand before it"),
     ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),
-    ({"without": {"kittens": ["DOGS"]}}, "\"without\" knows events,"),
+    ({"without": {"kittens": ["DOGS"]}}, "\"without\" \"kittens\" must be one of events, metrics"),
     ({"colour": "grey"}, "unknown field \"colour\""),
     ({"general_counters": 0}, "\"general_counters\" must be a number from 1"),
 ])
@@ -296,11 +303,11 @@ def test_a_period_that_the_kernel_refuses_is_refused(folder, refused):
     ("precise", {"umask": "0x01"}, "\"code\" is missing"),
     ("fixed", {"code": "0xA0", "umask": "0x00", "fixed_counter": 3}, "fixed counter 3 does not"),
     ("counters", {"codes": ["0xA0"], "counters": [4]}, "counter 4 does not exist"),
-    ("counters", {"codes": ["A0"], "counters": [0]}, "\"codes\" has an entry that must look like"),
+    ("counters", {"codes": ["A0"], "counters": [0]}, "\"codes\" entry 1 must be a number like"),
 ])
 def test_a_rule_of_the_kernel_is_refused_for(table, entry, message, folder, refused):
     folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
-    refused(f"tabby/kernel.json: {table}: entry 1: ", message)
+    refused(f"tabby/kernel.json: \"{table}\" entry 1: ", message)
 
 
 def test_a_contradiction_without_a_reason_is_refused(folder, refused):

@@ -28,25 +28,19 @@ static void print_event(const struct event *event)
 
 int command_explain(const struct options *options, struct refusal *refusal)
 {
-	static char *nothing[] = {"true", NULL};
 	struct options planned = *options;
 	struct plan plan = {0};
 	struct host host = {0};
 	int err = host_gather(&host, options->host_root);
-	bool sampling = options->period || options->frequency;
 
-	/* Events may come as arguments too; the target is a command, as in a usual run. */
 	if (options->nr_rest)
 		planned.events = options->rest[0];
-	planned.rest = nothing;
-	planned.nr_rest = 1;
 	if (err) {
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
 		err = because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
 	} else {
-		err = sampling ? plan_profile(&plan, &planned, &host, refusal)
-			       : plan_stat(&plan, &planned, &host, refusal);
+		err = plan_explain(&plan, &planned, &host, refusal);
 	}
 	for (size_t i = 0; !err && i < plan.events.nr; i++)
 		print_event(&plan.events.list[i]);

@@ -19,7 +19,9 @@
 struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */
 	struct perf_event_attr attr;
+	char description[200];           /* what it counts, where a table says so; "" otherwise */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
+	size_t at;                       /* where it begins in the list that it was parsed from */
 	char unit[32];                   /* of one count after scale: "ns", "Joules"; "" for a plain number */
 	double scale;                    /* from the PMU's driver, else 1 */
 	int group;                       /* events of one {…} share a number from 0; -1 outside */

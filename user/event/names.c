@@ -159,11 +159,15 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 {
 	/* A third of the letters wrong is a typo; more is another word. A name that the wanted one
 	 * begins is worth showing too: "INST_RETIRED". */
-	int length = strlen(nearest->wanted), distance = edits(nearest->wanted, candidate);
+	int length = strlen(nearest->wanted), most = 1 + length / 3, distance = 1;
 
-	if (length && !strncasecmp(nearest->wanted, candidate, length))
-		distance = 1;
-	else if (distance > 1 + length / 3)
+	if (!length || strncasecmp(nearest->wanted, candidate, length)) {
+		/* Each edit changes the length by one at most: most candidates need no comparison. */
+		if (abs((int)strlen(candidate) - length) > most)
+			return;
+		distance = edits(nearest->wanted, candidate);
+	}
+	if (distance > most)
 		return;
 	for (int i = 0; i < nearest->most; i++) {
 		if (nearest->best[i].name && nearest->best[i].distance <= distance)

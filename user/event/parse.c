@@ -6,7 +6,10 @@
  *     item   = event | "{" event { "," event } "}" [ ":" modifiers ]
  *     event  = name [ "/" terms "/" ] [ [ ":" ] modifiers ]
  *     terms  = term { "," term },  term = name [ "=" value ]
+ *
+ * with the names of compose.h added. Space may stand around every "," "{" and "}".
  */
+#include "event/compose.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "host/kernel.h"
@@ -18,7 +21,9 @@
 #include <string.h>
 
 struct parser {
+	const char *text; /* the whole list */
 	const char *at;
+	const char *item; /* where the event, or the term of it, begins that is being looked at */
 	struct host *host;
 	struct events *events;
 	struct refusal *refusal;
@@ -136,7 +141,7 @@ static int common_term(struct parser *parser, struct event *event, const char *n
 }
 
 static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *terms, bool alias);
+		       const char *terms, const char *place);
 
 static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu,
 		       const char *name)
@@ -203,19 +208,25 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 		if (!strcasecmp(pmu->aliases[i].name, term)) {
 			snprintf(event->unit, sizeof(event->unit), "%s", pmu->aliases[i].unit);
 			event->scale = pmu->aliases[i].scale;
-			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, true);
+			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
 		}
 	return refuse_term(parser, event, pmu, term);
 }
 
+/* place: where the terms stand in the list, NULL if they are an alias's. */
 static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *terms, bool alias)
+		       const char *terms, const char *place)
 {
 	char *copy = strdup(terms), *save = NULL;
 	int err = 0;
 
-	for (char *term = strtok_r(copy, ",", &save); term && !err; term = strtok_r(NULL, ",", &save))
-		err = apply_term(parser, event, pmu, term + strspn(term, " "), alias);
+	for (char *term = strtok_r(copy, ",", &save); term && !err; term = strtok_r(NULL, ",", &save)) {
+		term += strspn(term, " ");
+		term[strcspn(term, " ")] = '\0';
+		if (place)
+			parser->item = place + (term - copy);
+		err = apply_term(parser, event, pmu, term, !place);
+	}
 	free(copy);
 	return err;
 }
@@ -266,7 +277,8 @@ static void set_selector(struct event *event, __u32 type, __u64 config, const ch
 	EVENT_SET(event, config, config, "%s", why);
 }
 
-static int set_known(struct parser *parser, struct event *event, const struct known_event *known)
+static int set_composed(struct parser *parser, struct event *event,
+			const struct composed *composed)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
 
@@ -274,10 +286,30 @@ static int set_known(struct parser *parser, struct event *event, const struct kn
 		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", event->name);
 		return kernel_lacks_pmu(parser->host, "cpu", parser->refusal);
 	}
-	event->known = known;
-	set_selector(event, pmu->type, known->config, known->name);
-	if (known->config1)
-		EVENT_SET(event, config1, known->config1, "%s", known->name);
+	event->known = composed->known;
+	snprintf(event->description, sizeof(event->description), "%s", composed->description);
+	set_selector(event, pmu->type, composed->config, parser->host->events->title);
+	if (composed->config1)
+		EVENT_SET(event, config1, composed->config1, "%s", parser->host->events->title);
+	return 0;
+}
+
+/* It may be an event of a CPU that this machine does not have. */
+static int refuse_foreign(struct parser *parser, const char *name)
+{
+	const struct host *host = parser->host;
+	struct composed composed;
+	struct refusal ignored;
+
+	for (size_t i = 0; i < nr_known_cpus; i++) {
+		if (compose_event(&known_cpus[i], name, &composed, &ignored) != 1)
+			continue;
+		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
+		because(parser->refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
+			known_cpus[i].name, host->cpu.vendor, host->cpu.family, host->cpu.model);
+		return instead(parser->refusal, "use one of the generic events: cycles, instructions, "
+			       "cache-misses, branch-misses, cpu-clock");
+	}
 	return 0;
 }
 
@@ -286,14 +318,8 @@ static int refuse_name(struct parser *parser, const char *name)
 	const struct host *host = parser->host;
 	char near[400];
 
-	for (size_t i = 0; i < nr_known_cpus; i++)
-		if (known_event_find(&known_cpus[i], name)) {
-			refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
-			because(parser->refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
-				known_cpus[i].name, host->cpu.vendor, host->cpu.family, host->cpu.model);
-			return instead(parser->refusal, "use one of the generic events: cycles, "
-				       "instructions, cache-misses, branch-misses, cpu-clock");
-		}
+	if (refuse_foreign(parser, name))
+		return -1;
 	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
 	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
 	if (nearest_names(host->events, name, 3, near, sizeof(near)))
@@ -313,8 +339,9 @@ static bool is_raw(const char *name)
 static int resolve_name(struct parser *parser, struct event *event, const char *name)
 {
 	const struct generic_event *generic = generic_event_find(name);
-	const struct known_event *known = known_event_find(parser->host->events, name);
 	const struct pmu *pmu = host_core_pmu(parser->host);
+	struct composed composed;
+	int found;
 	__u64 config;
 
 	if (generic) {
@@ -322,8 +349,11 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 		snprintf(event->unit, sizeof(event->unit), "%s", generic->unit);
 		return 0;
 	}
-	if (known)
-		return set_known(parser, event, known);
+	found = compose_event(parser->host->events, name, &composed, parser->refusal);
+	if (found < 0)
+		parser->item += composed.at;
+	if (found)
+		return found < 0 ? -1 : set_composed(parser, event, &composed);
 	if (!cache_event_find(name, &config)) {
 		set_selector(event, PERF_TYPE_HW_CACHE, config, "cache event");
 		return 0;
@@ -331,7 +361,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++)
 		if (!strcasecmp(pmu->aliases[i].name, name)) {
 			EVENT_SET(event, type, pmu->type, "the PMU '%s' names it", pmu->name);
-			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, true);
+			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
 		}
 	if (is_raw(name)) {
 		set_selector(event, PERF_TYPE_RAW, strtoull(name + 1, NULL, 16), "raw code");
@@ -350,7 +380,8 @@ static int refuse_pmu(struct parser *parser, const char *name)
 
 static int syntax(struct parser *parser, const char *why)
 {
-	refuse(parser->refusal, STATUS_USAGE, "events, at '%.40s'", parser->at);
+	parser->item = parser->at;
+	refuse(parser->refusal, STATUS_USAGE, "the list of events");
 	because(parser->refusal, "%s", why);
 	return instead(parser->refusal, "events look like cycles:u, r01c0, "
 		       "cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
@@ -387,10 +418,21 @@ static size_t name_length(const char *text)
 	return length;
 }
 
+/* Before a '/' stands a PMU, or an event's name that is given terms: cycles/period=1000/. */
+static bool is_event_name(const struct parser *parser, const char *name)
+{
+	struct composed composed;
+	struct refusal ignored;
+	__u64 config;
+
+	return generic_event_find(name) || !cache_event_find(name, &config) || is_raw(name) ||
+	       compose_event(parser->host->events, name, &composed, &ignored);
+}
+
 static int parse_terms(struct parser *parser, struct event *event, const char *name)
 {
-	const char *close = strchr(parser->at + 1, '/');
-	const struct pmu *pmu = NULL;
+	const char *close = strchr(parser->at + 1, '/'), *place;
+	const struct pmu *pmu;
 	char terms[512];
 
 	if (!close)
@@ -398,23 +440,23 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	if ((size_t)(close - parser->at) > sizeof(terms))
 		return syntax(parser, "the terms are too long");
 	snprintf(terms, sizeof(terms), "%.*s", (int)(close - parser->at - 1), parser->at + 1);
-	/* A name that is an event may take terms too: cycles/period=1000/. */
-	if (generic_event_find(name) || known_event_find(parser->host->events, name)) {
-		if (resolve_name(parser, event, name))
-			return -1;
-		if (event->attr.type >= PERF_TYPE_RAW)
-			pmu = host_core_pmu(parser->host);
-	} else {
-		pmu = host_pmu(parser->host, name);
-		if (!pmu)
-			return refuse_pmu(parser, name);
+	pmu = host_pmu(parser->host, name);
+	if (pmu) {
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
 		event->sideless = pmu->sideless;
 		if (pmu->sideless)
 			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
+	} else if (!is_event_name(parser, name)) {
+		return refuse_pmu(parser, name);
+	} else {
+		if (resolve_name(parser, event, name))
+			return -1;
+		if (event->attr.type >= PERF_TYPE_RAW)
+			pmu = host_core_pmu(parser->host);
 	}
+	place = parser->at + 1;
 	parser->at = close + 1;
-	return apply_terms(parser, event, pmu, terms, false);
+	return apply_terms(parser, event, pmu, terms, place);
 }
 
 static int parse_event(struct parser *parser, int group)
@@ -425,6 +467,7 @@ static int parse_event(struct parser *parser, int group)
 	char name[128];
 	int modifiers;
 
+	parser->item = start;
 	if (!length)
 		return syntax(parser, "an event's name is missing here");
 	if (length >= sizeof(name))
@@ -432,6 +475,7 @@ static int parse_event(struct parser *parser, int group)
 	snprintf(name, sizeof(name), "%.*s", (int)length, start);
 	event = new_event(parser, start, length);
 	event->group = group;
+	event->at = start - parser->text;
 	parser->at += length;
 
 	if (*parser->at == '/') {
@@ -445,6 +489,7 @@ static int parse_event(struct parser *parser, int group)
 		return -1;
 	}
 
+	parser->item = start;
 	if (check_bits(parser, event))
 		return -1;
 
@@ -452,7 +497,7 @@ static int parse_event(struct parser *parser, int group)
 	modifiers = modifier_length(parser->at);
 	if (!modifiers)
 		return parser->at[-1] == ':' ? syntax(parser, "these are no modifiers (" MODIFIERS ")") : 0;
-	if (!event_reason_of(event, "name") && !strncmp(event->name, start, strlen(event->name)))
+	if (!strncmp(event->name, start, strlen(event->name)))
 		snprintf(event->name, sizeof(event->name), "%.*s",
 			 (int)(parser->at + modifiers - start), start);
 	parser->at += modifiers;
@@ -509,15 +554,15 @@ static int parse_list(struct parser *parser)
 int events_parse(const char *text, struct host *host, struct events *events,
 		 struct refusal *refusal)
 {
-	struct parser parser = {text, host, events, refusal, 0};
+	struct parser parser = {.text = text, .at = text, .item = text, .host = host,
+				.events = events, .refusal = refusal};
 	size_t before = events->nr;
 
 	for (size_t i = 0; i < before; i++)
 		if (events->list[i].group >= parser.groups)
 			parser.groups = events->list[i].group + 1;
-	if (parse_list(&parser)) {
-		events->nr = before;
-		return -1;
-	}
-	return 0;
+	if (!parse_list(&parser))
+		return 0;
+	events->nr = before;
+	return at_place(refusal, text, parser.item - text);
 }

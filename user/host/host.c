@@ -249,6 +249,20 @@ const struct pmu *host_core_pmu(struct host *host)
 	return pmu ? pmu : host_pmu(host, "cpu_core");
 }
 
+int host_sibling(const struct host *host, int cpu)
+{
+	char text[64];
+	struct cpus siblings;
+
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		  cpu) <= 0 || cpus_parse(text, &siblings))
+		return -1;
+	for (int other = cpus_next(&siblings, 0); other >= 0; other = cpus_next(&siblings, other + 1))
+		if (other != cpu)
+			return other;
+	return -1;
+}
+
 bool host_capable(const struct host *host, int capability)
 {
 	return host->capabilities >> capability & 1 || host->capabilities >> CAP_SYS_ADMIN & 1;

@@ -86,6 +86,9 @@ const struct pmu *host_pmu(struct host *host, const char *name);
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
 
+/* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
+int host_sibling(const struct host *host, int cpu);
+
 /* Whether the effective capabilities hold CAP_… (or CAP_SYS_ADMIN, which the kernel takes for
  * CAP_PERFMON and CAP_BPF: capability.h, perfmon_capable() and bpf_capable()). */
 bool host_capable(const struct host *host, int capability);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/rules.h"
+
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
 
 /* --- target ------------------------------------------------------------------------------------- */
@@ -166,12 +168,6 @@ static int plan_sampling(struct event *event, const struct options *options,
 	return 0;
 }
 
-static int plan_events(struct plan *plan, const char *text, struct host *host,
-		       struct refusal *refusal)
-{
-	return events_parse(text, host, &plan->events, refusal);
-}
-
 /* Precise cycles where the machine has them; a clock runs everywhere. */
 static const char *default_profile_event(struct plan *plan, struct host *host)
 {
@@ -197,6 +193,17 @@ static const char *default_profile_event(struct plan *plan, struct host *host)
 	"branch-misses"
 #define DEFAULT_STAT_SOFTWARE "task-clock,context-switches,cpu-migrations,page-faults"
 
+static const char *default_stat_events(struct plan *plan, struct host *host)
+{
+	bool hardware = host_core_pmu(host);
+
+	snprintf(plan->default_why, sizeof(plan->default_why), "%s",
+		 hardware ? "perf stat's default events"
+			  : "perf stat's default events, without those that need the core PMU "
+			    "this machine lacks");
+	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
+}
+
 int plan_stat(struct plan *plan, const struct options *options, struct host *host,
 	      struct refusal *refusal)
 {
@@ -209,19 +216,28 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text) {
-		bool hardware = host_core_pmu(host);
-
-		text = hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
-		snprintf(plan->default_why, sizeof(plan->default_why), "%s",
-			 hardware ? "perf stat's default events"
-				  : "perf stat's default events, without those that need the core "
-				    "PMU this machine lacks");
-	}
-	if (plan_events(plan, text, host, refusal))
+	if (!text)
+		text = default_stat_events(plan, host);
+	if (events_parse(text, host, &plan->events, refusal))
 		return -1;
 	plan_common(plan, host);
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+static int plan_all_sampling(struct plan *plan, const struct options *options,
+			     const struct host *host, struct refusal *refusal)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan_sampling(&plan->events.list[i], options, host, refusal))
+			return -1;
 	return 0;
+}
+
+static int refuse_period_and_frequency(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "options --count and --freq");
+	because(refusal, "a sample comes either every so many events or so many times a second");
+	return instead(refusal, "give one of them");
 }
 
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
@@ -231,20 +247,38 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 
 	if (plan_target(&plan->target, options, host, refusal))
 		return -1;
-	if (options->period && options->frequency) {
-		refuse(refusal, STATUS_USAGE, "options --count and --freq");
-		because(refusal, "a sample comes either every so many events or so many times a second");
-		return instead(refusal, "give one of them");
-	}
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
 	if (!text)
 		text = default_profile_event(plan, host);
-	if (plan_events(plan, text, host, refusal))
+	if (events_parse(text, host, &plan->events, refusal))
 		return -1;
 	plan_common(plan, host);
+	if (plan_all_sampling(plan, options, host, refusal))
+		return -1;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+int plan_explain(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	static char *command[] = {"true", NULL};
+	bool sampling = options->period || options->frequency;
+	const char *text = options->events;
+
+	plan->target.command = command;
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
+	if (!text)
+		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
+	if (events_parse(text, host, &plan->events, refusal))
+		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
-		if (plan_sampling(&plan->events.list[i], options, host, refusal))
-			return -1;
-	return 0;
+		sampling = sampling || plan->events.list[i].attr.precise_ip;
+	plan_common(plan, host);
+	if (sampling && plan_all_sampling(plan, options, host, refusal))
+		return -1;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
 void plan_release(struct plan *plan)

@@ -11,15 +11,8 @@
 #include "event/event.h"
 #include "host/host.h"
 #include "options.h"
+#include "plan/target.h"
 #include "refusal.h"
-
-struct target {
-	char **command; /* NULL-terminated, from argv; NULL if there is none */
-	pid_t *pids;
-	size_t nr_pids;
-	bool cpus_given; /* everything on these CPUs, whatever runs there */
-	struct cpus cpus;
-};
 
 struct plan {
 	struct target target;
@@ -34,6 +27,10 @@ struct plan {
 int plan_stat(struct plan *plan, const struct options *options, struct host *host,
 	      struct refusal *refusal);
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal);
+/* Plans what either would, for a command that is not there: sampling where the options or an event ask
+ * for it. */
+int plan_explain(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
 void plan_release(struct plan *plan);
 

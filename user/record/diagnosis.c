@@ -30,6 +30,8 @@ static void put_refusal(json_t *record, const struct refusal *refusal)
 	json_object_set_new(record, "why", text(refusal->why));
 	if (refusal->remedy[0])
 		json_object_set_new(record, "remedy", text(refusal->remedy));
+	if (refusal->source[0])
+		json_object_set_new(record, "source", text(refusal->source));
 	if (refusal->error)
 		json_object_set_new(record, "errno", json_string(error_name(refusal->error)));
 }

@@ -72,6 +72,14 @@ json_t *record_error(const struct refusal *refusal)
 	if (refusal->remedy[0])
 		json_object_set_new(record, "remedy",
 				    value_text(refusal->remedy, sizeof(refusal->remedy)));
+	if (refusal->source[0])
+		json_object_set_new(record, "source",
+				    value_text(refusal->source, sizeof(refusal->source)));
+	if (refusal->column) {
+		json_object_set_new(record, "input",
+				    value_text(refusal->input, sizeof(refusal->input)));
+		json_object_set_new(record, "column", json_integer(refusal->column));
+	}
 	if (refusal->error)
 		json_object_set_new(record, "errno", json_string(error_name(refusal->error)));
 	json_object_set_new(record, "exit_status", json_integer(refusal->status));

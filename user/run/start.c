@@ -62,9 +62,9 @@ json_t *event_value(const struct event *event)
 	const char *type = type_name(event->attr.type);
 
 	json_object_set_new(value, "name", value_text(event->name, sizeof(event->name)));
-	if (event->known)
+	if (event->description[0])
 		json_object_set_new(value, "description",
-				    value_text(event->known->description, 300));
+				    value_text(event->description, sizeof(event->description)));
 	if (event->unit[0])
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fuzzes the grammar of events and the plan made from it, on a host whose files lie in the folder
+ * that NHMTAP_FUZZ_HOST names. Whatever the text: no crash, no leak, and either a refusal that says
+ * something or a list in which every event has a reason for what it is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "plan/plan.h"
+
+static struct host host;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	const char *root = getenv("NHMTAP_FUZZ_HOST");
+
+	if (!root || host_gather(&host, root) || !host.events) {
+		fprintf(stderr, "NHMTAP_FUZZ_HOST must name the files of a known CPU\n");
+		exit(1);
+	}
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	char *text = strndup((const char *)data, size);
+	struct options options = {.events = text, .host_root = "", .force = size && data[0] & 1};
+	struct refusal refusal = {0};
+	struct plan plan = {0};
+
+	if (plan_explain(&plan, &options, &host, &refusal)) {
+		if (!refusal.asked[0] || !refusal.why[0] || !refusal.status)
+			abort();
+	} else {
+		for (size_t i = 0; i < plan.events.nr; i++)
+			if (!event_reason_of(&plan.events.list[i], "config") ||
+			    !event_reason_of(&plan.events.list[i], "type"))
+				abort();
+	}
+	plan_release(&plan);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fields of perf_event_attr.config for a core event of Nehalem's kind, and what the kernel's
+ * driver makes of an event before it looks at its rules. Bits: guide, IA32_PERFEVTSELx; the kernel
+ * keeps those of X86_RAW_EVENT_MASK and AnyThread (asm/perf_event.h).
+ */
+#ifndef NHMTAP_ENCODING_H
+#define NHMTAP_ENCODING_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "event/event.h"
+
+#define CONFIG_EVENT	 0x000000ffULL
+#define CONFIG_UMASK	 0x0000ff00ULL
+#define CONFIG_SELECT	 (CONFIG_EVENT | CONFIG_UMASK)
+#define CONFIG_EDGE	 (1ULL << 18)
+#define CONFIG_PC	 (1ULL << 19)
+#define CONFIG_ANY	 (1ULL << 21)
+#define CONFIG_INV	 (1ULL << 23)
+#define CONFIG_CMASK	 0xff000000ULL
+#define CONFIG_CMASK_SHIFT 24
+
+#define SELECT_LOAD_LATENCY 0x100bULL /* MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD: guide 3.4.3 */
+
+/* Whether the event is one of the core's, and config as the driver sees it: generic hardware events
+ * become codes (nehalem's intel_perfmon_event_map, arch/x86/events/intel/core.c). Cache events are
+ * left to the kernel: false. */
+bool core_config(const struct event *event, struct host *host, __u64 *config);
+
+#endif

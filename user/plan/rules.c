@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plan/rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "event/encoding.h"
+#include "event/placement.h"
+
+/* What a rule looks at: one core event of the plan. */
+struct subject {
+	const struct event *event;
+	__u64 config; /* as the kernel's driver has it */
+	const struct cpu_events *cpu;
+	struct host *host;
+	const struct events *all;
+	const struct target *target;
+};
+
+static bool selects(const struct subject *s, __u64 select)
+{
+	return (s->config & CONFIG_SELECT) == select;
+}
+
+static bool load_latency(const struct subject *s)
+{
+	return selects(s, SELECT_LOAD_LATENCY);
+}
+
+static bool offcore(const struct subject *s)
+{
+	const struct known_offcore *known = s->cpu->offcore;
+
+	for (size_t i = 0; known && i < known->nr_registers; i++)
+		if (selects(s, known->registers[i].config & CONFIG_SELECT))
+			return true;
+	return false;
+}
+
+static int refused(const struct subject *s, enum status status, struct refusal *refusal)
+{
+	refusal->error = 0;
+	return refuse(refusal, status, "event '%s'", s->event->name);
+}
+
+/* --- bits that do nothing ------------------------------------------------------------------------- */
+
+static int pin_control(const struct subject *s, struct refusal *refusal)
+{
+	if (!(s->config & CONFIG_PC))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "pc (pin control, bit 19) would be dropped without a word: the kernel keeps "
+		"the pins for itself");
+	according(refusal, "kernel, X86_RAW_EVENT_MASK");
+	return instead(refusal, "leave pc out");
+}
+
+#define CMASK_MOST 31 /* bits 31:29 of the register are reserved */
+
+static int cmask_width(const struct subject *s, struct refusal *refusal)
+{
+	__u64 cmask = (s->config & CONFIG_CMASK) >> CONFIG_CMASK_SHIFT;
+
+	if (cmask <= CMASK_MOST)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "cmask=%llu needs bits 31:29 of the register, which must be zero", cmask);
+	according(refusal, "guide, IA32_PERFEVTSELx");
+	return instead(refusal, "a cmask is at most %d; no core cycle has more than a few events",
+		       CMASK_MOST);
+}
+
+static int stray_config1(const struct subject *s, struct refusal *refusal)
+{
+	if (!s->event->attr.config1 || offcore(s) || load_latency(s))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "config1=0x%llx belongs to no register of this event, and the kernel would "
+		"ignore it", s->event->attr.config1);
+	according(refusal, "kernel, intel_nehalem_extra_regs");
+	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with "
+		       "cpu/event=0xb,umask=0x10/");
+}
+
+static int second_offcore_register(const struct subject *s, struct refusal *refusal)
+{
+	if (!selects(s, 0x01bb) || offcore(s))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "this CPU has one off-core register, with event 0xb7; 0xbb would count without "
+		"any request or response");
+	according(refusal, "kernel, intel_nehalem_extra_regs; the guide's Table 11 differs");
+	return instead(refusal, "use event 0xb7 for all off-core responses, one after the other");
+}
+
+/* --- off-core responses ----------------------------------------------------------------------------- */
+
+#define REQUEST_BITS  0x00ffULL /* guide, Table 12 */
+#define RESPONSE_BITS 0xff00ULL
+
+static int offcore_width(const struct subject *s, struct refusal *refusal)
+{
+	if (!offcore(s) || !(s->event->attr.config1 & ~(REQUEST_BITS | RESPONSE_BITS)))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "offcore_rsp=0x%llx has bits beyond 15", s->event->attr.config1);
+	according(refusal, "guide, Table 12");
+	return instead(refusal, "requests are bits 0-7, responses bits 8-15");
+}
+
+static int offcore_counts_nothing(const struct subject *s, struct refusal *refusal)
+{
+	__u64 value = s->event->attr.config1;
+
+	if (!offcore(s) || (value & REQUEST_BITS && value & RESPONSE_BITS))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "offcore_rsp=0x%llx has no %s bit, so it counts nothing", value,
+		value & REQUEST_BITS ? "response" : "request");
+	according(refusal, "guide, Table 12");
+	return instead(refusal, "name both, as in OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM; --force insists");
+}
+
+static int offcore_reserved(const struct subject *s, struct refusal *refusal)
+{
+	__u64 responses = s->event->attr.config1 & RESPONSE_BITS;
+
+	if (!offcore(s) || responses & ~(__u64)s->cpu->offcore->reserved)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "its only response bits, 0x%llx, are reserved on this CPU", responses);
+	according(refusal, "guide, Table 12");
+	return instead(refusal, "choose another response; --force insists");
+}
+
+/* --- load latency ------------------------------------------------------------------------------------ */
+
+#define LATENCY_LEAST 3 /* guide, Table 17 */
+#define LATENCY_MOST  0xffff
+
+static int latency_range(const struct subject *s, struct refusal *refusal)
+{
+	__u64 threshold = s->event->attr.config1;
+	bool the_tables = s->event->known && s->event->known->config1 == threshold;
+
+	if (!load_latency(s) || the_tables ||
+	    (threshold >= LATENCY_LEAST && threshold <= LATENCY_MOST))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, threshold ? "ldlat=%llu is outside of %d to %d core cycles"
+				   : "its threshold is missing (ldlat=%llu; %d to %d core cycles)",
+		threshold, LATENCY_LEAST, LATENCY_MOST);
+	according(refusal, "guide, Table 17");
+	return instead(refusal, "write cpu/event=0xb,umask=0x10,ldlat=%d/; --force insists", 30);
+}
+
+static int latency_flags(const struct subject *s, struct refusal *refusal)
+{
+	if (!load_latency(s) || !(s->config & (CONFIG_CMASK | CONFIG_INV)))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "cmask and inv are undefined with load latency");
+	according(refusal, "guide, section on load latency; Figure 7");
+	return instead(refusal, "leave them out");
+}
+
+/* --- precise sampling ------------------------------------------------------------------------------- */
+
+static int precise_without_period(const struct subject *s, struct refusal *refusal)
+{
+	if (!s->event->attr.precise_ip || s->event->attr.sample_period)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, "precise is about samples, and counting takes none");
+	according(refusal, "kernel, intel_pmu_hw_config()");
+	return instead(refusal, "leave out the modifier p, or use nhmtap profile");
+}
+
+static int precise_any_thread(const struct subject *s, struct refusal *refusal)
+{
+	if (!s->event->attr.precise_ip || !(s->config & CONFIG_ANY))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, "any (both threads of a core) can't be sampled precisely");
+	according(refusal, "kernel, intel_pebs_constraints()");
+	return instead(refusal, "leave out any, or the modifier p");
+}
+
+static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
+{
+	const struct known_kernel *kernel = s->cpu->kernel;
+
+	if (!s->event->attr.precise_ip || !kernel)
+		return 0;
+	for (size_t i = 0; i < kernel->nr_precise; i++)
+		if ((s->config & kernel->precise[i].mask) == kernel->precise[i].config)
+			return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, s->event->known && s->event->known->precise
+				 ? "the CPU could record it precisely, but the kernel's driver does not"
+				 : "it can't be recorded precisely");
+	according(refusal, "kernel, intel_nehalem_pebs_event_constraints");
+	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
+}
+
+/* --- periods and rights --------------------------------------------------------------------------------- */
+
+static int short_period(const struct subject *s, struct refusal *refusal)
+{
+	const struct perf_event_attr *attr = &s->event->attr;
+	__u64 least = s->cpu->kernel ? s->cpu->kernel->lowest_period : 0;
+
+	if (attr->freq || !attr->sample_period || attr->sample_period >= least)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, "a period of %llu is below %llu, the least that the kernel takes on this CPU",
+		attr->sample_period, least);
+	according(refusal, "kernel, nhm_limit_period()");
+	return instead(refusal, "ask for -c %llu or more", least);
+}
+
+static int any_thread_rights(const struct subject *s, struct refusal *refusal)
+{
+	if (!(s->config & CONFIG_ANY) || s->host->perf_event_paranoid <= 0 ||
+	    host_capable(s->host, CAP_PERFMON))
+		return 0;
+	refused(s, STATUS_REFUSED, refusal);
+	refusal->error = EACCES;
+	because(refusal, "any counts the core's other thread too, which takes the rights to whole CPUs; "
+		"kernel.perf_event_paranoid is %d", s->host->perf_event_paranoid);
+	according(refusal, "kernel, intel_pmu_hw_config()");
+	return instead(refusal, "leave out any, or: sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON");
+}
+
+/* --- several events ---------------------------------------------------------------------------------------- */
+
+/* Events of the same group, from the first to one before the end. */
+static void group_of(const struct subject *s, const struct event **first, const struct event **end)
+{
+	const struct event *all = s->all->list;
+
+	*first = *end = s->event;
+	if (s->event->group < 0) {
+		++*end;
+		return;
+	}
+	while (*first > all && (*first)[-1].group == s->event->group)
+		--*first;
+	while (*end < all + s->all->nr && (*end)->group == s->event->group)
+		++*end;
+}
+
+static void print_placement(const struct event *events, const int *counters, int nr, char *text,
+			    size_t size)
+{
+	for (int i = 0, used = 0; i < nr && (size_t)used < size; i++) {
+		if (counters[i] == PLACED_NOWHERE)
+			continue;
+		used += snprintf(text + used, size - used, "%s%s on %s %d", used ? ", " : "",
+				 events[i].name, counters[i] >= PLACED_FIXED ? "fixed" : "general",
+				 counters[i] % PLACED_FIXED);
+	}
+}
+
+static int group_fits(const struct subject *s, struct refusal *refusal)
+{
+	const struct event *first, *end;
+	int counters[PLACEMENT_MOST], without;
+	char placed[400] = "";
+
+	group_of(s, &first, &end);
+	if (s->event != first) /* once a group */
+		return 0;
+	without = placement_find(s->host, first, end - first, 0, counters);
+	if (without < 0)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "the group of '%s'", first->name);
+	placement_find(s->host, first, without, 0, counters);
+	print_placement(first, counters, without, placed, sizeof(placed));
+	because(refusal, "its events can't be counted at once: %.380s, and no counter is left for %s",
+		placed, first[without].name);
+	according(refusal, "kernel, the CPU's event constraints");
+	return instead(refusal, "split it; %u general and %u fixed counters can count at once",
+		       s->cpu->general_counters, s->cpu->fixed_counters);
+}
+
+/* One register a core serves both threads: FACTS of the driver, intel_shared_reg_get_constraints(). */
+static bool shares_register(const struct subject *s, const struct event *other)
+{
+	struct subject that = *s;
+
+	that.event = other;
+	if (!core_config(other, s->host, &that.config))
+		return false;
+	return (offcore(s) && offcore(&that)) || (load_latency(s) && load_latency(&that));
+}
+
+static const char *shared_name(const struct subject *s)
+{
+	return load_latency(s) ? "load-latency threshold" : "off-core register";
+}
+
+static int group_shares_register(const struct subject *s, struct refusal *refusal)
+{
+	const struct event *first, *end;
+
+	group_of(s, &first, &end);
+	for (const struct event *other = first; other < s->event; other++) {
+		if (!shares_register(s, other) || other->attr.config1 == s->event->attr.config1)
+			continue;
+		refused(s, STATUS_USAGE, refusal);
+		refusal->error = EINVAL;
+		because(refusal, "the group already has '%s', and there is one %s", other->name,
+			shared_name(s));
+		according(refusal, "kernel, intel_shared_reg_get_constraints()");
+		return instead(refusal, "take them apart, {…},{…}: they are then counted in turns");
+	}
+	return 0;
+}
+
+/* Whether the target takes in both threads of some core. */
+static bool covers_siblings(const struct subject *s)
+{
+	for (int cpu = cpus_next(&s->target->cpus, 0); s->target->cpus_given && cpu >= 0;
+	     cpu = cpus_next(&s->target->cpus, cpu + 1))
+		if (cpus_has(&s->target->cpus, host_sibling(s->host, cpu)))
+			return true;
+	return false;
+}
+
+static int siblings_share_register(const struct subject *s, struct refusal *refusal)
+{
+	if (!covers_siblings(s))
+		return 0;
+	for (const struct event *other = s->all->list; other < s->event; other++) {
+		if (!shares_register(s, other) || other->attr.config1 == s->event->attr.config1)
+			continue;
+		refused(s, STATUS_USAGE, refusal);
+		because(refusal, "'%s' wants another value in the %s, of which each core has one for both "
+			"of its threads: on one of them it would never run", other->name,
+			shared_name(s));
+		according(refusal, "kernel, intel_shared_reg_get_constraints()");
+		return instead(refusal, "measure them one after the other, or one thread of each core "
+			       "with -C; --force insists");
+	}
+	return 0;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------------ */
+
+static const struct rule {
+	int (*check)(const struct subject *s, struct refusal *refusal);
+	bool yields; /* to --force: the kernel would take it, and it does no harm */
+	bool of_groups; /* looks at software events too: they may be a group's first */
+} rules[] = {
+	{.check = pin_control},
+	{.check = cmask_width},
+	{.check = second_offcore_register, .yields = true},
+	{.check = stray_config1},
+	{.check = offcore_width},
+	{.check = offcore_counts_nothing, .yields = true},
+	{.check = offcore_reserved, .yields = true},
+	{.check = latency_flags},
+	{.check = latency_range, .yields = true},
+	{.check = precise_any_thread},
+	{.check = precise_by_kernel},
+	{.check = precise_without_period},
+	{.check = short_period},
+	{.check = any_thread_rights},
+	{.check = group_shares_register},
+	{.check = group_fits, .of_groups = true},
+	{.check = siblings_share_register, .yields = true},
+};
+
+int rules_check(const struct events *events, const struct target *target, struct host *host,
+		bool force, struct refusal *refusal)
+{
+	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
+
+	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
+		bool core = core_config(&events->list[i], host, &subject.config);
+
+		subject.event = &events->list[i];
+
+		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
+			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&
+			    rules[r].check(&subject, refusal))
+				return -1;
+	}
+	return 0;
+}

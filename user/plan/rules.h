@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a planned request may not ask for, on a CPU that events/ has tables of: things that the
+ * hardware ignores, that count nothing, that the kernel drops without a word, or that it refuses
+ * without a reason. One row a rule, each with its source. Pure.
+ */
+#ifndef NHMTAP_RULES_H
+#define NHMTAP_RULES_H
+
+#include "event/event.h"
+#include "plan/target.h"
+#include "refusal.h"
+
+/* Checks all events against all rules; force sets aside those that only protect from useless
+ * results. Returns 0, or -1 with the refusal of the first that is broken. Without a table of the
+ * host's CPU nothing is known, and nothing refused. */
+int rules_check(const struct events *events, const struct target *target, struct host *host,
+		bool force, struct refusal *refusal);
+
+#endif
