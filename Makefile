@@ -36,6 +36,7 @@ python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
+jq           | jq --version
 linux-perf   | perf --version
 strace       | strace --version
 util-linux   | setpriv --version

@@ -86,11 +86,11 @@ bool kernel_at_least(const struct host *host, int major, int minor)
 
 static int no_core(struct host *host, struct refusal *refusal)
 {
-	because(refusal, "this machine has no PMU 'cpu': no hardware counters%s",
-		host->virtual ? "; it is a virtual machine" : "");
-	return instead(refusal, "use cpu-clock, or %s",
-		       host->virtual ? REMEDY_VIRTUAL_PMU
-				     : "see what dmesg says behind 'Performance Events:'");
+	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')",
+		host->virtual ? "virtual " : "");
+	return instead(refusal, "use cpu-clock; %s",
+		       host->virtual ? "for a PMU: QEMU -cpu host,pmu=on"
+				     : "dmesg says why behind 'Performance Events:'");
 }
 
 static int no_bts(struct host *host, struct refusal *refusal)

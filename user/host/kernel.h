@@ -21,9 +21,6 @@ bool kernel_nmi_watchdog(const struct host *host);
 /* Whether the kernel's release is at least this one. */
 bool kernel_at_least(const struct host *host, int major, int minor);
 
-#define REMEDY_VIRTUAL_PMU                                                                         \
-	"have the host give the guest a PMU (QEMU: -cpu host,pmu=on), or run on the host itself"
-
 /* Why the machine may lack the PMU of this name, and what may bring it. Returns -1; the refusal's
  * status and asked are the caller's. */
 int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusal);

@@ -29,6 +29,7 @@ struct stream {
 	output_fn output;
 	char run_id[33];
 	__u64 records;  /* written so far */
+	const char *heading; /* the table under way, NULL if it has no heading */
 	bool intervals; /* there will be several records of a kind, at different times */
 };
 

@@ -19,26 +19,42 @@ struct denied {
 
 /* --- permissions -------------------------------------------------------------------------------- */
 
-/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst. */
-static int needed_level(const struct plan *plan, const struct event *event)
+static bool is_trace(const struct denied *d)
 {
-	if (plan->target.cpus_given)
-		return 0;
-	return event->attr.exclude_kernel ? 2 : 1;
+	const struct pmu *bts = host_pmu(d->host, "intel_bts");
+
+	return bts && bts->type == d->event->attr.type;
 }
 
-static const char *what_needs_level(int level)
+/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst; for
+ * BTS, which shows kernel addresses even of the user's side, bts_event_init(), bts.c. */
+static int needed_level(const struct denied *d)
 {
-	return level == 0   ? "events of whole CPUs need"
-	       : level == 1 ? "the kernel's side needs"
-			    : "any event needs";
+	if (d->plan->target.cpus_given)
+		return 0;
+	return d->event->attr.exclude_kernel && !is_trace(d) ? 2 : 1;
+}
+
+static const char *what_needs_level(const struct denied *d, int level)
+{
+	return level == 0    ? "events of whole CPUs need"
+	       : level == 2  ? "any event needs"
+	       : is_trace(d) ? "branch traces need"
+			     : "the kernel's side needs";
+}
+
+/* Whether asking for less would do. */
+static bool may_leave_kernel(const struct denied *d)
+{
+	return !d->event->sideless && !d->event->attr.exclude_kernel &&
+	       d->host->perf_event_paranoid == 2;
 }
 
 static int denied_by_paranoid(const struct denied *d, int level)
 {
 	because(d->refusal, "kernel.perf_event_paranoid is %d; without privileges %s %d or less",
-		d->host->perf_event_paranoid, what_needs_level(level), level);
-	if (level == 1 && d->host->perf_event_paranoid == 2 && !d->event->sideless)
+		d->host->perf_event_paranoid, what_needs_level(d, level), level);
+	if (level == 1 && may_leave_kernel(d))
 		return instead(d->refusal, "ask for the user's side only (%s:u), or: sysctl "
 			       "kernel.perf_event_paranoid=1, or give CAP_PERFMON",
 			       d->event->known ? d->event->known->name : "EVENT");
@@ -50,7 +66,7 @@ static int denied_by_paranoid(const struct denied *d, int level)
 
 static int denied_access(const struct denied *d)
 {
-	int level = needed_level(d->plan, d->event);
+	int level = needed_level(d);
 	bool privileged = d->host->perf_event_paranoid >= PARANOID_ALL
 				  ? d->host->capabilities >> CAP_SYS_ADMIN & 1
 				  : host_capable(d->host, CAP_PERFMON);

@@ -85,8 +85,8 @@ static void judge_admin(struct permission *permission, struct host *host)
 {
 	bool held = holds(host, CAP_SYS_ADMIN);
 
-	word(permission, held ? "held" : "missing");
 	permission->ok = held || host->perf_event_paranoid < PARANOID_ALL;
+	word(permission, held ? "held" : permission->ok ? "missing, not needed" : "missing");
 	because(&permission->refusal, "perf_event_paranoid is %d, and at %d or more nothing can be "
 		"opened without it", host->perf_event_paranoid, PARANOID_ALL);
 	instead(&permission->refusal, "run as root, or sysctl kernel.perf_event_paranoid=2");
@@ -147,7 +147,7 @@ static void judge_virtual(struct permission *permission, struct host *host)
 	word(permission, host->virtual ? "yes" : "no");
 	permission->ok = !host->virtual || host_core_pmu(host);
 	because(&permission->refusal, "this virtual machine was given no PMU");
-	instead(&permission->refusal, REMEDY_VIRTUAL_PMU);
+	instead(&permission->refusal, "give it one (QEMU: -cpu host,pmu=on), or run on the host itself");
 }
 
 static const struct {

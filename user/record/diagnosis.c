@@ -253,7 +253,7 @@ json_t *facility_record(const struct finding *finding)
 		json_object_set_new(record, "running_ns", json_integer(found->count.running_ns));
 	}
 	if (found->sampled)
-		json_object_set_new(record, "samples", json_integer(found->samples));
+		json_object_set_new(record, "samples_arrived", json_integer(found->samples));
 	if (!finding->works)
 		put_refusal(record, &finding->refusal);
 	return record;
