@@ -73,7 +73,7 @@ libperf_ready  := $(O)/.packages
 libperf_cflags  = $(shell pkg-config --cflags libperf)
 libperf_libs    = $(shell pkg-config --libs libperf)
 # The one file that sees libperf's internals finds them beside the public headers.
-internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf)
+internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf) -Iuser/collection/tools
 else
 libperf_ready  := $(LIBPERF)/ready
 tools           = $(LIBPERF)/source/tools
@@ -191,5 +191,6 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 -include tests/machine/machine.mk

@@ -4,12 +4,17 @@
 #include <stddef.h>
 #include <linux/types.h>
 #else
-/* Installed internal headers lean on the kernel tree's own list type. */
+/* Installed internal headers lean on types of the kernel tree; these have its layout. */
+#include <sys/types.h>
+#include <linux/perf_event.h>
 struct list_head {
 	struct list_head *next, *prev;
 };
-#include <sys/types.h>
-#include <linux/perf_event.h>
+struct hlist_node {
+	struct hlist_node *next, **pprev;
+};
+typedef __u64 u64;
+typedef __u32 u32;
 #endif
 #include <internal/evsel.h>
 #include <internal/xyarray.h>

@@ -72,13 +72,8 @@ static int check(const struct options *options, struct refusal *refusal)
 
 static int gather(struct doctor *doctor, struct refusal *refusal)
 {
-	int err = host_gather(&doctor->host, doctor->options->host_root);
-
-	if (err) {
-		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
-		refusal->error = -err;
-		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	}
+	if (command_host(&doctor->host, doctor->options, refusal))
+		return -1;
 	processor_gather(&doctor->processor, &doctor->host);
 	doctor->host.perf_filtered = trial_perf_filtered();
 	return 0;

@@ -29,7 +29,7 @@ struct stream {
 	output_fn output;
 	char run_id[33];
 	__u64 records;  /* written so far */
-	const char *heading; /* the table under way, NULL if it has no heading */
+	char section[40]; /* that the people's form has last begun */
 	bool intervals; /* there will be several records of a kind, at different times */
 };
 

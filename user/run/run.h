@@ -19,13 +19,15 @@
 #include "refusal.h"
 
 struct run {
+	const struct activity *activity;
 	const struct options *options;
 	struct host host;
 	struct plan plan;
 	struct stream stream;
 	struct counters *counters;
 	struct child child;
-	sigset_t signals;     /* the mask that the program was started with */
+	sigset_t ending;      /* signals that end the run */
+	sigset_t signals;     /* the mask that the program was started with: the command's */
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */
@@ -36,6 +38,7 @@ struct run {
 
 struct activity {
 	const char *command; /* "stat" */
+	const void *details; /* for the activity itself */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
 	/* Before anything is opened: refuses what the options ask for and the activity has not. */
