@@ -189,12 +189,12 @@ void permission_table(struct text *text, const struct stream *stream, const json
 
 void counters_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	char free[24];
+	char number[24];
 
-	snprintf(free, sizeof(free), "%lld", (long long)integer(record, "general_free"));
-	add_finding(text, "general", free, string(record, "why"), string(record, "remedy"));
-	snprintf(free, sizeof(free), "%lld", (long long)integer(record, "fixed_free"));
-	add_finding(text, "fixed", free,
+	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "general_free"));
+	add_finding(text, "general", number, string(record, "why"), string(record, "remedy"));
+	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "fixed_free"));
+	add_finding(text, "fixed", number,
 		    json_is_true(json_object_get(record, "nmi_watchdog"))
 			    ? "the NMI watchdog is on and holds a counter (kernel.nmi_watchdog)"
 			    : "", "");

@@ -246,9 +246,8 @@ json_t *facility_record(const struct finding *finding)
 		json_object_set_new(record, "event", text(found->event));
 		json_object_set_new(record, "opened", json_boolean(found->opened));
 	}
-	if (found->counted)
-		json_object_set_new(record, "value", json_integer(found->count.value));
 	if (found->counted) {
+		json_object_set_new(record, "value", json_integer(found->count.value));
 		json_object_set_new(record, "enabled_ns", json_integer(found->count.enabled_ns));
 		json_object_set_new(record, "running_ns", json_integer(found->count.running_ns));
 	}
