@@ -35,17 +35,27 @@ static struct timespec now_of(clockid_t clock)
 
 void run_put_interval(const struct run *run, json_t *record)
 {
-	struct timespec now = now_of(CLOCK_MONOTONIC);
-
 	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
 	json_object_set_new(record, "duration_ns",
-			    json_integer(nanoseconds(&run->interval_began, &now)));
+			    json_integer(nanoseconds(&run->interval_began, &run->interval_ended)));
 }
 
 static void begin_interval(struct run *run)
 {
 	run->interval_began = now_of(CLOCK_MONOTONIC);
 	run->interval_began_at = now_of(CLOCK_REALTIME);
+}
+
+/* The next interval begins where this one ends, which is before its records are written: no moment is
+ * in two of them, and none in neither. */
+static void report(struct run *run, const struct activity *activity, bool last)
+{
+	struct timespec ended_at = now_of(CLOCK_REALTIME);
+
+	run->interval_ended = now_of(CLOCK_MONOTONIC);
+	activity->report(run, last);
+	run->interval_began = run->interval_ended;
+	run->interval_began_at = ended_at;
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------ */
@@ -90,8 +100,13 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		waiting->polls[waiting->nr++].fd = pidfd_open(target->pids[i]);
+	/* One that has ended since its events were opened is not waited for. */
+	for (size_t i = 0; i < target->nr_pids; i++) {
+		int fd = pidfd_open(target->pids[i]);
+
+		if (fd >= 0)
+			waiting->polls[waiting->nr++].fd = fd;
+	}
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -178,8 +193,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	activity->report(run, false);
-	begin_interval(run);
+	report(run, activity, false);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -188,9 +202,13 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
-	bool over = false;
+	bool over;
 
+	counters_free_descriptors();
 	waiting_open(&waiting, run);
+	over = run->plan.target.nr_pids && !waiting.targets_left;
+	if (over)
+		run->reason = "exited";
 	while (!over) {
 		if (poll(waiting.polls, waiting.nr, -1) < 0)
 			continue;
@@ -253,7 +271,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		write_start(run, activity);
 	wait_for_end(run, activity);
 	counters_disable(run->counters);
-	activity->report(run, true);
+	report(run, activity, true);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ struct run {
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */
-	struct timespec began, interval_began;       /* CLOCK_MONOTONIC */
+	struct timespec began, interval_began, interval_ended; /* CLOCK_MONOTONIC */
 	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
 	void *state;          /* the activity's own */
 };
