@@ -28,7 +28,7 @@ static void set(json_t *object, const char *name, json_t *value)
 	json_object_set_new(object, name, value);
 }
 
-/* --- what is wanted ----------------------------------------------------------------------------------- */
+/* --- what is wanted --------------------------------------------------------------------------- */
 
 /* Text with * ? [ is a glob for the whole, other text is looked for anywhere. Case does not count. */
 static bool matches(const char *pattern, const char *text)
@@ -86,16 +86,7 @@ static void set_alias(json_t *record, const char *alias)
 	json_array_append_new(aliases, string(alias));
 }
 
-/* --- what the counters do --------------------------------------------------------------------------------- */
-
-static json_t *counter_list(__u32 counters)
-{
-	json_t *list = json_array();
-
-	for (; counters; counters &= counters - 1)
-		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
-	return list;
-}
+/* --- what the counters do --------------------------------------------------------------------- */
 
 /* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
 static void set_hardware(json_t *record, const struct cpu_events *cpu, const struct encoding *encoding)
@@ -110,7 +101,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	if (!cpu->kernel)
 		return;
 	registers_of(&attr, cpu, encoding, &registers);
-	set(record, "counters", counter_list(registers.counters));
+	set(record, "counters", value_bits(registers.counters));
 	if (registers.fixed_counter >= 0)
 		set(record, "fixed_counter", json_integer(registers.fixed_counter));
 	attr.precise_ip = 1;
@@ -118,7 +109,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	set(record, "precise", json_boolean(!registers.refused));
 }
 
-/* --- perf's own names ----------------------------------------------------------------------------------------- */
+/* --- perf's own names ------------------------------------------------------------------------- */
 
 static void list_generic(struct listing *listing, const char *section, __u32 type)
 {
@@ -161,7 +152,7 @@ static void list_cache(struct listing *listing)
 	}
 }
 
-/* --- the drivers' names ------------------------------------------------------------------------------------------ */
+/* --- the drivers' names ----------------------------------------------------------------------- */
 
 static void list_drivers(struct listing *listing)
 {
@@ -180,7 +171,7 @@ static void list_drivers(struct listing *listing)
 		}
 }
 
-/* --- the CPU's table ------------------------------------------------------------------------------------------------ */
+/* --- the CPU's table -------------------------------------------------------------------------- */
 
 static void list_event(struct listing *listing, const struct known_event *event)
 {
@@ -253,7 +244,7 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void list_all(struct listing *listing)
 {
