@@ -101,10 +101,10 @@ def packed(attr):
                        number("config2"), number("branch_sample_type"))
 
 
-@pytest.fixture(scope="module")
-def observed(machines):
-    """What explain said of each event, and the registers while it was enabled."""
-    guest = machines()
+@pytest.fixture(scope="module", params=["6.1", "6.12"])
+def observed(request, machines):
+    """What explain said of each event, and the registers while it was enabled, by two kernels."""
+    guest = machines(kernel=request.param)
     explain = ["nhmtap", "explain", "--format", "json"]
     said = guest.say("\n".join(shlex.join([*explain, *options, *events.split()])
                                for options, events in EVENTS.values()))
