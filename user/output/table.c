@@ -29,13 +29,6 @@ static json_int_t integer(const json_t *record, const char *name)
 	return json_integer_value(json_object_get(record, name));
 }
 
-static const char *string(const json_t *record, const char *name)
-{
-	const char *value = json_string_value(json_object_get(record, name));
-
-	return value ? value : "";
-}
-
 /* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
 static void add_time(struct text *text, const struct stream *stream, const json_t *record)
 {

@@ -8,6 +8,14 @@
 #include "output/output.h"
 #include "output/text.h"
 
+/* A member's text, "" if it has none. */
+static inline const char *string(const json_t *record, const char *name)
+{
+	const char *value = json_string_value(json_object_get(record, name));
+
+	return value ? value : "";
+}
+
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 
 /* explain's: table_event.c */
