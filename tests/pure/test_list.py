@@ -97,9 +97,9 @@ def test_every_driver_is_asked(listed, host):
     assert [record["terms"] for record in listed(host(WITHOUT_PMU, power), "energy")] == ["event=0x02"]
 
 
-def test_without_a_pmu_there_is_software(listed, host):
+def test_without_a_pmu_there_are_software_and_what_is_derived_from_it(listed, host):
     found = listed(host(WITHOUT_PMU))
-    assert {record["section"] for record in found} == {"software"}
+    assert {record["section"] for record in found} == {"software", "metrics, for -M"}
     assert {"page-faults", "cpu-clock", "context-switches"} <= {record["name"] for record in found}
 
 

@@ -24,11 +24,6 @@ static const char *grouped(json_int_t number, char *buffer, size_t size)
 	return buffer;
 }
 
-static json_int_t integer(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
-
 /* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
 static void add_time(struct text *text, const struct stream *stream, const json_t *record)
 {

@@ -16,6 +16,12 @@ static inline const char *string(const json_t *record, const char *name)
 	return value ? value : "";
 }
 
+/* A member's whole number, 0 if it has none. */
+static inline json_int_t integer(const json_t *record, const char *name)
+{
+	return json_integer_value(json_object_get(record, name));
+}
+
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 
 /* explain's: table_event.c */

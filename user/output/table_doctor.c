@@ -20,18 +20,6 @@ static const struct {
 	{"facility", "FACILITY             WORKS"},
 };
 
-static json_int_t integer(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
-
-static const char *string(const json_t *record, const char *name)
-{
-	const char *value = json_string_value(json_object_get(record, name));
-
-	return value ? value : "";
-}
-
 bool of_doctor(const json_t *start)
 {
 	return !strcmp(string(start, "command"), "doctor");
