@@ -9,11 +9,6 @@
 
 #define INDENT 4
 
-static long long integer(const json_t *object, const char *name)
-{
-	return json_integer_value(json_object_get(object, name));
-}
-
 static void heading(struct text *text, const char *words)
 {
 	text_add(text, "\n  %s\n", words);
