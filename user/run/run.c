@@ -50,10 +50,15 @@ static void begin_interval(struct run *run)
 	run->interval_began_at = now_of(CLOCK_REALTIME);
 }
 
-static int report_interval(struct run *run, const struct activity *activity, bool last)
+/* The next interval begins where this one ends: what is counted while it is reported is the next one's. */
+static void report_interval(struct run *run, const struct activity *activity, bool last)
 {
+	struct timespec ended_at = now_of(CLOCK_REALTIME);
+
 	run->interval_ended = now_of(CLOCK_MONOTONIC);
-	return activity->report(run, last);
+	activity->report(run, last);
+	run->interval_began = run->interval_ended;
+	run->interval_began_at = ended_at;
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------ */
@@ -187,7 +192,6 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	report_interval(run, activity, false);
-	begin_interval(run);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
