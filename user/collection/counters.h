@@ -32,6 +32,10 @@ int counters_open(struct counters **counters, const struct plan *plan, pid_t chi
 		  struct host *host, struct refusal *refusal);
 void counters_close(struct counters *counters);
 
+/* Some descriptors are kept free while counters and what is attached to them are opened; from here on
+ * they may be used. */
+void counters_free_descriptors(void);
+
 /* Switches all events, and the copies that children have inherited. Returns 0 or -errno. */
 int counters_enable(struct counters *counters);
 int counters_disable(struct counters *counters);

@@ -50,8 +50,9 @@ static void begin_interval(struct run *run)
 	run->interval_began_at = now_of(CLOCK_REALTIME);
 }
 
-/* The next interval begins where this one ends: what is counted while it is reported is the next one's. */
-static void report_interval(struct run *run, const struct activity *activity, bool last)
+/* The next interval begins where this one ends, which is before its records are written: no moment is
+ * in two of them, and none in neither. */
+static void report(struct run *run, const struct activity *activity, bool last)
 {
 	struct timespec ended_at = now_of(CLOCK_REALTIME);
 
@@ -103,8 +104,13 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		waiting->polls[waiting->nr++].fd = pidfd_open(target->pids[i]);
+	/* One that has ended since its events were opened is not waited for. */
+	for (size_t i = 0; i < target->nr_pids; i++) {
+		int fd = pidfd_open(target->pids[i]);
+
+		if (fd >= 0)
+			waiting->polls[waiting->nr++].fd = fd;
+	}
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -191,7 +197,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	report_interval(run, activity, false);
+	report(run, activity, false);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -200,9 +206,13 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
-	bool over = false;
+	bool over;
 
+	counters_free_descriptors();
 	waiting_open(&waiting, run);
+	over = run->plan.target.nr_pids && !waiting.targets_left;
+	if (over)
+		run->reason = "exited";
 	while (!over) {
 		if (poll(waiting.polls, waiting.nr, -1) < 0)
 			continue;
@@ -265,7 +275,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		write_start(run, activity);
 	wait_for_end(run, activity);
 	counters_disable(run->counters);
-	report_interval(run, activity, true);
+	report(run, activity, true);
 	return 0;
 }
 

@@ -31,8 +31,8 @@ struct run {
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */
-	struct timespec began;                       /* CLOCK_MONOTONIC */
-	struct timespec interval_began, interval_ended; /* the same clock; ended: set before report() */
+	struct timespec began;                          /* CLOCK_MONOTONIC */
+	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
 	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
 	void *state;          /* the activity's own */
 };

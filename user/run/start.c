@@ -125,15 +125,17 @@ static json_t *target_value(const struct run *run)
 		json_t *arguments = json_array();
 		size_t left = ARGUMENTS_MAX;
 		char **at = target->command;
+		bool cut = false;
 
 		for (; *at && left; at++) {
 			size_t length = strnlen(*at, left);
 
 			json_array_append_new(arguments, value_text(*at, length));
+			cut = cut || (*at)[length];
 			left -= length;
 		}
 		json_object_set_new(value, "process.command_args", arguments);
-		if (*at)
+		if (*at || cut)
 			json_object_set_new(value, "arguments_cut", json_true());
 		json_object_set_new(value, "process.pid", json_integer(run->child.pid));
 	}
