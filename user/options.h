@@ -14,7 +14,8 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
-	COMMAND_LIST = 1 << 4,
+	COMMAND_DOCTOR = 1 << 4,
+	COMMAND_LIST = 1 << 5,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -36,6 +37,7 @@ struct options {
 	const char *filter; /* explain --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
+	const char *need;   /* --need, NULL if not given */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
 	const char *events_dir; /* --events-dir, NULL if not given */

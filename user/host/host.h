@@ -34,6 +34,7 @@ struct pmu_alias {
 struct pmu {
 	char name[64];
 	__u32 type;
+	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
 	size_t nr_formats;
@@ -60,7 +61,9 @@ struct host {
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
 	bool nmi_watchdog;          /* it holds a counter of every CPU: kernel.nmi_watchdog */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
+	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered;         /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;                   /* the kernel describes its types */
 	__u32 uid;                  /* effective */
@@ -69,6 +72,7 @@ struct host {
 	char container_id[65];      /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus; /* those that were asked for */
+	char *config;     /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 
 /*

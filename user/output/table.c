@@ -56,6 +56,8 @@ static void start_table(struct text *text, const struct stream *stream, const js
 
 	if (*why)
 		text_add(text, "# %s\n", why);
+	if (of_doctor(record))
+		machine_table(text, stream, record);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -236,10 +238,21 @@ static const struct {
 	const char *type;
 	table_fn add;
 } tables[] = {
-	{"start", start_table},	    {"count", count_table},	{"metric", metric_table},
-	{"summary", summary_table}, {"profile", profile_table}, {"end", end_table},
-	{"event", event_table},	    {"disagreement", disagreement_table},
-	{"data_sources", data_sources_table}, {"listed", listed_table},
+	{"start", start_table},
+	{"count", count_table},
+	{"metric", metric_table},
+	{"summary", summary_table},
+	{"profile", profile_table},
+	{"end", end_table},
+	{"event", event_table},
+	{"disagreement", disagreement_table},
+	{"data_sources", data_sources_table},
+	{"listed", listed_table},
+	{"processor", processor_table},
+	{"kernel", kernel_table},
+	{"permission", permission_table},
+	{"counters", counters_table},
+	{"facility", facility_table},
 	/* An error is told in words, on stderr. */
 };
 
@@ -248,6 +261,8 @@ static void begin_section(struct text *text, struct stream *stream, const json_t
 {
 	const char *section = string(record, "section");
 
+	if (!*section)
+		section = doctor_heading(record);
 	if (!*section || !strcmp(section, stream->section))
 		return;
 	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);

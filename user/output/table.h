@@ -16,5 +16,17 @@ void disagreement_table(struct text *text, const struct stream *stream, const js
 void data_sources_table(struct text *text, const struct stream *stream, const json_t *record);
 /* list's: table_listed.c */
 void listed_table(struct text *text, const struct stream *stream, const json_t *record);
+/* doctor's: table_doctor.c; machine_table is that of its start record */
+void machine_table(struct text *text, const struct stream *stream, const json_t *record);
+void processor_table(struct text *text, const struct stream *stream, const json_t *record);
+void kernel_table(struct text *text, const struct stream *stream, const json_t *record);
+void permission_table(struct text *text, const struct stream *stream, const json_t *record);
+void counters_table(struct text *text, const struct stream *stream, const json_t *record);
+void facility_table(struct text *text, const struct stream *stream, const json_t *record);
+
+/* Whether a start record is doctor's. */
+bool of_doctor(const json_t *start);
+/* The section that a record of doctor's stands in; "" for the records of others. */
+const char *doctor_heading(const json_t *record);
 
 #endif
