@@ -141,7 +141,6 @@ int host_gather(struct host *host, const char *root)
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
 	host->max_sample_rate =
 		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
-	host->nmi_watchdog = slurp_number(host, "/proc/sys/kernel/nmi_watchdog", 0);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);

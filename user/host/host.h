@@ -59,7 +59,6 @@ struct host {
 	struct cpus online, possible;
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
-	bool nmi_watchdog;          /* it holds a counter of every CPU: kernel.nmi_watchdog */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
 	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
