@@ -18,6 +18,8 @@ static const struct command {
 	{"profile", COMMAND_PROFILE, command_profile, "[OPTIONS] [-- COMMAND …]",
 	 "samples an event and aggregates the samples in the kernel"},
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
+	{"mem", COMMAND_MEM, command_mem, "[OPTIONS] [-- COMMAND …]",
+	 "samples loads by where they found their data, and how long they took"},
 	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
 	 "shows what the kernel would be asked for, and why"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",

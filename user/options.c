@@ -92,6 +92,7 @@ static int parse_duration(struct options *options, const char *name, const char 
 	}
 NUMBER(parse_period, period, 1, (1ULL << 63) - 1) /* the kernel refuses periods with bit 63 */
 NUMBER(parse_frequency, frequency, 1, 1000000000)
+NUMBER(parse_ldlat, ldlat, 3, 65535) /* guide, Table 17 */
 NUMBER(parse_interval, interval_ms, 1, 86400000)
 NUMBER(parse_repeats, repeats, 1, 1000000)
 NUMBER(parse_top, top, 1, 1000000)
@@ -104,7 +105,8 @@ FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_force, force)
 FLAG(parse_help, help)
 
-#define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
+#define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM)
+#define MEASURING (COMMAND_STAT | SAMPLING)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
 #define ALL       (PLANNING | COMMAND_SCHEMA)
 
@@ -118,12 +120,17 @@ static const struct option_row {
 } rows[] = {
 	{'e', "event", "EVENTS", PLANNING, parse_events, "what to count or sample: names, rNNNN, "
 	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
-	{'c', "count", "PERIOD", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_period,
+	{'c', "count", "PERIOD", SAMPLING | COMMAND_EXPLAIN, parse_period,
 	 "a sample every PERIOD occurrences"},
-	{'F', "freq", "HZ", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_frequency,
+	{'F', "freq", "HZ", SAMPLING | COMMAND_EXPLAIN, parse_frequency,
 	 "about HZ samples a second (default 4000)"},
 	{0, "by", "KEYS", COMMAND_PROFILE, parse_by,
 	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup (default comm,ip)"},
+	{0, "by", "KEYS", COMMAND_MEM, parse_by,
+	 "keys to aggregate by, besides source, which is always one: any of ip,pid,tid,comm,cpu,cgroup,"
+	 "cacheline,offset,page,node (default source)"},
+	{0, "ldlat", "CYCLES", COMMAND_MEM, parse_ldlat,
+	 "loads that take longer than so many core cycles, from 3 on (default 30)"},
 	{'p', "pid", "PID,…", MEASURING, parse_pids,
 	 "these processes: their threads, and those to come"},
 	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
@@ -132,7 +139,7 @@ static const struct option_row {
 	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},
-	{0, "top", "N", COMMAND_PROFILE, parse_top,
+	{0, "top", "N", SAMPLING, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
 	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
 	{0, "format", "FORMAT", MEASURING, parse_format,

@@ -14,6 +14,7 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
+	COMMAND_MEM = 1 << 4,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -24,6 +25,7 @@ struct options {
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
+	__u64 ldlat;        /* --ldlat, core cycles; 0 if not given */
 	const char *pids;   /* -p */
 	const char *cpus;   /* -C */
 	bool all_cpus;      /* -a */

@@ -37,6 +37,7 @@ struct aggregation {
 	struct keys keys;        /* every key seen so far, by number */
 	__u64 *now, *before;     /* nr_values words a key: the sums at this and the last reading */
 	__u64 *difference;
+	bool *maximum;           /* of each word: the largest counts, not the sum */
 	size_t room;             /* keys that the three have room for */
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
@@ -92,10 +93,21 @@ static size_t read_members(const struct btf *btf, const struct btf_type *type,
 			.offset = member->offset / 8,
 			.size = btf__resolve_size(btf, member->type),
 			.shown = true,
+			.maximum = !strcmp(name, "maximum_t"),
 		};
 	}
 	*result = list;
 	return count;
+}
+
+static void mark_maxima(struct aggregation *aggregation)
+{
+	const struct layout *layout = &aggregation->layout;
+
+	aggregation->maximum = calloc(layout->value_size / sizeof(__u64), sizeof(bool));
+	for (size_t i = 0; i < layout->nr_values; i++)
+		aggregation->maximum[layout->values[i].offset / sizeof(__u64)] =
+			layout->values[i].maximum;
 }
 
 /* Reads struct table, struct slot, struct key and struct value. */
@@ -128,6 +140,7 @@ static int read_layout(struct aggregation *aggregation)
 	layout->value_size = value->size;
 	layout->nr_keys = read_members(btf, key, &layout->keys);
 	layout->nr_values = read_members(btf, value, &layout->values);
+	mark_maxima(aggregation);
 	return 0;
 }
 
@@ -156,7 +169,19 @@ static int refuse_key(const struct layout *layout, const char *by, const char *n
 	return instead(refusal, "keys: %s", known);
 }
 
-/* The program's constant by_NAME says whether it tells key NAME apart. */
+static bool chosen(const char *by, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = by;; at += strcspn(at, ",") + 1) {
+		if (strcspn(at, ",") == length && !strncmp(at, name, length))
+			return true;
+		if (!at[strcspn(at, ",")])
+			return false;
+	}
+}
+
+/* The program's constant by_NAME says whether it tells key NAME apart; without one it always does. */
 static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
 {
 	const struct btf *btf = bpf_object__btf(aggregation->object);
@@ -168,17 +193,13 @@ static int choose_keys(struct aggregation *aggregation, const char *by, struct r
 	const void *initial = bpf_map__initial_value(rodata, &size);
 	char *constants = memcpy(malloc(size), initial, size);
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		layout->keys[i].shown = false;
 	for (const char *at = by;; at++) {
 		size_t length = strcspn(at, ",");
-		struct member *member = key_member(layout, at, length);
 
-		if (!member) {
+		if (!key_member(layout, at, length)) {
 			free(constants);
 			return refuse_key(layout, by, at, length, refusal);
 		}
-		member->shown = true;
 		at += length;
 		if (!*at)
 			break;
@@ -193,7 +214,7 @@ static int choose_keys(struct aggregation *aggregation, const char *by, struct r
 			continue;
 		member = key_member(layout, name + 3, strlen(name + 3));
 		if (member)
-			constants[place->offset] = member->shown;
+			constants[place->offset] = member->shown = chosen(by, member->name);
 	}
 	bpf_map__set_initial_value(rodata, constants, size);
 	free(constants);
@@ -300,6 +321,7 @@ void aggregation_close(struct aggregation *aggregation)
 	free(aggregation->before);
 	free(aggregation->difference);
 	free(aggregation->entries);
+	free(aggregation->maximum);
 	free(aggregation->layout.keys);
 	free(aggregation->layout.values);
 	free(aggregation);
@@ -370,8 +392,14 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 		__u64 *sum = aggregation->now + aggregation->numbers[cpu][place] * n;
 
 		reading->aggregated += value[0];
-		for (size_t i = 0; i < n; i++)
-			sum[i] += value[i];
+		for (size_t i = 0; i < n; i++) {
+			__u64 word = value[i];
+
+			if (!aggregation->maximum[i])
+				sum[i] += word;
+			else if (word > sum[i])
+				sum[i] = word;
+		}
 	}
 }
 
@@ -386,7 +414,7 @@ static void collect_changes(struct aggregation *aggregation, struct reading *rea
 		if (!memcmp(now, before, n * sizeof(__u64)))
 			continue;
 		for (size_t i = 0; i < n; i++)
-			difference[i] = now[i] - before[i];
+			difference[i] = aggregation->maximum[i] ? now[i] : now[i] - before[i];
 		aggregation->entries[reading->nr_entries++] =
 			(struct entry){keys_at(&aggregation->keys, number), difference};
 	}
@@ -411,6 +439,7 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
+		reading->throttled += head->throttled;
 		reading->period += head->period;
 		reading->runs += head->runs;
 	}

@@ -22,6 +22,7 @@ struct member {
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
 	bool shown;       /* keys: told apart in this run */
+	bool maximum;     /* values: of several, the largest counts, and it is of the whole run */
 };
 
 struct layout {
@@ -33,7 +34,7 @@ struct layout {
 /* One key with its values, summed over CPUs. */
 struct entry {
 	const void *key;     /* as layout.keys describe it */
-	const __u64 *values; /* what has come since the reading before: layout.nr_values words */
+	const __u64 *values; /* what has come since the reading before: layout.value_size bytes */
 };
 
 /* What a reading found. All counts are since the beginning. */
@@ -42,13 +43,14 @@ struct reading {
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
 	__u64 table_full;
+	__u64 throttled;  /* times */
 	struct entry *entries; /* those that have changed since the reading before */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
 };
 
 /*
  * Opens the aggregation of this name (its file's: "profile") with the keys of `by` ("pid,ip") told
- * apart. Nothing is loaded yet. Returns 0, or -1 with the refusal. The caller owns *aggregation up
+ * apart, and those that it always tells apart, for which it has no constant by_NAME. Nothing is loaded yet. Returns 0, or -1 with the refusal. The caller owns *aggregation up
  * to aggregation_close().
  */
 int aggregation_open(struct aggregation **aggregation, const char *name, const char *by,

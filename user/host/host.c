@@ -171,6 +171,9 @@ int host_gather(struct host *host, const char *root)
 		return err;
 	if (cpus_parse(text, &host->possible))
 		return -EINVAL;
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/node/online") >= 0 &&
+	    cpus_parse(text, &host->nodes))
+		return -EINVAL;
 
 	host->perf_event_paranoid =
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);

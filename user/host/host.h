@@ -53,6 +53,7 @@ struct host {
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
 
 	struct cpus online, possible;
+	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */

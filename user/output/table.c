@@ -146,7 +146,7 @@ static void cell(const json_t *value, char *buffer, size_t size)
 
 static bool is_key(const char *name)
 {
-	return strcmp(name, "samples") && strcmp(name, "period");
+	return strcmp(name, "samples") && strcmp(name, "period") && strncmp(name, "latency_", 8);
 }
 
 static int column_width(const json_t *entries, const char *name)
@@ -199,24 +199,121 @@ static void entry_rows(struct text *text, const json_t *entries, json_int_t tota
 	}
 }
 
+static void rest_row(struct text *text, const json_t *rest, json_int_t total)
+{
+	char number[40], others[40];
+
+	if (rest)
+		add(text, "%12s %6.1f%%  in %s more\n",
+		    grouped(integer(rest, "samples"), number, sizeof(number)),
+		    share(integer(rest, "samples"), total),
+		    grouped(integer(rest, "entries"), others, sizeof(others)));
+}
+
 static void profile_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *samples = json_object_get(record, "samples");
 	const json_t *entries = json_object_get(record, "entries");
-	const json_t *rest = json_object_get(record, "rest");
 	json_int_t total = integer(samples, "aggregated");
-	char number[40], others[40];
+	char number[40];
 
 	add_time(text, stream, record);
 	add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
 	    grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
 		entry_rows(text, entries, total);
-	if (rest)
-		add(text, "%12s %6.1f%%  in %s more\n",
-		    grouped(integer(rest, "samples"), number, sizeof(number)),
-		    share(integer(rest, "samples"), total),
-		    grouped(integer(rest, "entries"), others, sizeof(others)));
+	rest_row(text, json_object_get(record, "rest"), total);
+	add(text, "\n");
+}
+
+/* --- loads ------------------------------------------------------------------------------------------------ */
+
+#define FIRST_BUCKET 2 /* 4 cycles: the shortest load; guide, section 3.7 */
+#define LAST_BUCKET  15
+
+/* How many samples there are in each bucket, as a column of eight heights; the highest is the fullest. */
+static void add_histogram(struct text *text, const json_t *histogram)
+{
+	static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	json_int_t counts[LAST_BUCKET + 1] = {0}, most = 0;
+	char bound[24];
+
+	for (int i = 0; i <= LAST_BUCKET; i++) {
+		snprintf(bound, sizeof(bound), "%d", 1 << i);
+		counts[i] = integer(histogram, bound);
+		if (counts[i] > most)
+			most = counts[i];
+	}
+	for (int i = FIRST_BUCKET; i <= LAST_BUCKET; i++)
+		add(text, "%s", counts[i] ? heights[counts[i] * 7 / most] : "·");
+}
+
+static json_int_t mean_latency(const json_t *value)
+{
+	const json_t *histogram = json_object_get(value, "latency_histogram");
+	json_int_t measured = 0;
+	const char *bound;
+	json_t *count;
+
+	json_object_foreach((json_t *)histogram, bound, count)
+		measured += json_integer_value(count);
+	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
+}
+
+static void source_rows(struct text *text, const json_t *sources, json_int_t total)
+{
+	char number[40], longest[40];
+	json_t *source;
+	size_t i;
+
+	add(text, "%-26s %11s %7s %6s %7s  %s\n", "source", "samples", "share", "mean", "max",
+	    "4  16   256  4k");
+	json_array_foreach(sources, i, source) {
+		json_int_t samples = integer(source, "samples");
+
+		add(text, "%-26s %11s %6.1f%% %6lld %7s  ", string(source, "source"),
+		    grouped(samples, number, sizeof(number)), share(samples, total),
+		    (long long)mean_latency(source),
+		    grouped(integer(source, "latency_max"), longest, sizeof(longest)));
+		add_histogram(text, json_object_get(source, "latency_histogram"));
+		add(text, "\n");
+	}
+}
+
+static bool has_other_keys(const json_t *entries)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(json_array_get(entries, 0), name, value)
+		if (is_key(name) && strcmp(name, "source"))
+			return true;
+	return false;
+}
+
+static void mem_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *samples = json_object_get(record, "samples");
+	const json_t *entries = json_object_get(record, "entries");
+	json_int_t total = integer(samples, "aggregated");
+	char number[40];
+
+	/* On a terminal each interval takes the place of the one before. */
+	if (stream->intervals && stream->sink.terminal)
+		add(text, "\033[H\033[2J");
+	add_time(text, stream, record);
+	add(text, "%s: %s samples in %.3f s, latency in core cycles\n", string(record, "event"),
+	    grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	if (strcmp(string(record, "status"), "counted"))
+		add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
+		    share(integer(record, "running_ns"), integer(record, "enabled_ns")),
+		    string(record, "why"));
+	if (total)
+		source_rows(text, json_object_get(record, "sources"), total);
+	if (has_other_keys(entries)) {
+		entry_rows(text, entries, total);
+		rest_row(text, json_object_get(record, "rest"), total);
+	}
 	add(text, "\n");
 }
 
@@ -227,7 +324,7 @@ static const struct {
 	void (*add)(struct text *text, const struct stream *stream, const json_t *record);
 } tables[] = {
 	{"start", start_table},	    {"count", count_table}, {"summary", summary_table},
-	{"profile", profile_table}, {"end", end_table},
+	{"profile", profile_table}, {"mem", mem_table},	    {"end", end_table},
 	/* An error is told in words, on stderr. */
 };
 

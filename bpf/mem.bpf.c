@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loads and how long they took, by where they found their data (always), and by what was loaded, by
+ * which code and in whom. What a sample holds is read with probe_read_kernel(), relocated to the
+ * running kernel: that works on every kernel since 5.5, which direct loads do not.
+ */
+#include "vmlinux.h"
+#include "table.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <linux/perf_event.h>
+
+const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu,
+	by_node, by_comm;
+
+struct key {
+	data_source_t source;
+	address_t ip;
+	address_t cacheline;
+	address_t page;
+	cgroup_id_t cgroup;
+	number_t offset; /* of the address in its cache line */
+	number_t pid;
+	number_t tid;
+	number_t cpu;
+	node_t node;
+	padding_t padding;
+	comm_t comm;
+};
+
+struct value {
+	__u64 samples;
+	__u64 period;
+	__u64 latency_sum; /* core cycles */
+	maximum_t latency_max;
+	log2_histogram_t latency_histogram;
+};
+
+DEFINE_TABLE()
+
+#define CACHELINE_MASK	63ULL
+#define PAGE_MASK	4095ULL
+
+/* What was measured of a load; what was not is zero. */
+struct load {
+	__u64 address;
+	__u64 latency;
+	__u64 source;
+};
+
+/* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
+ * stack before. Since 6.1 its flags say which are good; kernels before that cleared them. */
+static __always_inline __u64 flags_of(const struct perf_sample_data *data)
+{
+	if (bpf_core_field_exists(data->sample_flags))
+		return BPF_CORE_READ(data, sample_flags);
+	return ~0ULL;
+}
+
+static __always_inline __u64 weight_of(const struct perf_sample_data *data)
+{
+	if (bpf_core_type_exists(union perf_sample_weight___kernel))
+		return BPF_CORE_READ(data, weight.full);
+	return BPF_CORE_READ((const struct perf_sample_data___v5_11 *)data, weight);
+}
+
+static __always_inline void read_load(const struct perf_sample_data *data, __u64 address,
+				      struct load *load)
+{
+	__u64 flags = flags_of(data);
+
+	if (flags & PERF_SAMPLE_ADDR)
+		load->address = address;
+	if (flags & PERF_SAMPLE_WEIGHT_TYPE)
+		load->latency = weight_of(data);
+	if (flags & PERF_SAMPLE_DATA_SRC)
+		load->source = BPF_CORE_READ(data, data_src.val);
+}
+
+/* The node whose memory holds the data, where the answer came from memory. A cache of another package
+ * that forwards a clean line does so for lines that are at home here: guide, Table 16, code 8. */
+static __always_inline __u32 node_of(__u64 source)
+{
+	const __u64 local = (__u64)PERF_MEM_LVL_LOC_RAM << PERF_MEM_LVL_SHIFT;
+	const __u64 remote = (__u64)(PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2)
+			     << PERF_MEM_LVL_SHIFT;
+	const __u64 forwarded = (__u64)PERF_MEM_LVL_REM_CCE1 << PERF_MEM_LVL_SHIFT |
+				(__u64)PERF_MEM_SNOOP_HIT << PERF_MEM_SNOOP_SHIFT;
+
+	if (source & local || (source & forwarded) == forwarded)
+		return NODE_IS(bpf_get_numa_node_id());
+	if (source & remote)
+		return NODE_OTHER | NODE_IS(bpf_get_numa_node_id());
+	return NODE_UNKNOWN;
+}
+
+/* 2^i <= value < 2^(i+1), and the last bucket for all that is larger. */
+static __always_inline __u32 bucket_of(__u64 value)
+{
+	__u32 bucket = 0;
+
+	if (value >> LOG2_BUCKETS)
+		return LOG2_BUCKETS - 1;
+#pragma unroll
+	for (__u32 shift = LOG2_BUCKETS / 2; shift; shift /= 2)
+		if (value >> shift) {
+			value >>= shift;
+			bucket += shift;
+		}
+	return bucket;
+}
+
+static __always_inline __u64 place_in_key(struct key *key, const struct load *load, __u64 ip)
+{
+	__u64 hash;
+
+	key->source = load->source;
+	hash = hash_word(0, key->source);
+	if (by_ip) {
+		key->ip = ip;
+		hash = hash_word(hash, key->ip);
+	}
+	if (by_cacheline) {
+		key->cacheline = load->address & ~CACHELINE_MASK;
+		hash = hash_word(hash, key->cacheline);
+	}
+	if (by_page) {
+		key->page = load->address & ~PAGE_MASK;
+		hash = hash_word(hash, key->page);
+	}
+	if (by_offset) {
+		key->offset = load->address & CACHELINE_MASK;
+		hash = hash_word(hash, key->offset);
+	}
+	if (by_node) {
+		key->node = node_of(load->source);
+		hash = hash_word(hash, key->node);
+	}
+	return hash;
+}
+
+static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
+{
+	if (by_cgroup) {
+		key->cgroup = bpf_get_current_cgroup_id();
+		hash = hash_word(hash, key->cgroup);
+	}
+	if (by_pid || by_tid) {
+		__u64 ids = bpf_get_current_pid_tgid();
+
+		if (by_pid)
+			key->pid = ids >> 32;
+		if (by_tid)
+			key->tid = ids;
+		hash = hash_word(hash, (__u64)key->pid << 32 | key->tid);
+	}
+	if (by_cpu) {
+		key->cpu = bpf_get_smp_processor_id();
+		hash = hash_word(hash, key->cpu);
+	}
+	if (by_comm) {
+		bpf_get_current_comm(key->comm, sizeof(key->comm));
+		hash = hash_word(hash, *(__u64 *)&key->comm[0]);
+		hash = hash_word(hash, *(__u64 *)&key->comm[8]);
+	}
+	return hash;
+}
+
+static __always_inline void count_load(struct value *value, __u64 period, __u64 latency)
+{
+	value->samples++;
+	value->period += period;
+	if (!latency) /* not measured: no load takes less than a cycle */
+		return;
+	value->latency_sum += latency;
+	if (latency > value->latency_max)
+		value->latency_max = latency;
+	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
+	__u64 period = ctx->sample_period, hash;
+	struct table *table = TABLE_OF_THIS_CPU(period);
+	struct load load = {};
+	struct key key = {};
+	struct value *value;
+
+	if (!table)
+		return 0;
+	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
+	if (BPF_CORE_READ(kernel, event, hw.interrupts) == MAX_INTERRUPTS)
+		table->head.throttled++;
+	read_load(BPF_CORE_READ(kernel, data), ctx->addr, &load);
+	hash = place_in_key(&key, &load, ctx->regs.rip);
+	hash = task_in_key(&key, hash);
+
+	value = table_find(table, &key, hash);
+	if (value)
+		count_load(value, period, load.latency);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
