@@ -38,6 +38,27 @@ struct value {
 
 DEFINE_TABLE()
 
+/* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
+const volatile _Bool stream;
+
+struct sample {
+	struct sample_head head;
+	struct key key;
+};
+
+struct ring {
+	struct ring_head head;
+	struct sample samples[RING_SAMPLES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* user space makes it the number of CPUs where there is a stream */
+	__type(key, __u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
+
 #define CACHELINE_MASK	63ULL
 #define PAGE_MASK	4095ULL
 
@@ -178,6 +199,24 @@ static __always_inline void count_load(struct value *value, __u64 period, __u64 
 	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
 }
 
+static __always_inline void put_sample(const struct load *load, const struct key *key, __u64 period)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct sample *sample;
+
+	if (!ring)
+		return;
+	sample = &ring->samples[ring->head.written & (RING_SAMPLES - 1)];
+	sample->head.time = bpf_ktime_get_ns();
+	sample->head.address = load->address;
+	sample->head.latency = load->latency;
+	sample->head.period = period;
+	sample->key = *key;
+	barrier();
+	ring->head.written++;
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
@@ -196,6 +235,11 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	read_load(BPF_CORE_READ(kernel, data), ctx->addr, &load);
 	hash = place_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
+	if (stream) {
+		put_sample(&load, &key, period);
+		key = (struct key){.source = load.source};
+		hash = hash_word(0, key.source);
+	}
 
 	value = table_find(table, &key, hash);
 	if (value)

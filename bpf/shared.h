@@ -43,4 +43,22 @@ struct table_head {
 	__u64 throttled;  /* times that the kernel stopped the event up to the next tick: too many samples */
 };
 
+/*
+ * A stream of samples beside the table: a ring a CPU in mapped memory, which the program overwrites
+ * without waiting for its reader. `written` is increased once a sample is whole.
+ */
+#define RING_SAMPLES 4096 /* a power of two */
+
+struct ring_head {
+	__u64 written;
+};
+
+/* At the beginning of every sample of a ring; the key follows. */
+struct sample_head {
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u64 address;
+	__u64 latency; /* core cycles, 0: not measured */
+	__u64 period;
+};
+
 #endif

@@ -20,6 +20,8 @@ static const struct command {
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
 	{"mem", COMMAND_MEM, command_mem, "[OPTIONS] [-- COMMAND …]",
 	 "samples loads by where they found their data, and how long they took"},
+	{"offcore", COMMAND_OFFCORE, command_offcore, "[OPTIONS] [-- COMMAND …]",
+	 "counts requests that leave the core, by who asked and who answered"},
 	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
 	 "shows what the kernel would be asked for, and why"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",

@@ -15,6 +15,7 @@ enum command_id {
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
 	COMMAND_MEM = 1 << 4,
+	COMMAND_OFFCORE = 1 << 5,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -26,6 +27,11 @@ struct options {
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
 	__u64 ldlat;        /* --ldlat, core cycles; 0 if not given */
+	const char *request, *response, *preset; /* offcore's, NULL if not given */
+	const char *side;   /* --side, "u" or "k"; NULL: both, as far as permissions allow */
+	bool per_cpu;       /* --per-cpu */
+	bool shared;        /* --shared */
+	bool stream;        /* --stream */
 	const char *pids;   /* -p */
 	const char *cpus;   /* -C */
 	bool all_cpus;      /* -a */

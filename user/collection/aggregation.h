@@ -21,7 +21,9 @@ struct member {
 	const char *name; /* "ip" */
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
+	bool optional;    /* keys: told apart only on request */
 	bool shown;       /* keys: told apart in this run */
+	bool streamed;    /* keys: told in this run of each sample of the stream */
 	bool maximum;     /* values: of several, the largest counts, and it is of the whole run */
 };
 
@@ -64,6 +66,24 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 /* Attaches its program to a descriptor of perf_event_open, which stays the caller's. */
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
 		       struct refusal *refusal);
+
+/*
+ * Has each sample written into a ring as well, with the keys of `by`; the tables then keep none but the
+ * keys that they always tell apart. To be called before loading.
+ */
+void aggregation_stream(struct aggregation *aggregation);
+
+/* A sample of the stream. */
+struct streamed {
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u64 address, latency, period;
+	const void *key; /* as layout.keys describe it; valid up to the next one */
+};
+
+/* The next sample of all CPUs, in the order of their times, if it is older than `before`. Returns
+ * false if there is none. Samples that were overwritten before they were read add to *lost. */
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
+		      __u64 *lost);
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 

@@ -283,6 +283,8 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu->type = type;
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms", name);
+	pmu->mux_interval_ms = slurp_number(host, path, -1);
 	each_file(host, pmu, "format", add_format);
 	each_file(host, pmu, "events", add_alias);
 	pmu->next = host->pmus;

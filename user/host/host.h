@@ -32,6 +32,7 @@ struct pmu_alias {
 struct pmu {
 	char name[64];
 	__u32 type;
+	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
 	size_t nr_formats;

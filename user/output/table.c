@@ -66,6 +66,13 @@ static void add_time(struct text *text, const struct stream *stream, const json_
 		add(text, "%.12s  ", string(record, "time") + 11);
 }
 
+/* On a terminal each interval takes the place of the one before. */
+static void begin_screen(struct text *text, const struct stream *stream)
+{
+	if (stream->intervals && stream->sink.terminal)
+		add(text, "\033[H\033[2J");
+}
+
 static double share(json_int_t part, json_int_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;
@@ -298,9 +305,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	json_int_t total = integer(samples, "aggregated");
 	char number[40];
 
-	/* On a terminal each interval takes the place of the one before. */
-	if (stream->intervals && stream->sink.terminal)
-		add(text, "\033[H\033[2J");
+	begin_screen(text, stream);
 	add_time(text, stream, record);
 	add(text, "%s: %s samples in %.3f s, latency in core cycles\n", string(record, "event"),
 	    grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
@@ -317,6 +322,204 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	add(text, "\n");
 }
 
+/* A line a sample: when, from where, how long, where it was found, and the keys. */
+static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	static const char *const first[] = {"type",	   "schema_version", "time",   "run_id", "seq",
+					    "sample_time", "event",	     "source", "address", "latency",
+					    "period"};
+	const char *name;
+	char content[256];
+	json_t *value;
+
+	add(text, "%.15s  %18s %6lld  %-22s", string(record, "sample_time") + 11,
+	    string(record, "address"), (long long)integer(record, "latency"),
+	    string(record, "source"));
+	json_object_foreach((json_t *)record, name, value) {
+		size_t i = 0;
+
+		while (i < sizeof(first) / sizeof(first[0]) && strcmp(first[i], name))
+			i++;
+		if (i < sizeof(first) / sizeof(first[0]))
+			continue;
+		cell(value, content, sizeof(content));
+		add(text, " %s", content);
+	}
+	end_row(text);
+}
+
+/* --- lines that cores share ----------------------------------------------------------------------------- */
+
+static void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	json_int_t common = integer(record, "offsets_in_common");
+
+	add(text, "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
+	    string(record, "cacheline"), (long long)integer(record, "samples"),
+	    (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
+	add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
+	    (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
+	    (long long)integer(record, "offsets"));
+	if (!common && integer(record, "threads") > 1)
+		add(text, "none in common: false sharing?\n");
+	else
+		add(text, "%lld of them in common\n", (long long)common);
+	entry_rows(text, json_object_get(record, "entries"), integer(record, "samples"));
+	add(text, "\n");
+}
+
+/* --- off-core requests -------------------------------------------------------------------------------------- */
+
+#define SCREEN_WIDTH  80
+#define NAME_WIDTH    18
+#define HEADING_LINES 6
+#define COLUMNS_MOST  17
+
+/* The columns of a matrix: the responses of its first row. */
+struct columns {
+	const char *names[COLUMNS_MOST];
+	size_t nr;
+	int width;
+};
+
+static struct columns columns_of(const json_t *cells)
+{
+	const char *first = string(json_array_get(cells, 0), "request");
+	struct columns columns = {0};
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(cells, i, cell)
+		if (columns.nr < COLUMNS_MOST && !strcmp(string(cell, "request"), first))
+			columns.names[columns.nr++] = string(cell, "response");
+	columns.width = (SCREEN_WIDTH - NAME_WIDTH) / (columns.nr ? (int)columns.nr : 1);
+	if (columns.width > 14)
+		columns.width = 14;
+	if (columns.width < 7)
+		columns.width = 7;
+	return columns;
+}
+
+/* Takes as many words of the name ("LLC_HIT_OTHER_CORE") as fit; returns what is left. */
+static const char *take_words(const char *name, int width, int *length)
+{
+	int taken = 0;
+
+	for (int end = strcspn(name, "_|");; end += 1 + strcspn(name + end + 1, "_|")) {
+		if (taken && end > width)
+			break;
+		taken = end;
+		if (!name[end])
+			break;
+	}
+	*length = taken < width ? taken : width;
+	return name + taken + (name[taken] != '\0');
+}
+
+static void heading_rows(struct text *text, struct columns columns)
+{
+	bool left = true;
+
+	for (int line = 0; left && line < HEADING_LINES; line++) {
+		left = false;
+		add(text, "%*s", NAME_WIDTH, "");
+		for (size_t i = 0; i < columns.nr; i++) {
+			const char *words = columns.names[i];
+			int length;
+
+			columns.names[i] = take_words(words, columns.width - 1, &length);
+			add(text, "%*.*s", columns.width, length, words);
+			left = left || *columns.names[i];
+		}
+		end_row(text);
+	}
+}
+
+/* "20,480", or "20.5M" where that is too wide; "~" says that it is an estimate, "-" that there is none. */
+static void add_cell(struct text *text, const json_t *cell, int width)
+{
+	static const char units[] = " kMGTPE";
+	const char *status = string(cell, "status"), *mark = strcmp(status, "multiplexed") ? "" : "~";
+	char number[40], content[48];
+	double value = integer(cell, "scaled");
+
+	if (!strcmp(status, "not_counted")) {
+		add(text, "%*s", width, "-");
+		return;
+	}
+	snprintf(content, sizeof(content), "%s%s", mark,
+		 grouped(integer(cell, "scaled"), number, sizeof(number)));
+	for (int unit = 1; (int)strlen(content) >= width && units[unit]; unit++) {
+		value /= 1000;
+		snprintf(content, sizeof(content), value < 10 ? "%s%.1f%c" : "%s%.0f%c", mark, value,
+			 units[unit]);
+	}
+	add(text, "%*s", width, content);
+}
+
+static void cell_rows(struct text *text, const json_t *cells, const struct columns *columns)
+{
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(cells, i, cell) {
+		if (i % columns->nr == 0)
+			add(text, "%s%-*.*s", i ? "\n" : "", NAME_WIDTH, NAME_WIDTH - 1,
+			    string(cell, "request"));
+		add_cell(text, cell, columns->width);
+	}
+	add(text, "\n");
+}
+
+static void add_share(struct text *text, const json_t *record, const char *name, const char *shown)
+{
+	const json_t *value = json_object_get(record, name);
+
+	if (value)
+		add(text, "%s %.1f%%   ", shown, 100 * json_number_value(value));
+}
+
+/* How long the cells ran, of the time that they were to: the least and the most. */
+static void add_running(struct text *text, const json_t *cells)
+{
+	double least = 100, most = 0;
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(cells, i, cell) {
+		double ran = share(integer(cell, "running_ns"), integer(cell, "enabled_ns"));
+
+		least = ran < least ? ran : least;
+		most = ran > most ? ran : most;
+	}
+	if (least < 100)
+		add(text, "each cell ran %.1f%% to %.1f%% of the time", least, most);
+	if (least == 0)
+		add(text, "\n-: had no turn on the one register: run longer, or count whole CPUs (-a)");
+}
+
+static void offcore_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *cells = json_object_get(record, "cells"), *cpu = json_object_get(record, "cpu");
+	struct columns columns = columns_of(cells);
+
+	if (!cpu)
+		begin_screen(text, stream);
+	add_time(text, stream, record);
+	add(text, "off-core requests in %.3f s", integer(record, "duration_ns") / 1e9);
+	if (cpu)
+		add(text, " on CPU %lld", (long long)json_integer_value(cpu));
+	add(text, "\n");
+	heading_rows(text, columns);
+	cell_rows(text, cells, &columns);
+	add_share(text, record, "remote_share", "remote");
+	add_share(text, record, "hitm_share", "modified");
+	add_share(text, record, "prefetch_share", "prefetched");
+	add_running(text, cells);
+	end_row(text);
+	add(text, "\n");
+}
+
 /* --- by type --------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -324,7 +527,9 @@ static const struct {
 	void (*add)(struct text *text, const struct stream *stream, const json_t *record);
 } tables[] = {
 	{"start", start_table},	    {"count", count_table}, {"summary", summary_table},
-	{"profile", profile_table}, {"mem", mem_table},	    {"end", end_table},
+	{"profile", profile_table}, {"mem", mem_table},	    {"offcore", offcore_table},
+	{"shared_line", shared_line_table}, {"sample", sample_table},
+	{"end", end_table},
 	/* An error is told in words, on stderr. */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/matrix.h"
 #include "plan/rules.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
@@ -286,8 +287,8 @@ static int load_latency_event(struct plan *plan, const struct options *options, 
 	if (pmu->max_precise < 1)
 		return refuse_loads(refusal, "it takes PEBS, which this machine's PMU does not have "
 					     "(caps/max_precise)");
-	snprintf(text, size, "cpu/event=0xb,umask=0x10,ldlat=%llu,name=load-latency/%s", threshold,
-		 pmu->max_precise < 2 ? "p" : "pp");
+	snprintf(text, size, "cpu/event=0xb,umask=0x10,ldlat=%llu,name=load-latency/%s%s", threshold,
+		 options->side ? options->side : "", pmu->max_precise < 2 ? "p" : "pp");
 	snprintf(plan->default_why, sizeof(plan->default_why),
 		 "loads that take longer than %llu core cycles%s", threshold,
 		 options->ldlat ? "" : "; --ldlat chooses another threshold");
@@ -319,6 +320,21 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 		return instead(refusal, "write cpu/event=0xb,umask=0x10,ldlat=%llu/pp, or leave out "
 			       "--event", options->ldlat);
 	}
+	if (options->shared && options->stream) {
+		refuse(refusal, STATUS_USAGE, "options --shared and --stream");
+		because(refusal, "what streams is not aggregated by line as well");
+		return instead(refusal, "use one of them");
+	}
+	if (options->shared && options->by) {
+		refuse(refusal, STATUS_USAGE, "options --shared and --by");
+		because(refusal, "--shared needs keys of its own");
+		return instead(refusal, "leave out --by");
+	}
+	if (text && options->side) {
+		refuse(refusal, STATUS_USAGE, "options --event and --side");
+		because(refusal, "the side is a modifier of the event");
+		return instead(refusal, "write it behind the event, as in page-faults:%s", options->side);
+	}
 	if (!text) {
 		if (load_latency_event(plan, options, host, loads, sizeof(loads), refusal))
 			return -1;
@@ -331,6 +347,32 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
 		ask_for_load(&plan->events.list[i]);
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+/* --- off-core requests --------------------------------------------------------------------------- */
+
+int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	struct matrix matrix;
+	char *text;
+	int err;
+
+	if (plan_target(&plan->target, options, host, refusal) ||
+	    matrix_make(&matrix, options, host, refusal))
+		return -1;
+	if (!host_core_pmu(host)) {
+		refuse(refusal, STATUS_REFUSED, "off-core responses");
+		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
+		return instead(refusal, "run it on the host itself");
+	}
+	text = matrix_events(&matrix, host, options->side ? options->side : "");
+	err = events_parse(text, host, &plan->events, refusal);
+	free(text);
+	if (err)
+		return -1;
+	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

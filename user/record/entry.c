@@ -13,6 +13,15 @@ void put_values(json_t *record, const struct host *host, const struct layout *la
 				    member_value(host, &layout->values[i], values));
 }
 
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
+		  const void *key)
+{
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (layout->keys[i].streamed)
+			json_object_set_new(record, layout->keys[i].name,
+					    member_value(host, &layout->keys[i], key));
+}
+
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry)
 {
 	json_t *value = json_object();

@@ -11,6 +11,10 @@
 /* One entry: the keys that are told apart, then the values. A new reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
+/* The keys that a stream tells of each sample, as members of `record`. */
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
+		  const void *key);
+
 /* The values alone, as members of `record`. */
 void put_values(json_t *record, const struct host *host, const struct layout *layout,
 		const __u64 *values);

@@ -19,9 +19,19 @@ struct state {
 	struct count *before;               /* an event's */
 	struct samples *accounts;           /* an event's, so far */
 	const char **causes;                /* an event's missed_cause() */
+	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
 	__u64 *throttled;                   /* an event's, times so far */
 	__u64 forks;                        /* of the machine, when the run began */
 };
+
+static const char *keys_of(const struct run *run)
+{
+	const struct sampling *sampling = run->activity->details;
+
+	if (run->options->by)
+		return run->options->by;
+	return run->options->stream ? sampling->stream_keys : sampling->default_keys;
+}
 
 static int sampling_check(struct run *run, struct refusal *refusal)
 {
@@ -33,13 +43,17 @@ static int sampling_check(struct run *run, struct refusal *refusal)
 	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
 	state->before = calloc(state->nr, sizeof(*state->before));
 	state->accounts = calloc(state->nr, sizeof(*state->accounts));
+	state->streamed = calloc(state->nr, sizeof(*state->streamed));
+	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = calloc(state->nr, sizeof(*state->throttled));
 	state->causes = calloc(state->nr, sizeof(*state->causes));
-	for (size_t i = 0; i < state->nr; i++)
+	for (size_t i = 0; i < state->nr; i++) {
 		if (aggregation_open(&state->aggregations[i], state->sampling->aggregation,
-				     run->options->by ? run->options->by : state->sampling->default_keys,
-				     refusal))
+				     keys_of(run), refusal))
 			return -1;
+		if (run->options->stream)
+			aggregation_stream(state->aggregations[i]);
+	}
 	return 0;
 }
 
@@ -142,6 +156,75 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 }
 
 /* --- records -------------------------------------------------------------------------------------------- */
+
+/* --- the stream ------------------------------------------------------------------------------------------ */
+
+/* A program that writes a sample just now may have taken its time a little while ago: samples that are
+ * younger than this wait for the next reading, so that all come in the order of their times. */
+#define SETTLED_NS 1000000
+
+static __u64 now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static json_t *sample_record(const struct run *run, size_t i, const struct streamed *sample)
+{
+	const struct state *state = run->state;
+	const struct event *event = &run->plan.events.list[i];
+	json_t *record = json_pack("{s:s}", "type", "sample");
+	__u64 time = sample->time + now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	struct timespec at = {time / 1000000000, time % 1000000000};
+
+	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	json_object_set_new(record, "sample_time", value_time(&at));
+	json_object_set_new(record, "address", value_hex(sample->address));
+	if (sample->latency)
+		json_object_set_new(record, "latency", json_integer(sample->latency));
+	json_object_set_new(record, "period", json_integer(sample->period));
+	put_streamed(record, &run->host, aggregation_layout(state->aggregations[i]), sample->key);
+	return record;
+}
+
+static int drain_event(struct run *run, size_t i, __u64 before)
+{
+	struct state *state = run->state;
+	struct streamed sample;
+	int err = 0;
+
+	while (!err && aggregation_next(state->aggregations[i], before, &sample,
+					&state->ring_lost[i])) {
+		state->streamed[i]++;
+		err = stream_write(&run->stream, sample_record(run, i, &sample), NULL, NULL);
+	}
+	return err;
+}
+
+static int sampling_drain(struct run *run)
+{
+	__u64 before = now_ns(CLOCK_MONOTONIC) - SETTLED_NS;
+	int err = 0;
+
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
+		err = drain_event(run, i, before);
+	return err;
+}
+
+static json_t *stream_value(const struct state *state)
+{
+	json_int_t streamed = 0, lost = 0;
+
+	for (size_t i = 0; i < state->nr; i++) {
+		streamed += state->streamed[i];
+		lost += state->ring_lost[i];
+	}
+	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
+}
+
+/* --- intervals ------------------------------------------------------------------------------------------- */
 
 /* Whether another event of the plan may fall into the same PEBS record. */
 static bool collides(const struct events *events, const struct event *event)
@@ -253,8 +336,11 @@ static int sampling_report(struct run *run, bool last)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
-		err = report_event(run, i);
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++) {
+		if (last && run->options->stream)
+			err = drain_event(run, i, ~0ULL);
+		err = err ? err : report_event(run, i);
+	}
 	return err;
 }
 
@@ -294,6 +380,8 @@ static int sampling_finish(struct run *run, json_t *end)
 		json_object_set_new(value, "throttled", json_integer(throttled));
 	}
 	json_object_set_new(end, "samples", value);
+	if (run->options->stream)
+		json_object_set_new(end, "stream", stream_value(state));
 	return 0;
 }
 
@@ -308,6 +396,8 @@ static void sampling_release(struct run *run)
 	free(state->aggregations);
 	free(state->before);
 	free(state->accounts);
+	free(state->streamed);
+	free(state->ring_lost);
 	free(state->throttled);
 	free(state->causes);
 	free(state);
@@ -323,6 +413,7 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.check = sampling_check,
 		.describe = sampling_describe,
 		.attach = sampling_attach,
+		.drain = options->stream ? sampling_drain : NULL,
 		.report = sampling_report,
 		.finish = sampling_finish,
 		.release = sampling_release,

@@ -27,6 +27,7 @@ struct sampling {
 	const char *command;      /* the subcommand, and the type of its records: "profile" */
 	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
+	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
 	bool knows_throttling; /* its program counts the times that the event was stopped */
