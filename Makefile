@@ -111,7 +111,7 @@ sources  := $(sort $(wildcard user/*.c user/*/*.c))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas)
+embedded := $(programs) $(schemas) events/schema.json
 
 all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
 
@@ -166,9 +166,9 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) $(T)
+	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) --dist loadgroup $(T)
 
-test: $(O)/nhmtap $(workloads) ## install, build, and run every test, then the suite once more under ASan and UBSan
+test: $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
 	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
@@ -189,5 +189,6 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 -include tests/machine/machine.mk

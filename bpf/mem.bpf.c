@@ -19,10 +19,10 @@ struct key {
 	address_t cacheline;
 	address_t page;
 	cgroup_id_t cgroup;
-	number_t offset; /* of the address in its cache line */
 	number_t pid;
 	number_t tid;
 	number_t cpu;
+	number_t offset; /* of the address in its cache line */
 	node_t node;
 	padding_t padding;
 	comm_t comm;
@@ -169,11 +169,9 @@ static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
 	if (by_pid || by_tid) {
 		__u64 ids = bpf_get_current_pid_tgid();
 
-		if (by_pid)
-			key->pid = ids >> 32;
-		if (by_tid)
-			key->tid = ids;
-		hash = hash_word(hash, (__u64)key->pid << 32 | key->tid);
+		ids = (by_pid ? ids >> 32 : 0) | (by_tid ? ids << 32 : 0);
+		set_word(&key->pid, ids);
+		hash = hash_word(hash, ids);
 	}
 	if (by_cpu) {
 		key->cpu = bpf_get_smp_processor_id();
@@ -187,10 +185,8 @@ static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
 	return hash;
 }
 
-static __always_inline void count_load(struct value *value, __u64 period, __u64 latency)
+static __always_inline void add_latency(struct value *value, __u64 latency)
 {
-	value->samples++;
-	value->period += period;
 	if (!latency) /* not measured: no load takes less than a cycle */
 		return;
 	value->latency_sum += latency;
@@ -222,7 +218,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
 	__u64 period = ctx->sample_period, hash;
-	struct table *table = TABLE_OF_THIS_CPU(period);
+	struct table *table = TABLE_OF_THIS_CPU();
 	struct load load = {};
 	struct key key = {};
 	struct value *value;
@@ -241,9 +237,9 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(0, key.source);
 	}
 
-	value = table_find(table, &key, hash);
+	value = table_add(table, &key, hash, period);
 	if (value)
-		count_load(value, period, load.latency);
+		add_latency(value, load.latency);
 	return 0;
 }
 

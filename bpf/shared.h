@@ -15,7 +15,7 @@
 /* A power of two. Full tables lose samples, which are counted; see table_full. */
 #define TABLE_SLOTS 16384
 /* Places that a key may stand in. More would make a full table slower, not larger. */
-#define TABLE_PROBES 8
+#define TABLE_PROBES 16
 
 /* How a member of a key or a value is shown, and how values of several CPUs become one: by their sum,
  * where nothing else is said. */
@@ -36,11 +36,16 @@ typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up 
 
 /* At the beginning of every table. All members only grow. */
 struct table_head {
-	__u64 runs;       /* samples that reached the program */
-	__u64 period;     /* the sum of their periods: what they stand for */
-	__u64 table_full; /* runs that found no place for their key */
-	__u64 used;       /* slots taken; increased after the slot and its place in the order are written */
-	__u64 throttled;  /* times that the kernel stopped the event up to the next tick: too many samples */
+	__u64 table_full;     /* samples that found no place for their key */
+	__u64 period_of_full; /* the sum of their periods: what they stand for */
+	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
+	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
+};
+
+/* At the beginning of every value. */
+struct value_head {
+	__u64 samples;
+	__u64 period; /* the sum of their periods */
 };
 
 /*

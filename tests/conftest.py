@@ -47,7 +47,7 @@ def explain(nhmtap):
         result = nhmtap("explain", *arguments)
         assert result.status == 0, result.err
         assert result.err == ""
-        return [record["event"] for record in parse(result.out)]
+        return [record["event"] for record in parse(result.out) if record["type"] == "event"]
     return run
 
 

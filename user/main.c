@@ -22,8 +22,9 @@ static const struct command {
 	 "samples loads by where they found their data, and how long they took"},
 	{"offcore", COMMAND_OFFCORE, command_offcore, "[OPTIONS] [-- COMMAND …]",
 	 "counts requests that leave the core, by who asked and who answered"},
-	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
-	 "shows what the kernel would be asked for, and why"},
+	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
+	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
+	 "shows what the kernel would be asked for, what it would program, and why"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };

@@ -28,18 +28,31 @@ static int number(const char *name, const char *argument, __u64 least, __u64 mos
 	return because(refusal, "it takes a whole number from %llu to %llu", least, most);
 }
 
+/* Appends to a list that several options of one kind make together. */
+static int join(char *list, size_t size, const char *name, const char *argument,
+		struct refusal *refusal)
+{
+	size_t used = strlen(list);
+
+	if ((size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", argument) <
+	    size - used)
+		return 0;
+	bad_value(refusal, name, "…");
+	return because(refusal, "the list is longer than %zu characters", size);
+}
+
 static int parse_events(struct options *options, const char *name, const char *argument,
 			struct refusal *refusal)
 {
-	size_t used = strlen(options->joined_events), size = sizeof(options->joined_events);
-
-	if ((size_t)snprintf(options->joined_events + used, size - used, "%s%s", used ? "," : "",
-			     argument) >= size - used) {
-		bad_value(refusal, name, "…");
-		return because(refusal, "the events are longer than %zu characters", size);
-	}
 	options->events = options->joined_events;
-	return 0;
+	return join(options->joined_events, sizeof(options->joined_events), name, argument, refusal);
+}
+
+static int parse_metrics(struct options *options, const char *name, const char *argument,
+			 struct refusal *refusal)
+{
+	options->metrics = options->joined_metrics;
+	return join(options->joined_metrics, sizeof(options->joined_metrics), name, argument, refusal);
 }
 
 static int parse_format(struct options *options, const char *name, const char *argument,
@@ -66,6 +79,13 @@ static int parse_side(struct options *options, const char *name, const char *arg
 	bad_value(refusal, name, argument);
 	because(refusal, "it takes u, for the user's side, or k, for the kernel's");
 	return instead(refusal, "leave it out for both");
+}
+
+static int parse_json(struct options *options, const char *name, const char *argument,
+		      struct refusal *refusal)
+{
+	options->format = FORMAT_JSON;
+	return 0;
 }
 
 static int parse_duration(struct options *options, const char *name, const char *argument,
@@ -113,20 +133,25 @@ STRING(parse_response, response)
 STRING(parse_preset, preset)
 STRING(parse_pids, pids)
 STRING(parse_cpus, cpus)
+STRING(parse_cpu, cpu)
+STRING(parse_filter, filter)
 STRING(parse_output, output)
+STRING(parse_events_dir, events_dir)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_per_cpu, per_cpu)
 FLAG(parse_shared, shared)
 FLAG(parse_stream, stream)
 FLAG(parse_force, force)
+FLAG(parse_precise, precise)
 FLAG(parse_help, help)
 
 #define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM)
 #define WITH_EVENTS (COMMAND_STAT | SAMPLING | COMMAND_EXPLAIN)
 #define MEASURING (COMMAND_STAT | SAMPLING | COMMAND_OFFCORE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
-#define ALL       (PLANNING | COMMAND_SCHEMA)
+#define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -138,6 +163,8 @@ static const struct option_row {
 } rows[] = {
 	{'e', "event", "EVENTS", WITH_EVENTS, parse_events, "what to count or sample: names, rNNNN, "
 	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
+	{'M', "metrics", "METRICS", COMMAND_STAT | COMMAND_EXPLAIN, parse_metrics,
+	 "what to derive from counts: ipc, page_faults_per_second, …"},
 	{'c', "count", "PERIOD", SAMPLING | COMMAND_EXPLAIN, parse_period,
 	 "a sample every PERIOD occurrences"},
 	{'F', "freq", "HZ", SAMPLING | COMMAND_EXPLAIN, parse_frequency,
@@ -172,10 +199,19 @@ static const struct option_row {
 	{0, "top", "N", SAMPLING, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
 	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
-	{0, "format", "FORMAT", MEASURING, parse_format,
+	{0, "cpu", "NAME", SHOWING, parse_cpu,
+	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
+	{0, "filter", "BRANCHES", COMMAND_EXPLAIN, parse_filter,
+	 "with the LBR: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0, "precise", NULL, COMMAND_LIST, parse_precise,
+	 "only what the kernel samples precisely, those with [p]"},
+	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
+	{0, "format", "FORMAT", MEASURING | SHOWING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
-	{0, "host-root", "DIR", PLANNING, parse_host_root, NULL},
+	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
+	 "tables of events and metrics besides those built in, laid out as events/"},
+	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -196,9 +232,10 @@ int options_parse(struct options *options, enum command_id command, int argc, ch
 		  struct refusal *refusal)
 {
 	struct option longs[ROWS + 1] = {0};
-	char shorts[3 * ROWS + 3] = "+:"; /* stop at COMMAND; tell a missing argument apart */
+	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
+	char shorts[3 * ROWS + 3];
 	char name[32];
-	size_t used = 2;
+	size_t used = sprintf(shorts, "%s:", command & MEASURING ? "+" : "");
 	int found;
 
 	*options = (struct options){.host_root = ""};
@@ -218,6 +255,8 @@ int options_parse(struct options *options, enum command_id command, int argc, ch
 	for (;;) {
 		int at = optind;
 
+		while (!(command & MEASURING) && at < argc && argv[at][0] != '-')
+			at++;
 		found = getopt_long(argc, argv, shorts, longs, NULL);
 		if (found == -1)
 			break;

@@ -49,6 +49,13 @@ static void print_kernel(const char *cpu, const struct known_kernel *kernel)
 	       kernel->source);
 	print_rules("precise_rule", cpu, kernel->precise, kernel->nr_precise);
 	print_rules("placing_rule", cpu, kernel->placed, kernel->nr_placed);
+	for (size_t i = 0; i < kernel->nr_generic; i++)
+		printf("generic\t%s\t%s\t%#llx\t%#llx\n", cpu, kernel->generic[i].name,
+		       (unsigned long long)kernel->generic[i].config,
+		       (unsigned long long)kernel->generic[i].config1);
+	for (size_t i = 0; i < kernel->nr_errata; i++)
+		printf("erratum\t%s\t%s\t%d\n", cpu, kernel->errata[i].name,
+		       kernel->errata[i].all_events);
 }
 
 static void print_contradictions(const struct cpu_events *cpu)
@@ -65,6 +72,13 @@ static void print_contradictions(const struct cpu_events *cpu)
 			printf("%s%s", j ? " " : "", entry->says[j].source);
 		putchar('\n');
 	}
+}
+
+static void print_metrics(const char *cpu, const struct known_metric *metrics, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("metric\t%s\t%s\t%s\t%s\n", cpu, metrics[i].name, metrics[i].formula,
+		       metrics[i].unit);
 }
 
 static void print_cpu(const struct cpu_events *cpu)
@@ -97,15 +111,19 @@ static void print_cpu(const struct cpu_events *cpu)
 		       source->perf);
 	}
 	print_contradictions(cpu);
-	for (size_t i = 0; i < cpu->nr_metrics; i++)
-		printf("metric\t%s\t%s\t%s\t%s\n", cpu->name, cpu->metrics[i].name,
-		       cpu->metrics[i].formula, cpu->metrics[i].unit);
+	print_metrics(cpu->name, cpu->metrics, cpu->nr_metrics);
+}
+
+static void print_generic(const struct known_metric *metrics, size_t nr)
+{
+	print_metrics("generic", metrics, nr);
 }
 
 int main(void)
 {
 	for (size_t i = 0; i < nr_known_cpus; i++)
 		print_cpu(&known_cpus[i]);
+	print_generic(generic_metrics, nr_generic_metrics);
 	for (size_t i = 0; i < nr_known_sources; i++)
 		printf("source\t%s\t%s\n", known_sources[i].key, known_sources[i].title);
 	return 0;

@@ -234,8 +234,8 @@ def test_a_disk_that_fills_up_keeps_whole_records(tmp_path):
     script = ('mount -t tmpfs -o size=16k none "$1" && cd "$1" && shift && "$@"; '
               'status=$?; cat out; exit $status')
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, os.path.abspath(NHMTAP), "profile", "-e",
-         "page-faults", "-c", "1", "--by", "ip", "-I", "20", "-o", "out", "--",
+        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, os.path.abspath(NHMTAP), "profile",
+         "-e", "page-faults", "-c", "1", "--by", "ip", "-I", "20", "-o", "out", "--",
          *map(os.path.abspath, command()[:1]), *["faults=300", "spin=50"] * 20, "exit=0"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 3, done.stderr
@@ -274,7 +274,8 @@ def test_a_refusal_goes_into_the_file_as_well(nhmtap, tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_named_and_nothing_runs(nhmtap, tmp_path):
-    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "no" / "out", "--", "touch", tmp_path / "ran")
+    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "no" / "out", "--", "touch",
+                    tmp_path / "ran")
     assert result.status == 1
     assert "No such file or directory" in result.err
     assert not (tmp_path / "ran").exists()
@@ -297,3 +298,21 @@ def test_records_are_there_as_soon_as_their_interval_is_over(nhmtap):
     process.terminate()
     process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(nhmtap):
+    # As nohup and a shell's background start programs. The run ends by its duration instead.
+    process = nhmtap.start("stat", "-a", "-e", "cs", "--duration", 1, "-I", 50,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "duration"), err
+
+
+def test_a_hangup_ends_a_run_as_a_termination_does(nhmtap):
+    process = nhmtap.start("stat", "-a", "-e", "cs", "-I", 50)
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "terminated"), err

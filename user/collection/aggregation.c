@@ -526,9 +526,15 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 		const volatile __u64 *value =
 			(const void *)(slot_at(aggregation, table, place) + aggregation->table.value);
 		__u64 *sum = aggregation->now + aggregation->numbers[cpu][place] * n;
+		/* Each is read once: the program goes on, and what is summed up here is to be the sum
+		 * of what the entries say. */
+		struct value_head head = {value[0], value[1]};
 
-		reading->aggregated += value[0];
-		for (size_t i = 0; i < n; i++) {
+		reading->aggregated += head.samples;
+		reading->period += head.period;
+		sum[0] += head.samples;
+		sum[1] += head.period;
+		for (size_t i = sizeof(head) / sizeof(__u64); i < n; i++) {
 			__u64 word = value[i];
 
 			if (!aggregation->maximum[i])
@@ -576,9 +582,9 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
 		reading->throttled += head->throttled;
-		reading->period += head->period;
-		reading->runs += head->runs;
+		reading->period += head->period_of_full;
 	}
+	reading->runs = reading->aggregated + reading->table_full;
 	reading->entries = aggregation->entries;
 	collect_changes(aggregation, reading);
 }

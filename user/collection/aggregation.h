@@ -41,7 +41,7 @@ struct entry {
 
 /* What a reading found. All counts are since the beginning. */
 struct reading {
-	__u64 runs;
+	__u64 runs;       /* samples that reached the program: aggregated and table_full */
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
 	__u64 table_full;

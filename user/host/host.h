@@ -13,6 +13,8 @@
 
 #include "cpus.h"
 #include "event/known_event.h"
+#include "event/tables.h"
+#include "refusal.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
 struct pmu_format {
@@ -52,11 +54,13 @@ struct host {
 		__u32 family, model, stepping;
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
 	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
+	bool nmi_watchdog;          /* it holds a counter of every CPU: kernel.nmi_watchdog */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
@@ -77,9 +81,23 @@ struct host {
 int host_gather(struct host *host, const char *root);
 void host_release(struct host *host);
 
+/* Adds tables of CPUs from a folder to those that are built in; NULL: there is none. Returns 0, or -1
+ * with the refusal. */
+int host_add_tables(struct host *host, const char *folder, struct refusal *refusal);
+
+/*
+ * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the
+ * kernel's driver for it has. What this process may do here says nothing about a machine that is not
+ * there, so it may do everything. Returns 0, or -1 with the refusal: no table has this name.
+ */
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
+
 /* The PMU of this name, read from sysfs when first asked for; NULL if the machine has none. The
  * host keeps it. */
 const struct pmu *host_pmu(struct host *host, const char *name);
+
+/* Reads all PMUs of sysfs, so that host->pmus has them. */
+void host_read_pmus(struct host *host);
 
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);

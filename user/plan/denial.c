@@ -149,8 +149,8 @@ static int denied_descriptors(const struct denied *d)
 {
 	size_t needed = d->instances * d->plan->events.nr;
 
-	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads), and %llu "
-		"may be open", needed, d->plan->events.nr, d->instances,
+	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the "
+		"run's own, and %llu may be open", needed, d->plan->events.nr, d->instances,
 		d->host->descriptor_limit);
 	return instead(d->refusal, "ulimit -Hn %zu, or ask for fewer events or CPUs", needed + 64);
 }

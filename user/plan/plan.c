@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/branch_filter.h"
 #include "plan/matrix.h"
 #include "plan/rules.h"
 
@@ -205,6 +206,15 @@ static const char *default_stat_events(struct plan *plan, struct host *host)
 	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
 }
 
+/* Events by name, and those of metrics; either may be NULL. */
+static int plan_counts(struct plan *plan, const char *events, const char *metrics, struct host *host,
+		       struct refusal *refusal)
+{
+	if (events && events_parse(events, host, &plan->events, refusal))
+		return -1;
+	return metrics ? metrics_plan(&plan->metrics, metrics, host, &plan->events, refusal) : 0;
+}
+
 int plan_stat(struct plan *plan, const struct options *options, struct host *host,
 	      struct refusal *refusal)
 {
@@ -217,9 +227,9 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text)
+	if (!text && !options->metrics)
 		text = default_stat_events(plan, host);
-	if (events_parse(text, host, &plan->events, refusal))
+	if (plan_counts(plan, text, options->metrics, host, refusal))
 		return -1;
 	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
@@ -376,31 +386,51 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
+/* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
+static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
+			   struct host *host, struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (!text && !options->nr_rest && !options->metrics)
+		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
+	if (text && events_parse(text, host, &plan->events, refusal))
+		return -1;
+	for (int i = 0; i < options->nr_rest; i++)
+		if (events_parse(options->rest[i], host, &plan->events, refusal))
+			return -1;
+	return plan_counts(plan, NULL, options->metrics, host, refusal);
+}
+
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal)
 {
 	static char *command[] = {"true", NULL};
-	bool sampling = options->period || options->frequency;
-	const char *text = options->events;
+	bool sampling = options->period || options->frequency || options->filter;
 
 	plan->target.command = command;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
-	if (!text)
-		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
-	if (events_parse(text, host, &plan->events, refusal))
+	if (parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
-	for (size_t i = 0; i < plan->events.nr; i++)
-		sampling = sampling || plan->events.list[i].attr.precise_ip;
 	plan_common(plan, host);
-	if (sampling && plan_all_sampling(plan, options, host, refusal))
-		return -1;
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		/* There is no precise event without samples. */
+		if ((sampling || event->attr.precise_ip) &&
+		    plan_sampling(event, options, host, refusal))
+			return -1;
+		if (options->filter && branch_filter_set(event, options->filter, refusal))
+			return -1;
+	}
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
 void plan_release(struct plan *plan)
 {
 	events_release(&plan->events);
+	metrics_release(&plan->metrics);
 	free(plan->target.pids);
 	plan->target.pids = NULL;
 	plan->target.nr_pids = 0;

@@ -33,19 +33,33 @@ static struct timespec now_of(clockid_t clock)
 	return now;
 }
 
+__u64 run_interval_ns(const struct run *run)
+{
+	return nanoseconds(&run->interval_began, &run->interval_ended);
+}
+
 void run_put_interval(const struct run *run, json_t *record)
 {
-	struct timespec now = now_of(CLOCK_MONOTONIC);
-
 	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
-	json_object_set_new(record, "duration_ns",
-			    json_integer(nanoseconds(&run->interval_began, &now)));
+	json_object_set_new(record, "duration_ns", json_integer(run_interval_ns(run)));
 }
 
 static void begin_interval(struct run *run)
 {
 	run->interval_began = now_of(CLOCK_MONOTONIC);
 	run->interval_began_at = now_of(CLOCK_REALTIME);
+}
+
+/* The next interval begins where this one ends, which is before its records are written: no moment is
+ * in two of them, and none in neither. */
+static void report(struct run *run, const struct activity *activity, bool last)
+{
+	struct timespec ended_at = now_of(CLOCK_REALTIME);
+
+	run->interval_ended = now_of(CLOCK_MONOTONIC);
+	activity->report(run, last);
+	run->interval_began = run->interval_ended;
+	run->interval_began_at = ended_at;
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------ */
@@ -83,13 +97,9 @@ static int pidfd_open(pid_t pid)
 static void waiting_open(struct waiting *waiting, const struct run *run)
 {
 	const struct target *target = &run->plan.target;
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
 	waiting->polls = calloc(ON_TARGET + target->nr_pids + 1, sizeof(*waiting->polls));
-	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &run->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	waiting->polls[ON_INTERVAL].fd = timer(run->options->interval_ms * 1000000, true);
 	waiting->polls[ON_DRAIN].fd = timer(run->activity->drain ? DRAIN_MS * 1000000ULL : 0, true);
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
@@ -97,8 +107,13 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		waiting->polls[waiting->nr++].fd = pidfd_open(target->pids[i]);
+	/* One that has ended since its events were opened is not waited for. */
+	for (size_t i = 0; i < target->nr_pids; i++) {
+		int fd = pidfd_open(target->pids[i]);
+
+		if (fd >= 0)
+			waiting->polls[waiting->nr++].fd = fd;
+	}
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -188,8 +203,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	activity->report(run, false);
-	begin_interval(run);
+	report(run, activity, false);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -210,9 +224,13 @@ static void on_drain(struct run *run, struct waiting *waiting, const struct acti
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
-	bool over = false;
+	bool over;
 
+	counters_free_descriptors();
 	waiting_open(&waiting, run);
+	over = run->plan.target.nr_pids && !waiting.targets_left;
+	if (over)
+		run->reason = "exited";
 	while (!over) {
 		if (poll(waiting.polls, waiting.nr, -1) < 0)
 			continue;
@@ -277,7 +295,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		write_start(run, activity);
 	wait_for_end(run, activity);
 	counters_disable(run->counters);
-	activity->report(run, true);
+	report(run, activity, true);
 	return 0;
 }
 
@@ -361,15 +379,23 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 	stream_write(&run->stream, end, NULL, NULL);
 }
 
+/* Signals that end a run are read, not caught. One that was ignored when the program was started
+ * (nohup, a shell's background) stays so: a blocked signal would be kept all the same. */
 static void block_signals(struct run *run)
 {
-	sigset_t signals;
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t blocked;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &signals, &run->signals);
+	sigemptyset(&run->ending);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		struct sigaction action;
+
+		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&run->ending, ending[i]);
+	}
+	blocked = run->ending;
+	sigaddset(&blocked, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &blocked, &run->signals);
 }
 
 static void repeat_executions(struct run *run, const struct activity *activity, __u64 repeats,
@@ -402,7 +428,8 @@ int run_activity(const struct activity *activity, const struct options *options,
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
 		because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else if (!activity->plan(&run.plan, options, &run.host, refusal) &&
+	} else if (!host_add_tables(&run.host, options->events_dir, refusal) &&
+		   !activity->plan(&run.plan, options, &run.host, refusal) &&
 		   !activity->check(&run, refusal)) {
 		repeat_executions(&run, activity, options->repeats, refusal);
 	}

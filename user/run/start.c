@@ -35,6 +35,9 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 				    json_integer(attr->sample_period));
 	if (attr->sample_type)
 		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
+	if (attr->branch_sample_type)
+		json_object_set_new(value, "branch_sample_type",
+				    value_hex(attr->branch_sample_type));
 	json_object_set_new(value, "read_format", value_hex(attr->read_format));
 #define FIELD(name)                                                                                \
 	if (attr->name)                                                                            \
@@ -122,15 +125,17 @@ static json_t *target_value(const struct run *run)
 		json_t *arguments = json_array();
 		size_t left = ARGUMENTS_MAX;
 		char **at = target->command;
+		bool cut = false;
 
 		for (; *at && left; at++) {
 			size_t length = strnlen(*at, left);
 
 			json_array_append_new(arguments, value_text(*at, length));
+			cut = cut || (*at)[length];
 			left -= length;
 		}
 		json_object_set_new(value, "process.command_args", arguments);
-		if (*at)
+		if (*at || cut)
 			json_object_set_new(value, "arguments_cut", json_true());
 		json_object_set_new(value, "process.pid", json_integer(run->child.pid));
 	}
