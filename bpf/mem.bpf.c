@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Loads and how long they took, by where they found their data (always), and by what was loaded, by
- * which code and in whom. What a sample holds is read with probe_read_kernel(), relocated to the
- * running kernel: that works on every kernel since 5.5, which direct loads do not.
+ * which code and in whom. What a sample holds is read directly where the kernel can tell the program
+ * what its context is (since 6.2), and with probe_read_kernel() elsewhere: one object, relocated to the
+ * running kernel.
  */
 #include "vmlinux.h"
 #include "table.bpf.h"
@@ -67,15 +68,19 @@ struct load {
 	__u64 address;
 	__u64 latency;
 	__u64 source;
+	__u64 interrupts; /* the event's in this tick */
 };
 
 /* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
  * stack before. Since 6.1 its flags say which are good; kernels before that cleared them. */
-static __always_inline __u64 flags_of(const struct perf_sample_data *data)
+static __always_inline void keep_measured(struct load *load, __u64 flags)
 {
-	if (bpf_core_field_exists(data->sample_flags))
-		return BPF_CORE_READ(data, sample_flags);
-	return ~0ULL;
+	if (!(flags & PERF_SAMPLE_ADDR))
+		load->address = 0;
+	if (!(flags & PERF_SAMPLE_WEIGHT_TYPE))
+		load->latency = 0;
+	if (!(flags & PERF_SAMPLE_DATA_SRC))
+		load->source = 0;
 }
 
 static __always_inline __u64 weight_of(const struct perf_sample_data *data)
@@ -85,17 +90,37 @@ static __always_inline __u64 weight_of(const struct perf_sample_data *data)
 	return BPF_CORE_READ((const struct perf_sample_data___v5_11 *)data, weight);
 }
 
-static __always_inline void read_load(const struct perf_sample_data *data, __u64 address,
-				      struct load *load)
+static __always_inline void probe_load(struct bpf_perf_event_data *ctx, struct load *load)
 {
-	__u64 flags = flags_of(data);
+	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
+	const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
 
-	if (flags & PERF_SAMPLE_ADDR)
-		load->address = address;
-	if (flags & PERF_SAMPLE_WEIGHT_TYPE)
-		load->latency = weight_of(data);
-	if (flags & PERF_SAMPLE_DATA_SRC)
-		load->source = BPF_CORE_READ(data, data_src.val);
+	load->latency = weight_of(data);
+	load->source = BPF_CORE_READ(data, data_src.val);
+	load->interrupts = BPF_CORE_READ(kernel, event, hw.interrupts);
+	if (bpf_core_field_exists(data->sample_flags))
+		keep_measured(load, BPF_CORE_READ(data, sample_flags));
+}
+
+/* Costs no call: the verifier makes the cast a move and the accesses loads. */
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+
+static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct load *load)
+{
+	const struct bpf_perf_event_data_kern *kernel;
+	const struct perf_sample_data *data;
+
+	load->address = ctx->addr;
+	if (!bpf_cast_to_kern_ctx) {
+		probe_load(ctx, load);
+		return;
+	}
+	kernel = bpf_cast_to_kern_ctx(ctx);
+	data = kernel->data;
+	load->latency = data->weight.full;
+	load->source = data->data_src.val;
+	load->interrupts = kernel->event->hw.interrupts;
+	keep_measured(load, data->sample_flags);
 }
 
 /* The node whose memory holds the data, where the answer came from memory. A cache of another package
@@ -216,7 +241,6 @@ static __always_inline void put_sample(const struct load *load, const struct key
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
 	__u64 period = ctx->sample_period, hash;
 	struct table *table = TABLE_OF_THIS_CPU();
 	struct load load = {};
@@ -225,10 +249,10 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!table)
 		return 0;
+	read_load(ctx, &load);
 	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
-	if (BPF_CORE_READ(kernel, event, hw.interrupts) == MAX_INTERRUPTS)
+	if (load.interrupts == MAX_INTERRUPTS)
 		table->head.throttled++;
-	read_load(BPF_CORE_READ(kernel, data), ctx->addr, &load);
 	hash = place_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (stream) {
