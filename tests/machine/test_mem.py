@@ -89,11 +89,10 @@ def test_uncacheable_loads(guest):
 
 
 def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_cores):
-    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "100", "--shared", "--", "bounce", 0, 1,
-                tag_all_loads=True)
+    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--shared", "--", "bounce", 0, 1)
     line, = [r for r in found if r["type"] == "shared_line"
              and r["cacheline"] == hex(known.addresses("bounce")["line"])]
-    assert line["modified"] >= 0.3 * line["samples"] > 0
+    assert line["modified"] >= 0.3 * line["loads"] > 0
     # Both threads load the one word: true sharing.
     assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 1, 1)
     modified = [e for e in line["entries"] if e["source"] == "l3_hit_other_core_modified"]
@@ -103,8 +102,7 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
 
 
 def test_codes_that_the_kernel_folds_are_said_to_be_folded(two_cores):
-    found = mem(two_cores, "--side", "u", "--ldlat", "60", "-c", "100", "--", "bounce", 0, 1,
-                tag_all_loads=True)
+    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--", "bounce", 0, 1)
     record, = [r for r in found if r["type"] == "mem"]
     source, = [s for s in record["sources"] if s["source"] == "l3_hit_other_core_modified"]
     assert (source["codes"], source["folded"]) == (["0x6", "0x7"], ["reserved_7"])
@@ -146,29 +144,30 @@ def test_a_stream_gives_the_addresses_in_order(guest):
 
 
 def test_one_record_of_two_precise_events_is_counted_as_lost(guest):
-    # Both count every load of the chain, and so end their periods at the same one.
-    events = "cpu/event=0xb,umask=0x10,ldlat=3/upp,r10cb:upp"
+    # Both count the loads that memory answers and no others, and so end their periods at the same ones.
+    events = "cpu/event=0xb,umask=0x10,ldlat=100/upp,r10cb:upp"
     found = mem(guest, "-e", events, "-c", "100", "--", "chase", "memory", tag_all_loads=True)
     lost = sum(r["samples"]["lost"]["pebs_collision"] for r in found if r["type"] == "mem")
     assert lost > N["memory.loads"] // 101
 
 
 def test_throttling_is_counted(guest):
-    rate = "/proc/sys/kernel/perf_event_max_sample_rate"
-    before = guest.say(f"cat {rate}").strip()
-    guest.say(f"echo 1000 > {rate}")  # 4 samples a tick
+    kernel = "/proc/sys/kernel/perf_"
+    before = guest.say(f"cat {kernel}event_max_sample_rate").strip()
+    # The rate can be set only while the kernel watches how long samples take: it does not here.
+    guest.say(f"echo 25 > {kernel}cpu_time_max_percent; echo 1000 > {kernel}event_max_sample_rate")
     try:
         record, _ = loads(guest, "known d", "-c", "100")
     finally:
-        guest.say(f"echo {before} > {rate}")
+        guest.say(f"echo {before} > {kernel}event_max_sample_rate; echo 0 > {kernel}cpu_time_max_percent")
     assert record["samples"]["throttled"] >= 1
     assert record["samples"]["aggregated"] < 20000 // 101
 
 
 def test_a_threshold_that_the_sibling_holds_is_said_to_be_taken(siblings):
     said = siblings.say(
-        "perf stat -C 0 -e cpu/event=0xb,umask=0x10,ldlat=100/ sleep 5 > /dev/null 2>&1 & sleep 1;"
-        "nhmtap mem -C 1 -c 1000 --duration 0.5; wait", paranoid=-1)
+        "nhmtap stat -e cpu/event=0xb,umask=0x10,ldlat=100/ -C 0 --duration 1 > /dev/null & sleep 0.2;"
+        "nhmtap mem -C 1 -c 1000 --duration 0.2; wait", paranoid=-1)
     record, = [r for r in records.parse(said) if r["type"] == "mem"]
     assert (record["status"], record["running_ns"]) == ("not_counted", 0)
     assert record["enabled_ns"] > 0

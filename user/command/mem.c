@@ -198,7 +198,7 @@ static json_t *line_record(const struct run *run, const struct sampled *sampled,
 			    value_text(sampled->event->name, sizeof(sampled->event->name)));
 	run_put_interval(run, record);
 	json_object_set_new(record, "cacheline", value_hex(line->address));
-	json_object_set_new(record, "samples", json_integer(line->samples));
+	json_object_set_new(record, "loads", json_integer(line->samples));
 	json_object_set_new(record, "modified", json_integer(line->modified));
 	json_object_set_new(record, "other_core", json_integer(line->other_core));
 	json_object_set_new(record, "threads", json_integer(different(layout, line, "tid")));

@@ -129,7 +129,7 @@ void shared_line_table(struct text *text, const struct stream *stream, const jso
 	json_int_t common = row_integer(record, "offsets_in_common");
 
 	text_add(text, "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
-	    row_string(record, "cacheline"), (long long)row_integer(record, "samples"),
+	    row_string(record, "cacheline"), (long long)row_integer(record, "loads"),
 	    (long long)row_integer(record, "modified"), (long long)row_integer(record, "other_core"));
 	text_add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
 	    (long long)row_integer(record, "threads"), (long long)row_integer(record, "cpus"),
@@ -138,6 +138,6 @@ void shared_line_table(struct text *text, const struct stream *stream, const jso
 		text_add(text, "none in common: false sharing?\n");
 	else
 		text_add(text, "%lld of them in common\n", (long long)common);
-	rows_of_entries(text, json_object_get(record, "entries"), row_integer(record, "samples"));
+	rows_of_entries(text, json_object_get(record, "entries"), row_integer(record, "loads"));
 	text_add(text, "\n");
 }
