@@ -137,6 +137,7 @@ STRING(parse_cpu, cpu)
 STRING(parse_filter, filter)
 STRING(parse_output, output)
 STRING(parse_events_dir, events_dir)
+STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_per_cpu, per_cpu)
@@ -150,8 +151,9 @@ FLAG(parse_help, help)
 #define WITH_EVENTS (COMMAND_STAT | SAMPLING | COMMAND_EXPLAIN)
 #define MEASURING (COMMAND_STAT | SAMPLING | COMMAND_OFFCORE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
+#define WRITING   (MEASURING | COMMAND_DOCTOR)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
-#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -198,7 +200,9 @@ static const struct option_row {
 	 "run COMMAND N times; mean and variance at the end"},
 	{0, "top", "N", SAMPLING, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
-	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
+	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
+	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
 	{0, "cpu", "NAME", SHOWING, parse_cpu,
 	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
 	{0, "filter", "BRANCHES", COMMAND_EXPLAIN, parse_filter,
@@ -206,12 +210,12 @@ static const struct option_row {
 	{0, "precise", NULL, COMMAND_LIST, parse_precise,
 	 "only what the kernel samples precisely, those with [p]"},
 	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
-	{0, "format", "FORMAT", MEASURING | SHOWING, parse_format,
+	{0, "format", "FORMAT", WRITING | SHOWING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
 	 "tables of events and metrics besides those built in, laid out as events/"},
-	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
+	{0, "host-root", "DIR", PLANNING | COMMAND_LIST | COMMAND_DOCTOR, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

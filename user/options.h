@@ -14,9 +14,10 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
-	COMMAND_LIST = 1 << 4,
-	COMMAND_MEM = 1 << 5,
-	COMMAND_OFFCORE = 1 << 6,
+	COMMAND_DOCTOR = 1 << 4,
+	COMMAND_LIST = 1 << 5,
+	COMMAND_MEM = 1 << 6,
+	COMMAND_OFFCORE = 1 << 7,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -44,6 +45,7 @@ struct options {
 	const char *filter; /* explain --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
+	const char *need;   /* --need, NULL if not given */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
 	const char *events_dir; /* --events-dir, NULL if not given */

@@ -298,7 +298,7 @@ def test_a_cpu_that_does_not_exist_is_named(nhmtap):
 def test_a_hardware_event_where_there_is_no_pmu_says_what_to_use(tmp_path):
     error = refusal(injected(tmp_path, "perf_event_open", "ENOENT", "stat", "-e", "cycles", "--",
                              "true"))
-    assert "no hardware counters" in error["why"] and "cpu-clock" in error["remedy"]
+    assert "no core PMU" in error["why"] and "cpu-clock" in error["remedy"]
 
 
 @pytest.mark.parametrize("name, event, files, why, remedy", [
@@ -309,7 +309,7 @@ def test_a_hardware_event_where_there_is_no_pmu_says_what_to_use(tmp_path):
      "modifier p"),
     ("EINVAL", "r1c0", hosts.NEHALEM, "type 4, config 0x1c0", "bits"),
     ("EOPNOTSUPP", "cycles:ppp", hosts.OTHER_PMU, "no precise sampling of level 3", "lower it"),
-    ("EOPNOTSUPP", "cycles", hosts.WITHOUT_PMU, "no hardware counters", "cpu-clock"),
+    ("EOPNOTSUPP", "cycles", hosts.WITHOUT_PMU, "no core PMU", "cpu-clock"),
     ("EBUSY", "cycles", hosts.NEHALEM, "another user of the PMU", "NMI watchdog"),
     ("ENODEV", "cs", hosts.WITHOUT_PMU, "went offline", "cpu/online"),
     ("ENOMEM", "cs", hosts.WITHOUT_PMU, "no memory", "memory limit"),

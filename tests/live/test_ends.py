@@ -316,3 +316,12 @@ def test_a_hangup_ends_a_run_as_a_termination_does(nhmtap):
     process.send_signal(signal.SIGHUP)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, parse(out)[-1]["reason"]) == (0, "terminated"), err
+
+
+def test_a_script_without_its_interpreter_is_not_called_missing(nhmtap, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    result = nhmtap("stat", "--", script)
+    assert result.status == 126
+    assert "interpreter" in result.one("error")["why"]

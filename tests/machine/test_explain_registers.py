@@ -9,6 +9,9 @@ import struct
 
 import pytest
 
+# All of them look at one set of observations, which one worker makes.
+pytestmark = pytest.mark.xdist_group("explain")
+
 # By facility, and the options of explain that go with it.
 EVENTS = {
     "general counters": ([], """
@@ -68,7 +71,8 @@ EVENTS = {
     "LBR, conditions": (["-c", "1000003", "--filter", "cond,u"], "BR_INST_RETIRED.ALL_BRANCHES:p"),
     "LBR, two kinds": (["-c", "1000003", "--filter", "cond,any_ret,u"], "cycles"),
 }
-ALL = [f"{facility}: {event}" for facility, (_, events) in EVENTS.items() for event in events.split()]
+ALL = [f"{facility}: {event}" for facility, (_, events) in EVENTS.items()
+       for event in events.split()]
 
 GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18A), 0x38D, 0x3F1, 0x1D9
 FREEZE_ON_SMI = 1 << 14  # of DEBUGCTL: the kernel sets it for good (attr_freeze_on_smi, intel/core.c)
@@ -97,13 +101,15 @@ def packed(attr):
                        number("config2"), number("branch_sample_type"))
 
 
-@pytest.fixture(scope="module")
-def observed(machines):
-    """What explain said of each event, and the registers while it was enabled."""
-    guest = machines()
-    said = guest.say("\n".join(shlex.join(["nhmtap", "explain", "--format", "json", *options, *events.split()])
+@pytest.fixture(scope="module", params=["6.1", "6.12"])
+def observed(request, machines):
+    """What explain said of each event, and the registers while it was enabled, by two kernels."""
+    guest = machines(kernel=request.param)
+    explain = ["nhmtap", "explain", "--format", "json"]
+    said = guest.say("\n".join(shlex.join([*explain, *options, *events.split()])
                                for options, events in EVENTS.values()))
-    explained = [record for record in map(json.loads, said.splitlines()) if record["type"] == "event"]
+    explained = [record for record in map(json.loads, said.splitlines())
+                 if record["type"] == "event"]
     records = dict(zip(ALL, explained, strict=True))
     lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
     guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")

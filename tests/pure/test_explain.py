@@ -63,7 +63,7 @@ def refusal(nhmtap):
 
 
 def test_the_guides_off_core_example_but_for_the_interrupt_that_the_kernel_adds(registers):
-    # Table 13: PerfEvtSel0 = 0x4301B7, "occurring in user and supervisor code"; OFFCORE_RSP_0 = 0x17.
+    # Table 13: PerfEvtSel0 = 0x4301B7, for user and supervisor code; OFFCORE_RSP_0 = 0x17.
     found = registers("cpu/event=0xb7,umask=0x01,offcore_rsp=0x17/", "--force")
     assert found["IA32_PERFEVTSELx"] == 0x4301B7 | INT
     assert found["OFFCORE_RSP_0"] == 0x17
@@ -93,7 +93,7 @@ def test_its_address_is_the_first_counters_plus_the_counter(record):
     assert (register["msr"], register["counter"]) == ("0x186", "address")
 
 
-# --- fixed counters ---------------------------------------------------------------------------------
+# --- fixed counters -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text, value", [
@@ -125,7 +125,7 @@ def test_reference_cycles_have_no_general_counter(record):
     assert record("cycles")["counters"]["general"] == [0, 1, 2, 3]
 
 
-# --- PEBS ---------------------------------------------------------------------------------------------
+# --- PEBS -----------------------------------------------------------------------------------------
 
 
 def test_a_precise_event_leaves_the_interrupt_to_the_pebs_buffer(registers, record):
@@ -166,7 +166,7 @@ def test_each_level_says_what_its_samples_are(record, text, level, word):
 @pytest.mark.parametrize("text, by_table, accepted", [
     ("MEM_INST_RETIRED.LOADS", "can", False), ("INST_RETIRED.ANY_P", "can", True),
     ("L1D.REPL", "never", False), ("MEM_LOAD_RETIRED.L2_HIT", "can", True)])
-def test_what_the_hardware_can_and_what_the_kernel_takes_are_two_things(record, text, by_table, accepted):
+def test_the_hardware_can_what_the_kernel_may_refuse(record, text, by_table, accepted):
     precise = record(text)["precise"]
     assert (precise["by_table"], precise["accepted"]) == (by_table, accepted)
 
@@ -177,7 +177,7 @@ def test_only_a_precise_event_is_sampled_without_being_told(record):
     assert record("r1c0", EP, "-c", "5000")["event"]["attr"]["sample_period"] == 5000
 
 
-# --- off-core responses ----------------------------------------------------------------------------------
+# --- off-core responses ---------------------------------------------------------------------------
 
 
 def test_off_core_bits_have_the_guides_names(fields):
@@ -207,7 +207,7 @@ def test_westmere_has_a_second_off_core_register_and_nehalem_has_not(record):
     assert not [r for r in registers if r["name"].startswith("OFFCORE")]
 
 
-# --- branches -----------------------------------------------------------------------------------------------
+# --- branches -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("filter_, value", [
@@ -252,7 +252,7 @@ def test_a_filter_that_would_count_nothing_or_be_refused_is_refused(refusal, arg
     assert status == 1 and words in sentence
 
 
-# --- global control ------------------------------------------------------------------------------------------
+# --- global control -------------------------------------------------------------------------------
 
 
 def test_the_kernel_switches_all_counters_on_globally(fields):
@@ -267,7 +267,7 @@ def test_of_guests_only_the_hosts_switch_is_not_known(fields):
     assert fields("IA32_PERF_GLOBAL_CTRL", "r1c0:G") == {f"EN_FC{n}": (str(32 + n), 1) for n in range(3)}
 
 
-# --- counters, errata, disagreements ------------------------------------------------------------------------
+# --- counters, errata, disagreements --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text, general, by_table", [
@@ -322,7 +322,7 @@ def test_load_latency_comes_with_the_codes_of_its_records(records):
     assert not [r for r in records(EP, "r1c0:p") if r["type"] == "data_sources"]
 
 
-# --- generic names -------------------------------------------------------------------------------------------
+# --- generic names --------------------------------------------------------------------------------
 
 
 def test_the_machines_own_driver_knows_best_what_a_generic_name_counts(record, host):
@@ -343,7 +343,7 @@ def test_a_raw_code_is_called_by_its_names(record):
     assert record("r5bc0")["encoding"]["names"] == []
 
 
-# --- machines and arguments -----------------------------------------------------------------------------------
+# --- machines and arguments -----------------------------------------------------------------------
 
 
 def test_another_cpu_is_explained_on_any_machine(record, host):
@@ -411,7 +411,15 @@ def test_every_event_of_a_table_can_be_explained_within_a_line(all_records):
             assert sum(value << low for low, value in fields) == int(register["value"], 16)
 
 
-# --- for people -------------------------------------------------------------------------------------------------
+def test_a_name_becomes_an_encoding_and_the_encoding_that_name_again(all_records):
+    for event in [r for r in all_records if r["type"] == "event"]:
+        name = event["event"]["name"].removesuffix(":pp")
+        # Precise cycles are another event to the kernel: 0x003c becomes 0x108000c0.
+        if event["encoding"]["config"] == event["event"]["attr"]["config"]:
+            assert name in event["encoding"]["names"]
+
+
+# --- for people -----------------------------------------------------------------------------------
 
 
 def test_people_get_the_same_within_the_width_of_a_screen(nhmtap):

@@ -31,7 +31,7 @@ def events(records):
     return {record["name"]: record for record in records if "default_period" in record}
 
 
-# --- by what ------------------------------------------------------------------------------------------
+# --- by what --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", [
@@ -66,7 +66,7 @@ def test_only_one_pattern_is_taken(nhmtap):
     assert (result.status, result.out) == (1, "")
 
 
-# --- what there is --------------------------------------------------------------------------------------
+# --- what there is --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cpu", ["nehalem-ep", "nehalem-ex", "westmere-ep"])
@@ -97,9 +97,9 @@ def test_every_driver_is_asked(listed, host):
     assert [record["terms"] for record in listed(host(WITHOUT_PMU, power), "energy")] == ["event=0x02"]
 
 
-def test_without_a_pmu_there_is_software(listed, host):
+def test_without_a_pmu_there_are_software_and_what_is_derived_from_it(listed, host):
     found = listed(host(WITHOUT_PMU))
-    assert {record["section"] for record in found} == {"software"}
+    assert {record["section"] for record in found} == {"software", "metrics, for -M"}
     assert {"page-faults", "cpu-clock", "context-switches"} <= {record["name"] for record in found}
 
 
@@ -122,7 +122,7 @@ def test_off_core_responses_are_listed_by_their_parts(listed):
     assert found["OFFCORE_RESPONSE, responses", "LOCAL_DRAM"]["config1"] == "0x4000"
 
 
-# --- --precise ------------------------------------------------------------------------------------------
+# --- --precise ------------------------------------------------------------------------------------
 
 # intel_nehalem_pebs_event_constraints, arch/x86/events/intel/ds.c of Linux 6.1, read as conditions.
 FLAGS = 0xFF000000 | 1 << 18 | 1 << 19 | 1 << 21 | 1 << 23
@@ -149,7 +149,7 @@ def test_precise_goes_with_a_pattern(names):
     assert "L2_RQSTS.LD_HIT" not in names(EP, "--precise", "L2")
 
 
-# --- forms -------------------------------------------------------------------------------------------------
+# --- forms ----------------------------------------------------------------------------------------
 
 
 def test_json_is_a_record_a_line_and_the_default_of_a_pipe(nhmtap):

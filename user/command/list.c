@@ -29,7 +29,7 @@ static void set(json_t *object, const char *name, json_t *value)
 	json_object_set_new(object, name, value);
 }
 
-/* --- what is wanted ----------------------------------------------------------------------------------- */
+/* --- what is wanted --------------------------------------------------------------------------- */
 
 /* Text with * ? [ is a glob for the whole, other text is looked for anywhere. Case does not count. */
 static bool matches(const char *pattern, const char *text)
@@ -87,16 +87,7 @@ static void set_alias(json_t *record, const char *alias)
 	json_array_append_new(aliases, string(alias));
 }
 
-/* --- what the counters do --------------------------------------------------------------------------------- */
-
-static json_t *counter_list(__u32 counters)
-{
-	json_t *list = json_array();
-
-	for (; counters; counters &= counters - 1)
-		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
-	return list;
-}
+/* --- what the counters do --------------------------------------------------------------------- */
 
 /* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
 static void set_hardware(json_t *record, const struct cpu_events *cpu, const struct encoding *encoding)
@@ -111,7 +102,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	if (!cpu->kernel)
 		return;
 	registers_of(&attr, cpu, encoding, &registers);
-	set(record, "counters", counter_list(registers.counters));
+	set(record, "counters", value_bits(registers.counters));
 	if (registers.fixed_counter >= 0)
 		set(record, "fixed_counter", json_integer(registers.fixed_counter));
 	attr.precise_ip = 1;
@@ -119,7 +110,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	set(record, "precise", json_boolean(!registers.refused));
 }
 
-/* --- perf's own names ----------------------------------------------------------------------------------------- */
+/* --- perf's own names ------------------------------------------------------------------------- */
 
 static void list_generic(struct listing *listing, const char *section, __u32 type)
 {
@@ -162,7 +153,7 @@ static void list_cache(struct listing *listing)
 	}
 }
 
-/* --- the drivers' names ------------------------------------------------------------------------------------------ */
+/* --- the drivers' names ----------------------------------------------------------------------- */
 
 static void list_drivers(struct listing *listing)
 {
@@ -181,7 +172,7 @@ static void list_drivers(struct listing *listing)
 		}
 }
 
-/* --- the CPU's table ------------------------------------------------------------------------------------------------ */
+/* --- the CPU's table -------------------------------------------------------------------------- */
 
 static void list_event(struct listing *listing, const struct known_event *event)
 {
@@ -254,7 +245,7 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
-/* --- metrics ---------------------------------------------------------------------------------------------------------- */
+/* --- metrics ---------------------------------------------------------------------------------- */
 
 static void list_metrics(struct listing *listing, const char *cpu, const struct known_metric *metrics,
 			 size_t nr)
@@ -275,7 +266,7 @@ static void list_metrics(struct listing *listing, const char *cpu, const struct 
 	}
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void list_all(struct listing *listing)
 {

@@ -37,7 +37,8 @@ static int parse(const char *text, __u64 *type, struct refusal *refusal)
 		if (!bits) {
 			refuse(refusal, STATUS_USAGE, "option --filter '%s'", text);
 			because(refusal, "'%.*s' is no kind of branch and no side", (int)length, at);
-			return instead(refusal, "any, any_call, any_ret, ind_call, ind_jmp, cond; u, k");
+			return instead(refusal, "kinds: any, any_call, any_ret, ind_call, ind_jmp, "
+				       "cond; sides: u, k");
 		}
 		*type |= bits;
 		at += length;

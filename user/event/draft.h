@@ -11,8 +11,8 @@
 
 #include "event/known_event.h"
 
-/* Rows begin with their name, but for data sources, rules and models, which have none. Aliases are told apart by
- * name and owner, so that one of two owners is found out. */
+/* Rows begin with their name, but for data sources, rules and models, which have none. An alias may
+ * stand twice, of two owners: that is a fault, to be found out. */
 enum draft_kind {
 	DRAFT_EVENTS,
 	DRAFT_ALIASES,

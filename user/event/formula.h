@@ -35,8 +35,8 @@ struct formula {
 	size_t nr_inputs;
 };
 
-/* Returns 0, or -1 with a sentence's end in why ("lacks a closing parenthesis"). The formula owns its lists up to formula_release(), which may also be called
- * on a zeroed one. */
+/* Returns 0, or -1 with a sentence's end in why ("lacks a closing parenthesis"). The formula owns its
+ * lists up to formula_release(), which may also be called on a zeroed one. */
 int formula_parse(struct formula *formula, const char *text, char *why, size_t size);
 void formula_release(struct formula *formula);
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,64 +13,11 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
-/* Reads a small file below the root, without its last newline. Returns its length or -errno. */
-__attribute__((format(printf, 4, 5))) static int slurp(const struct host *host, char *text,
-						       size_t size, const char *path, ...)
-{
-	char full[PATH_MAX];
-	size_t used = snprintf(full, sizeof(full), "%s", host->root);
-	va_list args;
-	FILE *file;
-
-	va_start(args, path);
-	vsnprintf(full + used, sizeof(full) - used, path, args);
-	va_end(args);
-	text[0] = '\0';
-	file = fopen(full, "re");
-	if (!file)
-		return -errno;
-	used = fread(text, 1, size - 1, file);
-	fclose(file);
-	if (used && text[used - 1] == '\n')
-		used--;
-	text[used] = '\0';
-	return used;
-}
-
-static long slurp_number(const struct host *host, const char *path, long otherwise)
-{
-	char text[32], *end;
-	long value;
-
-	if (slurp(host, text, sizeof(text), "%s", path) <= 0)
-		return otherwise;
-	value = strtol(text, &end, 10);
-	return *end ? otherwise : value;
-}
-
-/* The value behind "NAME :" in a file of such lines, cut off at the line's end; NULL if not there. */
-static char *line_value(char *text, const char *name, char *value, size_t size)
-{
-	size_t length = strlen(name);
-
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, length))
-			continue;
-		char *at = line + length + strspn(line + length, " \t");
-
-		if (*at != ':')
-			continue;
-		at += 1 + strspn(at + 1, " \t");
-		snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
-		return value;
-	}
-	return NULL;
-}
+#include "host/files.h"
 
 static void read_processor(struct host *host)
 {
-	char text[4096], value[128];
+	char text[8192], value[128], flags[4096];
 
 	if (slurp(host, text, sizeof(text), "/proc/cpuinfo") <= 0)
 		return;
@@ -85,6 +31,8 @@ static void read_processor(struct host *host)
 		host->cpu.model = strtoul(value, NULL, 10);
 	if (line_value(text, "stepping", value, sizeof(value)))
 		host->cpu.stepping = strtoul(value, NULL, 10);
+	if (line_value(text, "flags", flags, sizeof(flags)))
+		host->virtual = strstr(flags, " hypervisor");
 }
 
 static const struct cpu_events *events_among(const struct host *host, const struct cpu_events *cpus,
@@ -196,7 +144,6 @@ int host_gather(struct host *host, const char *root)
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
 	host->max_sample_rate =
 		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
-	host->nmi_watchdog = slurp_number(host, "/proc/sys/kernel/nmi_watchdog", 0);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);
@@ -214,6 +161,8 @@ void host_release(struct host *host)
 		free(pmu->aliases);
 		free(pmu);
 	}
+	free(host->config);
+	host->config = NULL;
 }
 
 /* "config1:0-15,32-47" */
@@ -283,7 +232,7 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 
 const struct pmu *host_pmu(struct host *host, const char *name)
 {
-	char path[128];
+	char path[128], text[256];
 	struct pmu *pmu;
 	long type;
 
@@ -300,6 +249,10 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu = calloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
+	/* PMUs of more than a core say which CPU speaks for it; msr's is one that does not say so. All
+	 * have PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
+	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0 || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms", name);

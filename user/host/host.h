@@ -35,6 +35,7 @@ struct pmu {
 	char name[64];
 	__u32 type;
 	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
+	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
 	size_t nr_formats;
@@ -60,9 +61,10 @@ struct host {
 	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
-	bool nmi_watchdog;          /* it holds a counter of every CPU: kernel.nmi_watchdog */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
+	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered;         /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;                   /* the kernel describes its types */
 	__u32 uid;                  /* effective */
@@ -71,6 +73,7 @@ struct host {
 	char container_id[65];      /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus; /* those that were asked for */
+	char *config;     /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "metric/fit.h"
 
 #include "event/placement.h"
+#include "host/kernel.h"
 
 /* What CPUs without a table have at the least, since Core 2's two are long gone. */
 #define UNKNOWN_CPU_COUNTERS 4
@@ -40,6 +41,6 @@ bool events_fit(const struct events *events, struct host *host)
 	if (!host->events)
 		return hardware_events(events) <= UNKNOWN_CPU_COUNTERS;
 	return events->nr <= PLACEMENT_MOST && extra_registers_agree(events) &&
-	       placement_find(host, events->list, events->nr, host->nmi_watchdog ? WATCHDOG : 0,
+	       placement_find(host, events->list, events->nr, kernel_nmi_watchdog(host) ? WATCHDOG : 0,
 			      counters) < 0;
 }

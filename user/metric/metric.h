@@ -34,8 +34,9 @@ const struct known_metric *metric_find(const struct host *host, const char *name
 /*
  * Appends the events of these metrics (names with ',' between them) to events, in as few groups as
  * fit the counters: a metric joins the first group that has room for it. A name may have modifiers,
- * as events have them: they are its events', where the formula gives those none itself. Fills metrics, which own
- * their lists up to metrics_release(). Returns 0, or -1 with the refusal.
+ * as events have them: they are its events', where the formula gives those none itself. Fills
+ * metrics, which own their lists up to metrics_release(). Returns 0, or -1 with the refusal; what is
+ * in metrics then is to be released all the same.
  */
 int metrics_plan(struct metrics *metrics, const char *names, struct host *host,
 		 struct events *events, struct refusal *refusal);

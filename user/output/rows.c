@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "output/table.h"
+
 /* 1234567 → "1,234,567", in every locale. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size)
 {
@@ -21,23 +23,11 @@ const char *row_grouped(json_int_t number, char *buffer, size_t size)
 	return buffer;
 }
 
-json_int_t row_integer(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
-
-const char *row_string(const json_t *record, const char *name)
-{
-	const char *value = json_string_value(json_object_get(record, name));
-
-	return value ? value : "";
-}
-
 /* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record)
 {
 	if (stream->intervals)
-		text_add(text, "%.12s  ", row_string(record, "time") + 11);
+		text_add(text, "%.12s  ", string(record, "time") + 11);
 }
 
 /* On a terminal each interval takes the place of the one before. */
@@ -105,7 +95,7 @@ void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
 			text_add(text, "  %-*s", column_width(entries, name), name);
 	row_end(text);
 	json_array_foreach(entries, i, entry) {
-		json_int_t samples = row_integer(entry, "samples");
+		json_int_t samples = integer(entry, "samples");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
 		    row_share(samples, total));
@@ -125,7 +115,7 @@ void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
 
 	if (rest)
 		text_add(text, "%12s %6.1f%%  in %s more\n",
-		    row_grouped(row_integer(rest, "samples"), number, sizeof(number)),
-		    row_share(row_integer(rest, "samples"), total),
-		    row_grouped(row_integer(rest, "entries"), others, sizeof(others)));
+		    row_grouped(integer(rest, "samples"), number, sizeof(number)),
+		    row_share(integer(rest, "samples"), total),
+		    row_grouped(integer(rest, "entries"), others, sizeof(others)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the blocks of the people's form have in common: members of records, cells and rows of entries. */
+/* What the blocks of the people's form have in common: cells, and rows of entries. */
 #ifndef NHMTAP_ROWS_H
 #define NHMTAP_ROWS_H
 
@@ -11,10 +11,6 @@
 
 /* 1234567 as "1,234,567", in every locale; returns buffer. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size);
-
-/* A member of a record; 0 or "" where it is not there. */
-json_int_t row_integer(const json_t *record, const char *name);
-const char *row_string(const json_t *record, const char *name);
 
 /* In percent; 0 of nothing. */
 double row_share(json_int_t part, json_int_t whole);

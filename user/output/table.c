@@ -13,10 +13,12 @@
 
 static void start_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const char *why = row_string(record, "default_event_why");
+	const char *why = string(record, "default_event_why");
 
 	if (*why)
 		text_add(text, "# %s\n", why);
+	if (of_doctor(record))
+		machine_table(text, stream, record);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -36,8 +38,8 @@ static void end_table(struct text *text, const struct stream *stream, const json
 
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const char *status = row_string(record, "status");
-	const char *unit = row_string(record, "unit");
+	const char *status = string(record, "status");
+	const char *unit = string(record, "unit");
 	json_t *in_unit = json_object_get(record, "value_in_unit");
 	char number[40] = "not counted";
 
@@ -45,11 +47,11 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	if (in_unit)
 		snprintf(number, sizeof(number), "%.3f", json_real_value(in_unit));
 	else if (strcmp(status, "not_counted"))
-		row_grouped(row_integer(record, "scaled"), number, sizeof(number));
-	text_add(text, "%24s %-6s %s", number, unit, row_string(record, "event"));
+		row_grouped(integer(record, "scaled"), number, sizeof(number));
+	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
 	if (!strcmp(status, "multiplexed"))
 		text_add(text, "  (ran %.1f%% of the time)",
-		    row_share(row_integer(record, "running_ns"), row_integer(record, "enabled_ns")));
+		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
 	text_add(text, "\n");
 }
 
@@ -68,17 +70,17 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 	bool derived = json_object_get(record, "metric");
 	char number[40] = "not counted";
 
-	if (row_integer(record, "counted") && derived)
+	if (integer(record, "counted") && derived)
 		shown_real(mean, number, sizeof(number));
-	else if (row_integer(record, "counted"))
+	else if (integer(record, "counted"))
 		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
 	if (derived)
-		text_add(text, "%24s %-6s %s, %s", number, "", row_string(record, "metric"),
-			 row_string(record, "unit"));
+		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
+			 string(record, "unit"));
 	else
-		text_add(text, "%24s %-6s %s", number, row_string(record, "unit"),
-			 row_string(record, "event"));
-	text_add(text, "  (mean of %lld", (long long)row_integer(record, "counted"));
+		text_add(text, "%24s %-6s %s", number, string(record, "unit"),
+			 string(record, "event"));
+	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
 	if (json_object_get(record, "stddev"))
 		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
 	text_add(text, ")\n");
@@ -93,9 +95,9 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	if (value)
 		shown_real(json_number_value(value), number, sizeof(number));
 	row_time(text, stream, record);
-	text_add(text, "%24s %-6s %s, %s", number, "", row_string(record, "metric"), row_string(record, "unit"));
+	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
 	if (!value)
-		text_add(text, ": %s", row_string(record, "why"));
+		text_add(text, ": %s", string(record, "why"));
 	else if (share_run < 1)
 		text_add(text, "  (ran %.1f%% of the time)", 100 * share_run);
 	text_add(text, "\n");
@@ -107,12 +109,12 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 {
 	const json_t *samples = json_object_get(record, "samples");
 	const json_t *entries = json_object_get(record, "entries");
-	json_int_t total = row_integer(samples, "aggregated");
+	json_int_t total = integer(samples, "aggregated");
 	char number[40];
 
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s\n", row_string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), row_integer(record, "duration_ns") / 1e9);
+	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
+	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
 		rows_of_entries(text, entries, total);
 	row_of_rest(text, json_object_get(record, "rest"), total);
@@ -125,11 +127,24 @@ static const struct {
 	const char *type;
 	table_fn add;
 } tables[] = {
-	{"start", start_table},	    {"count", count_table},	{"metric", metric_table},
-	{"summary", summary_table}, {"profile", profile_table}, {"end", end_table},
-	{"event", event_table},	    {"disagreement", disagreement_table},
-	{"data_sources", data_sources_table}, {"listed", listed_table},
-	{"mem", mem_table},	    {"sample", sample_table},	{"shared_line", shared_line_table},
+	{"start", start_table},
+	{"count", count_table},
+	{"metric", metric_table},
+	{"summary", summary_table},
+	{"profile", profile_table},
+	{"end", end_table},
+	{"event", event_table},
+	{"disagreement", disagreement_table},
+	{"data_sources", data_sources_table},
+	{"listed", listed_table},
+	{"processor", processor_table},
+	{"kernel", kernel_table},
+	{"permission", permission_table},
+	{"counters", counters_table},
+	{"facility", facility_table},
+	{"mem", mem_table},
+	{"sample", sample_table},
+	{"shared_line", shared_line_table},
 	{"offcore", offcore_table},
 	/* An error is told in words, on stderr. */
 };
@@ -137,8 +152,10 @@ static const struct {
 /* Records that say which section they are in come one section after the other. */
 static void begin_section(struct text *text, struct stream *stream, const json_t *record)
 {
-	const char *section = row_string(record, "section");
+	const char *section = string(record, "section");
 
+	if (!*section)
+		section = doctor_heading(record);
 	if (!*section || !strcmp(section, stream->section))
 		return;
 	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);
@@ -152,7 +169,7 @@ int output_table(struct stream *stream, const json_t *record)
 
 	begin_section(&text, stream, record);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (!strcmp(tables[i].type, row_string(record, "type")))
+		if (!strcmp(tables[i].type, string(record, "type")))
 			tables[i].add(&text, stream, record);
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);

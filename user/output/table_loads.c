@@ -19,7 +19,7 @@ static void add_histogram(struct text *text, const json_t *histogram)
 
 	for (int i = 0; i <= LAST_BUCKET; i++) {
 		snprintf(bound, sizeof(bound), "%d", 1 << i);
-		counts[i] = row_integer(histogram, bound);
+		counts[i] = integer(histogram, bound);
 		if (counts[i] > most)
 			most = counts[i];
 	}
@@ -36,7 +36,7 @@ static json_int_t mean_latency(const json_t *value)
 
 	json_object_foreach((json_t *)histogram, bound, count)
 		measured += json_integer_value(count);
-	return measured ? (row_integer(value, "latency_sum") + measured / 2) / measured : 0;
+	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
 }
 
 static void source_rows(struct text *text, const json_t *sources, json_int_t total)
@@ -48,12 +48,12 @@ static void source_rows(struct text *text, const json_t *sources, json_int_t tot
 	text_add(text, "%-26s %11s %7s %6s %7s  %s\n", "source", "samples", "share", "mean", "max",
 	    "4  16   256  4k");
 	json_array_foreach(sources, i, source) {
-		json_int_t samples = row_integer(source, "samples");
+		json_int_t samples = integer(source, "samples");
 
-		text_add(text, "%-26s %11s %6.1f%% %6lld %7s  ", row_string(source, "source"),
+		text_add(text, "%-26s %11s %6.1f%% %6lld %7s  ", string(source, "source"),
 		    row_grouped(samples, number, sizeof(number)), row_share(samples, total),
 		    (long long)mean_latency(source),
-		    row_grouped(row_integer(source, "latency_max"), longest, sizeof(longest)));
+		    row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
 		add_histogram(text, json_object_get(source, "latency_histogram"));
 		text_add(text, "\n");
 	}
@@ -76,17 +76,17 @@ void mem_table(struct text *text, const struct stream *stream, const json_t *rec
 {
 	const json_t *samples = json_object_get(record, "samples");
 	const json_t *entries = json_object_get(record, "entries");
-	json_int_t total = row_integer(samples, "aggregated");
+	json_int_t total = integer(samples, "aggregated");
 	char number[40];
 
 	row_screen(text, stream);
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s, latency in core cycles\n", row_string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), row_integer(record, "duration_ns") / 1e9);
-	if (strcmp(row_string(record, "status"), "counted"))
-		text_add(text, "# %s, %.1f%% of the time: %s\n", row_string(record, "status"),
-		    row_share(row_integer(record, "running_ns"), row_integer(record, "enabled_ns")),
-		    row_string(record, "why"));
+	text_add(text, "%s: %s samples in %.3f s, latency in core cycles\n", string(record, "event"),
+	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	if (strcmp(string(record, "status"), "counted"))
+		text_add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
+		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
+		    string(record, "why"));
 	if (total)
 		source_rows(text, json_object_get(record, "sources"), total);
 	if (has_other_keys(entries)) {
@@ -106,9 +106,9 @@ void sample_table(struct text *text, const struct stream *stream, const json_t *
 	char content[256];
 	json_t *value;
 
-	text_add(text, "%.15s  %18s %6lld  %-22s", row_string(record, "sample_time") + 11,
-	    row_string(record, "address"), (long long)row_integer(record, "latency"),
-	    row_string(record, "source"));
+	text_add(text, "%.15s  %18s %6lld  %-22s", string(record, "sample_time") + 11,
+	    string(record, "address"), (long long)integer(record, "latency"),
+	    string(record, "source"));
 	json_object_foreach((json_t *)record, name, value) {
 		size_t i = 0;
 
@@ -126,18 +126,18 @@ void sample_table(struct text *text, const struct stream *stream, const json_t *
 
 void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	json_int_t common = row_integer(record, "offsets_in_common");
+	json_int_t common = integer(record, "offsets_in_common");
 
 	text_add(text, "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
-	    row_string(record, "cacheline"), (long long)row_integer(record, "loads"),
-	    (long long)row_integer(record, "modified"), (long long)row_integer(record, "other_core"));
+	    string(record, "cacheline"), (long long)integer(record, "loads"),
+	    (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
 	text_add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
-	    (long long)row_integer(record, "threads"), (long long)row_integer(record, "cpus"),
-	    (long long)row_integer(record, "offsets"));
-	if (!common && row_integer(record, "threads") > 1)
+	    (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
+	    (long long)integer(record, "offsets"));
+	if (!common && integer(record, "threads") > 1)
 		text_add(text, "none in common: false sharing?\n");
 	else
 		text_add(text, "%lld of them in common\n", (long long)common);
-	rows_of_entries(text, json_object_get(record, "entries"), row_integer(record, "loads"));
+	rows_of_entries(text, json_object_get(record, "entries"), integer(record, "loads"));
 	text_add(text, "\n");
 }

@@ -20,14 +20,14 @@ struct columns {
 
 static struct columns columns_of(const json_t *cells)
 {
-	const char *first = row_string(json_array_get(cells, 0), "request");
+	const char *first = string(json_array_get(cells, 0), "request");
 	struct columns columns = {0};
 	json_t *cell;
 	size_t i;
 
 	json_array_foreach(cells, i, cell)
-		if (columns.nr < COLUMNS_MOST && !strcmp(row_string(cell, "request"), first))
-			columns.names[columns.nr++] = row_string(cell, "response");
+		if (columns.nr < COLUMNS_MOST && !strcmp(string(cell, "request"), first))
+			columns.names[columns.nr++] = string(cell, "response");
 	columns.width = (TEXT_WIDTH - NAME_WIDTH) / (columns.nr ? (int)columns.nr : 1);
 	if (columns.width > 14)
 		columns.width = 14;
@@ -75,16 +75,16 @@ static void heading_rows(struct text *text, struct columns columns)
 static void add_cell(struct text *text, const json_t *cell, int width)
 {
 	static const char units[] = " kMGTPE";
-	const char *status = row_string(cell, "status"), *mark = strcmp(status, "multiplexed") ? "" : "~";
+	const char *status = string(cell, "status"), *mark = strcmp(status, "multiplexed") ? "" : "~";
 	char number[40], content[48];
-	double value = row_integer(cell, "scaled");
+	double value = integer(cell, "scaled");
 
 	if (!strcmp(status, "not_counted")) {
 		text_add(text, "%*s", width, "-");
 		return;
 	}
 	snprintf(content, sizeof(content), "%s%s", mark,
-		 row_grouped(row_integer(cell, "scaled"), number, sizeof(number)));
+		 row_grouped(integer(cell, "scaled"), number, sizeof(number)));
 	for (int unit = 1; (int)strlen(content) >= width && units[unit]; unit++) {
 		value /= 1000;
 		snprintf(content, sizeof(content), value < 10 ? "%s%.1f%c" : "%s%.0f%c", mark, value,
@@ -101,7 +101,7 @@ static void cell_rows(struct text *text, const json_t *cells, const struct colum
 	json_array_foreach(cells, i, cell) {
 		if (i % columns->nr == 0)
 			text_add(text, "%s%-*.*s", i ? "\n" : "", NAME_WIDTH, NAME_WIDTH - 1,
-			    row_string(cell, "request"));
+			    string(cell, "request"));
 		add_cell(text, cell, columns->width);
 	}
 	text_add(text, "\n");
@@ -123,7 +123,7 @@ static void add_running(struct text *text, const json_t *cells)
 	size_t i;
 
 	json_array_foreach(cells, i, cell) {
-		double ran = row_share(row_integer(cell, "running_ns"), row_integer(cell, "enabled_ns"));
+		double ran = row_share(integer(cell, "running_ns"), integer(cell, "enabled_ns"));
 
 		least = ran < least ? ran : least;
 		most = ran > most ? ran : most;
@@ -142,7 +142,7 @@ void offcore_table(struct text *text, const struct stream *stream, const json_t 
 	if (!cpu)
 		row_screen(text, stream);
 	row_time(text, stream, record);
-	text_add(text, "off-core requests in %.3f s", row_integer(record, "duration_ns") / 1e9);
+	text_add(text, "off-core requests in %.3f s", integer(record, "duration_ns") / 1e9);
 	if (cpu)
 		text_add(text, " on CPU %lld", (long long)json_integer_value(cpu));
 	text_add(text, "\n");

@@ -93,7 +93,7 @@ static void respect_paranoid(struct event *event, const struct host *host)
 {
 	size_t used = strlen(event->name);
 
-	if (event->privilege_given || host_may_count_kernel(host))
+	if (event->privilege_given || event->sideless || host_may_count_kernel(host))
 		return;
 	EVENT_SET(event, exclude_kernel, 1, "perf_event_paranoid is %d and CAP_PERFMON is missing",
 		  host->perf_event_paranoid);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/overhead.h"
 #include "record/record.h"
 #include "run/start.h"
 
@@ -323,34 +323,6 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	return run->child.pid && run->ended_by ? STATUS_SIGNAL + run->ended_by : STATUS_DONE;
 }
 
-/* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
- * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
-static json_int_t max_rss_bytes(void)
-{
-	FILE *file = fopen("/proc/self/status", "re");
-	unsigned long long kilobytes = 0;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmHWM: %llu kB", &kilobytes) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kilobytes * 1024;
-}
-
-/* What the run itself cost: this process, its children left out. */
-static json_t *overhead(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return json_pack("{s:I, s:I}", "cpu_time_ns",
-			 (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
-				      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
-			 "max_rss_bytes", max_rss_bytes());
-}
-
 static json_t *child_value(const struct child *child, pid_t pid)
 {
 	json_t *value = json_pack("{s:i}", "pid", (int)pid);
@@ -374,7 +346,7 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 		json_object_set_new(end, "command", child_value(&run->child, run->child.pid));
 	if (activity->finish)
 		activity->finish(run, end);
-	json_object_set_new(end, "overhead", overhead());
+	json_object_set_new(end, "overhead", overhead_value());
 	json_object_set_new(end, "records", json_integer(run->stream.records + 1));
 	stream_write(&run->stream, end, NULL, NULL);
 }
