@@ -2,8 +2,10 @@
 """nhmtap mem on page faults, which have addresses but no latency and no source: the same program, keys
 and account as on load-latency records, on any machine."""
 import collections
+import signal
 
 import pytest
+from puppet import Puppet
 from records import program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -97,3 +99,31 @@ def test_a_table_fits_a_terminal(nhmtap, tmp_path):
     assert lines[1].split()[:2] == ["source", "samples"]
     assert lines[2].split()[0] == "unmeasured"
     assert max(map(len, lines)) <= 80
+
+
+def test_a_stream_has_every_sample_in_its_order(nhmtap, tmp_path):
+    run = Run(nhmtap, tmp_path, "--stream", "--by", "ip")
+    samples = run.result.of("sample")
+    assert [r["address"] for r in samples if run.start <= int(r["ip"], 16) < run.stop] == \
+        [hex(address) for address in run.addresses]
+    assert [r["sample_time"] for r in samples] == sorted(r["sample_time"] for r in samples)
+    assert all("latency" not in r and r["source"] == "unmeasured" for r in samples)
+    # The tables have all of them too, by source alone.
+    record, end = run.result.one("mem"), run.result.one("end")
+    assert [set(e) & {"ip", "source"} for e in record["entries"]] == [{"source"}]
+    assert end["stream"] == {"samples": len(samples), "ring_lost": 0}
+    assert record["samples"]["aggregated"] == len(samples)
+
+
+def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
+    with Puppet(before=("taskset", "-c", "0")) as puppet:
+        process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
+        process.send_signal(signal.SIGSTOP)
+        puppet.do("faults=9000")
+        process.send_signal(signal.SIGCONT)
+        result = nhmtap.interrupt(process)
+    end = result.one("end")
+    # The ring of a CPU has 4096 places, of which one is always being written.
+    assert end["stream"]["ring_lost"] >= 9000 - 4095
+    assert end["stream"]["samples"] == len(result.of("sample"))
+    assert end["stream"]["samples"] + end["stream"]["ring_lost"] == end["samples"]["aggregated"]

@@ -7,11 +7,11 @@
 # read and a read for ownership that memory answers. The two pages are touched
 # before, so that each has its frame.
 #
-#: turns = 6000000
+#: turns = 12000000
 
 	.globl	_start, steady_load, steady_store
 	.text
-_start:	mov	$6000000, %ecx
+_start:	mov	$12000000, %ecx
 	lea	buffer(%rip), %rbx
 	movb	$1, (%rbx)
 	movb	$1, 4096(%rbx)
