@@ -166,8 +166,8 @@ def test_throttling_is_counted(guest):
 
 def test_a_threshold_that_the_sibling_holds_is_said_to_be_taken(siblings):
     said = siblings.say(
-        "nhmtap stat -e cpu/event=0xb,umask=0x10,ldlat=100/ -C 0 --duration 1 > /dev/null & sleep 0.2;"
-        "nhmtap mem -C 1 -c 1000 --duration 0.2; wait", paranoid=-1)
+        "nhmtap stat -e cpu/event=0xb,umask=0x10,ldlat=100/ -C 0 > /dev/null & sleep 0.3;"
+        "nhmtap mem -C 1 -c 1000 --duration 0.2; kill $!; wait", paranoid=-1)
     record, = [r for r in records.parse(said) if r["type"] == "mem"]
     assert (record["status"], record["running_ns"]) == ("not_counted", 0)
     assert record["enabled_ns"] > 0

@@ -21,6 +21,7 @@ struct state {
 	const char **causes;                /* an event's missed_cause() */
 	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
 	__u64 *throttled;                   /* an event's, times so far */
+	__u64 real_ns;                      /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
 	__u64 forks;                        /* of the machine, when the run began */
 };
 
@@ -74,11 +75,20 @@ static __u64 forks_so_far(void)
 	return forks;
 }
 
+static __u64 now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
 static int sampling_attach(struct run *run, struct refusal *refusal)
 {
 	struct state *state = run->state;
 
 	state->forks = forks_so_far();
+	state->real_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < state->nr; i++) {
 		if (aggregation_load(state->aggregations[i], &run->host, refusal))
 			return -1;
@@ -155,28 +165,18 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 	json_object_set_new(record, "entries", entries);
 }
 
-/* --- records -------------------------------------------------------------------------------------------- */
-
 /* --- the stream ------------------------------------------------------------------------------------------ */
 
 /* A program that writes a sample just now may have taken its time a little while ago: samples that are
  * younger than this wait for the next reading, so that all come in the order of their times. */
 #define SETTLED_NS 1000000
 
-static __u64 now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 static json_t *sample_record(const struct run *run, size_t i, const struct streamed *sample)
 {
 	const struct state *state = run->state;
 	const struct event *event = &run->plan.events.list[i];
 	json_t *record = json_pack("{s:s}", "type", "sample");
-	__u64 time = sample->time + now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	__u64 time = sample->time + state->real_ns;
 	struct timespec at = {time / 1000000000, time % 1000000000};
 
 	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
