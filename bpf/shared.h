@@ -17,24 +17,53 @@
 /* Places that a key may stand in. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
 
-/* How a member of a key is shown. */
+/* How a member of a key or a value is shown, and how values of several CPUs become one: by their sum,
+ * where nothing else is said. */
 typedef __u64 address_t;   /* "0x401136" */
 typedef __u64 cgroup_id_t; /* the path of the cgroup in the cgroup2 hierarchy */
 typedef __u32 number_t;    /* 17 */
 typedef char comm_t[16];   /* a string that ends at its first zero */
 typedef __u32 padding_t;   /* not shown; always zero */
+typedef __u32 node_t;      /* a NUMA node: see the macros below */
+typedef __u64 data_source_t; /* perf_mem_data_src.val; the name of the guide's code */
+typedef __u64 maximum_t;   /* the largest so far; of several CPUs, the largest */
+#define LOG2_BUCKETS 16
+typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
+
+#define NODE_UNKNOWN	0U
+#define NODE_IS(node)	((node) + 1)
+#define NODE_OTHER	0x80000000U /* | NODE_IS(node): any but that one */
 
 /* At the beginning of every table. All members only grow. */
 struct table_head {
 	__u64 table_full;     /* samples that found no place for their key */
 	__u64 period_of_full; /* the sum of their periods: what they stand for */
 	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
+	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
 };
 
 /* At the beginning of every value. */
 struct value_head {
 	__u64 samples;
 	__u64 period; /* the sum of their periods */
+};
+
+/*
+ * A stream of samples beside the table: a ring a CPU in mapped memory, which the program overwrites
+ * without waiting for its reader. `written` is increased once a sample is whole.
+ */
+#define RING_SAMPLES 4096 /* a power of two */
+
+struct ring_head {
+	__u64 written;
+};
+
+/* At the beginning of every sample of a ring; the key follows. */
+struct sample_head {
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u64 address;
+	__u64 latency; /* core cycles, 0: not measured */
+	__u64 period;
 };
 
 #endif

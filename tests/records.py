@@ -56,8 +56,9 @@ def check_stream(records):
         samples = record.get("samples")
         if samples:
             assert samples["expected"] == samples["aggregated"] + sum(samples["lost"].values())
-    for event in {r["event"] for r in records if r["type"] == "profile"}:
-        check_entries([r for r in records if r["type"] == "profile" and r["event"] == event])
+    for kind in ("profile", "mem"):
+        for event in {r["event"] for r in records if r["type"] == kind}:
+            check_entries([r for r in records if r["type"] == kind and r["event"] == event])
 
 
 def check_entries(profiles):
@@ -68,6 +69,8 @@ def check_entries(profiles):
         total = sum(e["samples"] for p in pieces for e in p["entries"])
         total += first.get("rest", {"samples": 0})["samples"]
         assert total == first["samples"]["aggregated"]
+        if "sources" in first:
+            assert total == sum(s["samples"] for s in first["sources"])
 
 
 class Result:
@@ -93,9 +96,9 @@ class Result:
         assert len(found) == 1, f"{len(found)} records of type {record_type}: {self.out}{self.err}"
         return found[0]
 
-    def entries(self, **members):
-        """All entries of profile records that have these members."""
-        return [e for p in self.of("profile") for e in p["entries"]
+    def entries(self, kind="profile", **members):
+        """All entries of records of this type that have these members."""
+        return [e for p in self.of(kind) for e in p["entries"]
                 if all(e.get(name) == value for name, value in members.items())]
 
     def count(self, event):

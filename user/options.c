@@ -70,6 +70,17 @@ static int parse_format(struct options *options, const char *name, const char *a
 	return instead(refusal, "formats: json, table");
 }
 
+static int parse_side(struct options *options, const char *name, const char *argument,
+		      struct refusal *refusal)
+{
+	options->side = argument;
+	if (!strcmp(argument, "u") || !strcmp(argument, "k"))
+		return 0;
+	bad_value(refusal, name, argument);
+	because(refusal, "it takes u, for the user's side, or k, for the kernel's");
+	return instead(refusal, "leave it out for both");
+}
+
 static int parse_json(struct options *options, const char *name, const char *argument,
 		      struct refusal *refusal)
 {
@@ -112,10 +123,14 @@ static int parse_duration(struct options *options, const char *name, const char 
 	}
 NUMBER(parse_period, period, 1, (1ULL << 63) - 1) /* the kernel refuses periods with bit 63 */
 NUMBER(parse_frequency, frequency, 1, 1000000000)
+NUMBER(parse_ldlat, ldlat, 3, 65535) /* guide, Table 17 */
 NUMBER(parse_interval, interval_ms, 1, 86400000)
 NUMBER(parse_repeats, repeats, 1, 1000000)
 NUMBER(parse_top, top, 1, 1000000)
 STRING(parse_by, by)
+STRING(parse_request, request)
+STRING(parse_response, response)
+STRING(parse_preset, preset)
 STRING(parse_pids, pids)
 STRING(parse_cpus, cpus)
 STRING(parse_cpu, cpu)
@@ -125,11 +140,16 @@ STRING(parse_events_dir, events_dir)
 STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
+FLAG(parse_per_cpu, per_cpu)
+FLAG(parse_shared, shared)
+FLAG(parse_stream, stream)
 FLAG(parse_force, force)
 FLAG(parse_precise, precise)
 FLAG(parse_help, help)
 
-#define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
+#define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM)
+#define WITH_EVENTS (COMMAND_STAT | SAMPLING | COMMAND_EXPLAIN)
+#define MEASURING (COMMAND_STAT | SAMPLING | COMMAND_OFFCORE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
 #define WRITING   (MEASURING | COMMAND_DOCTOR)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
@@ -143,16 +163,33 @@ static const struct option_row {
 	parse_fn parse;
 	const char *help; /* NULL: for tests, not listed */
 } rows[] = {
-	{'e', "event", "EVENTS", PLANNING, parse_events, "what to count or sample: names, rNNNN, "
+	{'e', "event", "EVENTS", WITH_EVENTS, parse_events, "what to count or sample: names, rNNNN, "
 	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
 	{'M', "metrics", "METRICS", COMMAND_STAT | COMMAND_EXPLAIN, parse_metrics,
 	 "what to derive from counts: ipc, page_faults_per_second, …"},
-	{'c', "count", "PERIOD", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_period,
+	{'c', "count", "PERIOD", SAMPLING | COMMAND_EXPLAIN, parse_period,
 	 "a sample every PERIOD occurrences"},
-	{'F', "freq", "HZ", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_frequency,
+	{'F', "freq", "HZ", SAMPLING | COMMAND_EXPLAIN, parse_frequency,
 	 "about HZ samples a second (default 4000)"},
 	{0, "by", "KEYS", COMMAND_PROFILE, parse_by,
 	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup (default comm,ip)"},
+	{0, "by", "KEYS", COMMAND_MEM, parse_by,
+	 "keys to aggregate by, besides source, which is always one: any of ip,pid,tid,comm,cpu,cgroup,"
+	 "cacheline,offset,page,node (default source)"},
+	{0, "shared", NULL, COMMAND_MEM, parse_shared,
+	 "also the cache lines that cores take from each other, and who loads from where in them"},
+	{0, "stream", NULL, COMMAND_MEM, parse_stream,
+	 "also each sample as a record, in the order of their times, with the keys of --by"},
+	{0, "ldlat", "CYCLES", COMMAND_MEM, parse_ldlat,
+	 "loads that take longer than so many core cycles, from 3 on (default 30)"},
+	{0, "preset", "NAME", COMMAND_OFFCORE, parse_preset,
+	 "a matrix that is asked for often: llc (the default), dram, numa, snoop, all"},
+	{0, "request", "NAMES", COMMAND_OFFCORE, parse_request,
+	 "its rows: requests with ',' between them, those that count as one with '|'"},
+	{0, "response", "NAMES", COMMAND_OFFCORE, parse_response, "its columns: responses, likewise"},
+	{0, "side", "u|k", COMMAND_MEM | COMMAND_OFFCORE, parse_side,
+	 "only the user's side, or only the kernel's"},
+	{0, "per-cpu", NULL, COMMAND_OFFCORE, parse_per_cpu, "each CPU by itself"},
 	{'p', "pid", "PID,…", MEASURING, parse_pids,
 	 "these processes: their threads, and those to come"},
 	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
@@ -161,7 +198,7 @@ static const struct option_row {
 	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},
-	{0, "top", "N", COMMAND_PROFILE, parse_top,
+	{0, "top", "N", SAMPLING, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
 	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
 	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},

@@ -16,6 +16,8 @@ enum command_id {
 	COMMAND_SCHEMA = 1 << 3,
 	COMMAND_DOCTOR = 1 << 4,
 	COMMAND_LIST = 1 << 5,
+	COMMAND_MEM = 1 << 6,
+	COMMAND_OFFCORE = 1 << 7,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -27,6 +29,12 @@ struct options {
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
+	__u64 ldlat;        /* --ldlat, core cycles; 0 if not given */
+	const char *request, *response, *preset; /* offcore's, NULL if not given */
+	const char *side;   /* --side, "u" or "k"; NULL: both, as far as permissions allow */
+	bool per_cpu;       /* --per-cpu */
+	bool shared;        /* --shared */
+	bool stream;        /* --stream */
 	const char *pids;   /* -p */
 	const char *cpus;   /* -C */
 	bool all_cpus;      /* -a */

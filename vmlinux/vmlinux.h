@@ -19,7 +19,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 /* include/linux/perf_event.h. The order of members has changed in 6.1, 6.2, 6.6 and 6.14. */
-union perf_sample_weight {
+union perf_sample_weight___kernel {
 	__u64 full;
 };
 
@@ -31,7 +31,7 @@ struct perf_sample_data {
 	__u64 sample_flags; /* since 6.1: which members hold what was measured */
 	__u64 period;
 	__u64 addr;
-	union perf_sample_weight weight; /* a plain number before 5.12: struct perf_sample_data___v5_11 */
+	union perf_sample_weight___kernel weight; /* a plain number before 5.12: struct perf_sample_data___v5_11 */
 	union perf_mem_data_src___kernel data_src;
 };
 
@@ -39,10 +39,21 @@ struct perf_sample_data___v5_11 {
 	__u64 weight;
 };
 
+struct hw_perf_event {
+	__u64 interrupts; /* in this tick; MAX_INTERRUPTS once the event is throttled */
+};
+
+struct perf_event {
+	struct hw_perf_event hw;
+};
+
+#define MAX_INTERRUPTS (~0ULL) /* kernel/events/core.c */
+
 /* What the context of a perf_event program is to the kernel: include/linux/perf_event.h. */
 struct bpf_perf_event_data_kern {
 	void *regs;
 	struct perf_sample_data *data;
+	struct perf_event *event;
 };
 
 #pragma clang attribute pop

@@ -166,6 +166,53 @@ def measure_samples(figures, folder, options):
                         f"{beyond[variant]:.0f} / {empty:.0f} ns over counting's {counted:.0f}")
 
 
+LOAD_KEYS = "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,node"
+
+
+def mem(*arguments):
+    return nhmtap("mem", "-e", "page-faults", "-c", 1, "--by", LOAD_KEYS, "--format", "json", *arguments)
+
+
+def verified_instructions(command):
+    """How many instructions the kernel's verifier went through for the command's program: fdinfo."""
+    process = subprocess.Popen([*command, "--", "sleep", "10"], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()  # the start record: everything is loaded
+        for fd in os.listdir(f"/proc/{process.pid}/fdinfo"):
+            with contextlib.suppress(OSError), open(f"/proc/{process.pid}/fdinfo/{fd}",
+                                                    encoding="ascii") as file:
+                for line in file:
+                    if line.startswith("verified_insns:"):
+                        return int(line.split()[1])
+        return None
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def measure_loads(figures, folder, options):
+    """A page fault as a sample of mem with every key, which reads address, latency and source out of the
+    kernel, and of profile. All faults are at one address, which makes one key of them in either; in
+    a thousand keys, which addresses make, it costs what the cache misses cost."""
+    command = [BURSTS, "1000", "1"]
+    variants = {
+        "counting": lambda i: [AROUND, *command],
+        "profile": lambda i: profile("-o", os.devnull, "--", *command),
+        "all keys": lambda i: profile("-o", os.devnull, "--", *command, by=ALL_KEYS),
+        "mem": lambda i: mem("-o", os.devnull, "--", *command),
+    }
+    for _ in range(options.rounds):
+        beyond, _, counted = burst_costs(variants, 1000, 500)
+        for name, variant, bound in (("by pid and ip", "profile", None), ("by every key", "all keys", 1.5)):
+            figures.add(f"a sample of mem by every key / of profile {name}",
+                        beyond["mem"] / beyond[variant], bound,
+                        f"{beyond['mem']:.0f} / {beyond[variant]:.0f} ns over counting's {counted:.0f}")
+    for name, run in (("mem", mem()), ("profile", profile(by=ALL_KEYS))):
+        verified = verified_instructions(run)
+        if verified is not None:
+            figures.add(f"instructions that the verifier went through for {name}", verified, None, "", "")
+
+
 def measure_perf(figures, folder, options):
     """The same samples, aggregated by nhmtap or recorded by perf."""
     ours, theirs = os.path.join(folder, "nhmtap.json"), os.path.join(folder, "perf.data")
@@ -288,6 +335,7 @@ def measure_plan(figures, folder, options):
 
 MEASUREMENTS = {
     "samples": measure_samples,
+    "loads": measure_loads,
     "perf": measure_perf,
     "reading": measure_reading,
     "start": measure_start,

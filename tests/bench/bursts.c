@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bursts N: for each byte read from stdin, takes N minor page faults as faults (tests/programs) does
- * and writes the nanoseconds of CPU that they took to stdout, a line a burst. Several of them, each
- * measured in its own way, can so take turns within milliseconds, in which a noisy machine is the
- * same to all.
+ * bursts N [PAGES]: for each byte read from stdin, takes N minor page faults as faults (tests/programs)
+ * does, over so many pages (1000 if it is not said), and writes the nanoseconds of CPU that they took to
+ * stdout, a line a burst. Several of them, each measured in its own way, can so take turns within
+ * milliseconds, in which a noisy machine is the same to all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK 1000
+#define PAGES 1000
 
 static long long cpu_ns(void)
 {
@@ -23,21 +23,22 @@ static long long cpu_ns(void)
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? atol(argv[1]) : CHUNK, size = sysconf(_SC_PAGESIZE);
-	volatile char *pages = mmap(NULL, CHUNK * size, PROT_READ | PROT_WRITE,
+	long n = argc > 1 ? atol(argv[1]) : PAGES, chunk = argc > 2 ? atol(argv[2]) : PAGES;
+	long size = sysconf(_SC_PAGESIZE);
+	volatile char *pages = mmap(NULL, chunk * size, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char byte;
 
 	if (pages == MAP_FAILED)
 		return 1;
-	madvise((void *)pages, CHUNK * size, MADV_NOHUGEPAGE);
+	madvise((void *)pages, chunk * size, MADV_NOHUGEPAGE);
 	while (read(STDIN_FILENO, &byte, 1) == 1) {
 		long long began = cpu_ns();
 
 		for (long left = n; left > 0;) {
-			for (long i = 0; i < CHUNK && left > 0; i++, left--)
+			for (long i = 0; i < chunk && left > 0; i++, left--)
 				pages[i * size] = 1;
-			madvise((void *)pages, CHUNK * size, MADV_DONTNEED);
+			madvise((void *)pages, chunk * size, MADV_DONTNEED);
 		}
 		dprintf(STDOUT_FILENO, "%lld\n", cpu_ns() - began);
 	}

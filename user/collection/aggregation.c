@@ -34,9 +34,15 @@ struct aggregation {
 	int *links; /* descriptors */
 	size_t nr_links;
 
+	bool stream;
+	char *rings;  /* mapped: nr_cpus rings behind each other, where there is a stream */
+	__u64 *read;  /* samples of each ring that have been read */
+	char *sample; /* the last one that was read */
+
 	struct keys keys;        /* every key seen so far, by number */
 	__u64 *now, *before;     /* nr_values words a key: the sums at this and the last reading */
 	__u64 *difference;
+	bool *maximum;           /* of each word: the largest counts, not the sum */
 	size_t room;             /* keys that the three have room for */
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
@@ -92,10 +98,21 @@ static size_t read_members(const struct btf *btf, const struct btf_type *type,
 			.offset = member->offset / 8,
 			.size = btf__resolve_size(btf, member->type),
 			.shown = true,
+			.maximum = !strcmp(name, "maximum_t"),
 		};
 	}
 	*result = list;
 	return count;
+}
+
+static void mark_maxima(struct aggregation *aggregation)
+{
+	const struct layout *layout = &aggregation->layout;
+
+	aggregation->maximum = calloc(layout->value_size / sizeof(__u64), sizeof(bool));
+	for (size_t i = 0; i < layout->nr_values; i++)
+		aggregation->maximum[layout->values[i].offset / sizeof(__u64)] =
+			layout->values[i].maximum;
 }
 
 /* Reads struct table, struct slot, struct key and struct value. */
@@ -128,6 +145,7 @@ static int read_layout(struct aggregation *aggregation)
 	layout->value_size = value->size;
 	layout->nr_keys = read_members(btf, key, &layout->keys);
 	layout->nr_values = read_members(btf, value, &layout->values);
+	mark_maxima(aggregation);
 	return 0;
 }
 
@@ -156,51 +174,70 @@ static int refuse_key(const struct layout *layout, const char *by, const char *n
 	return instead(refusal, "keys: %s", known);
 }
 
-/* The program's constant by_NAME says whether it tells key NAME apart. */
-static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
+static bool chosen(const char *by, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = by;; at += strcspn(at, ",") + 1) {
+		if (strcspn(at, ",") == length && !strncmp(at, name, length))
+			return true;
+		if (!at[strcspn(at, ",")])
+			return false;
+	}
+}
+
+/* Sets a constant of the program, before it is loaded; returns false if there is none of this name. */
+static bool set_constant(struct aggregation *aggregation, const char *name, bool value)
 {
 	const struct btf *btf = bpf_object__btf(aggregation->object);
 	struct bpf_map *rodata = bpf_object__find_map_by_name(aggregation->object, ".rodata");
 	const struct btf_type *section =
 		btf__type_by_id(btf, btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC));
-	struct layout *layout = &aggregation->layout;
-	size_t size;
-	const void *initial = bpf_map__initial_value(rodata, &size);
-	char *constants = memcpy(malloc(size), initial, size);
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		layout->keys[i].shown = false;
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const struct btf_var_secinfo *place = &btf_var_secinfos(section)[i];
+		const struct btf_type *variable = btf__type_by_id(btf, place->type);
+		size_t size;
+		char *constants;
+
+		if (strcmp(btf__name_by_offset(btf, variable->name_off), name))
+			continue;
+		constants = (char *)bpf_map__initial_value(rodata, &size);
+		constants = memcpy(malloc(size), constants, size);
+		constants[place->offset] = value;
+		bpf_map__set_initial_value(rodata, constants, size);
+		free(constants);
+		return true;
+	}
+	return false;
+}
+
+/* The program's constant by_NAME says whether it tells key NAME apart; without one it always does. */
+static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
+{
+	struct layout *layout = &aggregation->layout;
+	char name[64];
+
 	for (const char *at = by;; at++) {
 		size_t length = strcspn(at, ",");
-		struct member *member = key_member(layout, at, length);
 
-		if (!member) {
-			free(constants);
+		if (!key_member(layout, at, length))
 			return refuse_key(layout, by, at, length, refusal);
-		}
-		member->shown = true;
 		at += length;
 		if (!*at)
 			break;
 	}
-	for (int i = 0; i < btf_vlen(section); i++) {
-		const struct btf_var_secinfo *place = &btf_var_secinfos(section)[i];
-		const struct btf_type *variable = btf__type_by_id(btf, place->type);
-		const char *name = btf__name_by_offset(btf, variable->name_off);
-		struct member *member;
+	for (size_t i = 0; i < layout->nr_keys; i++) {
+		struct member *member = &layout->keys[i];
 
-		if (strncmp(name, "by_", 3))
-			continue;
-		member = key_member(layout, name + 3, strlen(name + 3));
-		if (member)
-			constants[place->offset] = member->shown;
+		snprintf(name, sizeof(name), "by_%s", member->name);
+		member->optional = set_constant(aggregation, name, chosen(by, member->name));
+		member->shown = !member->optional || chosen(by, member->name);
 	}
-	bpf_map__set_initial_value(rodata, constants, size);
-	free(constants);
 	return 0;
 }
 
-/* --- opening, loading, attaching ------------------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------------------ */
 
 int aggregation_open(struct aggregation **result, const char *name, const char *by,
 		     struct refusal *refusal)
@@ -233,6 +270,120 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 	return 0;
 }
 
+/* --- the stream --------------------------------------------------------------------------------------- */
+
+static struct bpf_map *rings_of(const struct aggregation *aggregation)
+{
+	return bpf_object__find_map_by_name(aggregation->object, "rings");
+}
+
+void aggregation_stream(struct aggregation *aggregation)
+{
+	aggregation->stream = true;
+	for (size_t i = 0; i < aggregation->layout.nr_keys; i++) {
+		struct member *member = &aggregation->layout.keys[i];
+
+		member->streamed = member->shown;
+		member->shown = !member->optional;
+	}
+	set_constant(aggregation, "stream", true);
+}
+
+static size_t sample_size(const struct aggregation *aggregation)
+{
+	return sizeof(struct sample_head) + aggregation->layout.key_size;
+}
+
+static size_t ring_size(const struct aggregation *aggregation)
+{
+	return sizeof(struct ring_head) + RING_SAMPLES * sample_size(aggregation);
+}
+
+static int map_rings(struct aggregation *aggregation, const struct host *host,
+		     struct refusal *refusal)
+{
+	aggregation->rings = mmap(NULL, ring_size(aggregation) * aggregation->nr_cpus, PROT_READ,
+				  MAP_SHARED, bpf_map__fd(rings_of(aggregation)), 0);
+	if (aggregation->rings == MAP_FAILED) {
+		aggregation->rings = NULL;
+		return bpf_denied(refusal, host, "mapping the BPF program's rings", errno, "");
+	}
+	aggregation->read = calloc(aggregation->nr_cpus, sizeof(*aggregation->read));
+	aggregation->sample = malloc(sample_size(aggregation));
+	return 0;
+}
+
+static const char *ring_at(const struct aggregation *aggregation, int cpu)
+{
+	return aggregation->rings + cpu * ring_size(aggregation);
+}
+
+static __u64 written(const struct aggregation *aggregation, int cpu)
+{
+	const struct ring_head *head = (const void *)ring_at(aggregation, cpu);
+
+	return __atomic_load_n(&head->written, __ATOMIC_ACQUIRE);
+}
+
+static const char *next_in_ring(const struct aggregation *aggregation, int cpu)
+{
+	return ring_at(aggregation, cpu) + sizeof(struct ring_head) +
+	       (aggregation->read[cpu] & (RING_SAMPLES - 1)) * sample_size(aggregation);
+}
+
+/* Passes over what has been overwritten, and over the place that is being written next. */
+static void skip_overwritten(struct aggregation *aggregation, int cpu, __u64 *lost)
+{
+	__u64 behind = written(aggregation, cpu) - aggregation->read[cpu];
+
+	if (behind < RING_SAMPLES)
+		return;
+	*lost += behind - (RING_SAMPLES - 1);
+	aggregation->read[cpu] += behind - (RING_SAMPLES - 1);
+}
+
+/* The CPU whose next sample is the oldest, or -1. */
+static int oldest(struct aggregation *aggregation, __u64 before, __u64 *lost)
+{
+	__u64 least = before;
+	int found = -1;
+
+	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++) {
+		const volatile struct sample_head *head;
+
+		skip_overwritten(aggregation, cpu, lost);
+		head = (const void *)next_in_ring(aggregation, cpu);
+		if (aggregation->read[cpu] == written(aggregation, cpu) || head->time >= least)
+			continue;
+		least = head->time;
+		found = cpu;
+	}
+	return found;
+}
+
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
+		      __u64 *lost)
+{
+	const struct sample_head *head = (const void *)aggregation->sample;
+	int cpu;
+
+	while ((cpu = oldest(aggregation, before, lost)) >= 0) {
+		__u64 at = aggregation->read[cpu];
+
+		memcpy(aggregation->sample, next_in_ring(aggregation, cpu), sample_size(aggregation));
+		skip_overwritten(aggregation, cpu, lost);
+		if (aggregation->read[cpu] != at) /* overwritten while it was copied */
+			continue;
+		aggregation->read[cpu]++;
+		*sample = (struct streamed){head->time, head->address, head->latency, head->period,
+					    head + 1};
+		return true;
+	}
+	return false;
+}
+
+/* --- loading, attaching --------------------------------------------------------------------------------- */
+
 int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		     struct refusal *refusal)
 {
@@ -251,6 +402,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	bpf_object__for_each_program(program, aggregation->object)
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	bpf_map__set_max_entries(tables, aggregation->nr_cpus);
+	if (aggregation->stream)
+		bpf_map__set_max_entries(rings_of(aggregation), aggregation->nr_cpus);
 	err = bpf_object__load(aggregation->object);
 	if (err)
 		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);
@@ -262,7 +415,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		aggregation->tables = NULL;
 		return bpf_denied(refusal, host, "mapping the BPF program's tables", errno, "");
 	}
-	return 0;
+	return aggregation->stream ? map_rings(aggregation, host, refusal) : 0;
 }
 
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
@@ -289,6 +442,10 @@ void aggregation_close(struct aggregation *aggregation)
 		close(aggregation->links[i]);
 	if (aggregation->tables)
 		munmap(aggregation->tables, aggregation->mapped);
+	if (aggregation->rings)
+		munmap(aggregation->rings, ring_size(aggregation) * aggregation->nr_cpus);
+	free(aggregation->read);
+	free(aggregation->sample);
 	bpf_object__close(aggregation->object);
 	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++)
 		free(aggregation->numbers[cpu]);
@@ -300,6 +457,7 @@ void aggregation_close(struct aggregation *aggregation)
 	free(aggregation->before);
 	free(aggregation->difference);
 	free(aggregation->entries);
+	free(aggregation->maximum);
 	free(aggregation->layout.keys);
 	free(aggregation->layout.values);
 	free(aggregation);
@@ -376,8 +534,14 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 		reading->period += head.period;
 		sum[0] += head.samples;
 		sum[1] += head.period;
-		for (size_t i = sizeof(head) / sizeof(__u64); i < n; i++)
-			sum[i] += value[i];
+		for (size_t i = sizeof(head) / sizeof(__u64); i < n; i++) {
+			__u64 word = value[i];
+
+			if (!aggregation->maximum[i])
+				sum[i] += word;
+			else if (word > sum[i])
+				sum[i] = word;
+		}
 	}
 }
 
@@ -392,7 +556,7 @@ static void collect_changes(struct aggregation *aggregation, struct reading *rea
 		if (!memcmp(now, before, n * sizeof(__u64)))
 			continue;
 		for (size_t i = 0; i < n; i++)
-			difference[i] = now[i] - before[i];
+			difference[i] = aggregation->maximum[i] ? now[i] : now[i] - before[i];
 		aggregation->entries[reading->nr_entries++] =
 			(struct entry){keys_at(&aggregation->keys, number), difference};
 	}
@@ -417,6 +581,7 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
+		reading->throttled += head->throttled;
 		reading->period += head->period_of_full;
 	}
 	reading->runs = reading->aggregated + reading->table_full;

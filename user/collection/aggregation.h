@@ -21,7 +21,10 @@ struct member {
 	const char *name; /* "ip" */
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
+	bool optional;    /* keys: told apart only on request */
 	bool shown;       /* keys: told apart in this run */
+	bool streamed;    /* keys: told in this run of each sample of the stream */
+	bool maximum;     /* values: of several, the largest counts, and it is of the whole run */
 };
 
 struct layout {
@@ -33,7 +36,7 @@ struct layout {
 /* One key with its values, summed over CPUs. */
 struct entry {
 	const void *key;     /* as layout.keys describe it */
-	const __u64 *values; /* what has come since the reading before: layout.nr_values words */
+	const __u64 *values; /* what has come since the reading before: layout.value_size bytes */
 };
 
 /* What a reading found. All counts are since the beginning. */
@@ -42,13 +45,14 @@ struct reading {
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
 	__u64 table_full;
+	__u64 throttled;  /* times */
 	struct entry *entries; /* those that have changed since the reading before */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
 };
 
 /*
  * Opens the aggregation of this name (its file's: "profile") with the keys of `by` ("pid,ip") told
- * apart. Nothing is loaded yet. Returns 0, or -1 with the refusal. The caller owns *aggregation up
+ * apart, and those that it always tells apart, for which it has no constant by_NAME. Nothing is loaded yet. Returns 0, or -1 with the refusal. The caller owns *aggregation up
  * to aggregation_close().
  */
 int aggregation_open(struct aggregation **aggregation, const char *name, const char *by,
@@ -62,6 +66,24 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 /* Attaches its program to a descriptor of perf_event_open, which stays the caller's. */
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
 		       struct refusal *refusal);
+
+/*
+ * Has each sample written into a ring as well, with the keys of `by`; the tables then keep none but the
+ * keys that they always tell apart. To be called before loading.
+ */
+void aggregation_stream(struct aggregation *aggregation);
+
+/* A sample of the stream. */
+struct streamed {
+	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u64 address, latency, period;
+	const void *key; /* as layout.keys describe it; valid up to the next one */
+};
+
+/* The next sample of all CPUs, in the order of their times, if it is older than `before`. Returns
+ * false if there is none. Samples that were overwritten before they were read add to *lost. */
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
+		      __u64 *lost);
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 

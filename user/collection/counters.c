@@ -273,22 +273,32 @@ int counters_disable(struct counters *counters)
 	return each_leader(counters, perf_evsel__disable);
 }
 
+int counters_read_instance(struct counters *counters, size_t event, size_t instance,
+			   struct count *count)
+{
+	/* A pinned event that could not run reads as nothing at all, which libperf does not always call
+	 * an error. */
+	struct perf_counts_values values = {0};
+	int err = perf_evsel__read(counters->evsels[event], instance / counters->nr_threads,
+				   instance % counters->nr_threads, &values);
+
+	*count = (struct count){values.val, values.ena, values.run};
+	return err;
+}
+
 int counters_read(struct counters *counters, size_t event, struct count *count)
 {
 	*count = (struct count){0};
-	for (int cpu = 0; cpu < counters->nr_cpus; cpu++)
-		for (int thread = 0; thread < counters->nr_threads; thread++) {
-			/* A pinned event that could not run reads as nothing at all, which libperf
-			 * does not always call an error. */
-			struct perf_counts_values values = {0};
-			int err = perf_evsel__read(counters->evsels[event], cpu, thread, &values);
+	for (size_t i = 0; i < counters_instances(counters); i++) {
+		struct count one;
+		int err = counters_read_instance(counters, event, i, &one);
 
-			if (err)
-				return err;
-			count->value += values.val;
-			count->enabled_ns += values.ena;
-			count->running_ns += values.run;
-		}
+		if (err)
+			return err;
+		count->value += one.value;
+		count->enabled_ns += one.enabled_ns;
+		count->running_ns += one.running_ns;
+	}
 	return 0;
 }
 

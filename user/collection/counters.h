@@ -44,6 +44,10 @@ int counters_disable(struct counters *counters);
  * -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);
 
+/* The same of one instance, one CPU and thread: see counters_instances(). */
+int counters_read_instance(struct counters *counters, size_t event, size_t instance,
+			   struct count *count);
+
 /* The descriptors of an event, one a CPU and thread: how many, and each. */
 size_t counters_instances(const struct counters *counters);
 int counters_fd(const struct counters *counters, size_t event, size_t instance);

@@ -136,6 +136,9 @@ int host_gather(struct host *host, const char *root)
 		return err;
 	if (cpus_parse(text, &host->possible))
 		return -EINVAL;
+	if (slurp(host, text, sizeof(text), "/sys/devices/system/node/online") >= 0 &&
+	    cpus_parse(text, &host->nodes))
+		return -EINVAL;
 
 	host->perf_event_paranoid =
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
@@ -252,6 +255,8 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0 || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms", name);
+	pmu->mux_interval_ms = slurp_number(host, path, -1);
 	each_file(host, pmu, "format", add_format);
 	each_file(host, pmu, "events", add_alias);
 	pmu->next = host->pmus;

@@ -34,6 +34,7 @@ struct pmu_alias {
 struct pmu {
 	char name[64];
 	__u32 type;
+	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
 	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
@@ -57,6 +58,7 @@ struct host {
 	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
+	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */

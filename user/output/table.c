@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* For people: one block a record, columns aligned, digits grouped. */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output/output.h"
+#include "output/rows.h"
 #include "output/table.h"
 #include "output/text.h"
-
-/* 1234567 → "1,234,567", in every locale. */
-static const char *grouped(json_int_t number, char *buffer, size_t size)
-{
-	char digits[32];
-	size_t length = snprintf(digits, sizeof(digits), "%lld", (long long)number), used = 0;
-
-	for (size_t i = 0; i < length && used + 2 < size; i++) {
-		if (i && (length - i) % 3 == 0 && digits[i - 1] != '-')
-			buffer[used++] = ',';
-		buffer[used++] = digits[i];
-	}
-	buffer[used] = '\0';
-	return buffer;
-}
-
-/* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
-static void add_time(struct text *text, const struct stream *stream, const json_t *record)
-{
-	if (stream->intervals)
-		text_add(text, "%.12s  ", string(record, "time") + 11);
-}
-
-static double share(json_int_t part, json_int_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
 
 /* --- start, error, end ------------------------------------------------------------------------------- */
 
@@ -58,7 +31,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	json_object_foreach((json_t *)lost, cause, count)
 		if (json_integer_value(count))
 			text_add(text, "# %s samples are not in the tables: %s\n",
-			    grouped(json_integer_value(count), number, sizeof(number)), cause);
+			    row_grouped(json_integer_value(count), number, sizeof(number)), cause);
 }
 
 /* --- counts --------------------------------------------------------------------------------------------- */
@@ -70,15 +43,15 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	json_t *in_unit = json_object_get(record, "value_in_unit");
 	char number[40] = "not counted";
 
-	add_time(text, stream, record);
+	row_time(text, stream, record);
 	if (in_unit)
 		snprintf(number, sizeof(number), "%.3f", json_real_value(in_unit));
 	else if (strcmp(status, "not_counted"))
-		grouped(integer(record, "scaled"), number, sizeof(number));
+		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
 	if (!strcmp(status, "multiplexed"))
 		text_add(text, "  (ran %.1f%% of the time)",
-		    share(integer(record, "running_ns"), integer(record, "enabled_ns")));
+		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
 	text_add(text, "\n");
 }
 
@@ -100,7 +73,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 	if (integer(record, "counted") && derived)
 		shown_real(mean, number, sizeof(number));
 	else if (integer(record, "counted"))
-		grouped((json_int_t)(mean + 0.5), number, sizeof(number));
+		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
 	if (derived)
 		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
 			 string(record, "unit"));
@@ -121,7 +94,7 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 
 	if (value)
 		shown_real(json_number_value(value), number, sizeof(number));
-	add_time(text, stream, record);
+	row_time(text, stream, record);
 	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
 	if (!value)
 		text_add(text, ": %s", string(record, "why"));
@@ -132,91 +105,19 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 
 /* --- profiles ------------------------------------------------------------------------------------------- */
 
-/* A key's value as a cell. Control characters must not reach the terminal. */
-static void cell(const json_t *value, char *buffer, size_t size)
-{
-	if (json_is_string(value))
-		snprintf(buffer, size, "%s", json_string_value(value));
-	else
-		snprintf(buffer, size, "%lld", (long long)json_integer_value(value));
-	for (char *at = buffer; *at; at++)
-		if (iscntrl((unsigned char)*at))
-			*at = '?';
-}
-
-static bool is_key(const char *name)
-{
-	return strcmp(name, "samples") && strcmp(name, "period");
-}
-
-static int column_width(const json_t *entries, const char *name)
-{
-	size_t width = strlen(name), i;
-	char text[256];
-	json_t *entry;
-
-	json_array_foreach(entries, i, entry) {
-		cell(json_object_get(entry, name), text, sizeof(text));
-		if (strlen(text) > width)
-			width = strlen(text);
-	}
-	return width;
-}
-
-/* The last column needs no filling. */
-static void end_row(struct text *text)
-{
-	while (text->used && text->bytes[text->used - 1] == ' ')
-		text->used--;
-	text_add(text, "\n");
-}
-
-static void entry_rows(struct text *text, const json_t *entries, json_int_t total)
-{
-	const json_t *first = json_array_get(entries, 0);
-	char number[40], content[256];
-	const char *name;
-	json_t *value, *entry;
-	size_t i;
-
-	text_add(text, "%12s %7s", "samples", "share");
-	json_object_foreach((json_t *)first, name, value)
-		if (is_key(name))
-			text_add(text, "  %-*s", column_width(entries, name), name);
-	end_row(text);
-	json_array_foreach(entries, i, entry) {
-		json_int_t samples = integer(entry, "samples");
-
-		text_add(text, "%12s %6.1f%%", grouped(samples, number, sizeof(number)),
-		    share(samples, total));
-		json_object_foreach(entry, name, value) {
-			if (!is_key(name))
-				continue;
-			cell(value, content, sizeof(content));
-			text_add(text, "  %-*s", column_width(entries, name), content);
-		}
-		end_row(text);
-	}
-}
-
 static void profile_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *samples = json_object_get(record, "samples");
 	const json_t *entries = json_object_get(record, "entries");
-	const json_t *rest = json_object_get(record, "rest");
 	json_int_t total = integer(samples, "aggregated");
-	char number[40], others[40];
+	char number[40];
 
-	add_time(text, stream, record);
+	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
-	    grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
-		entry_rows(text, entries, total);
-	if (rest)
-		text_add(text, "%12s %6.1f%%  in %s more\n",
-		    grouped(integer(rest, "samples"), number, sizeof(number)),
-		    share(integer(rest, "samples"), total),
-		    grouped(integer(rest, "entries"), others, sizeof(others)));
+		rows_of_entries(text, entries, total);
+	row_of_rest(text, json_object_get(record, "rest"), total);
 	text_add(text, "\n");
 }
 
@@ -241,6 +142,10 @@ static const struct {
 	{"permission", permission_table},
 	{"counters", counters_table},
 	{"facility", facility_table},
+	{"mem", mem_table},
+	{"sample", sample_table},
+	{"shared_line", shared_line_table},
+	{"offcore", offcore_table},
 	/* An error is told in words, on stderr. */
 };
 

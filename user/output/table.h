@@ -30,6 +30,12 @@ void disagreement_table(struct text *text, const struct stream *stream, const js
 void data_sources_table(struct text *text, const struct stream *stream, const json_t *record);
 /* list's: table_listed.c */
 void listed_table(struct text *text, const struct stream *stream, const json_t *record);
+/* mem's: table_loads.c */
+void mem_table(struct text *text, const struct stream *stream, const json_t *record);
+void sample_table(struct text *text, const struct stream *stream, const json_t *record);
+void shared_line_table(struct text *text, const struct stream *stream, const json_t *record);
+/* offcore's: table_offcore.c */
+void offcore_table(struct text *text, const struct stream *stream, const json_t *record);
 /* doctor's: table_doctor.c; machine_table is that of its start record */
 void machine_table(struct text *text, const struct stream *stream, const json_t *record);
 void processor_table(struct text *text, const struct stream *stream, const json_t *record);

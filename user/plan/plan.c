@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "event/branch_filter.h"
+#include "plan/matrix.h"
 #include "plan/rules.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
@@ -266,6 +267,122 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	plan_common(plan, host);
 	if (plan_all_sampling(plan, options, host, refusal))
 		return -1;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+/* --- loads --------------------------------------------------------------------------------------- */
+
+#define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */
+
+static int refuse_loads(struct refusal *refusal, const char *why)
+{
+	refuse(refusal, STATUS_REFUSED, "sampling loads with their latency");
+	because(refusal, "%s", why);
+	return instead(refusal, "run it on a Nehalem, or name an event that has addresses: "
+		       "-e page-faults -c 1");
+}
+
+/* The text of the event; precise 2 gives the address of the load itself, not of what follows it. */
+static int load_latency_event(struct plan *plan, const struct options *options, struct host *host,
+			      char *text, size_t size, struct refusal *refusal)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	__u64 threshold = options->ldlat ? options->ldlat : DEFAULT_THRESHOLD;
+
+	if (!pmu)
+		return refuse_loads(refusal, "this machine has no core PMU");
+	if (!host->events || !host->events->nr_data_sources)
+		return refuse_loads(refusal, "there is no table of this CPU, so what its load-latency "
+					     "records mean is not known");
+	if (pmu->max_precise < 1)
+		return refuse_loads(refusal, "it takes PEBS, which this machine's PMU does not have "
+					     "(caps/max_precise)");
+	snprintf(text, size, "cpu/event=0xb,umask=0x10,ldlat=%llu,name=load-latency/%s%s", threshold,
+		 options->side ? options->side : "", pmu->max_precise < 2 ? "p" : "pp");
+	snprintf(plan->default_why, sizeof(plan->default_why),
+		 "loads that take longer than %llu core cycles%s", threshold,
+		 options->ldlat ? "" : "; --ldlat chooses another threshold");
+	return 0;
+}
+
+/* The kernel's driver reads what is asked for out of the PEBS record, and no more. */
+static void ask_for_load(struct event *event)
+{
+	EVENT_SET(event, sample_type,
+		  PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT |
+			  PERF_SAMPLE_DATA_SRC,
+		  "address, latency and source of the load, for the program; no ring is used");
+}
+
+int plan_mem(struct plan *plan, const struct options *options, struct host *host,
+	     struct refusal *refusal)
+{
+	const char *text = options->events;
+	char loads[128];
+
+	if (plan_target(&plan->target, options, host, refusal))
+		return -1;
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
+	if (text && options->ldlat) {
+		refuse(refusal, STATUS_USAGE, "options --event and --ldlat");
+		because(refusal, "the threshold is part of the event");
+		return instead(refusal, "write cpu/event=0xb,umask=0x10,ldlat=%llu/pp, or leave out "
+			       "--event", options->ldlat);
+	}
+	if (options->shared && options->stream) {
+		refuse(refusal, STATUS_USAGE, "options --shared and --stream");
+		because(refusal, "what streams is not aggregated by line as well");
+		return instead(refusal, "use one of them");
+	}
+	if (options->shared && options->by) {
+		refuse(refusal, STATUS_USAGE, "options --shared and --by");
+		because(refusal, "--shared needs keys of its own");
+		return instead(refusal, "leave out --by");
+	}
+	if (text && options->side) {
+		refuse(refusal, STATUS_USAGE, "options --event and --side");
+		because(refusal, "the side is a modifier of the event");
+		return instead(refusal, "write it behind the event, as in page-faults:%s", options->side);
+	}
+	if (!text) {
+		if (load_latency_event(plan, options, host, loads, sizeof(loads), refusal))
+			return -1;
+		text = loads;
+	}
+	if (events_parse(text, host, &plan->events, refusal))
+		return -1;
+	plan_common(plan, host);
+	if (plan_all_sampling(plan, options, host, refusal))
+		return -1;
+	for (size_t i = 0; i < plan->events.nr; i++)
+		ask_for_load(&plan->events.list[i]);
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+/* --- off-core requests --------------------------------------------------------------------------- */
+
+int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	struct matrix matrix;
+	char *text;
+	int err;
+
+	if (plan_target(&plan->target, options, host, refusal) ||
+	    matrix_make(&matrix, options, host, refusal))
+		return -1;
+	if (!host_core_pmu(host)) {
+		refuse(refusal, STATUS_REFUSED, "off-core responses");
+		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
+		return instead(refusal, "run it on the host itself");
+	}
+	text = matrix_events(&matrix, host, options->side ? options->side : "");
+	err = events_parse(text, host, &plan->events, refusal);
+	free(text);
+	if (err)
+		return -1;
+	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

@@ -30,6 +30,13 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	      struct refusal *refusal);
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
+/* Plans samples of loads with their addresses, latencies and sources: the CPU's load-latency event with
+ * the threshold of --ldlat, or the events that were asked for. */
+int plan_mem(struct plan *plan, const struct options *options, struct host *host,
+	     struct refusal *refusal);
+/* Plans counting a matrix of off-core requests: an event for each of its cells, in their order. */
+int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal);
 /* Plans what either would, for a command that is not there: sampling where the options or an event ask
  * for it. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,

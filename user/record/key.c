@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/key.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "record/cgroup.h"
 #include "record/record.h"
+#include "record/source.h"
+#include "shared.h"
 
-static json_t *address(const void *at, size_t size)
+static json_t *address(const struct host *host, const void *at, size_t size)
 {
 	return value_hex(*(const __u64 *)at);
 }
 
-static json_t *number(const void *at, size_t size)
+static json_t *number(const struct host *host, const void *at, size_t size)
 {
 	return json_integer(*(const __u32 *)at);
 }
 
-static json_t *text(const void *at, size_t size)
+static json_t *sum(const struct host *host, const void *at, size_t size)
+{
+	return json_integer(*(const __u64 *)at);
+}
+
+static json_t *text(const struct host *host, const void *at, size_t size)
 {
 	return value_text(at, size);
 }
 
-static json_t *cgroup(const void *at, size_t size)
+static json_t *cgroup(const struct host *host, const void *at, size_t size)
 {
 	__u64 id = *(const __u64 *)at;
 	const char *path = cgroup_path(id);
@@ -30,23 +38,66 @@ static json_t *cgroup(const void *at, size_t size)
 	return path ? value_text(path, 1024) : json_sprintf("id:%llu", id);
 }
 
+static json_t *source(const struct host *host, const void *at, size_t size)
+{
+	return source_name(host, *(const __u64 *)at);
+}
+
+/* The number of the node; where it is only known which one it is not, that is enough on a machine
+ * with two. */
+static json_t *node(const struct host *host, const void *at, size_t size)
+{
+	__u32 value = *(const __u32 *)at, node = (value & ~NODE_OTHER) - NODE_IS(0);
+
+	if (value == NODE_UNKNOWN)
+		return json_string("unknown");
+	if (!(value & NODE_OTHER))
+		return json_integer(node);
+	if (cpus_count(&host->nodes) != 2)
+		return json_string("remote");
+	return json_integer(cpus_next(&host->nodes, 0) == (int)node
+				    ? cpus_next(&host->nodes, node + 1)
+				    : cpus_next(&host->nodes, 0));
+}
+
+/* Buckets that are not empty, by their lower bound. */
+static json_t *histogram(const struct host *host, const void *at, size_t size)
+{
+	const __u64 *buckets = at;
+	json_t *value = json_object();
+	char bound[24];
+
+	for (size_t i = 0; i < size / sizeof(*buckets); i++) {
+		if (!buckets[i])
+			continue;
+		snprintf(bound, sizeof(bound), "%llu", 1ULL << i);
+		json_object_set_new(value, bound, json_integer(buckets[i]));
+	}
+	return value;
+}
+
 /* The typedefs of bpf/shared.h. */
 static const struct {
 	const char *type;
-	json_t *(*value)(const void *at, size_t size);
+	json_t *(*value)(const struct host *host, const void *at, size_t size);
 } types[] = {
 	{"address_t", address},
 	{"number_t", number},
 	{"comm_t", text},
 	{"cgroup_id_t", cgroup},
+	{"data_source_t", source},
+	{"node_t", node},
+	{"maximum_t", sum},
+	{"log2_histogram_t", histogram},
+	{"__u64", sum},
 };
 
-json_t *key_value(const struct member *member, const void *key)
+json_t *member_value(const struct host *host, const struct member *member, const void *base)
 {
-	const void *at = (const char *)key + member->offset;
+	const void *at = (const char *)base + member->offset;
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (!strcmp(types[i].type, member->type))
-			return types[i].value(at, member->size);
+			return types[i].value(host, at, member->size);
 	return json_null();
 }

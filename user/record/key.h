@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Members of an aggregation's keys as values of a record, by the type that its BTF names. */
+/* Members of an aggregation's keys and values as values of a record, by the type that its BTF names. */
 #ifndef NHMTAP_KEY_H
 #define NHMTAP_KEY_H
 
 #include <jansson.h>
 
 #include "collection/aggregation.h"
+#include "host/host.h"
 
-/* The value of a key's member; a new reference. */
-json_t *key_value(const struct member *member, const void *key);
+/* The value of a member of the key or value that begins at `base`; a new reference. The host names
+ * what a number alone does not say. */
+json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
 #endif

@@ -39,7 +39,11 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 
 const char *missed_cause(const struct samples_read *read)
 {
-	return !read->clock ? "handler_skipped" : read->filtered ? "excluded" : "timer_missed";
+	if (read->clock)
+		return read->filtered ? "excluded" : "timer_missed";
+	if (read->precise)
+		return read->collides ? "pebs_collision" : "pebs_drained";
+	return "handler_skipped";
 }
 
 json_t *samples_value(const struct samples *samples, const char *cause)

@@ -21,6 +21,8 @@ struct samples_read {
 	/* Periods that may have been begun and not finished: one for each CPU, thread and child that
 	 * has a counter of its own. */
 	__u64 contexts;
+	bool precise;        /* its samples are PEBS records */
+	bool collides;       /* … and those of another event may be the same records */
 	bool clock;          /* the event is a timer's */
 	bool filtered;       /* a timer that drops samples of the side (user, kernel) not asked for */
 };
@@ -44,9 +46,14 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 /* What has come between two accounts. */
 struct samples samples_since(const struct samples *now, const struct samples *before);
 
-/* "handler_skipped": the kernel was running another BPF program or bpf() call on that CPU
- * (bpf_prog_active); "timer_missed": ticks that came late or were throttled; "excluded": ticks in
- * the side that was not asked for, which can't be told from the former. */
+/*
+ * Each name stands for the first cause that applies, and for those behind it, which can't be told apart.
+ * "pebs_collision": the hardware wrote one record for several precise events, which the kernel drops
+ * (intel_pmu_drain_pebs_nhm(), arch/x86/events/intel/ds.c); "pebs_drained": more records than one were
+ * waiting, and only the last of them comes by the program (same place); "handler_skipped": the kernel
+ * was running another BPF program or bpf() call on that CPU (bpf_prog_active); "excluded": ticks in the
+ * side that was not asked for; "timer_missed": ticks that came late or were throttled.
+ */
 const char *missed_cause(const struct samples_read *read);
 
 /* The account as the records have it; a new reference. */

@@ -65,7 +65,9 @@ static void report(struct run *run, const struct activity *activity, bool last)
 /* --- waiting ------------------------------------------------------------------------------------------ */
 
 /* What the loop waits for. The target's processes follow behind these. */
-enum { ON_SIGNAL, ON_INTERVAL, ON_DEADLINE, ON_OUTPUT, ON_TARGET };
+enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_TARGET };
+
+#define DRAIN_MS 50
 
 struct waiting {
 	struct pollfd *polls;
@@ -99,6 +101,7 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->polls = calloc(ON_TARGET + target->nr_pids + 1, sizeof(*waiting->polls));
 	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &run->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	waiting->polls[ON_INTERVAL].fd = timer(run->options->interval_ms * 1000000, true);
+	waiting->polls[ON_DRAIN].fd = timer(run->activity->drain ? DRAIN_MS * 1000000ULL : 0, true);
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
 	waiting->nr = ON_TARGET;
@@ -173,6 +176,9 @@ static void on_output(struct run *run, struct waiting *waiting, bool *over)
 	if (waiting->polls[ON_INTERVAL].fd >= 0)
 		close(waiting->polls[ON_INTERVAL].fd);
 	waiting->polls[ON_INTERVAL].fd = -1;
+	if (waiting->polls[ON_DRAIN].fd >= 0)
+		close(waiting->polls[ON_DRAIN].fd);
+	waiting->polls[ON_DRAIN].fd = -1;
 	*over = !run->child.pid;
 }
 
@@ -202,6 +208,18 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 		on_output(run, waiting, over);
 }
 
+static void on_drain(struct run *run, struct waiting *waiting, const struct activity *activity,
+		     bool *over)
+{
+	__u64 expirations;
+
+	if (read(waiting->polls[ON_DRAIN].fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	activity->drain(run);
+	if (sink_flush(&run->stream.sink))
+		on_output(run, waiting, over);
+}
+
 /* Waits for the end of the run, reporting each interval. */
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
@@ -227,6 +245,8 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 				on_target(run, &waiting, i, &over);
 		if (!over && waiting.polls[ON_DEADLINE].revents)
 			on_deadline(run, &waiting, &over);
+		if (!over && waiting.polls[ON_DRAIN].revents)
+			on_drain(run, &waiting, activity, &over);
 		if (!over && waiting.polls[ON_INTERVAL].revents)
 			on_interval(run, &waiting, activity, &over);
 	}

@@ -48,6 +48,8 @@ struct activity {
 	void (*describe)(struct run *run, json_t *start);
 	/* Once the counters are open and before they are enabled. */
 	int (*attach)(struct run *run, struct refusal *refusal);
+	/* What is to be read more often than is reported, every 50 ms; may be NULL. Returns as report. */
+	int (*drain)(struct run *run);
 	/* Writes the records of an interval; last: the events are disabled and the run ends. Returns 0
 	 * or -errno of the sink. */
 	int (*report)(struct run *run, bool last);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collection/aggregation.h"
-#include "record/key.h"
+#include "record/entry.h"
 #include "record/record.h"
 #include "record/samples.h"
 #include "run/run.h"
@@ -19,8 +19,20 @@ struct state {
 	struct count *before;               /* an event's */
 	struct samples *accounts;           /* an event's, so far */
 	const char **causes;                /* an event's missed_cause() */
+	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
+	__u64 *throttled;                   /* an event's, times so far */
+	__u64 real_ns;                      /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
 	__u64 forks;                        /* of the machine, when the run began */
 };
+
+static const char *keys_of(const struct run *run)
+{
+	const struct sampling *sampling = run->activity->details;
+
+	if (run->options->by)
+		return run->options->by;
+	return run->options->stream ? sampling->stream_keys : sampling->default_keys;
+}
 
 static int sampling_check(struct run *run, struct refusal *refusal)
 {
@@ -32,12 +44,17 @@ static int sampling_check(struct run *run, struct refusal *refusal)
 	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
 	state->before = calloc(state->nr, sizeof(*state->before));
 	state->accounts = calloc(state->nr, sizeof(*state->accounts));
+	state->streamed = calloc(state->nr, sizeof(*state->streamed));
+	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
+	state->throttled = calloc(state->nr, sizeof(*state->throttled));
 	state->causes = calloc(state->nr, sizeof(*state->causes));
-	for (size_t i = 0; i < state->nr; i++)
+	for (size_t i = 0; i < state->nr; i++) {
 		if (aggregation_open(&state->aggregations[i], state->sampling->aggregation,
-				     run->options->by ? run->options->by : state->sampling->default_keys,
-				     refusal))
+				     keys_of(run), refusal))
 			return -1;
+		if (run->options->stream)
+			aggregation_stream(state->aggregations[i]);
+	}
 	return 0;
 }
 
@@ -58,11 +75,20 @@ static __u64 forks_so_far(void)
 	return forks;
 }
 
+static __u64 now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
 static int sampling_attach(struct run *run, struct refusal *refusal)
 {
 	struct state *state = run->state;
 
 	state->forks = forks_so_far();
+	state->real_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < state->nr; i++) {
 		if (aggregation_load(state->aggregations[i], &run->host, refusal))
 			return -1;
@@ -97,32 +123,17 @@ static int by_samples(const void *a, const void *b, void *key_size)
 	return memcmp(x->key, y->key, *(const size_t *)key_size); /* the same order in every run */
 }
 
-static json_t *entry_value(const struct layout *layout, const struct entry *entry)
-{
-	json_t *value = json_object();
-
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (layout->keys[i].shown)
-			json_object_set_new(value, layout->keys[i].name,
-					    key_value(&layout->keys[i], entry->key));
-	for (size_t i = 0; i < layout->nr_values; i++)
-		json_object_set_new(value, layout->values[i].name,
-				    json_integer(entry->values[layout->values[i].offset / 8]));
-	return value;
-}
-
 /* The entries beyond --top, summed up. */
-static json_t *rest_value(const struct layout *layout, const struct entry *entries, size_t nr)
+static json_t *rest_value(const struct host *host, const struct layout *layout,
+			  const struct entry *entries, size_t nr)
 {
 	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
+	__u64 *sum = calloc(1, layout->value_size);
 
-	for (size_t i = 0; i < layout->nr_values; i++) {
-		__u64 sum = 0;
-
-		for (size_t j = 0; j < nr; j++)
-			sum += entries[j].values[layout->values[i].offset / 8];
-		json_object_set_new(value, layout->values[i].name, json_integer(sum));
-	}
+	for (size_t i = 0; i < nr; i++)
+		values_add(layout, sum, entries[i].values);
+	put_values(value, host, layout, sum);
+	free(sum);
 	return value;
 }
 
@@ -145,14 +156,85 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 
 	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_samples, &key_size);
 	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, entry_value(layout, &reading->entries[i]));
+		json_array_append_new(entries, entry_value(&run->host, layout,
+							   &reading->entries[i]));
 	if (top < reading->nr_entries)
-		json_object_set_new(record, "rest", rest_value(layout, reading->entries + top,
+		json_object_set_new(record, "rest", rest_value(&run->host, layout,
+							       reading->entries + top,
 							       reading->nr_entries - top));
 	json_object_set_new(record, "entries", entries);
 }
 
-/* --- records -------------------------------------------------------------------------------------------- */
+/* --- the stream ------------------------------------------------------------------------------------------ */
+
+/* A program that writes a sample just now may have taken its time a little while ago: samples that are
+ * younger than this wait for the next reading, so that all come in the order of their times. */
+#define SETTLED_NS 1000000
+
+static json_t *sample_record(const struct run *run, size_t i, const struct streamed *sample)
+{
+	const struct state *state = run->state;
+	const struct event *event = &run->plan.events.list[i];
+	json_t *record = json_pack("{s:s}", "type", "sample");
+	__u64 time = sample->time + state->real_ns;
+	struct timespec at = {time / 1000000000, time % 1000000000};
+
+	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	json_object_set_new(record, "sample_time", value_time(&at));
+	json_object_set_new(record, "address", value_hex(sample->address));
+	if (sample->latency)
+		json_object_set_new(record, "latency", json_integer(sample->latency));
+	json_object_set_new(record, "period", json_integer(sample->period));
+	put_streamed(record, &run->host, aggregation_layout(state->aggregations[i]), sample->key);
+	return record;
+}
+
+static int drain_event(struct run *run, size_t i, __u64 before)
+{
+	struct state *state = run->state;
+	struct streamed sample;
+	int err = 0;
+
+	while (!err && aggregation_next(state->aggregations[i], before, &sample,
+					&state->ring_lost[i])) {
+		state->streamed[i]++;
+		err = stream_write(&run->stream, sample_record(run, i, &sample), NULL, NULL);
+	}
+	return err;
+}
+
+static int sampling_drain(struct run *run)
+{
+	__u64 before = now_ns(CLOCK_MONOTONIC) - SETTLED_NS;
+	int err = 0;
+
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
+		err = drain_event(run, i, before);
+	return err;
+}
+
+static json_t *stream_value(const struct state *state)
+{
+	json_int_t streamed = 0, lost = 0;
+
+	for (size_t i = 0; i < state->nr; i++) {
+		streamed += state->streamed[i];
+		lost += state->ring_lost[i];
+	}
+	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
+}
+
+/* --- intervals ------------------------------------------------------------------------------------------- */
+
+/* Whether another event of the plan may fall into the same PEBS record. */
+static bool collides(const struct events *events, const struct event *event)
+{
+	size_t precise = 0;
+
+	for (size_t i = 0; i < events->nr; i++)
+		precise += events->list[i].attr.precise_ip > 0;
+	return event->attr.precise_ip && precise > 1;
+}
 
 static struct samples_read read_samples(const struct run *run, const struct event *event,
 					const struct count *count, const struct reading *reading)
@@ -169,50 +251,96 @@ static struct samples_read read_samples(const struct run *run, const struct even
 		.table_full = reading->table_full,
 		.contexts = counters_instances(run->counters) +
 			    (attr->inherit ? forks_so_far() - state->forks : 0),
+		.precise = attr->precise_ip,
+		.collides = collides(&run->plan.events, event),
 		.clock = event_is_clock(event),
 		.filtered = attr->exclude_user || attr->exclude_kernel,
 	};
+}
+
+static struct count count_since(const struct count *now, const struct count *before)
+{
+	return (struct count){now->value - before->value, now->enabled_ns - before->enabled_ns,
+			      now->running_ns - before->running_ns};
+}
+
+static json_t *interval_record(const struct run *run, const struct sampled *sampled)
+{
+	const struct state *state = run->state;
+	json_t *record = json_pack("{s:s}", "type", state->sampling->command);
+	const struct count *count = sampled->count;
+
+	json_object_set_new(record, "event",
+			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	run_put_interval(run, record);
+	json_object_set_new(record, "value", json_integer(count->value));
+	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
+	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
+	return record;
+}
+
+/* Reads an event; its account is brought up to date. */
+static void read_event(struct run *run, size_t i, struct count *count, struct reading *reading)
+{
+	struct state *state = run->state;
+	struct samples before = state->accounts[i];
+	struct samples_read read;
+
+	/* The count first: then no sample can be in the tables that is not in the count. */
+	counters_read(run->counters, i, count);
+	aggregation_read(state->aggregations[i], reading);
+	read = read_samples(run, &run->plan.events.list[i], count, reading);
+	state->accounts[i] = samples_account(&read, &before);
+	state->causes[i] = missed_cause(&read);
+}
+
+static json_t *account_value(struct state *state, size_t i, const struct samples *before,
+			     const struct reading *reading)
+{
+	struct samples since = samples_since(&state->accounts[i], before);
+	json_t *value = samples_value(&since, state->causes[i]);
+
+	if (state->sampling->knows_throttling)
+		json_object_set_new(value, "throttled",
+				    json_integer(reading->throttled - state->throttled[i]));
+	state->throttled[i] = reading->throttled;
+	return value;
 }
 
 static int report_event(struct run *run, size_t i)
 {
 	static const char *const kept[] = {"type", "event", "start_time", "duration_ns", NULL};
 	struct state *state = run->state;
-	const struct event *event = &run->plan.events.list[i];
-	struct samples before = state->accounts[i], since;
-	struct samples_read read;
+	const struct sampling *sampling = state->sampling;
+	struct samples before = state->accounts[i];
 	struct reading reading;
-	struct count count;
+	struct count count, since;
+	struct sampled sampled = {&run->plan.events.list[i], i,
+				  aggregation_layout(state->aggregations[i]), &reading, &since};
 	json_t *record;
+	int err;
 
-	/* The count first: then no sample can be in the tables that is not in the count. */
-	counters_read(run->counters, i, &count);
-	aggregation_read(state->aggregations[i], &reading);
-	read = read_samples(run, event, &count, &reading);
-	state->accounts[i] = samples_account(&read, &before);
-	state->causes[i] = missed_cause(&read);
-	since = samples_since(&state->accounts[i], &before);
-
-	record = json_pack("{s:s}", "type", state->sampling->command);
-	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
-	run_put_interval(run, record);
-	json_object_set_new(record, "value", json_integer(count.value - state->before[i].value));
-	json_object_set_new(record, "enabled_ns",
-			    json_integer(count.enabled_ns - state->before[i].enabled_ns));
-	json_object_set_new(record, "running_ns",
-			    json_integer(count.running_ns - state->before[i].running_ns));
-	json_object_set_new(record, "samples", samples_value(&since, state->causes[i]));
-	put_entries(run, record, aggregation_layout(state->aggregations[i]), &reading);
+	read_event(run, i, &count, &reading);
+	since = count_since(&count, &state->before[i]);
 	state->before[i] = count;
-	return stream_write(&run->stream, record, "entries", kept);
+	record = interval_record(run, &sampled);
+	json_object_set_new(record, "samples", account_value(state, i, &before, &reading));
+	if (sampling->complete)
+		sampling->complete(run, &sampled, record);
+	put_entries(run, record, sampled.layout, &reading);
+	err = stream_write(&run->stream, record, "entries", kept);
+	return err || !sampling->follow ? err : sampling->follow(run, &sampled);
 }
 
 static int sampling_report(struct run *run, bool last)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
-		err = report_event(run, i);
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++) {
+		if (last && run->options->stream)
+			err = drain_event(run, i, ~0ULL);
+		err = err ? err : report_event(run, i);
+	}
 	return err;
 }
 
@@ -245,7 +373,16 @@ static int sampling_finish(struct run *run, json_t *end)
 						 state->accounts[i].missed));
 	}
 	json_object_set_new(value, "lost", lost);
+	if (state->sampling->knows_throttling) {
+		__u64 throttled = 0;
+
+		for (size_t i = 0; i < state->nr; i++)
+			throttled += state->throttled[i];
+		json_object_set_new(value, "throttled", json_integer(throttled));
+	}
 	json_object_set_new(end, "samples", value);
+	if (run->options->stream)
+		json_object_set_new(end, "stream", stream_value(state));
 	return 0;
 }
 
@@ -260,6 +397,9 @@ static void sampling_release(struct run *run)
 	free(state->aggregations);
 	free(state->before);
 	free(state->accounts);
+	free(state->streamed);
+	free(state->ring_lost);
+	free(state->throttled);
 	free(state->causes);
 	free(state);
 }
@@ -274,6 +414,7 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.check = sampling_check,
 		.describe = sampling_describe,
 		.attach = sampling_attach,
+		.drain = options->stream ? sampling_drain : NULL,
 		.report = sampling_report,
 		.finish = sampling_finish,
 		.release = sampling_release,

@@ -4,16 +4,36 @@
 #ifndef NHMTAP_SAMPLING_H
 #define NHMTAP_SAMPLING_H
 
+#include <jansson.h>
+
+#include "collection/aggregation.h"
+#include "collection/counters.h"
 #include "options.h"
 #include "plan/plan.h"
 #include "refusal.h"
+
+struct run;
+
+/* What an event's interval gave, before its entries are sorted and cut. */
+struct sampled {
+	const struct event *event;
+	size_t index;                /* of the event in the plan */
+	const struct layout *layout;
+	struct reading *reading;
+	const struct count *count;   /* since the record before */
+};
 
 struct sampling {
 	const char *command;      /* the subcommand, and the type of its records: "profile" */
 	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
+	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
+	bool knows_throttling; /* its program counts the times that the event was stopped */
+	/* Adds what the records of this command alone have, and writes others behind; may be NULL. */
+	void (*complete)(const struct run *run, const struct sampled *sampled, json_t *record);
+	int (*follow)(struct run *run, const struct sampled *sampled);
 };
 
 /* Returns the exit status, with a refusal filled in if there is one to be told; see run_activity(). */

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Loads and how long they took, by where they found their data (always), and by what was loaded, by
+ * which code and in whom. What a sample holds is read directly where the kernel can tell the program
+ * what its context is (since 6.2), and with probe_read_kernel() elsewhere: one object, relocated to the
+ * running kernel.
+ */
+#include "vmlinux.h"
+#include "table.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <linux/perf_event.h>
+
+const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu,
+	by_node, by_comm;
+
+struct key {
+	data_source_t source;
+	address_t ip;
+	address_t cacheline;
+	address_t page;
+	cgroup_id_t cgroup;
+	number_t pid;
+	number_t tid;
+	number_t cpu;
+	number_t offset; /* of the address in its cache line */
+	node_t node;
+	padding_t padding;
+	comm_t comm;
+};
+
+struct value {
+	__u64 samples;
+	__u64 period;
+	__u64 latency_sum; /* core cycles */
+	maximum_t latency_max;
+	log2_histogram_t latency_histogram;
+};
+
+DEFINE_TABLE()
+
+/* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
+const volatile _Bool stream;
+
+struct sample {
+	struct sample_head head;
+	struct key key;
+};
+
+struct ring {
+	struct ring_head head;
+	struct sample samples[RING_SAMPLES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* user space makes it the number of CPUs where there is a stream */
+	__type(key, __u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
+
+#define CACHELINE_MASK	63ULL
+#define PAGE_MASK	4095ULL
+
+/* What was measured of a load; what was not is zero. */
+struct load {
+	__u64 address;
+	__u64 latency;
+	__u64 source;
+	__u64 interrupts; /* the event's in this tick */
+};
+
+/* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
+ * stack before. Since 6.1 its flags say which are good; kernels before that cleared them. */
+static __always_inline void keep_measured(struct load *load, __u64 flags)
+{
+	if (!(flags & PERF_SAMPLE_ADDR))
+		load->address = 0;
+	if (!(flags & PERF_SAMPLE_WEIGHT_TYPE))
+		load->latency = 0;
+	if (!(flags & PERF_SAMPLE_DATA_SRC))
+		load->source = 0;
+}
+
+static __always_inline __u64 weight_of(const struct perf_sample_data *data)
+{
+	if (bpf_core_type_exists(union perf_sample_weight___kernel))
+		return BPF_CORE_READ(data, weight.full);
+	return BPF_CORE_READ((const struct perf_sample_data___v5_11 *)data, weight);
+}
+
+static __always_inline void probe_load(struct bpf_perf_event_data *ctx, struct load *load)
+{
+	const struct bpf_perf_event_data_kern *kernel = (const void *)ctx;
+	const struct perf_sample_data *data = BPF_CORE_READ(kernel, data);
+
+	load->latency = weight_of(data);
+	load->source = BPF_CORE_READ(data, data_src.val);
+	load->interrupts = BPF_CORE_READ(kernel, event, hw.interrupts);
+	if (bpf_core_field_exists(data->sample_flags))
+		keep_measured(load, BPF_CORE_READ(data, sample_flags));
+}
+
+/* Costs no call: the verifier makes the cast a move and the accesses loads. */
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+
+static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct load *load)
+{
+	const struct bpf_perf_event_data_kern *kernel;
+	const struct perf_sample_data *data;
+
+	load->address = ctx->addr;
+	if (!bpf_cast_to_kern_ctx) {
+		probe_load(ctx, load);
+		return;
+	}
+	kernel = bpf_cast_to_kern_ctx(ctx);
+	data = kernel->data;
+	load->latency = data->weight.full;
+	load->source = data->data_src.val;
+	load->interrupts = kernel->event->hw.interrupts;
+	keep_measured(load, data->sample_flags);
+}
+
+/* The node whose memory holds the data, where the answer came from memory. A cache of another package
+ * that forwards a clean line does so for lines that are at home here: guide, Table 16, code 8. */
+static __always_inline __u32 node_of(__u64 source)
+{
+	const __u64 local = (__u64)PERF_MEM_LVL_LOC_RAM << PERF_MEM_LVL_SHIFT;
+	const __u64 remote = (__u64)(PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2)
+			     << PERF_MEM_LVL_SHIFT;
+	const __u64 forwarded = (__u64)PERF_MEM_LVL_REM_CCE1 << PERF_MEM_LVL_SHIFT |
+				(__u64)PERF_MEM_SNOOP_HIT << PERF_MEM_SNOOP_SHIFT;
+
+	if (source & local || (source & forwarded) == forwarded)
+		return NODE_IS(bpf_get_numa_node_id());
+	if (source & remote)
+		return NODE_OTHER | NODE_IS(bpf_get_numa_node_id());
+	return NODE_UNKNOWN;
+}
+
+/* 2^i <= value < 2^(i+1), and the last bucket for all that is larger. */
+static __always_inline __u32 bucket_of(__u64 value)
+{
+	__u32 bucket = 0;
+
+	if (value >> LOG2_BUCKETS)
+		return LOG2_BUCKETS - 1;
+#pragma unroll
+	for (__u32 shift = LOG2_BUCKETS / 2; shift; shift /= 2)
+		if (value >> shift) {
+			value >>= shift;
+			bucket += shift;
+		}
+	return bucket;
+}
+
+static __always_inline __u64 place_in_key(struct key *key, const struct load *load, __u64 ip)
+{
+	__u64 hash;
+
+	key->source = load->source;
+	hash = hash_word(0, key->source);
+	if (by_ip) {
+		key->ip = ip;
+		hash = hash_word(hash, key->ip);
+	}
+	if (by_cacheline) {
+		key->cacheline = load->address & ~CACHELINE_MASK;
+		hash = hash_word(hash, key->cacheline);
+	}
+	if (by_page) {
+		key->page = load->address & ~PAGE_MASK;
+		hash = hash_word(hash, key->page);
+	}
+	if (by_offset) {
+		key->offset = load->address & CACHELINE_MASK;
+		hash = hash_word(hash, key->offset);
+	}
+	if (by_node) {
+		key->node = node_of(load->source);
+		hash = hash_word(hash, key->node);
+	}
+	return hash;
+}
+
+static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
+{
+	if (by_cgroup) {
+		key->cgroup = bpf_get_current_cgroup_id();
+		hash = hash_word(hash, key->cgroup);
+	}
+	if (by_pid || by_tid) {
+		__u64 ids = bpf_get_current_pid_tgid();
+
+		ids = (by_pid ? ids >> 32 : 0) | (by_tid ? ids << 32 : 0);
+		set_word(&key->pid, ids);
+		hash = hash_word(hash, ids);
+	}
+	if (by_cpu) {
+		key->cpu = bpf_get_smp_processor_id();
+		hash = hash_word(hash, key->cpu);
+	}
+	if (by_comm) {
+		bpf_get_current_comm(key->comm, sizeof(key->comm));
+		hash = hash_word(hash, *(__u64 *)&key->comm[0]);
+		hash = hash_word(hash, *(__u64 *)&key->comm[8]);
+	}
+	return hash;
+}
+
+static __always_inline void add_latency(struct value *value, __u64 latency)
+{
+	if (!latency) /* not measured: no load takes less than a cycle */
+		return;
+	value->latency_sum += latency;
+	if (latency > value->latency_max)
+		value->latency_max = latency;
+	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
+}
+
+static __always_inline void put_sample(const struct load *load, const struct key *key, __u64 period)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct sample *sample;
+
+	if (!ring)
+		return;
+	sample = &ring->samples[ring->head.written & (RING_SAMPLES - 1)];
+	sample->head.time = bpf_ktime_get_ns();
+	sample->head.address = load->address;
+	sample->head.latency = load->latency;
+	sample->head.period = period;
+	sample->key = *key;
+	barrier();
+	ring->head.written++;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	__u64 period = ctx->sample_period, hash;
+	struct table *table = TABLE_OF_THIS_CPU();
+	struct load load = {};
+	struct key key = {};
+	struct value *value;
+
+	if (!table)
+		return 0;
+	read_load(ctx, &load);
+	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
+	if (load.interrupts == MAX_INTERRUPTS)
+		table->head.throttled++;
+	hash = place_in_key(&key, &load, ctx->regs.rip);
+	hash = task_in_key(&key, hash);
+	if (stream) {
+		put_sample(&load, &key, period);
+		key = (struct key){.source = load.source};
+		hash = hash_word(0, key.source);
+	}
+
+	value = table_add(table, &key, hash, period);
+	if (value)
+		add_latency(value, load.latency);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

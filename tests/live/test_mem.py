@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap mem on page faults, which have addresses but no latency and no source: the same program, keys
+and account as on load-latency records, on any machine."""
+import collections
+import signal
+
+import pytest
+from puppet import Puppet
+from records import program
+
+FAULTS = ["-e", "page-faults:u", "-c", "1"]
+N = 200
+
+
+class Run:
+    """A run over tests/programs/pages.c, and what that said of itself."""
+
+    def __init__(self, nhmtap, tmp_path, *arguments, pages=N):
+        self.result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, *arguments, "--", program("pages"),
+                                  pages)
+        self.base, self.start, self.stop = (int(word, 16) for word in self.result.said.split())
+        self.addresses = [self.base + 4096 * k + 72 * (k % 32) for k in range(pages)]
+
+    def entries(self):
+        """Those of the pages that it touched on purpose; each entry has the ip among its keys."""
+        return [e for e in self.result.entries("mem") if self.start <= int(e["ip"], 16) < self.stop]
+
+
+@pytest.mark.parametrize("key, of", [
+    ("page", lambda address: hex(address & ~4095)),
+    ("cacheline", lambda address: hex(address & ~63)),
+    ("offset", lambda address: address & 63),
+])
+def test_every_fault_is_found_at_its_address(nhmtap, tmp_path, key, of):
+    run = Run(nhmtap, tmp_path, "--by", f"ip,{key}")
+    found = collections.Counter()
+    for entry in run.entries():
+        found[entry[key]] += entry["samples"]
+    assert found == collections.Counter(of(address) for address in run.addresses)
+
+
+def test_the_samples_add_up_to_the_faults(nhmtap, tmp_path):
+    run = Run(nhmtap, tmp_path, "--by", "ip")
+    record = run.result.one("mem")
+    assert record["samples"]["aggregated"] == record["value"] == sum(
+        entry["samples"] for entry in run.result.entries("mem"))
+    assert sum(entry["samples"] for entry in run.entries()) == N
+
+
+def test_what_was_not_measured_is_said_not_invented(nhmtap, tmp_path):
+    # The kernel's stack must not be taken for a latency or a source: perf_sample_data.sample_flags.
+    record = Run(nhmtap, tmp_path).result.one("mem")
+    source, = record["sources"]
+    assert source["source"] == "unmeasured"
+    assert (source["latency_sum"], source["latency_max"], source["latency_histogram"]) == (0, 0, {})
+
+
+@pytest.mark.parametrize("key", ["ip", "pid", "tid", "comm", "cpu", "cgroup", "cacheline", "offset",
+                                 "page", "node"])
+def test_each_key_may_stand_alone_beside_the_source(nhmtap, tmp_path, key):
+    result = Run(nhmtap, tmp_path, "--by", key).result
+    assert set(result.one("start")["by"]) == {"source", key}
+    values = {"samples", "period", "latency_sum", "latency_max", "latency_histogram"}
+    assert all(set(entry) == {"source", key} | values for entry in result.entries("mem"))
+
+
+def test_a_full_table_is_counted(nhmtap, tmp_path):
+    # More pages than a table has slots for (bpf/shared.h): each page is a key of its own.
+    record = Run(nhmtap, tmp_path, "--by", "page", "--top", "1", pages=40000).result.one("mem")
+    assert record["samples"]["expected"] == record["value"]
+    assert record["samples"]["lost"]["table_full"] >= 40000 - 2 * 16384
+
+
+def test_keys_that_there_are_not_are_refused_with_those_that_there_are(nhmtap):
+    result = nhmtap("mem", *FAULTS, "--by", "line", "--", "true")
+    assert result.status == 1
+    assert "cacheline" in result.one("error")["remedy"]
+    assert result.one("end")["reason"] == "refused"
+
+
+@pytest.mark.parametrize("threshold", ["0", "2", "65536", "-3", "many"])
+def test_thresholds_out_of_range_are_refused(nhmtap, threshold):
+    result = nhmtap("mem", "--ldlat", threshold, "--", "true")
+    assert result.status == 1
+    assert "from 3 to 65535" in result.err
+
+
+def test_a_target_that_ends_at_once_still_gives_an_account(nhmtap):
+    result = nhmtap("mem", *FAULTS, "--", "true")
+    assert result.status == 0
+    assert result.one("end")["reason"] == "exited"
+    assert result.one("mem")["samples"]["expected"] == result.one("mem")["value"]
+
+
+def test_a_table_fits_a_terminal(nhmtap, tmp_path):
+    out = tmp_path / "out"
+    nhmtap("mem", *FAULTS, "--format", "table", "-o", out, "--", program("pages"), N)
+    lines = out.read_text().splitlines()
+    assert lines[1].split()[:2] == ["source", "samples"]
+    assert lines[2].split()[0] == "unmeasured"
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_stream_has_every_sample_in_its_order(nhmtap, tmp_path):
+    run = Run(nhmtap, tmp_path, "--stream", "--by", "ip")
+    samples = run.result.of("sample")
+    assert [r["address"] for r in samples if run.start <= int(r["ip"], 16) < run.stop] == \
+        [hex(address) for address in run.addresses]
+    assert [r["sample_time"] for r in samples] == sorted(r["sample_time"] for r in samples)
+    assert all("latency" not in r and r["source"] == "unmeasured" for r in samples)
+    # The tables have all of them too, by source alone.
+    record, end = run.result.one("mem"), run.result.one("end")
+    assert [set(e) & {"ip", "source"} for e in record["entries"]] == [{"source"}]
+    assert end["stream"] == {"samples": len(samples), "ring_lost": 0}
+    assert record["samples"]["aggregated"] == len(samples)
+
+
+def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
+    with Puppet(before=("taskset", "-c", "0")) as puppet:
+        process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
+        process.send_signal(signal.SIGSTOP)
+        puppet.do("faults=9000")
+        process.send_signal(signal.SIGCONT)
+        result = nhmtap.interrupt(process)
+    end = result.one("end")
+    # The ring of a CPU has 4096 places, of which one is always being written.
+    assert end["stream"]["ring_lost"] >= 9000 - 4095
+    assert end["stream"]["samples"] == len(result.of("sample"))
+    assert end["stream"]["samples"] + end["stream"]["ring_lost"] == end["samples"]["aggregated"]

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap mem on programs whose loads are known: where each goes, what it finds, how long it takes.
+
+A precise event gives a sample every period + 1 occurrences: at the period's end PEBS is armed, and the
+occurrence after it makes the record (the guide's section 3.5) and is not counted."""
+import collections
+
+import pytest
+
+import known
+import records
+import test_data_sources
+
+N = known.numbers("chase")
+RING = known.addresses("chase")["ring"]
+SITE = known.addresses("chase")["chase_site"]
+
+
+def mem(bench, *arguments, status=0, **options):
+    """The records of a run at user level."""
+    result = bench.run("/opt/nhmtap", "mem", *map(str, arguments), paranoid=-1, **options)
+    assert result.status == status, str(result)
+    found = records.parse(result.stdout)
+    records.check_stream(found)
+    return found
+
+
+def loads(bench, command, *arguments, **options):
+    """The first mem record and the entries of all of them, every load being tagged."""
+    found = mem(bench, "--side", "u", *arguments, "--", *command.split(), tag_all_loads=True, **options)
+    whole = [r for r in found if r["type"] == "mem"]
+    return whole[0], [entry for record in whole for entry in record["entries"]]
+
+
+def tally(entries, key):
+    found = collections.Counter()
+    for entry in entries:
+        found[entry[key]] += entry["samples"]
+    return found
+
+
+def closes(record, period, n):
+    """All samples are there, and stand for n loads."""
+    samples = record["samples"]
+    assert record["status"] == "counted"
+    assert sum(samples["lost"].values()) == samples["throttled"] == 0
+    assert abs(samples["aggregated"] * (period + 1) - n) <= period + 1
+
+
+def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
+    record, entries = loads(any_kernel, "chase memory", "-c", "100", "--by", "ip,cacheline")
+    closes(record, 100, N["memory.loads"] + N["other_loads"])
+    total = record["samples"]["aggregated"]
+    lines = {hex(RING + 64 * k) for k in range(N["memory.lines"])}
+    right = [e for e in entries if e["ip"] == hex(SITE) and e["cacheline"] in lines
+             and e["source"] == "local_dram_exclusive"]
+    assert sum(e["samples"] for e in right) >= 0.99 * total
+    # 190 cycles, and 7 or 30 where the TLB has not got the page.
+    assert all(set(e["latency_histogram"]) == {"128"} for e in right)
+    assert all(190 <= e["latency_max"] <= 220 for e in right)
+    assert sum(e["latency_sum"] for e in right) >= 190 * sum(e["samples"] for e in right)
+
+
+@pytest.mark.parametrize("kind, source, bucket, least", [
+    ("l1", "l1_hit", "4", 4), ("l2", "l2_hit", "8", 10), ("llc", "l3_hit", "32", 38),
+    ("memory", "local_dram_exclusive", "128", 190),
+])
+def test_a_chain_is_found_where_it_fits(guest, kind, source, bucket, least):
+    record, _ = loads(guest, f"chase {kind}", "-c", "100", "--ldlat", "3")
+    closes(record, 100, N[kind + ".loads"] + N["other_loads"])
+    first = record["sources"][0]
+    assert first["source"] == source
+    assert first["samples"] >= 0.98 * record["samples"]["aggregated"]
+    assert first["latency_histogram"][bucket] >= 0.98 * first["samples"]
+    assert first["latency_sum"] >= least * first["samples"]
+
+
+def test_a_pending_hit_is_told_from_the_miss_before_it(guest):
+    _, entries = loads(guest, "known f", "-c", "99", "--ldlat", "30", "--by", "ip")
+    site = hex(known.addresses("known")["lfb_site"])
+    found = {e["source"] for e in entries if e["ip"] == site}
+    assert found == {"fill_buffer_hit"}
+
+
+def test_uncacheable_loads(guest):
+    record, entries = loads(guest, "uncached", "-c", "100", "--by", "ip")
+    site = hex(known.addresses("uncached")["uncached_site"])
+    assert {e["source"] for e in entries if e["ip"] == site} == {"uncacheable"}
+
+
+def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_cores):
+    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--shared", "--", "bounce", 0, 1)
+    line, = [r for r in found if r["type"] == "shared_line"
+             and r["cacheline"] == hex(known.addresses("bounce")["line"])]
+    assert line["modified"] >= 0.3 * line["loads"] > 0
+    # Both threads load the one word: true sharing.
+    assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 1, 1)
+    modified = [e for e in line["entries"] if e["source"] == "l3_hit_other_core_modified"]
+    assert {e["cpu"] for e in modified} == {0, 1}
+    start = known.addresses("bounce")["play"]
+    assert all(start <= int(e["ip"], 16) < start + 512 for e in modified)
+
+
+def test_codes_that_the_kernel_folds_are_said_to_be_folded(two_cores):
+    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--", "bounce", 0, 1)
+    record, = [r for r in found if r["type"] == "mem"]
+    source, = [s for s in record["sources"] if s["source"] == "l3_hit_other_core_modified"]
+    assert (source["codes"], source["folded"]) == (["0x6", "0x7"], ["reserved_7"])
+
+
+@pytest.mark.parametrize("cpu, source, node", [(0, "remote_dram_exclusive", {"remote", 1}),
+                                               (1, "local_dram_exclusive", {0, 1})])
+def test_memory_is_local_to_the_package_it_belongs_to(two_packages, cpu, source, node):
+    # All memory is at home on package 1.
+    _, entries = loads(two_packages, f"taskset -c {cpu} chase memory", "-c", "100", "--by", "ip,node",
+                       remote_from=0)
+    entry, = [e for e in entries if e["ip"] == hex(SITE)]
+    assert entry["source"] == source
+    assert entry["node"] in node
+
+
+def test_the_same_as_perf(any_kernel, tmp_path):
+    theirs = test_data_sources.latency_samples(any_kernel, "chase llc", "chase_site", tmp_path)
+    found = mem(any_kernel, "--side", "u", "--ldlat", "3", "-c", "40", "--by", "ip", "--", "chase", "llc")
+    ours = [e for r in found if r["type"] == "mem" for e in r["entries"] if e["ip"] == hex(SITE)]
+    sources = {s["source"]: int(s["data_src"], 16) for r in found if r["type"] == "mem"
+               for s in r["sources"]}
+    assert {sources[e["source"]] >> 5 & 0x7FFFF for e in ours} == {s for _, _, s in theirs}
+    assert abs(sum(e["samples"] for e in ours) - len(theirs)) <= 0.1 * len(theirs)
+    assert {e["latency_max"] for e in ours} <= {weight for _, weight, _ in theirs}
+
+
+def test_a_stream_gives_the_addresses_in_order(guest):
+    found = mem(guest, "--side", "u", "-c", "100", "--stream", "--", "chase", "memory",
+                tag_all_loads=True)
+    samples = [r for r in found if r["type"] == "sample" and r["ip"] == hex(SITE)]
+    assert [r["sample_time"] for r in samples] == sorted(r["sample_time"] for r in samples)
+    # A link leads 175 lines on; a sample is 101 links behind the one before it.
+    links = [(int(r["address"], 16) - RING) // 64 for r in samples]
+    steps = collections.Counter((b - a) % N["memory.lines"] for a, b in zip(links, links[1:]))
+    assert steps[101 * 175 % N["memory.lines"]] >= 0.98 * (len(links) - 1)
+    assert len(links) >= N["memory.loads"] // 101 - 1
+    assert found[-1]["stream"] == {"samples": found[-1]["samples"]["aggregated"], "ring_lost": 0}
+
+
+def test_one_record_of_two_precise_events_is_counted_as_lost(guest):
+    # Both count the loads that memory answers and no others, and so end their periods at the same ones.
+    events = "cpu/event=0xb,umask=0x10,ldlat=100/upp,r10cb:upp"
+    found = mem(guest, "-e", events, "-c", "100", "--", "chase", "memory", tag_all_loads=True)
+    lost = sum(r["samples"]["lost"]["pebs_collision"] for r in found if r["type"] == "mem")
+    assert lost > N["memory.loads"] // 101
+
+
+def test_throttling_is_counted(guest):
+    kernel = "/proc/sys/kernel/perf_"
+    before = guest.say(f"cat {kernel}event_max_sample_rate").strip()
+    # The rate can be set only while the kernel watches how long samples take: it does not here.
+    guest.say(f"echo 25 > {kernel}cpu_time_max_percent; echo 1000 > {kernel}event_max_sample_rate")
+    try:
+        record, _ = loads(guest, "known d", "-c", "100")
+    finally:
+        guest.say(f"echo {before} > {kernel}event_max_sample_rate; echo 0 > {kernel}cpu_time_max_percent")
+    assert record["samples"]["throttled"] >= 1
+    assert record["samples"]["aggregated"] < 20000 // 101
+
+
+def test_a_threshold_that_the_sibling_holds_is_said_to_be_taken(siblings):
+    said = siblings.say(
+        "nhmtap stat -e cpu/event=0xb,umask=0x10,ldlat=100/ -C 0 > /dev/null & sleep 0.3;"
+        "nhmtap mem -C 1 -c 1000 --duration 0.2; kill $!; wait", paranoid=-1)
+    record, = [r for r in records.parse(said) if r["type"] == "mem"]
+    assert (record["status"], record["running_ns"]) == ("not_counted", 0)
+    assert record["enabled_ns"] > 0
+    assert "one load-latency threshold" in record["why"]
+
+
+def test_without_rights_the_missing_ones_are_named(guest):
+    result = guest.run("nhmtap", "mem", "--side", "k", "--", "true", user="user", paranoid=2)
+    assert result.status == 2
+    found = records.parse(result.stdout)
+    records.check_stream(found)
+    assert found[0]["errno"] == "EACCES"
+    assert "the kernel's side needs 1 or less" in found[0]["why"]

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap offcore on programs whose requests are known: the right cells have them, the others none."""
+import pytest
+
+import known
+import records
+
+TURNS = known.numbers("steady")["turns"]
+SLACK = 80  # what a program's own start costs; see test_offcore.py
+REQUESTS = ["DEMAND_DATA_RD", "DEMAND_RFO", "DEMAND_IFETCH"]
+RESPONSES = ["LOCAL_DRAM", "REMOTE_DRAM", "LLC_HIT_NO_OTHER_CORE"]
+
+
+def offcore(bench, command, *arguments, **options):
+    result = bench.run("/opt/nhmtap", "offcore", "--side", "u", *arguments, "--", *command.split(),
+                       paranoid=-1, **options)
+    assert result.status == 0, str(result)
+    found = records.parse(result.stdout)
+    records.check_stream(found)
+    return found
+
+
+def matrix(bench, command, requests, responses, *arguments, **options):
+    """The record, and its cells by request and response."""
+    found = offcore(bench, command, "--request", ",".join(requests), "--response", ",".join(responses),
+                    *arguments, **options)
+    record, = [r for r in found if r["type"] == "offcore"]
+    return record, {(c["request"], c["response"]): c for c in record["cells"]}
+
+
+@pytest.mark.parametrize("command, request_type", zip(["data", "rfo", "code"], REQUESTS))
+def test_requests_are_in_their_cell_and_in_no_other(guest, command, request_type):
+    n = known.numbers("offcore")[command + ".requests"]
+    for row in REQUESTS:
+        for column in RESPONSES:
+            _, cells = matrix(guest, f"offcore {command}", [row], [column])
+            cell = cells[row, column]
+            assert cell["status"] == "counted"
+            if (row, column) == (request_type, "LOCAL_DRAM"):
+                assert n <= cell["value"] <= n + SLACK
+                assert cell["bytes"] == 64 * cell["value"]
+            else:
+                assert cell["value"] <= SLACK, (row, column)
+
+
+def test_sixteen_cells_in_turns_are_each_near_the_truth(any_kernel):
+    _, cells = matrix(any_kernel, "steady", REQUESTS, RESPONSES)
+    truth = {cell: 0 for cell in cells}
+    for row, n in [("DEMAND_DATA_RD", TURNS), ("DEMAND_RFO", TURNS), ("all", 2 * TURNS)]:
+        truth[row, "LOCAL_DRAM"] = truth[row, "all"] = n
+    assert len(cells) == 16
+    for name, cell in cells.items():
+        # One interval of the kernel's more or less than the others' is what an estimate can be off by.
+        share = cell["running_ns"] / cell["enabled_ns"]
+        assert cell["status"] == "multiplexed"
+        assert 0.03 < share < 0.1, name
+        assert abs(cell["scaled"] - truth[name]) <= 0.05 * truth[name] + SLACK / share, name
+
+
+def test_cells_take_turns_along_the_diagonals(guest):
+    found = offcore(guest, "offcore data", "--request", ",".join(REQUESTS), "--response",
+                    ",".join(RESPONSES))
+    names = [e["name"] for r in found if r["type"] == "start" for e in r["events"]]
+    rows, columns = [*REQUESTS, "all"], [*RESPONSES, "all"]
+    assert names == [f"{rows[i]}.{columns[(i + k) % 4]}" for k in range(4) for i in range(4)]
+
+
+def test_a_sum_is_one_value_of_the_register(guest):
+    found = offcore(guest, "offcore data", "--request", "DEMAND_DATA_RD,DEMAND_RFO", "--response",
+                    "LOCAL_DRAM,REMOTE_DRAM")
+    values = {(c["request"], c["response"]): c["offcore_rsp"] for r in found if r["type"] == "offcore"
+              for c in r["cells"]}
+    # Table 12: requests are bits 0 and 1, responses bits 14 and 13.
+    assert values["all", "LOCAL_DRAM"] == "0x4003"
+    assert values["DEMAND_RFO", "all"] == "0x6002"
+    assert values["all", "all"] == "0x6003"
+
+
+@pytest.mark.parametrize("cpu, share", [(0, 1), (1, 0)])
+def test_the_remote_share_is_that_of_the_other_package(two_packages, cpu, share):
+    record, _ = matrix(two_packages, f"taskset -c {cpu} steady", ["DEMAND_DATA_RD"],
+                       ["LOCAL_DRAM", "REMOTE_DRAM"], remote_from=0)
+    assert abs(record["remote_share"] - share) <= 0.01
+
+
+def test_the_share_of_modified_lines(two_cores):
+    record, _ = matrix(two_cores, "bounce 0 1", ["DEMAND_DATA_RD"],
+                       ["LLC_HIT_OTHER_CORE_HITM", "LLC_HIT_NO_OTHER_CORE"])
+    assert record["hitm_share"] >= 0.95
+
+
+def test_the_same_as_perf(guest):
+    _, cells = matrix(guest, "offcore data", ["DEMAND_DATA_RD"], ["LOCAL_DRAM"])
+    theirs = guest.perf_counts(["cpu/event=0xb7,umask=1,offcore_rsp=0x4001/u"], "offcore data")
+    assert [c["value"] for c in cells.values()] == list(theirs.values())
+
+
+def test_each_cpu_by_itself(two_cores):
+    result = two_cores.run("nhmtap offcore --side u -a --per-cpu --request DEMAND_DATA_RD --response "
+                           "LOCAL_DRAM -- taskset -c 1 offcore data", paranoid=-1)
+    assert result.status == 0, str(result)
+    found = {r["cpu"]: r["cells"][0]["value"] for r in records.parse(result.stdout)
+             if r["type"] == "offcore"}
+    n = known.numbers("offcore")["data.requests"]
+    assert n <= found[1] <= n + 2000  # and what starts it
+    assert found[0] <= 2000

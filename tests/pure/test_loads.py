@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that are not there."""
+import pytest
+from hosts import EVENT_SOURCE, NEHALEM, WITHOUT_PMU, cpuinfo
+
+PRECISE = f"{EVENT_SOURCE}/cpu/caps/max_precise"
+
+
+def refusal(nhmtap, status, *arguments):
+    """The error record of a run that could not start; an end record follows it all the same."""
+    result = nhmtap(*arguments)
+    assert result.status == status, result.out
+    assert result.one("end")["reason"] == "refused"
+    return result.one("error")
+
+
+@pytest.mark.parametrize("machine, why", [
+    ([WITHOUT_PMU], "no core PMU"),
+    ([NEHALEM, {PRECISE: "0\n"}], "PEBS"),
+    ([NEHALEM, {"proc/cpuinfo": cpuinfo(model=143)}], "no table of this CPU"),
+])
+def test_loads_need_pebs_and_a_cpu_whose_records_are_known(nhmtap, host, machine, why):
+    error = refusal(nhmtap, 2, "mem", host(*machine), "--", "true")
+    assert why in error["why"]
+    assert "-e page-faults" in error["remedy"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--ldlat", "50", "-e", "r10cb:pp"),
+    ("--side", "u", "-e", "r10cb:pp"),
+    ("--shared", "--by", "ip"),
+    ("--shared", "--stream"),
+    ("-c", "100", "-F", "100"),
+])
+def test_options_that_exclude_each_other(nhmtap, host, arguments):
+    error = refusal(nhmtap, 1, "mem", host(NEHALEM), *arguments, "--", "true")
+    assert error["asked"].startswith("options ")
+
+
+def test_two_thresholds_are_refused_on_siblings(nhmtap, host):
+    threads = {f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "0,4\n" for cpu in (0, 4)}
+    events = ",".join(f"cpu/event=0xb,umask=0x10,ldlat={n}/pp" for n in (30, 60))
+    error = refusal(nhmtap, 1, "mem", host(NEHALEM, threads), "-C", "0,4", "-e", events)
+    assert "load-latency threshold" in error["why"]
+
+
+@pytest.mark.parametrize("arguments, why", [
+    # Table 12: bit 11 is not supported; without a response bit nothing is counted.
+    (("--request", "DEMAND_DATA_RD", "--response", "REMOTE_CACHE_HITM"), "reserved"),
+    (("--request", "STORES"), "no request"),
+    (("--response", "L4"), "no response"),
+    (("--response", ""), "response is missing"),
+    (("--request", "DEMAND_RFO:LOCAL_DRAM"), "no name"),
+    (("--request", ",".join(["DEMAND_RFO"] * 17)), "more than 16"),
+    (("--preset", "everything"), "no such preset"),
+])
+def test_cells_that_there_are_not(nhmtap, host, arguments, why):
+    assert why in refusal(nhmtap, 1, "offcore", host(NEHALEM), *arguments, "--", "true")["why"]
+
+
+def test_one_value_for_both_threads_of_a_core_is_no_matrix(nhmtap, host):
+    threads = {f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "0,4\n" for cpu in (0, 4)}
+    error = refusal(nhmtap, 1, "offcore", host(NEHALEM, threads), "-C", "0,4")
+    assert "off-core register" in error["why"]
+
+
+def test_a_cpu_apart_needs_cpus(nhmtap, host):
+    assert "-C CPUS" in refusal(nhmtap, 1, "offcore", host(NEHALEM), "--per-cpu", "--", "true")["remedy"]
+
+
+def test_off_core_requests_need_a_pmu(nhmtap, host):
+    refusal(nhmtap, 2, "offcore", host(WITHOUT_PMU), "--", "true")
+
+
+def test_a_preset_names_its_cells(nhmtap, host):
+    """What would be opened first is named where the machine has no such PMU in truth."""
+    error = refusal(nhmtap, 2, "offcore", host(NEHALEM), "--preset", "numa", "--", "true")
+    assert error["asked"] == "event 'ANY_DATA.LOCAL_CACHE'"

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap mem: loads by where they found their data, and how long they took. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "command/command.h"
+#include "record/entry.h"
+#include "record/record.h"
+#include "record/source.h"
+#include "run/run.h"
+#include "run/sampling.h"
+
+/* --- sums by source ------------------------------------------------------------------------------- */
+
+/* The guide has 16 codes; kernels may differ in a few more values. */
+#define SOURCES_MOST 32
+
+struct by_source {
+	const struct layout *layout;
+	size_t nr;
+	__u64 sources[SOURCES_MOST];
+	__u64 *values; /* of each: layout.value_size bytes */
+};
+
+static __u64 *values_of(const struct by_source *sums, size_t i)
+{
+	return sums->values + i * (sums->layout->value_size / sizeof(__u64));
+}
+
+static void add_entry(struct by_source *sums, const struct entry *entry)
+{
+	__u64 source = key_number(sums->layout, entry, "source");
+	size_t i = 0;
+
+	while (i < sums->nr && sums->sources[i] != source)
+		i++;
+	if (i == SOURCES_MOST)
+		return;
+	if (i == sums->nr)
+		sums->sources[sums->nr++] = source;
+	values_add(sums->layout, values_of(sums, i), entry->values);
+}
+
+/* The place of the source with the most samples that has not been taken; samples are the first word. */
+static size_t next_source(const struct by_source *sums, const bool *taken)
+{
+	size_t most = SOURCES_MOST;
+
+	for (size_t i = 0; i < sums->nr; i++)
+		if (!taken[i] && (most == SOURCES_MOST ||
+				  values_of(sums, i)[0] > values_of(sums, most)[0]))
+			most = i;
+	return most;
+}
+
+static json_t *sources_value(const struct host *host, const struct sampled *sampled)
+{
+	struct by_source sums = {.layout = sampled->layout};
+	bool taken[SOURCES_MOST] = {false};
+	json_t *list = json_array();
+
+	sums.values = calloc(SOURCES_MOST, sampled->layout->value_size);
+	for (size_t i = 0; i < sampled->reading->nr_entries; i++)
+		add_entry(&sums, &sampled->reading->entries[i]);
+	for (size_t n = 0; n < sums.nr; n++) {
+		size_t i = next_source(&sums, taken);
+		json_t *value = json_object();
+
+		taken[i] = true;
+		put_source(value, host, sums.sources[i]);
+		put_values(value, host, sums.layout, values_of(&sums, i));
+		json_array_append_new(list, value);
+	}
+	free(sums.values);
+	return list;
+}
+
+/* --- records --------------------------------------------------------------------------------------- */
+
+/* The threshold is one register of the core, for both of its threads and for all events: another value
+ * there keeps this event out (intel_shared_reg_get_constraints(), arch/x86/events/intel/core.c). */
+static void put_status(const struct sampled *sampled, json_t *record)
+{
+	const struct count *count = sampled->count;
+	bool all = count->running_ns == count->enabled_ns;
+
+	json_object_set_new(record, "status",
+			    json_string(all && count->enabled_ns ? "counted"
+					: count->running_ns	 ? "multiplexed"
+								 : "not_counted"));
+	if (!all && sampled->event->attr.config1)
+		json_object_set_new(record, "why",
+				    json_string("each core has one load-latency threshold, for both of its "
+						"threads; another event holds it with another value"));
+}
+
+static void mem_complete(const struct run *run, const struct sampled *sampled, json_t *record)
+{
+	put_status(sampled, record);
+	json_object_set_new(record, "sources", sources_value(&run->host, sampled));
+}
+
+/* --- lines that cores share -------------------------------------------------------------------------- */
+
+#define LINE_BYTES	  64
+#define DEFAULT_TABLE_LINES 10
+#define SHARED_KEYS	  "ip,cacheline,offset,cpu,pid,tid,comm"
+
+/* A cache line that another core had when it was loaded from: its entries lie behind each other. */
+struct line {
+	const struct entry *entries;
+	size_t nr;
+	__u64 address;
+	__u64 samples, modified, other_core;
+};
+
+/* For qsort_r(), whose order is by this key, and by the samples where it is the same. */
+static int by_line(const void *a, const void *b, void *layout)
+{
+	const struct entry *x = a, *y = b;
+	__u64 first = key_number(layout, x, "cacheline"), second = key_number(layout, y, "cacheline");
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return x->values[0] < y->values[0] ? 1 : x->values[0] > y->values[0] ? -1 : 0;
+}
+
+static int by_sharing(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->modified != y->modified)
+		return x->modified < y->modified ? 1 : -1;
+	if (x->other_core != y->other_core)
+		return x->other_core < y->other_core ? 1 : -1;
+	return x->address < y->address ? -1 : 1;
+}
+
+static struct line line_from(const struct layout *layout, const struct entry *first, size_t left)
+{
+	struct line line = {.entries = first, .address = key_number(layout, first, "cacheline")};
+
+	for (; line.nr < left; line.nr++) {
+		const struct entry *entry = &first[line.nr];
+		__u64 source = key_number(layout, entry, "source");
+
+		if (key_number(layout, entry, "cacheline") != line.address)
+			break;
+		line.samples += entry->values[0];
+		line.modified += source_modified(source) ? entry->values[0] : 0;
+		line.other_core += source_other_core(source) ? entry->values[0] : 0;
+	}
+	return line;
+}
+
+/* How many different values a key has in a line. */
+static int different(const struct layout *layout, const struct line *line, const char *key)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < line->nr; i++) {
+		size_t j = 0;
+
+		while (j < i && key_number(layout, &line->entries[j], key) !=
+					key_number(layout, &line->entries[i], key))
+			j++;
+		count += j == i;
+	}
+	return count;
+}
+
+/* Places in the line from which more than one thread loads. */
+static int in_common(const struct layout *layout, const struct line *line)
+{
+	__u64 thread[LINE_BYTES] = {0};
+	bool common[LINE_BYTES] = {false};
+	int count = 0;
+
+	for (size_t i = 0; i < line->nr; i++) {
+		__u64 offset = key_number(layout, &line->entries[i], "offset") % LINE_BYTES;
+		__u64 tid = key_number(layout, &line->entries[i], "tid");
+
+		common[offset] = common[offset] || (thread[offset] && thread[offset] != tid);
+		thread[offset] = tid;
+	}
+	for (int i = 0; i < LINE_BYTES; i++)
+		count += common[i];
+	return count;
+}
+
+static json_t *line_record(const struct run *run, const struct sampled *sampled,
+			   const struct line *line)
+{
+	const struct layout *layout = sampled->layout;
+	json_t *record = json_pack("{s:s}", "type", "shared_line"), *entries = json_array();
+
+	json_object_set_new(record, "event",
+			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	run_put_interval(run, record);
+	json_object_set_new(record, "cacheline", value_hex(line->address));
+	json_object_set_new(record, "loads", json_integer(line->samples));
+	json_object_set_new(record, "modified", json_integer(line->modified));
+	json_object_set_new(record, "other_core", json_integer(line->other_core));
+	json_object_set_new(record, "threads", json_integer(different(layout, line, "tid")));
+	json_object_set_new(record, "cpus", json_integer(different(layout, line, "cpu")));
+	json_object_set_new(record, "offsets", json_integer(different(layout, line, "offset")));
+	json_object_set_new(record, "offsets_in_common", json_integer(in_common(layout, line)));
+	for (size_t i = 0; i < line->nr; i++) {
+		json_t *entry = entry_value(&run->host, layout, &line->entries[i]);
+
+		json_object_del(entry, "cacheline");
+		json_array_append_new(entries, entry);
+	}
+	json_object_set_new(record, "entries", entries);
+	return record;
+}
+
+static size_t most_lines(const struct run *run)
+{
+	if (run->options->top)
+		return run->options->top;
+	return run->stream.format == FORMAT_TABLE ? DEFAULT_TABLE_LINES : SIZE_MAX;
+}
+
+static int write_shared_lines(struct run *run, const struct sampled *sampled)
+{
+	static const char *const kept[] = {"type", "event", "start_time", "duration_ns", "cacheline",
+					   NULL};
+	struct reading *reading = sampled->reading;
+	struct line *lines = calloc(reading->nr_entries + 1, sizeof(*lines));
+	size_t nr = 0;
+	int err = 0;
+
+	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_line,
+		(void *)sampled->layout);
+	for (size_t i = 0; i < reading->nr_entries;) {
+		struct line line = line_from(sampled->layout, reading->entries + i,
+					     reading->nr_entries - i);
+
+		if (line.other_core)
+			lines[nr++] = line;
+		i += line.nr;
+	}
+	qsort(lines, nr, sizeof(*lines), by_sharing);
+	for (size_t i = 0; i < nr && i < most_lines(run) && !err; i++)
+		err = stream_write(&run->stream, line_record(run, sampled, &lines[i]), "entries", kept);
+	free(lines);
+	return err;
+}
+
+int command_mem(const struct options *options, struct refusal *refusal)
+{
+	const struct sampling mem = {
+		.command = "mem",
+		.aggregation = "mem",
+		.default_keys = options->shared ? SHARED_KEYS : "source",
+		.stream_keys = "ip,pid,tid,cpu,comm",
+		.plan = plan_mem,
+		.knows_throttling = true,
+		.complete = mem_complete,
+		.follow = options->shared ? write_shared_lines : NULL,
+	};
+
+	return sampling_run(&mem, options, refusal);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/rows.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/table.h"
+
+/* 1234567 → "1,234,567", in every locale. */
+const char *row_grouped(json_int_t number, char *buffer, size_t size)
+{
+	char digits[32];
+	size_t length = snprintf(digits, sizeof(digits), "%lld", (long long)number), used = 0;
+
+	for (size_t i = 0; i < length && used + 2 < size; i++) {
+		if (i && (length - i) % 3 == 0 && digits[i - 1] != '-')
+			buffer[used++] = ',';
+		buffer[used++] = digits[i];
+	}
+	buffer[used] = '\0';
+	return buffer;
+}
+
+/* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
+void row_time(struct text *text, const struct stream *stream, const json_t *record)
+{
+	if (stream->intervals)
+		text_add(text, "%.12s  ", string(record, "time") + 11);
+}
+
+/* On a terminal each interval takes the place of the one before. */
+void row_screen(struct text *text, const struct stream *stream)
+{
+	if (stream->intervals && stream->sink.terminal)
+		text_add(text, "\033[H\033[2J");
+}
+
+double row_share(json_int_t part, json_int_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+/* A key's value as a cell. Control characters must not reach the terminal. */
+void row_cell(const json_t *value, char *buffer, size_t size)
+{
+	if (json_is_string(value))
+		snprintf(buffer, size, "%s", json_string_value(value));
+	else
+		snprintf(buffer, size, "%lld", (long long)json_integer_value(value));
+	for (char *at = buffer; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
+}
+
+bool row_is_key(const char *name)
+{
+	return strcmp(name, "samples") && strcmp(name, "period") && strncmp(name, "latency_", 8);
+}
+
+static int column_width(const json_t *entries, const char *name)
+{
+	size_t width = strlen(name), i;
+	char text[256];
+	json_t *entry;
+
+	json_array_foreach(entries, i, entry) {
+		row_cell(json_object_get(entry, name), text, sizeof(text));
+		if (strlen(text) > width)
+			width = strlen(text);
+	}
+	return width;
+}
+
+/* The last column needs no filling. */
+void row_end(struct text *text)
+{
+	while (text->used && text->bytes[text->used - 1] == ' ')
+		text->used--;
+	text_add(text, "\n");
+}
+
+void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
+{
+	const json_t *first = json_array_get(entries, 0);
+	char number[40], content[256];
+	const char *name;
+	json_t *value, *entry;
+	size_t i;
+
+	text_add(text, "%12s %7s", "samples", "share");
+	json_object_foreach((json_t *)first, name, value)
+		if (row_is_key(name))
+			text_add(text, "  %-*s", column_width(entries, name), name);
+	row_end(text);
+	json_array_foreach(entries, i, entry) {
+		json_int_t samples = integer(entry, "samples");
+
+		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
+		    row_share(samples, total));
+		json_object_foreach(entry, name, value) {
+			if (!row_is_key(name))
+				continue;
+			row_cell(value, content, sizeof(content));
+			text_add(text, "  %-*s", column_width(entries, name), content);
+		}
+		row_end(text);
+	}
+}
+
+void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
+{
+	char number[40], others[40];
+
+	if (rest)
+		text_add(text, "%12s %6.1f%%  in %s more\n",
+		    row_grouped(integer(rest, "samples"), number, sizeof(number)),
+		    row_share(integer(rest, "samples"), total),
+		    row_grouped(integer(rest, "entries"), others, sizeof(others)));
+}

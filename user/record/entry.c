@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/entry.h"
+
+#include <string.h>
+
+#include "record/key.h"
+
+void put_values(json_t *record, const struct host *host, const struct layout *layout,
+		const __u64 *values)
+{
+	for (size_t i = 0; i < layout->nr_values; i++)
+		json_object_set_new(record, layout->values[i].name,
+				    member_value(host, &layout->values[i], values));
+}
+
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
+		  const void *key)
+{
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (layout->keys[i].streamed)
+			json_object_set_new(record, layout->keys[i].name,
+					    member_value(host, &layout->keys[i], key));
+}
+
+json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry)
+{
+	json_t *value = json_object();
+
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (layout->keys[i].shown)
+			json_object_set_new(value, layout->keys[i].name,
+					    member_value(host, &layout->keys[i], entry->key));
+	put_values(value, host, layout, entry->values);
+	return value;
+}
+
+void values_add(const struct layout *layout, __u64 *sum, const __u64 *values)
+{
+	for (size_t i = 0; i < layout->nr_values; i++) {
+		size_t first = layout->values[i].offset / sizeof(__u64);
+		size_t end = first + layout->values[i].size / sizeof(__u64);
+
+		for (size_t word = first; word < end; word++)
+			if (!layout->values[i].maximum)
+				sum[word] += values[word];
+			else if (values[word] > sum[word])
+				sum[word] = values[word];
+	}
+}
+
+__u64 key_number(const struct layout *layout, const struct entry *entry, const char *name)
+{
+	__u64 number = 0;
+
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].name, name)) /* little endian: the lower bytes come first */
+			memcpy(&number, (const char *)entry->key + layout->keys[i].offset,
+			       layout->keys[i].size);
+	return number;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Entries of an aggregation as values of a record. */
+#ifndef NHMTAP_ENTRY_H
+#define NHMTAP_ENTRY_H
+
+#include <jansson.h>
+
+#include "collection/aggregation.h"
+#include "host/host.h"
+
+/* One entry: the keys that are told apart, then the values. A new reference. */
+json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
+
+/* The keys that a stream tells of each sample, as members of `record`. */
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
+		  const void *key);
+
+/* The values alone, as members of `record`. */
+void put_values(json_t *record, const struct host *host, const struct layout *layout,
+		const __u64 *values);
+
+/* Adds values to a sum of layout.value_size bytes: of maxima, the larger one stays. */
+void values_add(const struct layout *layout, __u64 *sum, const __u64 *values);
+
+/* The value of the member of this name in an entry's key, which holds it in 4 or 8 bytes. */
+__u64 key_number(const struct layout *layout, const struct entry *entry, const char *name);
+
+#endif
