@@ -44,17 +44,25 @@ def test_requests_are_in_their_cell_and_in_no_other(guest, command, request_type
 
 
 def test_sixteen_cells_in_turns_are_each_near_the_truth(any_kernel):
-    _, cells = matrix(any_kernel, "steady", REQUESTS, RESPONSES)
+    found = offcore(any_kernel, "steady", "--request", ",".join(REQUESTS), "--response",
+                    ",".join(RESPONSES))
+    start, = [r for r in found if r["type"] == "start"]
+    cells = {(c["request"], c["response"]): c for r in found if r["type"] == "offcore" for c in r["cells"]}
+    assert len(cells) == 16
+    turn = start["pass_ms"] * 1e6 / len(cells)
     truth = {cell: 0 for cell in cells}
     for row, n in [("DEMAND_DATA_RD", TURNS), ("DEMAND_RFO", TURNS), ("all", 2 * TURNS)]:
         truth[row, "LOCAL_DRAM"] = truth[row, "all"] = n
-    assert len(cells) == 16
     for name, cell in cells.items():
-        # One interval of the kernel's more or less than the others' is what an estimate can be off by.
-        share = cell["running_ns"] / cell["enabled_ns"]
         assert cell["status"] == "multiplexed"
-        assert 0.03 < share < 0.1, name
-        assert abs(cell["scaled"] - truth[name]) <= 0.05 * truth[name] + SLACK / share, name
+        scale = cell["enabled_ns"] / cell["running_ns"]
+        # The kernel does not share the time evenly; what had few turns may be off by a part of one.
+        turns = cell["running_ns"] / turn
+        allowed = 0.05 if turns >= 4 else 0.2 / turns
+        assert abs(cell["scaled"] - truth[name]) <= allowed * truth[name] + SLACK * scale, (name, cell)
+    # One register: never two at a time.
+    enabled = max(c["enabled_ns"] for c in cells.values())
+    assert 0.9 * enabled <= sum(c["running_ns"] for c in cells.values()) <= 1.01 * enabled
 
 
 def test_cells_take_turns_along_the_diagonals(guest):
