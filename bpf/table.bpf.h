@@ -38,9 +38,10 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 }
 
 /*
- * Defines struct table, the map "tables" and table_find() for struct key and struct value, which
- * the file has defined. table_find() returns the value of a key, taking a slot for a key that is
- * new, or NULL if its places are all taken by others, which it counts.
+ * Defines struct table, the map "tables", table_place() and table_find() for struct key and struct
+ * value, which the file has defined. table_place() returns the value of a key, taking a slot for a
+ * key that is new, or NULL if its places are all taken by others. table_find() is for the one entry
+ * that stands for the sample, and counts where that has no place.
  */
 #define DEFINE_TABLE()                                                                             \
 	_Static_assert(sizeof(struct key) % 8 == 0, "keys are compared word by word");            \
@@ -62,8 +63,8 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 		__type(value, struct table);                                                       \
 	} tables SEC(".maps");                                                                     \
                                                                                                    \
-	static __always_inline struct value *table_find(struct table *table, const struct key *key, \
-							__u32 hash)                                \
+	static __always_inline struct value *table_place(struct table *table, const struct key *key, \
+							 __u32 hash)                               \
 	{                                                                                          \
 		_Pragma("unroll") for (__u32 i = 0; i < TABLE_PROBES; i++)                         \
 		{                                                                                  \
@@ -84,8 +85,17 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 			table->head.used = used + 1;                                               \
 			return &slot->value;                                                       \
 		}                                                                                  \
-		table->head.table_full++;                                                          \
 		return NULL;                                                                       \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline struct value *table_find(struct table *table, const struct key *key, \
+							__u32 hash)                                \
+	{                                                                                          \
+		struct value *value = table_place(table, key, hash);                               \
+                                                                                                   \
+		if (!value)                                                                        \
+			table->head.table_full++;                                                  \
+		return value;                                                                      \
 	}
 
 /* The table of the CPU that the program runs on; counts the run. */

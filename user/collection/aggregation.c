@@ -133,71 +133,101 @@ static int read_layout(struct aggregation *aggregation)
 
 /* --- keys -------------------------------------------------------------------------------------------- */
 
-static struct member *key_member(struct layout *layout, const char *name, size_t length)
+/* The program's constants of this prefix are what it can be asked to tell apart. */
+#define BY "by_"
+
+struct choices {
+	const struct btf *btf;
+	const struct btf_type *section;
+};
+
+/* The name behind the prefix of the section's variable i; NULL for other variables. */
+static const char *choice(const struct choices *choices, int i)
 {
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (strlen(layout->keys[i].name) == length &&
-		    !strncmp(layout->keys[i].name, name, length))
-			return &layout->keys[i];
+	const struct btf_var_secinfo *place = &btf_var_secinfos(choices->section)[i];
+	const struct btf_type *variable = btf__type_by_id(choices->btf, place->type);
+	const char *name = btf__name_by_offset(choices->btf, variable->name_off);
+
+	return strncmp(name, BY, strlen(BY)) ? NULL : name + strlen(BY);
+}
+
+static const struct btf_var_secinfo *find_choice(const struct choices *choices, const char *name,
+						 size_t length)
+{
+	for (int i = 0; i < btf_vlen(choices->section); i++) {
+		const char *found = choice(choices, i);
+
+		if (found && strlen(found) == length && !strncmp(found, name, length))
+			return &btf_var_secinfos(choices->section)[i];
+	}
 	return NULL;
 }
 
-static int refuse_key(const struct layout *layout, const char *by, const char *name, int length,
+static int refuse_key(const struct choices *choices, const char *by, const char *name, int length,
 		      struct refusal *refusal)
 {
 	char known[200] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 layout->keys[i].name);
+	for (int i = 0; i < btf_vlen(choices->section); i++)
+		if (choice(choices, i))
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
+					 choice(choices, i));
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", by);
 	because(refusal, "there is no key '%.*s'", length, name);
 	return instead(refusal, "keys: %s", known);
 }
 
-/* The program's constant by_NAME says whether it tells key NAME apart. */
+static int set_choices(const struct choices *choices, const char *by, char *constants,
+		       struct refusal *refusal)
+{
+	for (const char *at = by;; at++) {
+		size_t length = strcspn(at, ",");
+		const struct btf_var_secinfo *place = find_choice(choices, at, length);
+
+		if (!place)
+			return refuse_key(choices, by, at, length, refusal);
+		constants[place->offset] = true;
+		at += length;
+		if (!*at)
+			return 0;
+	}
+}
+
+/* Members of the key that the program does not tell apart are not shown. */
+static void note_choices(struct layout *layout, const struct choices *choices, const char *constants)
+{
+	layout->by = calloc(btf_vlen(choices->section), sizeof(*layout->by));
+	for (int i = 0; i < btf_vlen(choices->section); i++)
+		if (choice(choices, i) && constants[btf_var_secinfos(choices->section)[i].offset])
+			layout->by[layout->nr_by++] = choice(choices, i);
+	for (size_t i = 0; i < layout->nr_keys; i++) {
+		const char *name = layout->keys[i].name;
+		const struct btf_var_secinfo *place = find_choice(choices, name, strlen(name));
+
+		layout->keys[i].shown = !place || constants[place->offset];
+	}
+}
+
 static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
 {
 	const struct btf *btf = bpf_object__btf(aggregation->object);
 	struct bpf_map *rodata = bpf_object__find_map_by_name(aggregation->object, ".rodata");
-	const struct btf_type *section =
-		btf__type_by_id(btf, btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC));
-	struct layout *layout = &aggregation->layout;
+	struct choices choices = {
+		.btf = btf,
+		.section = btf__type_by_id(btf, btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC)),
+	};
 	size_t size;
 	const void *initial = bpf_map__initial_value(rodata, &size);
 	char *constants = memcpy(malloc(size), initial, size);
+	int err = set_choices(&choices, by, constants, refusal);
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		layout->keys[i].shown = false;
-	for (const char *at = by;; at++) {
-		size_t length = strcspn(at, ",");
-		struct member *member = key_member(layout, at, length);
-
-		if (!member) {
-			free(constants);
-			return refuse_key(layout, by, at, length, refusal);
-		}
-		member->shown = true;
-		at += length;
-		if (!*at)
-			break;
+	if (!err) {
+		note_choices(&aggregation->layout, &choices, constants);
+		bpf_map__set_initial_value(rodata, constants, size);
 	}
-	for (int i = 0; i < btf_vlen(section); i++) {
-		const struct btf_var_secinfo *place = &btf_var_secinfos(section)[i];
-		const struct btf_type *variable = btf__type_by_id(btf, place->type);
-		const char *name = btf__name_by_offset(btf, variable->name_off);
-		struct member *member;
-
-		if (strncmp(name, "by_", 3))
-			continue;
-		member = key_member(layout, name + 3, strlen(name + 3));
-		if (member)
-			constants[place->offset] = member->shown;
-	}
-	bpf_map__set_initial_value(rodata, constants, size);
 	free(constants);
-	return 0;
+	return err;
 }
 
 /* --- opening, loading, attaching ------------------------------------------------------------------------ */
@@ -302,6 +332,7 @@ void aggregation_close(struct aggregation *aggregation)
 	free(aggregation->entries);
 	free(aggregation->layout.keys);
 	free(aggregation->layout.values);
+	free(aggregation->layout.by);
 	free(aggregation);
 }
 
@@ -411,6 +442,8 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
+		reading->stack_failed += head->stack_failed;
+		reading->entries_lost += head->entries_lost;
 		reading->period += head->period;
 		reading->runs += head->runs;
 	}

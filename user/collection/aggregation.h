@@ -21,13 +21,15 @@ struct member {
 	const char *name; /* "ip" */
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
-	bool shown;       /* keys: told apart in this run */
+	bool shown;       /* keys: told apart in this run, or always */
 };
 
 struct layout {
 	struct member *keys, *values;
 	size_t nr_keys, nr_values;
 	size_t key_size, value_size;
+	const char **by; /* what is told apart in this run, of what the program can tell apart */
+	size_t nr_by;
 };
 
 /* One key with its values, summed over CPUs. */
@@ -41,7 +43,7 @@ struct reading {
 	__u64 runs;
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
-	__u64 table_full;
+	__u64 table_full, stack_failed, entries_lost; /* see struct table_head */
 	struct entry *entries; /* those that have changed since the reading before */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
 };

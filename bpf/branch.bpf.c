@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Branches that were taken, from the last branch record that comes with a sample: from where to where,
+ * how often, how often mispredicted; and the straight code between each two. Nothing of a single
+ * sample is kept.
+ */
+#include "vmlinux.h"
+#include "table.bpf.h"
+
+/* Nehalem's. Where a CPU records more, these are the newest. */
+#define STACK_DEPTH 16
+
+/* What is told apart; see profile.bpf.c. */
+const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
+
+/* struct perf_branch_entry without its bit-fields: bit 0 of flags is the first of them. */
+struct branch {
+	__u64 from;
+	__u64 to;
+	__u64 flags;
+};
+#define MISPREDICTED 1
+
+struct key {
+	branch_kind_t kind;
+	number_t pid;
+	address_t from;
+	address_t to;
+	cgroup_id_t cgroup;
+	comm_t comm;
+};
+
+struct value {
+	__u64 samples; /* of a stack's entry; what the account of samples is made from */
+	__u64 count;   /* of the others' */
+	__u64 mispredicted;
+};
+
+DEFINE_TABLE()
+
+/* Where the kernel copies a sample's stack to: 384 bytes, too many for a program's own. */
+struct stack {
+	struct branch branches[STACK_DEPTH];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+/* The sample as its entries see it. */
+struct sample {
+	struct table *table;
+	struct key key; /* what all of its entries have in common */
+	__u64 hash;     /* of that */
+	number_t pid;
+};
+
+static __always_inline int is_user(__u64 address)
+{
+	return (__s64)address >= 0;
+}
+
+static __always_inline void take_identity(struct sample *sample)
+{
+	struct key *key = &sample->key;
+
+	sample->pid = bpf_get_current_pid_tgid() >> 32;
+	if (by_cgroup) {
+		key->cgroup = bpf_get_current_cgroup_id();
+		sample->hash = hash_word(sample->hash, key->cgroup);
+	}
+	if (by_comm) {
+		bpf_get_current_comm(key->comm, sizeof(key->comm));
+		sample->hash = hash_word(sample->hash, *(__u64 *)&key->comm[0]);
+		sample->hash = hash_word(sample->hash, *(__u64 *)&key->comm[8]);
+	}
+}
+
+/* Completes the key, and returns its hash. A user's addresses mean something in their process only,
+ * so they are told apart by it even where user space is to show them together. */
+static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u64 from, __u64 to)
+{
+	struct key *key = &sample->key;
+	int of_process = kind != BRANCH_STACK && (is_user(from) || is_user(to));
+	__u64 hash;
+
+	key->kind = kind;
+	key->pid = by_pid || of_process ? sample->pid : 0;
+	key->from = from;
+	key->to = to;
+	hash = hash_word(sample->hash, (__u64)key->pid << 32 | kind);
+	hash = hash_word(hash, from);
+	return hash_word(hash, to);
+}
+
+static __always_inline void add(struct sample *sample, __u32 kind, __u64 from, __u64 to,
+				__u64 mispredicted)
+{
+	__u64 hash = complete_key(sample, kind, from, to);
+	struct value *value = table_place(sample->table, &sample->key, hash);
+
+	if (value) {
+		value->count++;
+		value->mispredicted += mispredicted;
+	} else {
+		sample->table->head.entries_lost++;
+	}
+}
+
+/* From the target of one branch the CPU went straight on to the next one, unless an interrupt or a
+ * system call came in between and is not in the stack. */
+static __always_inline void add_range(struct sample *sample, __u64 begin, __u64 end)
+{
+	int straight = begin <= end && is_user(begin) == is_user(end);
+
+	add(sample, straight ? BRANCH_RANGE : BRANCH_BROKEN, straight ? begin : 0, straight ? end : 0, 0);
+}
+
+/* Enters what is asked for of the stack's first `depth` branches, of which the newest is the first. */
+static __always_inline void add_branches(struct sample *sample, const struct branch *branches,
+					 __u32 depth)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_DEPTH; i++) {
+		if (i >= depth)
+			break;
+		if (by_edge)
+			add(sample, BRANCH_EDGE, branches[i].from, branches[i].to,
+			    branches[i].flags & MISPREDICTED);
+		if (by_range && i + 1 < STACK_DEPTH && i + 1 < depth)
+			add_range(sample, branches[i + 1].to, branches[i].from);
+	}
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct sample sample = {.table = TABLE_OF_THIS_CPU(ctx->sample_period)};
+	__u32 zero = 0, depth;
+	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
+	struct value *value;
+	__u64 hash;
+	long bytes;
+
+	if (!sample.table || !stack)
+		return 0;
+	bytes = bpf_read_branch_records(ctx, stack, sizeof(*stack), 0);
+	if (bytes < 0) {
+		sample.table->head.stack_failed++;
+		return 0;
+	}
+	depth = (__u32)bytes / sizeof(stack->branches[0]);
+	take_identity(&sample);
+	hash = complete_key(&sample, BRANCH_STACK, depth, 0);
+	value = table_find(sample.table, &sample.key, hash);
+	if (!value)
+		return 0;
+	value->samples++;
+	add_branches(&sample, stack->branches, depth);
+	/* 0: the sample ends here; nothing is written to a ring. */
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
