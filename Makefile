@@ -189,5 +189,6 @@ clean: ## remove what was built
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 -include tests/machine/machine.mk

@@ -606,6 +606,15 @@ class Writer:
             "struct known_kernel", own,
             **self.array("struct kernel_rule", own, "precise", precise),
             **self.array("struct kernel_rule", own, "placed", placed),
+            **self.array("struct known_generic", own, "generic",
+                         [initializer(name=c_string(entry["name"]), config=f"{config(entry):#x}",
+                                      config1=entry.get("config1", "0x0").lower(),
+                                      note=c_string(entry.get("note")))
+                          for entry in cpu.kernel["generic"]]),
+            **self.array("struct known_erratum", own, "errata",
+                         [initializer(**strings(entry, "name", "description"),
+                                      all_events=str(entry.get("all_events", False)).lower())
+                          for entry in cpu.kernel["errata"]]),
             lowest_period=cpu.kernel["lowest_period"],
             source=c_string(cpu.kernel["source"]))
 

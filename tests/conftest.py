@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import errno
 import os
+import time
 
 import pytest
 
@@ -45,5 +47,24 @@ def explain(nhmtap):
         result = nhmtap("explain", *arguments)
         assert result.status == 0, result.err
         assert result.err == ""
-        return [record["event"] for record in parse(result.out)]
+        return [record["event"] for record in parse(result.out) if record["type"] == "event"]
     return run
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup of its own: its path below the cgroup2 mount, and its folder."""
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        mount = next(line.split()[1] for line in mounts if line.split()[2] == "cgroup2")
+    path = f"/nhmtap-test-{os.getpid()}-{time.monotonic_ns()}"
+    folder = mount + path
+    os.mkdir(folder)
+    yield path, folder
+    for _ in range(100):  # processes leave a cgroup a moment after they have been waited for
+        try:
+            os.rmdir(folder)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            time.sleep(0.1)

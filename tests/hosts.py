@@ -53,6 +53,8 @@ NEHALEM_PMU = pmu(
 NEHALEM = MACHINE | NEHALEM_PMU
 # A virtual machine on a CPU of another kind, without a PMU.
 WITHOUT_PMU = MACHINE | {"proc/cpuinfo": cpuinfo(model=143, name="Intel(R) Xeon(R) Processor")}
+# A PMU of a CPU that has no table: what the kernel says is all that is known about it.
+OTHER_PMU = WITHOUT_PMU | NEHALEM_PMU
 
 
 def build(root, files):

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import signal
 import subprocess
 
 import jsonschema
@@ -69,10 +70,11 @@ def check_entries(profiles):
 
 
 class Result:
-    """What a run gave: status, out (text), err (text), and its records."""
+    """What a run gave: status, out (text), err (text), and its records; said: what the command that
+    it ran wrote, where the records went into a file."""
 
-    def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
+    def __init__(self, status, out, err, said=""):
+        self.status, self.out, self.err, self.said = status, out, err, said
 
     @property
     def records(self):
@@ -109,12 +111,34 @@ class Tool:
                               stdin=subprocess.DEVNULL, **options)
         return Result(done.returncode, done.stdout, done.stderr)
 
+    def into(self, path, command, *arguments, **options):
+        """Runs it with -o: its records are in the file, and stdout is the command's own."""
+        result = self(command, "-o", path, *arguments, **options)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return Result(result.status, file.read(), result.err, result.out)
+
     def start(self, *arguments, **options):
         """Starts it in the background; its streams are pipes."""
         return subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-                                **options)
+                                stderr=subprocess.PIPE, text=True, errors="surrogateescape",
+                                stdin=subprocess.DEVNULL, **options)
+
+    def attach(self, *arguments, **options):
+        """Starts it and waits for its start record: from then on it counts."""
+        process = self.start(*arguments, **options)
+        began = b""
+        while not began.endswith(b"\n"):
+            byte = os.read(process.stdout.fileno(), 1)  # no more: the rest is read by finish()
+            assert byte, process.stderr.read()
+            began += byte
+        process.began = began.decode()
+        return process
 
     def finish(self, process, timeout=60):
         out, err = process.communicate(timeout=timeout)
-        return Result(process.returncode, out, err)
+        return Result(process.returncode, getattr(process, "began", "") + out, err)
+
+    def interrupt(self, process):
+        """Sends SIGINT, as ^C does, and returns what it gave."""
+        process.send_signal(signal.SIGINT)
+        return self.finish(process)

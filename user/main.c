@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command/command.h"
 #include "options.h"
@@ -16,8 +18,9 @@ static const struct command {
 	{"profile", COMMAND_PROFILE, command_profile, "[OPTIONS] [-- COMMAND …]",
 	 "samples an event and aggregates the samples in the kernel"},
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
-	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENTS",
-	 "shows what the kernel would be asked for, and why"},
+	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
+	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
+	 "shows what the kernel would be asked for, what it would program, and why"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };
@@ -69,6 +72,19 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* A standard stream that is closed would give its number to the next file that is opened, and
+ * records would be written there. This way they fail, with EBADF, as they should. */
+static void keep_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -76,6 +92,7 @@ int main(int argc, char **argv)
 	struct refusal refusal = {0};
 	int status;
 
+	keep_standard_streams();
 	setlocale(LC_ALL, "C");
 	if (argc < 2) {
 		help(stderr);

@@ -57,6 +57,13 @@ static int parse_format(struct options *options, const char *name, const char *a
 	return instead(refusal, "formats: json, table");
 }
 
+static int parse_json(struct options *options, const char *name, const char *argument,
+		      struct refusal *refusal)
+{
+	options->format = FORMAT_JSON;
+	return 0;
+}
+
 static int parse_duration(struct options *options, const char *name, const char *argument,
 			  struct refusal *refusal)
 {
@@ -98,15 +105,19 @@ NUMBER(parse_top, top, 1, 1000000)
 STRING(parse_by, by)
 STRING(parse_pids, pids)
 STRING(parse_cpus, cpus)
+STRING(parse_cpu, cpu)
+STRING(parse_filter, filter)
 STRING(parse_output, output)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_force, force)
+FLAG(parse_precise, precise)
 FLAG(parse_help, help)
 
 #define MEASURING (COMMAND_STAT | COMMAND_PROFILE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
-#define ALL       (PLANNING | COMMAND_SCHEMA)
+#define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -135,10 +146,17 @@ static const struct option_row {
 	{0, "top", "N", COMMAND_PROFILE, parse_top,
 	 "only the N entries with the most samples; the rest is summed up"},
 	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
-	{0, "format", "FORMAT", MEASURING, parse_format,
+	{0, "cpu", "NAME", SHOWING, parse_cpu,
+	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
+	{0, "filter", "BRANCHES", COMMAND_EXPLAIN, parse_filter,
+	 "with the LBR: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0, "precise", NULL, COMMAND_LIST, parse_precise,
+	 "only what the kernel samples precisely, those with [p]"},
+	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
+	{0, "format", "FORMAT", MEASURING | SHOWING, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
-	{0, "host-root", "DIR", PLANNING, parse_host_root, NULL},
+	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -159,9 +177,10 @@ int options_parse(struct options *options, enum command_id command, int argc, ch
 		  struct refusal *refusal)
 {
 	struct option longs[ROWS + 1] = {0};
-	char shorts[3 * ROWS + 3] = "+:"; /* stop at COMMAND; tell a missing argument apart */
+	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
+	char shorts[3 * ROWS + 3];
 	char name[32];
-	size_t used = 2;
+	size_t used = sprintf(shorts, "%s:", command & MEASURING ? "+" : "");
 	int found;
 
 	*options = (struct options){.host_root = ""};
@@ -181,6 +200,8 @@ int options_parse(struct options *options, enum command_id command, int argc, ch
 	for (;;) {
 		int at = optind;
 
+		while (!(command & MEASURING) && at < argc && argv[at][0] != '-')
+			at++;
 		found = getopt_long(argc, argv, shorts, longs, NULL);
 		if (found == -1)
 			break;

@@ -14,6 +14,7 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
+	COMMAND_LIST = 1 << 4,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
@@ -30,6 +31,9 @@ struct options {
 	__u64 interval_ms;  /* -I, 0: one interval, the whole run */
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
+	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
+	const char *filter; /* explain --filter: branches, NULL if not given */
+	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;

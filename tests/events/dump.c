@@ -49,6 +49,13 @@ static void print_kernel(const char *cpu, const struct known_kernel *kernel)
 	       kernel->source);
 	print_rules("precise_rule", cpu, kernel->precise, kernel->nr_precise);
 	print_rules("placing_rule", cpu, kernel->placed, kernel->nr_placed);
+	for (size_t i = 0; i < kernel->nr_generic; i++)
+		printf("generic\t%s\t%s\t%#llx\t%#llx\n", cpu, kernel->generic[i].name,
+		       (unsigned long long)kernel->generic[i].config,
+		       (unsigned long long)kernel->generic[i].config1);
+	for (size_t i = 0; i < kernel->nr_errata; i++)
+		printf("erratum\t%s\t%s\t%d\n", cpu, kernel->errata[i].name,
+		       kernel->errata[i].all_events);
 }
 
 static void print_contradictions(const struct cpu_events *cpu)

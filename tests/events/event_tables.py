@@ -40,6 +40,8 @@ class Compiled:
         "kernel": "cpu period source",
         "precise_rule": "cpu mask config counters fixed_counter",
         "placing_rule": "cpu mask config counters fixed_counter",
+        "generic": "cpu name config config1",
+        "erratum": "cpu name all_events",
         "contradiction": "cpu id subject we_do why names says",
         "metric": "cpu name formula unit",
         "source": "key title",

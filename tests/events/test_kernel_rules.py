@@ -82,3 +82,30 @@ def test_every_default_period_opens(cpu, compiled):
 def test_nehalems_lowest_period_is_32(compiled):
     assert [compiled.list("kernel", cpu)[0]["period"]
             for cpu in ("nehalem-ep", "nehalem-ex", "westmere-ep")] == [32, 32, 1]
+
+
+# intel/core.c: intel_perfmon_event_map, {nehalem,westmere}_hw_cache_event_ids and
+# nehalem_hw_cache_extra_regs with their macros put in.
+@pytest.mark.parametrize("name, nehalem, westmere", [
+    ("cycles", (0x3C, 0), (0x3C, 0)), ("cache-misses", (0x412E, 0), (0x412E, 0)),
+    ("branch-misses", (0xC5, 0), (0xC5, 0)),
+    ("stalled-cycles-frontend", (0x0180010E, 0), (0x0180010E, 0)),
+    ("stalled-cycles-backend", (0x01803FB1, 0), (0x01803FB1, 0)),
+    ("ref-cycles", (0x300, 0), (0x300, 0)),
+    ("L1-dcache-load-misses", (0x151, 0), (0x151, 0)),
+    # NHM_DMND_READ|NHM_L3_ACCESS: a request, three kinds of hit, four kinds of miss
+    ("LLC-loads", (0x1B7, 0xF701), (0x1B7, 0xF701)),
+    # NHM_DMND_WRITE is RFO|WB; NHM_L3_MISS is NON_DRAM|LOCAL_DRAM|REMOTE_DRAM|REMOTE_CACHE_FWD
+    ("LLC-store-misses", (0x1B7, 0xF00A), (0x1B7, 0xF00A)),
+    ("node-loads", (0x1B7, 0x7001), (0x1B7, 0x7001)),
+    ("node-prefetch-misses", (0x1B7, 0x2030), (0x1B7, 0x2030)),
+    ("dTLB-loads", (0xF40, 0), (0x10B, 0)), ("iTLB-load-misses", (0x20C8, 0), (0x185, 0))])
+def test_a_generic_name_is_what_linux_counts_for_it(name, nehalem, westmere, compiled):
+    for cpu, expected in (("nehalem-ep", nehalem), ("nehalem-ex", nehalem), ("westmere-ep", westmere)):
+        row, = (row for row in compiled.list("generic", cpu) if row["name"] == name)
+        assert (row["config"], row["config1"]) == expected
+
+
+def test_each_erratum_that_an_event_names_is_described(cpu, compiled):
+    named = {row["errata"] for row in compiled.list("event", cpu) if row["errata"]}
+    assert named <= {row["name"] for row in compiled.list("erratum", cpu)}

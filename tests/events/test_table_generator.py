@@ -29,7 +29,9 @@ METRIC = {"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "cats", "descr
           "source": "perfmon"}
 KERNEL = {"source": "perfmon", "lowest_period": 32, "precise": [{"code": "0xA0"}],
           "fixed": [{"code": "0xC0", "umask": "0x00", "fixed_counter": 0}],
-          "counters": [{"codes": ["0xA0"], "counters": [0, 1]}]}
+          "counters": [{"codes": ["0xA0"], "counters": [0, 1]}],
+          "generic": [{"name": "cycles", "code": "0x3C", "umask": "0x00"}],
+          "errata": [{"name": "CAT1", "description": "Cats are counted twice"}]}
 DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "Somewhere",
                  "perf_data_src": "0x1", "perf": "somewhere"} for code in range(16)]
 
@@ -308,6 +310,16 @@ def test_a_period_that_the_kernel_refuses_is_refused(folder, refused):
 def test_a_rule_of_the_kernel_is_refused_for(table, entry, message, folder, refused):
     folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
     refused(f"tabby/kernel.json: \"{table}\" entry 1: ", message)
+
+
+@pytest.mark.parametrize("table, entry, message", [
+    ("generic", {"name": "cycles", "code": "0x3C"}, "cycles: \"umask\" is missing"),
+    ("generic", {"name": "CATS.P", "code": "0x3C", "umask": "0x00"}, "\"name\" must be a name like"),
+    ("errata", {"name": "CAT1"}, "CAT1: \"description\" is missing"),
+])
+def test_what_the_kernel_has_a_name_for_is_refused_by_it(table, entry, message, folder, refused):
+    folder.write("tabby/kernel.json", {**KERNEL, table: [entry]})
+    refused("tabby/kernel.json: ", message)
 
 
 def test_a_contradiction_without_a_reason_is_refused(folder, refused):

@@ -13,7 +13,6 @@ static void wait_and_exec(char **argv, const sigset_t *signals, int go, int fail
 	int error;
 
 	sigprocmask(SIG_SETMASK, signals, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	/* Without the byte the parent has given up: nothing is to be run. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);

@@ -269,7 +269,9 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 	*count = (struct count){0};
 	for (int cpu = 0; cpu < counters->nr_cpus; cpu++)
 		for (int thread = 0; thread < counters->nr_threads; thread++) {
-			struct perf_counts_values values;
+			/* A pinned event that could not run reads as nothing at all, which libperf
+			 * does not always call an error. */
+			struct perf_counts_values values = {0};
 			int err = perf_evsel__read(counters->evsels[event], cpu, thread, &values);
 
 			if (err)

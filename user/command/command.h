@@ -4,12 +4,17 @@
 #ifndef NHMTAP_COMMAND_H
 #define NHMTAP_COMMAND_H
 
+#include "host/host.h"
 #include "options.h"
 #include "refusal.h"
 
 int command_stat(const struct options *options, struct refusal *refusal);
 int command_profile(const struct options *options, struct refusal *refusal);
 int command_explain(const struct options *options, struct refusal *refusal);
+int command_list(const struct options *options, struct refusal *refusal);
 int command_schema(const struct options *options, struct refusal *refusal);
+
+/* The host that --host-root and --cpu speak of. Returns 0, or -1 with the refusal. */
+int command_host(struct host *host, const struct options *options, struct refusal *refusal);
 
 #endif

@@ -1,49 +1,444 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap explain EVENT…: what the kernel would be asked for, field by field, and why. */
+/* nhmtap explain EVENT…: what the kernel would be asked for, what it would program, and why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command/command.h"
+#include "event/registers.h"
+#include "output/output.h"
 #include "plan/plan.h"
 #include "record/record.h"
 #include "run/start.h"
 
-static void print_event(const struct event *event)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What the parts of an event's record are made from. */
+struct subject {
+	const struct event *event;
+	const struct cpu_events *cpu;
+	struct encoding encoding;
+	struct registers registers;
+};
+
+static json_t *string(const char *text)
+{
+	return value_text(text, strlen(text));
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+	json_object_set_new(object, name, value);
+}
+
+/* --- what counts ------------------------------------------------------------------------------------ */
+
+/* Whether a row of the table is what counts. A latency that has no row of its own is the base's. */
+static bool is_row(const struct subject *subject, const struct known_event *row, bool any_latency)
+{
+	if (row->config != subject->encoding.config)
+		return false;
+	return row->config1 == subject->encoding.config1 || any_latency;
+}
+
+static const struct offcore_register *offcore_register_of(const struct subject *subject)
+{
+	const struct known_offcore *offcore = subject->cpu->offcore;
+
+	for (size_t i = 0; offcore && i < offcore->nr_registers; i++)
+		if ((subject->encoding.config & CONFIG_SELECT) == offcore->registers[i].config)
+			return &offcore->registers[i];
+	return NULL;
+}
+
+/* The table's names of what counts: several where they differ in what they may be sampled with. */
+static json_t *names_of(const struct subject *subject)
+{
+	const struct offcore_register *offcore = offcore_register_of(subject);
+	const struct cpu_events *cpu = subject->cpu;
+	json_t *names = json_array();
+
+	for (int any_latency = 0; any_latency < 2 && !json_array_size(names); any_latency++)
+		for (size_t i = 0; i < cpu->nr_events; i++)
+			if (is_row(subject, &cpu->events[i], any_latency) &&
+			    !(any_latency && json_array_size(names)))
+				json_array_append_new(names, string(cpu->events[i].name));
+	if (offcore)
+		json_array_append_new(names, string(offcore->name));
+	return names;
+}
+
+static json_t *encoding_value(const struct subject *subject)
+{
+	json_t *value = json_object();
+
+	set(value, "config", value_hex(subject->encoding.config));
+	if (subject->encoding.config1)
+		set(value, "config1", value_hex(subject->encoding.config1));
+	set(value, "names", names_of(subject));
+	set(value, "source", string(subject->encoding.source));
+	if (subject->encoding.note)
+		set(value, "note", string(subject->encoding.note));
+	return value;
+}
+
+/* --- where, and how precisely --------------------------------------------------------------------------- */
+
+static json_t *counter_list(__u32 counters)
+{
+	json_t *list = json_array();
+
+	for (; counters; counters &= counters - 1)
+		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
+	return list;
+}
+
+static json_t *counters_value(const struct subject *subject)
+{
+	const struct offcore_register *offcore = offcore_register_of(subject);
+	const struct known_event *known = subject->event->known;
+	json_t *value = json_object();
+
+	if (subject->registers.fixed_counter >= 0)
+		set(value, "fixed", json_integer(subject->registers.fixed_counter));
+	set(value, "general", counter_list(subject->registers.counters));
+	set(value, "source", string(subject->cpu->kernel->source));
+	if (known)
+		set(value, "by_table", counter_list(known->counters));
+	else if (offcore)
+		set(value, "by_table", counter_list(offcore->counters));
+	return value;
+}
+
+static json_t *precise_value(const struct subject *subject)
+{
+	static const char *const by_table[] = {"never", "can", "only"};
+	static const char *const means[] = {
+		"not asked for: a sample's address is where the interrupt came, some instructions after "
+		"the one that counted",
+		"the processor writes a PEBS record when an instruction that counts ends: the address is "
+		"that of the next instruction, the registers are those after it",
+		"as precise_ip 1, and the kernel goes back to the instruction itself along the branches "
+		"in the LBR; the sample is marked PERF_RECORD_MISC_EXACT_IP where it could",
+	};
+	const struct known_event *known = subject->event->known;
+	unsigned int level = subject->event->attr.precise_ip;
+	struct perf_event_attr precise = subject->event->attr;
+	struct registers registers;
+	json_t *value = json_object();
+
+	precise.precise_ip = 1;
+	registers_of(&precise, subject->cpu, &subject->encoding, &registers);
+	set(value, "accepted", json_boolean(!registers.refused));
+	if (known)
+		set(value, "by_table", json_string(by_table[known->precise]));
+	set(value, "level", json_integer(level));
+	if (level < COUNT(means))
+		set(value, "means", string(means[level]));
+	if (level)
+		set(value, "record", string("RFLAGS, RIP, 16 general registers, "
+					    "IA32_PERF_GLOBAL_STATUS; of a load-latency event the data's "
+					    "address, source and latency (guide, Table 15)"));
+	return value;
+}
+
+/* --- registers ---------------------------------------------------------------------------------------------- */
+
+static json_t *field_value(const struct register_field *field)
+{
+	json_t *bits = field->low == field->high ? json_sprintf("%d", field->low)
+						 : json_sprintf("%d:%d", field->high, field->low);
+
+	return json_pack("{s:s, s:o, s:I, s:s}", "name", field->name, "bits", bits, "value",
+			 (json_int_t)field->value, "meaning", field->meaning);
+}
+
+static json_t *register_record(const struct register_value *reg)
+{
+	static const char *const counter[] = {[COUNTER_IN_ADDRESS] = "address",
+					      [COUNTER_IN_BITS] = "bits"};
+	json_t *value = json_object(), *fields = json_array();
+
+	set(value, "name", string(reg->name));
+	set(value, "msr", value_hex(reg->msr));
+	set(value, "value", value_hex(reg->value));
+	set(value, "mask", value_hex(reg->mask));
+	if (reg->counter != COUNTER_NOWHERE)
+		set(value, "counter", string(counter[reg->counter]));
+	for (size_t i = 0; i < reg->nr_fields; i++)
+		json_array_append_new(fields, field_value(&reg->fields[i]));
+	set(value, "fields", fields);
+	return value;
+}
+
+static json_t *registers_value(const struct registers *registers)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < registers->nr; i++)
+		json_array_append_new(list, register_record(&registers->list[i]));
+	return list;
+}
+
+/* --- what else there is to know ------------------------------------------------------------------------------- */
+
+static bool is_load_latency(const struct subject *subject)
+{
+	return (subject->encoding.config & CONFIG_SELECT) == SELECT_LOAD_LATENCY;
+}
+
+static bool is_offcore(const struct subject *subject)
+{
+	return offcore_register_of(subject);
+}
+
+static bool has_lbr(const struct subject *subject)
+{
+	return event_uses_lbr(&subject->event->attr);
+}
+
+static bool is_fixed(const struct subject *subject)
+{
+	return subject->registers.fixed_counter >= 0;
+}
+
+static bool is_precise(const struct subject *subject)
+{
+	return subject->event->attr.precise_ip;
+}
+
+static bool has_lowest_period(const struct subject *subject)
+{
+	return subject->cpu->kernel->lowest_period > 1;
+}
+
+/* "%llu" in a rule is the lowest period. */
+static const struct {
+	bool (*holds)(const struct subject *subject);
+	const char *rule, *source;
+} rules[] = {
+	{is_fixed, "the fixed counter is taken before the general ones, if it is free",
+	 "perf_sched_find_counter()"},
+	{is_offcore, "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
+	 "take turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
+	{is_load_latency, "a core has one threshold for both of its threads: events with another one take "
+	 "turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
+	{has_lbr, "a core has one branch filter for both of its threads: events with another one take "
+	 "turns", "intel_shared_reg_get_constraints()"},
+	{is_precise, "precise_ip needs a sample_period or sample_freq", "x86_pmu_hw_config()"},
+	{has_lowest_period, "a sample_period below %llu is refused", "nhm_limit_period()"},
+};
+
+static json_t *rules_value(const struct subject *subject)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < COUNT(rules); i++) {
+		char rule[256];
+
+		if (!rules[i].holds(subject))
+			continue;
+		snprintf(rule, sizeof(rule), rules[i].rule, subject->cpu->kernel->lowest_period);
+		json_array_append_new(list, json_pack("{s:s, s:s}", "rule", rule, "source",
+						      rules[i].source));
+	}
+	return list;
+}
+
+/* Whether the table says of what counts that it has the erratum. */
+static bool has_erratum(const struct subject *subject, const struct known_erratum *erratum)
+{
+	const struct cpu_events *cpu = subject->cpu;
+
+	if (erratum->all_events)
+		return true;
+	for (size_t i = 0; i < cpu->nr_events; i++)
+		if (is_row(subject, &cpu->events[i], false) && cpu->events[i].errata &&
+		    strstr(cpu->events[i].errata, erratum->name))
+			return true;
+	return subject->encoding.note && strstr(subject->encoding.note, erratum->name);
+}
+
+static json_t *errata_value(const struct subject *subject)
+{
+	const struct known_kernel *kernel = subject->cpu->kernel;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < kernel->nr_errata; i++)
+		if (has_erratum(subject, &kernel->errata[i]))
+			json_array_append_new(list, json_pack("{s:s, s:s}", "name",
+							      kernel->errata[i].name, "description",
+							      kernel->errata[i].description));
+	return list;
+}
+
+/* Whether sources disagree about one of the event's names. What they say of the base of a family
+ * goes for all of it: LATENCY_ABOVE_THRESHOLD for LATENCY_ABOVE_THRESHOLD_64. */
+static bool concerns(const struct known_contradiction *entry, const json_t *names)
+{
+	size_t n;
+	json_t *name;
+
+	json_array_foreach(names, n, name)
+		for (size_t i = 0; i < entry->nr_names; i++) {
+			const char *rest = json_string_value(name);
+			size_t length = strlen(entry->names[i]);
+
+			if (strncasecmp(rest, entry->names[i], length))
+				continue;
+			rest += length;
+			if (!*rest || (*rest == '_' && strspn(rest + 1, "0123456789")))
+				return true;
+		}
+	return false;
+}
+
+/* The sources' disagreements that the event's reader should know, by their ids. Those that are about
+ * branch records name no event. */
+static json_t *disagreements_value(const struct subject *subject)
+{
+	json_t *list = json_array(), *names = names_of(subject);
+
+	for (size_t i = 0; i < subject->cpu->nr_contradictions; i++) {
+		const struct known_contradiction *entry = &subject->cpu->contradictions[i];
+
+		if (concerns(entry, names) || (has_lbr(subject) && !strncmp(entry->id, "lbr-", 4)))
+			json_array_append_new(list, string(entry->id));
+	}
+	json_decref(names);
+	return list;
+}
+
+/* --- records --------------------------------------------------------------------------------------------------- */
+
+static json_t *event_record(const struct event *event)
 {
 	json_t *record = json_pack("{s:s, s:s}", "type", "event", "schema_version", SCHEMA_VERSION);
 	json_t *value = event_value(event), *reasons = json_object();
-	char *line;
 
 	for (size_t i = 0; i < event->nr_reasons; i++)
-		json_object_set_new(reasons, event->reasons[i].field,
-				    value_text(event->reasons[i].why, sizeof(event->reasons[i].why)));
-	json_object_set_new(value, "why", reasons);
-	json_object_set_new(record, "event", value);
-	line = json_dumps(record, JSON_COMPACT);
-	puts(line);
-	free(line);
+		set(reasons, event->reasons[i].field,
+		    value_text(event->reasons[i].why, sizeof(event->reasons[i].why)));
+	set(value, "why", reasons);
+	set(record, "event", value);
+	return record;
+}
+
+/* What is known of the event beyond what the kernel is asked for. */
+static void add_hardware(json_t *record, const struct subject *subject)
+{
+	set(record, "cpu", string(subject->cpu->name));
+	set(record, "encoding", encoding_value(subject));
+	set(record, "counters", counters_value(subject));
+	set(record, "precise", precise_value(subject));
+	set(record, "registers", registers_value(&subject->registers));
+	set(record, "rules", rules_value(subject));
+	set(record, "errata", errata_value(subject));
+	set(record, "disagreements", disagreements_value(subject));
+}
+
+/* Returns whether the event is one of the core's counters. */
+static bool look_into(struct host *host, const struct event *event, struct subject *subject)
+{
+	*subject = (struct subject){.event = event, .cpu = host->events};
+	if (!subject->cpu || !subject->cpu->kernel || !encoding_of(&event->attr, host, &subject->encoding))
+		return false;
+	registers_of(&event->attr, subject->cpu, &subject->encoding, &subject->registers);
+	return true;
+}
+
+static json_t *data_sources_record(const struct cpu_events *cpu)
+{
+	json_t *codes = json_array();
+
+	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
+		const struct known_data_source *source = &cpu->data_sources[i];
+
+		json_array_append_new(codes, json_pack("{s:i, s:s, s:s, s:o, s:s, s:b}", "code",
+						       source->code, "name", source->name,
+						       "description", source->description, "data_src",
+						       value_hex(source->perf_data_src), "perf",
+						       source->perf, "reserved", source->reserved));
+	}
+	return json_pack("{s:s, s:s, s:s, s:o}", "type", "data_sources", "schema_version", SCHEMA_VERSION,
+			 "cpu", cpu->name, "codes", codes);
+}
+
+static json_t *disagreement_record(const struct known_contradiction *entry)
+{
+	json_t *says = json_object();
+
+	for (size_t i = 0; i < entry->nr_says; i++)
+		set(says, entry->says[i].source, string(entry->says[i].claim));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "type", "disagreement", "schema_version",
+			 SCHEMA_VERSION, "id", entry->id, "subject", entry->subject, "says", says,
+			 "we_do", entry->we_do, "why", entry->why);
+}
+
+/* What several events refer to is written once, behind them. */
+struct referred {
+	bool data_sources;
+	json_t *disagreements; /* ids, as the names of an object's members */
+};
+
+static void refer(struct referred *referred, const struct subject *subject, const json_t *record)
+{
+	const json_t *ids = json_object_get(record, "disagreements");
+	json_t *id;
+	size_t i;
+
+	referred->data_sources = referred->data_sources || is_load_latency(subject);
+	json_array_foreach(ids, i, id)
+		json_object_set_new(referred->disagreements, json_string_value(id), json_true());
+}
+
+static void write_record(struct stream *stream, json_t *record)
+{
+	stream->output(stream, record); /* a failure stays in the sink */
 	json_decref(record);
+}
+
+static void write_referred(struct stream *stream, const struct cpu_events *cpu,
+			   const struct referred *referred)
+{
+	for (size_t i = 0; cpu && i < cpu->nr_contradictions; i++)
+		if (json_object_get(referred->disagreements, cpu->contradictions[i].id))
+			write_record(stream, disagreement_record(&cpu->contradictions[i]));
+	if (referred->data_sources)
+		write_record(stream, data_sources_record(cpu));
+}
+
+static void write_events(struct stream *stream, struct host *host, const struct events *events)
+{
+	struct referred referred = {.disagreements = json_object()};
+
+	for (size_t i = 0; i < events->nr; i++) {
+		json_t *record = event_record(&events->list[i]);
+		struct subject subject;
+
+		if (look_into(host, &events->list[i], &subject)) {
+			add_hardware(record, &subject);
+			refer(&referred, &subject, record);
+		}
+		write_record(stream, record);
+	}
+	write_referred(stream, host->events, &referred);
+	json_decref(referred.disagreements);
 }
 
 int command_explain(const struct options *options, struct refusal *refusal)
 {
-	struct options planned = *options;
+	struct stream stream;
 	struct plan plan = {0};
 	struct host host = {0};
-	int err = host_gather(&host, options->host_root);
+	int err = command_host(&host, options, refusal) ||
+		  plan_explain(&plan, options, &host, refusal) || stream_open(&stream, options, refusal);
 
-	if (options->nr_rest)
-		planned.events = options->rest[0];
-	if (err) {
-		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
-		refusal->error = -err;
-		err = because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else {
-		err = plan_explain(&plan, &planned, &host, refusal);
+	if (!err) {
+		write_events(&stream, &host, &plan.events);
+		if (stream_close(&stream))
+			err = sink_refusal(&stream.sink, refusal);
 	}
-	for (size_t i = 0; !err && i < plan.events.nr; i++)
-		print_event(&plan.events.list[i]);
 	plan_release(&plan);
 	host_release(&host);
 	return err ? (int)refusal->status : STATUS_DONE;

@@ -65,6 +65,14 @@ static const char *count_status(const struct count *count)
 	return count->running_ns < count->enabled_ns ? "multiplexed" : "counted";
 }
 
+/* Why there is no count, as far as the times tell. */
+static const char *why_not_counted(const struct count *count)
+{
+	return count->enabled_ns ? "it never got a counter: others held those that it can use, or the "
+				   "register that it shares with the core's other thread"
+				 : "its target never ran";
+}
+
 static json_t *count_record(const struct run *run, const struct event *event,
 			    const struct count *count)
 {
@@ -72,6 +80,8 @@ static json_t *count_record(const struct run *run, const struct event *event,
 
 	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
 	json_object_set_new(record, "status", json_string(count_status(count)));
+	if (!count->running_ns)
+		json_object_set_new(record, "why", json_string(why_not_counted(count)));
 	json_object_set_new(record, "value", json_integer(count->value));
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
@@ -98,8 +108,9 @@ static int stat_report(struct run *run, bool last)
 		const struct event *event = &run->plan.events.list[i];
 		struct count now, since;
 
+		/* A pinned event that never ran can't be read: it stays at zero, not counted. */
 		if (counters_read(run->counters, i, &now))
-			continue; /* a pinned event that never ran can't be read */
+			now = stat->before[i];
 		since = (struct count){now.value - stat->before[i].value,
 				       now.enabled_ns - stat->before[i].enabled_ns,
 				       now.running_ns - stat->before[i].running_ns};

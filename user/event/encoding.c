@@ -1,30 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "event/encoding.h"
 
-/* intel_perfmon_event_map, with the entries that intel_pmu_init() sets for Nehalem. */
-static const __u64 generic_codes[] = {
-	[PERF_COUNT_HW_CPU_CYCLES] = 0x003c,
-	[PERF_COUNT_HW_INSTRUCTIONS] = 0x00c0,
-	[PERF_COUNT_HW_CACHE_REFERENCES] = 0x4f2e,
-	[PERF_COUNT_HW_CACHE_MISSES] = 0x412e,
-	[PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = 0x00c4,
-	[PERF_COUNT_HW_BRANCH_MISSES] = 0x00c5,
-	[PERF_COUNT_HW_STALLED_CYCLES_FRONTEND] = 0x180010e,
-	[PERF_COUNT_HW_STALLED_CYCLES_BACKEND] = 0x1803fb1,
-	[PERF_COUNT_HW_REF_CPU_CYCLES] = 0x0300,
-};
+#include <stdio.h>
+#include <string.h>
+
+#include "event/names.h"
+
+/* Drivers name perf's generic hardware events in sysfs with what they really count on this machine,
+ * errata of the very CPU included: events_sysfs_show(), arch/x86/events/core.c. */
+static bool named_by_driver(struct host *host, const struct generic_event *generic,
+			    struct encoding *encoding)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	struct events parsed = {0};
+	struct refusal refusal;
+	char text[160];
+
+	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++) {
+		const char *name = pmu->aliases[i].name;
+
+		if (strcmp(name, generic->name) && (!generic->alias || strcmp(name, generic->alias)))
+			continue;
+		snprintf(text, sizeof(text), "%s/%s/", pmu->name, name);
+		if (events_parse(text, host, &parsed, &refusal))
+			break;
+		*encoding = (struct encoding){.config = parsed.list[0].attr.config,
+					      .config1 = parsed.list[0].attr.config1};
+		snprintf(encoding->source, sizeof(encoding->source), "the driver: %s/events/%s in sysfs",
+			 pmu->name, name);
+		events_release(&parsed);
+		return true;
+	}
+	events_release(&parsed);
+	return false;
+}
+
+static bool is_generic(const struct perf_event_attr *attr, const struct known_generic *row)
+{
+	const struct generic_event *event = generic_event_find(row->name);
+	__u64 config;
+
+	if (attr->type == PERF_TYPE_HARDWARE)
+		return event && event->type == attr->type && event->config == attr->config;
+	return !event && !cache_event_find(row->name, &config) && config == attr->config;
+}
+
+static bool named_by_table(const struct cpu_events *cpu, const struct perf_event_attr *attr,
+			   struct encoding *encoding)
+{
+	for (size_t i = 0; cpu->kernel && i < cpu->kernel->nr_generic; i++) {
+		const struct known_generic *row = &cpu->kernel->generic[i];
+
+		if (!is_generic(attr, row))
+			continue;
+		*encoding = (struct encoding){row->config, row->config1, row->note, ""};
+		snprintf(encoding->source, sizeof(encoding->source), "%.191s", cpu->kernel->source);
+		return true;
+	}
+	return false;
+}
+
+bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding)
+{
+	if (attr->type == PERF_TYPE_RAW) {
+		*encoding = (struct encoding){attr->config, attr->config1, NULL, "the event's own"};
+		return true;
+	}
+	for (size_t i = 0; attr->type == PERF_TYPE_HARDWARE && i < nr_generic_events; i++)
+		if (generic_events[i].type == attr->type &&
+		    generic_events[i].config == attr->config &&
+		    named_by_driver(host, &generic_events[i], encoding))
+			return true;
+	return (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE) &&
+	       named_by_table(host->events, attr, encoding);
+}
 
 bool core_config(const struct event *event, struct host *host, __u64 *config)
 {
 	const struct pmu *pmu = host_core_pmu(host);
 	const struct perf_event_attr *attr = &event->attr;
+	struct encoding encoding;
 
 	*config = attr->config;
 	if (attr->type == PERF_TYPE_RAW || (pmu && attr->type == pmu->type))
 		return true;
-	if (attr->type != PERF_TYPE_HARDWARE ||
-	    attr->config >= sizeof(generic_codes) / sizeof(generic_codes[0]))
+	if (attr->type != PERF_TYPE_HARDWARE || !host->events || !encoding_of(attr, host, &encoding))
 		return false;
-	*config = generic_codes[attr->config];
-	return *config;
+	*config = encoding.config;
+	return true;
 }

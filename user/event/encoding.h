@@ -24,9 +24,19 @@
 
 #define SELECT_LOAD_LATENCY 0x100bULL /* MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD: guide 3.4.3 */
 
+/* The raw event that counts: for perf's generic ones the kernel's choice. */
+struct encoding {
+	__u64 config, config1;
+	const char *note; /* when it is another one, or NULL */
+	char source[192]; /* who says that it is this one */
+};
+
+/* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. The
+ * host must have a table of its CPU. */
+bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
+
 /* Whether the event is one of the core's, and config as the driver sees it: generic hardware events
- * become codes (nehalem's intel_perfmon_event_map, arch/x86/events/intel/core.c). Cache events are
- * left to the kernel: false. */
+ * become codes. Cache events are left to the kernel: false. */
 bool core_config(const struct event *event, struct host *host, __u64 *config);
 
 #endif

@@ -78,6 +78,19 @@ struct known_kernel {
 	size_t nr_precise;
 	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
 	size_t nr_placed;
+	/* What it counts for perf's generic names, PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE. */
+	const struct known_generic {
+		const char *name;      /* "LLC-load-misses", as names.h knows it */
+		__u64 config, config1; /* of a raw event that counts the same */
+		const char *note;      /* when it is otherwise, or NULL */
+	} *generic;
+	size_t nr_generic;
+	const struct known_erratum {
+		const char *name;        /* "AAJ80", as struct known_event has it */
+		const char *description; /* what goes wrong, and what the kernel does about it */
+		bool all_events;         /* of every event, not of some */
+	} *errata;
+	size_t nr_errata;
 	__u64 lowest_period;        /* a sample_period below is EINVAL */
 	const char *source;
 };

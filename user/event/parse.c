@@ -280,17 +280,19 @@ static int set_composed(struct parser *parser, struct event *event,
 			const struct composed *composed)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
+	char why[80];
 
 	if (!pmu) {
 		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", event->name);
 		because(parser->refusal, "this machine has no core PMU (is it a virtual machine?)");
 		return instead(parser->refusal, "use cpu-clock, or run on the host itself");
 	}
+	snprintf(why, sizeof(why), "the table of %s", parser->host->events->name);
 	event->known = composed->known;
 	snprintf(event->description, sizeof(event->description), "%s", composed->description);
-	set_selector(event, pmu->type, composed->config, parser->host->events->title);
+	set_selector(event, pmu->type, composed->config, why);
 	if (composed->config1)
-		EVENT_SET(event, config1, composed->config1, "%s", parser->host->events->title);
+		EVENT_SET(event, config1, composed->config1, "%s", why);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <linux/perf_event.h>
 
 /* Reads a small file below the root, without its last newline. Returns its length or -errno. */
 __attribute__((format(printf, 4, 5))) static int slurp(const struct host *host, char *text,
@@ -287,12 +288,91 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	return pmu;
 }
 
+void host_read_pmus(struct host *host)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices", host->root);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)))
+		host_pmu(host, entry->d_name);
+	closedir(dir);
+}
+
 const struct pmu *host_core_pmu(struct host *host)
 {
 	/* Hybrid parts have no "cpu": their big cores stand for them, as in perf. */
 	const struct pmu *pmu = host_pmu(host, "cpu");
 
 	return pmu ? pmu : host_pmu(host, "cpu_core");
+}
+
+/* nhm_format_attr, nhm_mem_events_attrs and intel_pmu_format_attr of arch/x86/events/intel/core.c:
+ * Westmere's are the same. */
+static const struct pmu_format nehalem_formats[] = {
+	{"event", 0, 0xff},     {"umask", 0, 0xff00},         {"edge", 0, 1 << 18},
+	{"pc", 0, 1 << 19},     {"any", 0, 1 << 21},          {"inv", 0, 1 << 23},
+	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL},  {"ldlat", 1, 0xffff},
+};
+static const struct pmu_alias nehalem_aliases[] = {
+	{"mem-loads", "event=0x0b,umask=0x10,ldlat=3", "", 1},
+};
+
+static void *copy_of(const void *from, size_t size)
+{
+	return memcpy(malloc(size), from, size);
+}
+
+static void pretend_core_pmu(struct host *host)
+{
+	struct pmu *pmu = calloc(1, sizeof(*pmu));
+
+	snprintf(pmu->name, sizeof(pmu->name), "cpu");
+	pmu->type = PERF_TYPE_RAW;
+	pmu->max_precise = 2;
+	pmu->formats = copy_of(nehalem_formats, sizeof(nehalem_formats));
+	pmu->nr_formats = sizeof(nehalem_formats) / sizeof(nehalem_formats[0]);
+	pmu->aliases = copy_of(nehalem_aliases, sizeof(nehalem_aliases));
+	pmu->nr_aliases = sizeof(nehalem_aliases) / sizeof(nehalem_aliases[0]);
+	pmu->next = host->pmus;
+	host->pmus = pmu;
+}
+
+static int refuse_cpu(const char *name, struct refusal *refusal)
+{
+	char known[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < nr_known_cpus && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 known_cpus[i].name);
+	refuse(refusal, STATUS_USAGE, "option --cpu '%s'", name);
+	because(refusal, "there is no table of this CPU");
+	return instead(refusal, "there are %s", known);
+}
+
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
+{
+	const struct cpu_events *cpu = known_cpus, *end = known_cpus + nr_known_cpus;
+
+	while (cpu < end && strcasecmp(cpu->name, name))
+		cpu++;
+	if (cpu == end)
+		return refuse_cpu(name, refusal);
+	host->events = cpu;
+	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);
+	snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", cpu->title);
+	host->cpu.family = cpu->models[0].family;
+	host->cpu.model = cpu->models[0].model;
+	host->cpu.stepping = 0;
+	host->perf_event_paranoid = -1;
+	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
+	pretend_core_pmu(host);
+	return 0;
 }
 
 int host_sibling(const struct host *host, int cpu)

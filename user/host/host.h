@@ -13,6 +13,7 @@
 
 #include "cpus.h"
 #include "event/known_event.h"
+#include "refusal.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
 struct pmu_format {
@@ -75,9 +76,19 @@ struct host {
 int host_gather(struct host *host, const char *root);
 void host_release(struct host *host);
 
+/*
+ * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the
+ * kernel's driver for it has. What this process may do here says nothing about a machine that is not
+ * there, so it may do everything. Returns 0, or -1 with the refusal: no table has this name.
+ */
+int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
+
 /* The PMU of this name, read from sysfs when first asked for; NULL if the machine has none. The
  * host keeps it. */
 const struct pmu *host_pmu(struct host *host, const char *name);
+
+/* Reads all PMUs of sysfs, so that host->pmus has them. */
+void host_read_pmus(struct host *host);
 
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);

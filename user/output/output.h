@@ -29,6 +29,7 @@ struct stream {
 	output_fn output;
 	char run_id[33];
 	__u64 records;  /* written so far */
+	char section[40]; /* that the people's form has last begun */
 	bool intervals; /* there will be several records of a kind, at different times */
 };
 

@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* For people: one block a record, columns aligned, digits grouped. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output/output.h"
-
-/* --- text ------------------------------------------------------------------------------------------ */
-
-struct text {
-	char *bytes;
-	size_t used, room;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-	va_list args;
-	size_t length;
-
-	va_start(args, format);
-	length = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	if (text->used + length + 1 > text->room) {
-		text->room = 2 * (text->used + length + 1);
-		text->bytes = realloc(text->bytes, text->room);
-	}
-	va_start(args, format);
-	vsnprintf(text->bytes + text->used, length + 1, format, args);
-	va_end(args);
-	text->used += length;
-}
+#include "output/table.h"
+#include "output/text.h"
 
 /* 1234567 → "1,234,567", in every locale. */
 static const char *grouped(json_int_t number, char *buffer, size_t size)
@@ -63,7 +39,7 @@ static const char *string(const json_t *record, const char *name)
 static void add_time(struct text *text, const struct stream *stream, const json_t *record)
 {
 	if (stream->intervals)
-		add(text, "%.12s  ", string(record, "time") + 11);
+		text_add(text, "%.12s  ", string(record, "time") + 11);
 }
 
 static double share(json_int_t part, json_int_t whole)
@@ -78,7 +54,7 @@ static void start_table(struct text *text, const struct stream *stream, const js
 	const char *why = string(record, "default_event_why");
 
 	if (*why)
-		add(text, "# %s\n", why);
+		text_add(text, "# %s\n", why);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -90,7 +66,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 
 	json_object_foreach((json_t *)lost, cause, count)
 		if (json_integer_value(count))
-			add(text, "# %s samples are not in the tables: %s\n",
+			text_add(text, "# %s samples are not in the tables: %s\n",
 			    grouped(json_integer_value(count), number, sizeof(number)), cause);
 }
 
@@ -108,11 +84,11 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		snprintf(number, sizeof(number), "%.3f", json_real_value(in_unit));
 	else if (strcmp(status, "not_counted"))
 		grouped(integer(record, "scaled"), number, sizeof(number));
-	add(text, "%24s %-6s %s", number, unit, string(record, "event"));
+	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
 	if (!strcmp(status, "multiplexed"))
-		add(text, "  (ran %.1f%% of the time)",
+		text_add(text, "  (ran %.1f%% of the time)",
 		    share(integer(record, "running_ns"), integer(record, "enabled_ns")));
-	add(text, "\n");
+	text_add(text, "\n");
 }
 
 static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -123,11 +99,11 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 
 	if (integer(record, "counted"))
 		grouped((json_int_t)(mean + 0.5), number, sizeof(number));
-	add(text, "%24s %-6s %s  (mean of %lld", number, string(record, "unit"),
+	text_add(text, "%24s %-6s %s  (mean of %lld", number, string(record, "unit"),
 	    string(record, "event"), (long long)integer(record, "counted"));
 	if (json_object_get(record, "stddev"))
-		add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / mean : 0);
-	add(text, ")\n");
+		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / mean : 0);
+	text_add(text, ")\n");
 }
 
 /* --- profiles ------------------------------------------------------------------------------------------- */
@@ -168,7 +144,7 @@ static void end_row(struct text *text)
 {
 	while (text->used && text->bytes[text->used - 1] == ' ')
 		text->used--;
-	add(text, "\n");
+	text_add(text, "\n");
 }
 
 static void entry_rows(struct text *text, const json_t *entries, json_int_t total)
@@ -179,21 +155,21 @@ static void entry_rows(struct text *text, const json_t *entries, json_int_t tota
 	json_t *value, *entry;
 	size_t i;
 
-	add(text, "%12s %7s", "samples", "share");
+	text_add(text, "%12s %7s", "samples", "share");
 	json_object_foreach((json_t *)first, name, value)
 		if (is_key(name))
-			add(text, "  %-*s", column_width(entries, name), name);
+			text_add(text, "  %-*s", column_width(entries, name), name);
 	end_row(text);
 	json_array_foreach(entries, i, entry) {
 		json_int_t samples = integer(entry, "samples");
 
-		add(text, "%12s %6.1f%%", grouped(samples, number, sizeof(number)),
+		text_add(text, "%12s %6.1f%%", grouped(samples, number, sizeof(number)),
 		    share(samples, total));
 		json_object_foreach(entry, name, value) {
 			if (!is_key(name))
 				continue;
 			cell(value, content, sizeof(content));
-			add(text, "  %-*s", column_width(entries, name), content);
+			text_add(text, "  %-*s", column_width(entries, name), content);
 		}
 		end_row(text);
 	}
@@ -208,34 +184,48 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	char number[40], others[40];
 
 	add_time(text, stream, record);
-	add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
+	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
 	    grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
 		entry_rows(text, entries, total);
 	if (rest)
-		add(text, "%12s %6.1f%%  in %s more\n",
+		text_add(text, "%12s %6.1f%%  in %s more\n",
 		    grouped(integer(rest, "samples"), number, sizeof(number)),
 		    share(integer(rest, "samples"), total),
 		    grouped(integer(rest, "entries"), others, sizeof(others)));
-	add(text, "\n");
+	text_add(text, "\n");
 }
 
 /* --- by type --------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *type;
-	void (*add)(struct text *text, const struct stream *stream, const json_t *record);
+	table_fn add;
 } tables[] = {
 	{"start", start_table},	    {"count", count_table}, {"summary", summary_table},
-	{"profile", profile_table}, {"end", end_table},
+	{"profile", profile_table}, {"end", end_table},	    {"event", event_table},
+	{"disagreement", disagreement_table}, {"data_sources", data_sources_table},
+	{"listed", listed_table},
 	/* An error is told in words, on stderr. */
 };
+
+/* Records that say which section they are in come one section after the other. */
+static void begin_section(struct text *text, struct stream *stream, const json_t *record)
+{
+	const char *section = string(record, "section");
+
+	if (!*section || !strcmp(section, stream->section))
+		return;
+	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);
+	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
+}
 
 int output_table(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};
 	int err = 0;
 
+	begin_section(&text, stream, record);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (!strcmp(tables[i].type, string(record, "type")))
 			tables[i].add(&text, stream, record);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/branch_filter.h"
 #include "plan/rules.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
@@ -259,25 +260,44 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
+/* explain takes events as arguments, with -e, or both; without any it shows the default. */
+static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
+			   struct host *host, struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (!text && !options->nr_rest)
+		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
+	if (text && events_parse(text, host, &plan->events, refusal))
+		return -1;
+	for (int i = 0; i < options->nr_rest; i++)
+		if (events_parse(options->rest[i], host, &plan->events, refusal))
+			return -1;
+	return 0;
+}
+
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal)
 {
 	static char *command[] = {"true", NULL};
-	bool sampling = options->period || options->frequency;
-	const char *text = options->events;
+	bool sampling = options->period || options->frequency || options->filter;
 
 	plan->target.command = command;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
-	if (!text)
-		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
-	if (events_parse(text, host, &plan->events, refusal))
+	if (parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
-	for (size_t i = 0; i < plan->events.nr; i++)
-		sampling = sampling || plan->events.list[i].attr.precise_ip;
 	plan_common(plan, host);
-	if (sampling && plan_all_sampling(plan, options, host, refusal))
-		return -1;
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		/* There is no precise event without samples. */
+		if ((sampling || event->attr.precise_ip) &&
+		    plan_sampling(event, options, host, refusal))
+			return -1;
+		if (options->filter && branch_filter_set(event, options->filter, refusal))
+			return -1;
+	}
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

@@ -81,13 +81,9 @@ static int pidfd_open(pid_t pid)
 static void waiting_open(struct waiting *waiting, const struct run *run)
 {
 	const struct target *target = &run->plan.target;
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
 	waiting->polls = calloc(ON_TARGET + target->nr_pids + 1, sizeof(*waiting->polls));
-	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &run->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	waiting->polls[ON_INTERVAL].fd = timer(run->options->interval_ms * 1000000, true);
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
@@ -341,15 +337,23 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 	stream_write(&run->stream, end, NULL, NULL);
 }
 
+/* Signals that end a run are read, not caught. One that was ignored when the program was started
+ * (nohup, a shell's background) stays so: a blocked signal would be kept all the same. */
 static void block_signals(struct run *run)
 {
-	sigset_t signals;
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t blocked;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &signals, &run->signals);
+	sigemptyset(&run->ending);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		struct sigaction action;
+
+		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&run->ending, ending[i]);
+	}
+	blocked = run->ending;
+	sigaddset(&blocked, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &blocked, &run->signals);
 }
 
 static void repeat_executions(struct run *run, const struct activity *activity, __u64 repeats,

@@ -26,7 +26,8 @@ struct run {
 	struct stream stream;
 	struct counters *counters;
 	struct child child;
-	sigset_t signals;     /* the mask that the program was started with */
+	sigset_t ending;      /* signals that end the run */
+	sigset_t signals;     /* the mask that the program was started with: the command's */
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */

@@ -35,6 +35,9 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 				    json_integer(attr->sample_period));
 	if (attr->sample_type)
 		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
+	if (attr->branch_sample_type)
+		json_object_set_new(value, "branch_sample_type",
+				    value_hex(attr->branch_sample_type));
 	json_object_set_new(value, "read_format", value_hex(attr->read_format));
 #define FIELD(name)                                                                                \
 	if (attr->name)                                                                            \

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What the measurements need besides the program and the tests' programs.
+measuring := $(addprefix $(O)/programs/bench/,around bursts places empty.bpf.o hash.bpf.o)
+
+bench: $(measuring)
+
+$(O)/programs/bench/%: tests/bench/%.c | $(O)/.packages
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -MMD -MP -o $@ $< $(shell pkg-config --cflags --libs libbpf)
+
+$(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.packages
+	$(call say,BPF,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
+
+-include $(addsuffix .d,$(basename $(measuring)))

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What nhmtap costs, as ratios of two things run side by side; `make bench` runs it.
+
+Machines are noisy and differ, so no figure stands alone: what is compared takes turns in small
+slices on one CPU, costs are CPU time (of the tool and the measured program together), and each round
+gives one value of each figure. Printed are the median of the rounds and how far they lie apart. The
+exit status is 1 if a median breaks its bound.
+"""
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
+PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
+FAULTS = os.path.join(PROGRAMS, "faults")
+BURSTS = os.path.join(PROGRAMS, "bench", "bursts")
+PLACES = os.path.join(PROGRAMS, "bench", "places")
+AROUND = os.path.join(PROGRAMS, "bench", "around")
+EMPTY = os.path.join(PROGRAMS, "bench", "empty.bpf.o")
+HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
+
+ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
+# The twin counts from the exec on, nhmtap's entries from when the process is called by the
+# command's name: a few faults of the exec itself are on either side.
+SWITCHING = 3
+
+
+# --- running things ------------------------------------------------------------------------------
+
+class Run:
+    """A command that has ended: seconds of wall clock, of CPU (its children's included)."""
+
+    def __init__(self, command, stdout=os.devnull):
+        out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        null = os.open(os.devnull, os.O_RDWR)
+        began = time.monotonic()
+        pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[
+            (os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, out, 1),
+            (os.POSIX_SPAWN_DUP2, null, 2), (os.POSIX_SPAWN_CLOSE, out)])
+        _, status, usage = os.wait4(pid, 0)
+        self.wall = time.monotonic() - began
+        self.cpu = usage.ru_utime + usage.ru_stime
+        os.close(out)
+        os.close(null)
+        if status:
+            sys.exit(f"bench: status {os.waitstatus_to_exitcode(status)}: {' '.join(command)}")
+
+
+def nhmtap(*arguments):
+    return [NHMTAP, *map(str, arguments)]
+
+
+def profile(*arguments, by="pid,ip"):
+    return nhmtap("profile", "-e", "page-faults", "-c", 1, "--by", by, "--format", "json", *arguments)
+
+
+def records(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+class Burster:
+    """A command that runs "bursts", at work: the CPU nanoseconds of each burst as it is asked for."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.bursts = []
+
+    def burst(self):
+        self.process.stdin.write(b".")
+        self.process.stdin.flush()
+        self.bursts.append(int(self.process.stdout.readline()))
+
+    def end(self):
+        """Returns the CPU nanoseconds that went into the command beside its bursts."""
+        self.process.stdin.close()
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.process.stdout.close()
+        if status:
+            sys.exit(f"bench: status {self.process.returncode}: {' '.join(self.process.args)}")
+        return (usage.ru_utime + usage.ru_stime) * 1e9 - sum(self.bursts)
+
+
+def burst_costs(variants, burst, cycles):
+    """CPU nanoseconds per fault of each variant beyond those of "counting"; and those of counting.
+
+    A variant is a command that runs "bursts", for 0 or 1: two of each run, because where the pages of
+    a process happen to lie makes a difference of its own. All run side by side and take turns, so
+    that a difference is one between bursts a few milliseconds apart; it is the median over all
+    cycles. What the tool itself takes besides, beyond starting and ending, is added.
+    """
+    running = [(name, i, Burster(command(i))) for i in range(2) for name, command in variants.items()]
+    for cycle in range(cycles + 1):
+        for place in range(len(running)):
+            running[(place + cycle) % len(running)][2].burst()
+    values, tools = ({name: [] for name in variants} for _ in range(2))
+    for name, i, burster in running:
+        # The first burst warms up.
+        values[name].append([ns / burst for ns in burster.bursts[1:]])
+        tools[name].append(burster.end() - Burster(variants[name](i)).end())
+    counted = [statistics.mean(pair) for pair in zip(*values["counting"])]
+    beyond = {name: statistics.mean(statistics.median(a - b for a, b in zip(of_one, counted))
+                                    for of_one in pair) for name, pair in values.items()}
+    tool = {name: statistics.mean(pair) / burst / cycles for name, pair in tools.items()}
+    return beyond, tool, statistics.median(counted)
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+class Figures:
+    """The values that the rounds gave, by figure."""
+
+    def __init__(self):
+        self.list = {}
+
+    def add(self, name, value, bound=None, of="", unit="×"):
+        figure = self.list.setdefault(name, {"figure": name, "unit": unit, "bound": bound,
+                                             "values": [], "of": []})
+        figure["values"].append(value)
+        figure["of"].append(of)
+
+    def summed_up(self):
+        result = []
+        for figure in self.list.values():
+            values = figure["values"]
+            # The operands shown are those of the round nearest to the median.
+            median = statistics.median(values)
+            nearest = min(range(len(values)), key=lambda i: abs(values[i] - median))
+            result.append(figure | {
+                "median": median, "min": min(values), "max": max(values), "of": figure["of"][nearest],
+                "holds": None if figure["bound"] is None else median <= figure["bound"]})
+        return result
+
+
+def measure_samples(figures, folder, options):
+    """A page fault as a sample: in nhmtap, and in an empty program, beyond being counted."""
+    command = [BURSTS, "1000"]
+    variants = {
+        "counting": lambda i: [AROUND, *command],
+        "empty": lambda i: [AROUND, "-p", EMPTY, *command],
+        "hash": lambda i: [AROUND, "-p", HASH, *command],
+        "nhmtap": lambda i: profile("-o", os.devnull, "--", *command),
+        "all keys": lambda i: profile("-o", os.devnull, "--", *command, by=ALL_KEYS),
+    }
+    for _ in range(options.rounds):
+        # A million samples of each. The tools only wait meanwhile, so their CPU is not in it.
+        beyond, _, counted = burst_costs(variants, 1000, 500)
+        empty = beyond["empty"]
+        for name, variant, bound in (("by pid and ip", "nhmtap", 1.25),
+                                     ("by every key", "all keys", None),
+                                     ("in a per-CPU hash map", "hash", None)):
+            figures.add(f"a sample {name} / in an empty program", beyond[variant] / empty, bound,
+                        f"{beyond[variant]:.0f} / {empty:.0f} ns over counting's {counted:.0f}")
+
+
+def measure_perf(figures, folder, options):
+    """The same samples, aggregated by nhmtap or recorded by perf."""
+    ours, theirs = os.path.join(folder, "nhmtap.json"), os.path.join(folder, "perf.data")
+    command = [BURSTS, "1000"]
+    variants = {
+        "counting": lambda i: [AROUND, *command],
+        "nhmtap": lambda i: profile("-o", f"{ours}{i}", "--", *command),
+        "perf": lambda i: ["perf", "record", "-q", "-e", "page-faults", "-c", "1", "-o",
+                           f"{theirs}{i}", *command],
+    }
+    for _ in range(options.rounds):
+        beyond, tool, _ = burst_costs(variants, 1000, 500)
+        # Counting's "tool" is what it takes bursts to be asked.
+        tool = {name: max(0, tool[name] - tool["counting"]) for name in variants}
+        whole = {name: beyond[name] + tool[name] for name in variants}
+        figures.add("a sample / in perf record", whole["nhmtap"] / whole["perf"], 0.5,
+                    f"{whole['nhmtap']:.0f} / {whole['perf']:.0f} ns over counting, of which "
+                    f"{tool['nhmtap']:.0f} and {tool['perf']:.0f} in the tool")
+        Run(profile("-o", ours, "--", FAULTS, 1_000_000))
+        Run(["perf", "record", "-q", "-e", "page-faults", "-c", "1", "-o", theirs, FAULTS, "1000000"])
+        sizes = os.path.getsize(ours), os.path.getsize(theirs)
+        figures.add("bytes written / by perf record", sizes[0] / sizes[1], 1 / 100,
+                    f"{sizes[0]} / {sizes[1]}")
+
+
+def measure_reading(figures, folder, options):
+    """Reading every 10 ms, on the CPU that takes the samples: what the tables have lost, by a twin."""
+    out, twin = os.path.join(folder, "reading.json"), os.path.join(folder, "twin")
+    for _ in range(options.rounds):
+        # As many faults as take ten seconds now.
+        n = max(1_000_000, int(14 * 200_000 / Run(profile("--", FAULTS, 200_000)).wall))
+        Run(profile("-I", 10, "--", AROUND, "-o", twin, FAULTS, n, by="comm,pid,ip"), out)
+        parts = [r for r in records(out) if r["type"] == "profile"]
+        intervals = [r for r in parts if r.get("part", 1) == 1]
+        seen = sum(e["samples"] for r in parts for e in r["entries"] if e["comm"] == "faults")
+        with open(twin, encoding="ascii") as file:
+            counted = int(file.read())
+        seconds = sum(r["duration_ns"] for r in intervals) / 1e9
+        figures.add("samples lost by reading every 10 ms", counted - seen, SWITCHING,
+                    f"{seen} of {counted} in {seconds:.1f} s, {len(intervals)} readings", "")
+
+
+def walls(commands, times):
+    """The median wall clock in seconds of each command, taking turns."""
+    each = [[] for _ in commands]
+    for _ in range(times):
+        for command, values in zip(commands, each):
+            values.append(Run(command).wall)
+    return [statistics.median(values) for values in each]
+
+
+def measure_start(figures, folder, options):
+    """A command that does nothing: what it takes to start and to end."""
+    pairs = [
+        ("stat -- true / perf stat true", 1.2, 20,
+         nhmtap("stat", "-e", "task-clock", "--", "true"),
+         ["perf", "stat", "-e", "task-clock", "true"]),
+        ("profile -- true / perf record true", 1.0, 5,
+         nhmtap("profile", "--", "true"),
+         ["perf", "record", "-o", "/dev/null", "true"]),
+    ]
+    for _ in range(options.rounds):
+        for name, bound, times, *commands in pairs:
+            ours, theirs = walls(commands, times)
+            figures.add(name, ours / theirs, bound, f"{ours * 1e3:.1f} / {theirs * 1e3:.1f} ms")
+
+
+def resident(pid, name):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
+
+
+def measure_memory(figures, folder, options):
+    """A minute of samples, read ten times a second. The rounds run at once: memory is no time."""
+    command = profile("-I", 100, "--duration", 60, "--", FAULTS, 1 << 40)
+    null = os.open(os.devnull, os.O_RDWR)
+    pids = [os.posix_spawnp(command[0], command, os.environ, file_actions=[
+        (os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]) for _ in range(options.rounds)]
+    os.close(null)
+    try:
+        time.sleep(10)
+        early = [resident(pid, "VmRSS") for pid in pids]
+        time.sleep(48)
+        late = [resident(pid, "VmRSS") for pid in pids]
+        peak = [resident(pid, "VmHWM") for pid in pids]
+    finally:
+        for pid in pids:
+            os.waitpid(pid, 0)
+    for began, ended, most in zip(early, late, peak):
+        figures.add("peak resident set over 60 s", most / 1024, 16, f"{most} KiB", "MiB")
+        figures.add("its growth after the first 10 s", (ended - began) / 1024, 0.125,
+                    f"{began} to {ended} KiB", "MiB")
+
+
+def measure_keys(figures, folder, options):
+    """Ten thousand keys, read and written every 10 ms: what nhmtap's own process takes."""
+    out = os.path.join(folder, "keys.json")
+    for _ in range(options.rounds):
+        Run(profile("-I", 10, "--top", 100, "--", PLACES, 10_000, 1_500_000), out)
+        end = records(out)[-1]
+        readings = len([r for r in records(out) if r["type"] == "profile" and r.get("part", 1) == 1])
+        cpu, wall = end["overhead"]["cpu_time_ns"], end["duration_ns"]
+        samples = end["samples"]
+        figures.add("CPU time of 10,000 keys read every 10 ms", cpu / wall, None,
+                    f"{cpu / readings / 1e6:.2f} ms each of {readings} readings", "")
+        figures.add("samples lost to a table with 10,000 keys",
+                    samples["lost"]["table_full"] / samples["expected"], None,
+                    f"{samples['lost']['table_full']} of {samples['expected']}", "")
+        figures.add("peak resident set with 10,000 keys", end["overhead"]["max_rss_bytes"] / 2**20,
+                    None, "", "MiB")
+
+
+MEASUREMENTS = {
+    "samples": measure_samples,
+    "perf": measure_perf,
+    "reading": measure_reading,
+    "start": measure_start,
+    "memory": measure_memory,
+    "keys": measure_keys,
+}
+
+
+# --- showing them --------------------------------------------------------------------------------
+
+def number(value, unit):
+    text = f"{value:.0f}" if value == int(value) and not unit else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def print_table(figures):
+    rows = [("figure", "measured", "spread", "bound", "", "of")]
+    for f in figures:
+        spread = f"{number(f['min'], '')} – {number(f['max'], '')}"
+        bound = "" if f["bound"] is None else "≤ " + number(f["bound"], f["unit"])
+        verdict = {None: "", True: "holds", False: "DOES NOT HOLD"}[f["holds"]]
+        rows.append((f["figure"], number(f["median"], f["unit"]), spread, bound, verdict, f["of"]))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, metavar="WHAT",
+                        default=list(MEASUREMENTS), help=", ".join(MEASUREMENTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)),
+                        help="where everything runs (default: the last)")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    missing = [name for name in ("perf",) if not shutil.which(name)]
+    if missing:
+        sys.exit(f"bench: compares with {', '.join(missing)}, which is not installed")
+    os.sched_setaffinity(0, {options.cpu})
+    figures = Figures()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only:
+            if sys.stderr.isatty():
+                print(f"\r\x1b[K{name}, {options.rounds} rounds …", end="", file=sys.stderr)
+            MEASUREMENTS[name](figures, folder, options)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    result = figures.summed_up()
+    if options.json:
+        json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "rounds": options.rounds,
+                   "figures": result}, sys.stdout, indent=1, ensure_ascii=False)
+        print()
+    else:
+        print_table(result)
+    return 1 if any(figure["holds"] is False for figure in result) else 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())
+    sys.exit(130)

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bursts N: for each byte read from stdin, takes N minor page faults as faults (tests/programs) does
+ * and writes the nanoseconds of CPU that they took to stdout, a line a burst. Several of them, each
+ * measured in its own way, can so take turns within milliseconds, in which a noisy machine is the
+ * same to all.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK 1000
+
+static long long cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	long n = argc > 1 ? atol(argv[1]) : CHUNK, size = sysconf(_SC_PAGESIZE);
+	volatile char *pages = mmap(NULL, CHUNK * size, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char byte;
+
+	if (pages == MAP_FAILED)
+		return 1;
+	madvise((void *)pages, CHUNK * size, MADV_NOHUGEPAGE);
+	while (read(STDIN_FILENO, &byte, 1) == 1) {
+		long long began = cpu_ns();
+
+		for (long left = n; left > 0;) {
+			for (long i = 0; i < CHUNK && left > 0; i++, left--)
+				pages[i * size] = 1;
+			madvise((void *)pages, CHUNK * size, MADV_DONTNEED);
+		}
+		dprintf(STDOUT_FILENO, "%lld\n", cpu_ns() - began);
+	}
+	return 0;
+}

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How runs end: the command's status, signals, time, and outputs that fail."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from puppet import Puppet, command
+from records import NHMTAP, Result, parse
+
+SHELL = ["--", "sh", "-c"]
+
+
+# --- the command's end ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 3, 77, 255])
+def test_a_childs_exit_status_is_passed_on(nhmtap, status):
+    result = nhmtap("stat", "-e", "cs", *SHELL, f"exit {status}")
+    assert result.status == status
+    end = result.one("end")
+    assert (end["reason"], end["exit_status"]) == ("exited", status)
+    assert end["command"]["exit_code"] == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGPIPE])
+def test_a_child_killed_by_a_signal_gives_128_plus_its_number(nhmtap, number):
+    result = nhmtap("stat", "-e", "cs", *SHELL, f"ulimit -c 0; kill -{int(number)} $$")
+    assert result.status == 128 + number
+    assert result.one("end")["command"]["signal"] == number
+
+
+@pytest.mark.parametrize("command_", ["stat", "profile"])
+def test_a_command_that_is_not_there_gives_127(nhmtap, command_):
+    result = nhmtap(command_, "-e", "cs", "--", "/no/such/program")
+    assert result.status == 127
+    assert [record["type"] for record in result.records] == ["error", "end"]
+    error = result.one("error")
+    assert (error["errno"], error["exit_status"]) == ("ENOENT", 127)
+    assert "'/no/such/program'" in error["asked"] and "no such program" in error["why"]
+    assert "no such program" in result.err
+
+
+def test_a_command_is_looked_for_in_path(nhmtap):
+    assert nhmtap("stat", "-e", "cs", "--", "true", env={"PATH": "/bin:/usr/bin"}).status == 0
+    assert nhmtap("stat", "-e", "cs", "--", "true", env={"PATH": "/no/such/folder"}).status == 127
+
+
+def test_a_command_that_is_no_program_gives_126(nhmtap, tmp_path):
+    (tmp_path / "data").write_text("not a program")
+    result = nhmtap("stat", "-e", "cs", "--", tmp_path / "data")
+    assert result.status == 126
+    assert result.one("error")["errno"] == "EACCES"
+    assert "chmod +x" in result.err
+
+
+def test_a_script_that_names_no_interpreter_is_the_shells(nhmtap, tmp_path):
+    # As execvp(3) has it.
+    (tmp_path / "script").write_text("exit 6\n")
+    (tmp_path / "script").chmod(0o755)
+    assert nhmtap("stat", "-e", "cs", "--", tmp_path / "script").status == 6
+
+
+def test_repeats_stop_at_a_command_that_cannot_run(nhmtap, tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nrm {program}\n")
+    program.chmod(0o755)
+    result = nhmtap("stat", "-e", "cs", "-r", "3", "--", program)
+    assert result.status == 127
+    assert len(result.of("count")) == 1 and len(result.of("error")) == 1
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command_", ["stat", "profile"])
+@pytest.mark.parametrize("number, reason", [(signal.SIGTERM, "terminated"),
+                                            (signal.SIGINT, "interrupted")])
+def test_a_signal_ends_the_run_with_its_last_interval(nhmtap, command_, number, reason):
+    with Puppet() as puppet:
+        options = ["-c", "1"] if command_ == "profile" else []
+        process = nhmtap.attach(command_, "-e", "page-faults", *options, "-I", "60000", "-p",
+                                puppet.pid)
+        puppet.do("faults=500")
+        process.send_signal(number)
+        result = nhmtap.finish(process)
+    assert (result.status, result.err) == (0, "")
+    assert result.one("count" if command_ == "stat" else "profile")["value"] == 500
+    assert result.one("end")["reason"] == reason
+
+
+def test_a_signal_is_passed_on_to_the_command_whose_status_is_passed_on(nhmtap):
+    process = nhmtap.attach("stat", "-e", "cs", *SHELL,
+                            "trap 'exit 5' TERM; echo trapped >&2; while :; do sleep 0.05; done")
+    assert process.stderr.readline() == "trapped\n"
+    process.terminate()
+    result = nhmtap.finish(process)
+    end = result.one("end")
+    assert (result.status, end["reason"], end["command"]["exit_code"]) == (5, "terminated", 5)
+
+
+def test_a_command_that_ends_by_the_signal_gives_128_plus_its_number(nhmtap):
+    process = nhmtap.attach("stat", "-e", "cs", "--", "sleep", "100")
+    process.terminate()
+    result = nhmtap.finish(process)
+    assert result.status == 128 + signal.SIGTERM
+    assert result.one("end")["command"]["signal"] == signal.SIGTERM
+
+
+def test_a_command_that_does_not_end_is_left_behind_after_a_time(nhmtap):
+    process = nhmtap.attach("stat", "-e", "page-faults", *SHELL,
+                            "exec >/dev/null; trap '' TERM; echo $$ >&2; exec sleep 60")
+    pid = int(process.stderr.readline())
+    try:
+        process.terminate()
+        process.wait(timeout=60)
+        result = Result(process.returncode, process.began + process.stdout.read(), "")
+        assert result.status == 128 + signal.SIGTERM
+        assert result.one("end")["command"] == {"pid": pid}
+        assert len(result.of("count")) == 1
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_second_signal_quits_at_once(nhmtap):
+    process = nhmtap.attach("stat", "-e", "page-faults", *SHELL,
+                            "exec >/dev/null; trap 'echo told >&2' TERM; echo $$ >&2;"
+                            "while :; do sleep 0.05; done")
+    pid = int(process.stderr.readline())
+    try:
+        process.terminate()
+        assert process.stderr.readline() == "told\n"  # so the first one has been seen
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        assert process.returncode == 128 + signal.SIGINT
+        assert process.stdout.read() == "", "nothing more is written"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_signals_that_were_ignored_before_end_the_run_all_the_same(nhmtap):
+    # A background job of a shell without job control ignores SIGINT.
+    process = nhmtap.attach("stat", "-e", "cs", "-a", preexec_fn=lambda: signal.signal(
+        signal.SIGINT, signal.SIG_IGN))
+    process.terminate()
+    assert nhmtap.finish(process).one("end")["reason"] == "terminated"
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+def test_a_duration_ends_the_run_without_a_command(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "-a", "--duration", "0.3")
+    assert result.status == 0
+    assert result.one("end")["reason"] == "duration"
+    assert result.one("end")["duration_ns"] >= 0.3e9
+
+
+def test_a_duration_ends_the_command(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "--duration", "0.3", "--", "sleep", "100")
+    end = result.one("end")
+    assert (end["reason"], result.status) == ("duration", 128 + signal.SIGTERM)
+
+
+def test_a_command_that_is_faster_than_the_duration_ends_the_run(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "--duration", "1000", "--", "true")
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+
+
+def test_a_duration_ends_with_the_last_interval(nhmtap):
+    records = nhmtap("stat", "-e", "cs", "-a", "-I", "100", "--duration", "0.45").of("count")
+    assert len(records) >= 2
+    assert sum(record["duration_ns"] for record in records) >= 0.45e9
+
+
+# --- outputs --------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_goes_ends_the_run_quietly(nhmtap):
+    process = nhmtap.start("stat", "-e", "cs", "-a", "-I", "20")
+    assert json.loads(process.stdout.readline())["type"] == "start"
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == ""
+
+
+def test_a_reader_that_goes_is_noticed_without_intervals(nhmtap):
+    process = nhmtap.start("stat", "-e", "cs", "-a")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == ""
+
+
+def test_a_reader_that_goes_leaves_the_command_running_and_its_status_passed_on(nhmtap, tmp_path):
+    go = tmp_path / "go"
+    process = nhmtap.start("profile", "-e", "cs", "-c", "1", "-I", "20", *SHELL,
+                           f"exec >/dev/null; while [ ! -e {go} ]; do sleep 0.05; done; exit 9")
+    process.stdout.readline()
+    process.stdout.close()
+    go.touch()
+    assert process.wait(timeout=60) == 9
+    assert process.stderr.read() == ""
+
+
+def test_a_pipe_without_a_reader_from_the_beginning_is_quiet_too(nhmtap):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(nhmtap.command("stat", "-e", "cs", "--", "true"), stdout=theirs,
+                          stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command_", ["stat", "profile"])
+def test_a_full_disk_is_an_error(nhmtap, command_):
+    result = nhmtap(command_, "-e", "cs", "-o", "/dev/full", "--", "true")
+    assert result.status == 3
+    assert "/dev/full: No space left on device" in result.err
+
+
+def test_a_full_disk_behind_stdout_is_an_error(nhmtap):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(nhmtap.command("stat", "-e", "cs", "--", "true"), stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert "stdout: No space left on device" in done.stderr
+
+
+def test_a_disk_that_fills_up_keeps_whole_records(tmp_path):
+    script = ('mount -t tmpfs -o size=16k none "$1" && cd "$1" && shift && "$@"; '
+              'status=$?; cat out; exit $status')
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, os.path.abspath(NHMTAP), "profile", "-e",
+         "page-faults", "-c", "1", "--by", "ip", "-I", "20", "-o", "out", "--",
+         *map(os.path.abspath, command()[:1]), *["faults=300", "spin=50"] * 20, "exit=0"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stderr
+    records = parse("".join(line for line in done.stdout.splitlines(True) if line[0] == "{"))
+    assert records[0]["type"] == "start" and len(records) > 1
+    assert [record["seq"] for record in records] == list(range(len(records)))
+
+
+def test_a_stdout_that_is_closed_is_an_error_and_nothing_is_written_elsewhere(nhmtap, tmp_path):
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *nhmtap.command(
+        "stat", "-e", "cs", "-I", "20", "--", "sleep", "0.1")], capture_output=True, text=True,
+        check=False)
+    assert done.returncode == 3
+    assert "stdout: Bad file descriptor" in done.stderr
+    assert "{" not in done.stderr
+
+
+def test_all_streams_may_be_closed(nhmtap, tmp_path):
+    done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *nhmtap.command(
+        "stat", "-e", "page-faults", "-o", tmp_path / "out", "--", "true")], check=False)
+    assert done.returncode == 0
+    assert parse((tmp_path / "out").read_text())[-1]["type"] == "end"
+
+
+def test_a_file_is_written_anew(nhmtap, tmp_path):
+    (tmp_path / "out").write_text("what was there before\n" * 1000)
+    result = nhmtap.into(tmp_path / "out", "stat", "-e", "cs", "--", "true")
+    assert [record["type"] for record in result.records] == ["start", "count", "end"]
+
+
+def test_a_refusal_goes_into_the_file_as_well(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "stat", "-e", "cycels", "--", "true")
+    assert [record["type"] for record in result.records] == ["error", "end"]
+    assert result.said == ""
+
+
+def test_a_folder_that_is_not_there_is_named_and_nothing_runs(nhmtap, tmp_path):
+    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "no" / "out", "--", "touch", tmp_path / "ran")
+    assert result.status == 1
+    assert "No such file or directory" in result.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_named_pipe_may_be_the_output(nhmtap, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    process = nhmtap.start("stat", "-e", "cs", "-o", tmp_path / "pipe", "--", "true")
+    with open(tmp_path / "pipe", encoding="utf-8") as pipe:
+        records = parse(pipe.read())
+    assert process.wait(timeout=60) == 0
+    assert [record["type"] for record in records] == ["start", "count", "end"]
+    process.communicate()
+
+
+def test_records_are_there_as_soon_as_their_interval_is_over(nhmtap):
+    process = nhmtap.start("stat", "-e", "cs", "-a", "-I", "20")
+    lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+    assert [line["type"] for line in lines] == ["start", "count", "count"]
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(nhmtap):
+    # As nohup and a shell's background start programs. The run ends by its duration instead.
+    process = nhmtap.start("stat", "-a", "-e", "cs", "--duration", 1, "-I", 50,
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "duration"), err
+
+
+def test_a_hangup_ends_a_run_as_a_termination_does(nhmtap):
+    process = nhmtap.start("stat", "-a", "-e", "cs", "-I", 50)
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, parse(out)[-1]["reason"]) == (0, "terminated"), err

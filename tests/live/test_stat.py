@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counts of programs of which it is known what they do, and how often."""
+import math
+import re
+
+import pytest
+from puppet import Puppet, command
+
+
+def counted(nhmtap, events, steps, *options):
+    """What is counted of a puppet that is ready while it does these steps, and nothing else."""
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "-e", events, *options, "-p", puppet.pid)
+        for step in steps:
+            puppet.do(step)
+        return nhmtap.interrupt(process)
+
+
+def test_n_page_faults_are_n(nhmtap):
+    assert counted(nhmtap, "page-faults", ["faults=1234"]).count("page-faults") == 1234
+
+
+def test_no_page_faults_are_none(nhmtap):
+    assert counted(nhmtap, "page-faults", ["faults=0"]).count("page-faults") == 0
+
+
+def test_events_of_a_group_are_each_counted(nhmtap):
+    result = counted(nhmtap, "{page-faults,minor-faults,major-faults}", ["faults=1234"])
+    values = [result.count(name) for name in ("page-faults", "minor-faults", "major-faults")]
+    assert values == [1234, 1234, 0]
+
+
+def test_the_users_side_and_the_kernels_side_add_up(nhmtap):
+    result = counted(nhmtap, "page-faults,page-faults:u,page-faults:k", ["faults=1234"])
+    assert [result.count(f"page-faults{side}") for side in ("", ":u", ":k")] == [1234, 1234, 0]
+
+
+def test_the_task_clock_is_the_time_that_the_task_ran(nhmtap):
+    # The puppet spins by CLOCK_PROCESS_CPUTIME_ID, and looks at it between rounds of some ms.
+    result = counted(nhmtap, "task-clock", ["spin=200"])
+    assert 199e6 <= result.count("task-clock") <= 400e6
+    assert result.one("count")["unit"] == "ns"
+
+
+def test_a_count_carries_the_times_without_which_it_says_little(nhmtap):
+    record = counted(nhmtap, "page-faults", ["spin=50", "faults=10"]).one("count")
+    assert record["status"] == "counted"
+    # A task's event is enabled while the task runs.
+    assert record["enabled_ns"] >= 49e6
+    assert record["running_ns"] == record["enabled_ns"]
+    assert record["scaled"] == record["value"] == 10
+
+
+def test_children_and_threads_are_counted_too(nhmtap):
+    """A thread or child makes a few faults of its own beside those that it is told to make."""
+    result = counted(nhmtap, "page-faults", ["thread=1000", "fork=2000", "thread=3000"])
+    assert 6000 <= result.count("page-faults") < 6000 + 200
+
+
+def test_intervals_are_differences_that_add_up(nhmtap):
+    result = counted(nhmtap, "page-faults", ["faults=1000", "spin=100", "faults=2000", "spin=100"],
+                     "-I", "10")
+    records = result.of("count")
+    assert len(records) >= 10
+    assert sum(record["value"] for record in records) == 3000
+    assert max(record["value"] for record in records) <= 2000
+    assert sum(1 for record in records if record["value"] == 0) >= 2
+    assert result.one("start")["interval_ms"] == 10
+
+
+def test_intervals_follow_each_other_without_a_gap(nhmtap):
+    records = counted(nhmtap, "cs", ["spin=100"], "-I", "20").of("count")
+    for before, after in zip(records, records[1:]):
+        assert before["start_time"] < after["start_time"]
+        assert nanoseconds(after["start_time"]) - nanoseconds(before["start_time"]) == pytest.approx(
+            before["duration_ns"], abs=50e6)
+
+
+def nanoseconds(time):
+    hours, minutes, seconds, fraction = map(int, re.fullmatch(
+        r".*T(..):(..):(..)\.(\d{9})Z", time).groups())
+    return ((hours * 60 + minutes) * 60 + seconds) * 10**9 + fraction
+
+
+def test_repeats_run_the_command_so_often(nhmtap, tmp_path):
+    witness = tmp_path / "witness"
+    result = nhmtap("stat", "-e", "page-faults", "-r", "4", "--", "sh", "-c", f"echo x >> {witness}")
+    assert witness.read_text() == "x\n" * 4
+    assert [record["repeat"] for record in result.of("count")] == [1, 2, 3, 4]
+    assert result.one("start")["repeats"] == 4
+
+
+def test_repeats_end_with_their_mean_and_variance(nhmtap):
+    result = nhmtap("stat", "-e", "page-faults", "-r", "5", "--", "sh", "-c",
+                    "head -c $(($$ % 7 * 100000)) /dev/zero | sort > /dev/null")
+    values = [record["value"] for record in result.of("count")]
+    summary = result.one("summary")
+    mean = sum(values) / 5
+    variance = sum((value - mean) ** 2 for value in values) / 4
+    assert (summary["executions"], summary["counted"]) == (5, 5)
+    assert (summary["min"], summary["max"]) == (min(values), max(values))
+    assert summary["mean"] == pytest.approx(mean)
+    assert summary["variance"] == pytest.approx(variance, abs=1e-6)
+    assert summary["stddev"] == pytest.approx(math.sqrt(variance), abs=1e-6)
+    assert summary["stddev_of_mean"] == pytest.approx(math.sqrt(variance / 5), abs=1e-6)
+
+
+def test_one_run_has_no_variance(nhmtap):
+    summary = nhmtap("stat", "-e", "cs", "-r", "1", "--", "true").one("summary")
+    assert summary["executions"] == 1
+    assert not {"variance", "stddev", "stddev_of_mean"} & set(summary)
+
+
+def test_without_repeats_there_is_no_summary(nhmtap):
+    assert nhmtap("stat", "-e", "cs", "--", "true").of("summary") == []
+
+
+def test_repeats_with_intervals_begin_each_execution_at_zero(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "stat", "-e", "page-faults", "-r", "3", "-I", "20", "--",
+                         *command("faults=1000", "spin=100", "exit=0"))
+    for repeat in (1, 2, 3):
+        values = [record["value"] for record in result.of("count", repeat=repeat)]
+        assert len(values) > 1
+        assert 1000 <= sum(values) < 2000, "one execution's, and not what went before"
+    assert result.one("summary")["min"] >= 1000
+
+
+def test_the_last_executions_status_is_passed_on(nhmtap):
+    assert nhmtap("stat", "-e", "cs", "-r", "2", "--", "sh", "-c", "exit 9").status == 9
+
+
+def test_the_default_events_are_counted_wherever_they_can_be(nhmtap):
+    result = nhmtap("stat", "--", "true")
+    assert result.status == 0
+    events = [record["event"] for record in result.of("count")]
+    assert events[:4] == ["task-clock", "context-switches", "cpu-migrations", "page-faults"]
+    assert "default events" in result.one("start")["default_event_why"]
+
+
+def test_an_event_may_be_named_twice(nhmtap):
+    result = counted(nhmtap, "page-faults,page-faults", ["faults=100"])
+    assert [record["value"] for record in result.of("count")] == [100, 100]
+
+
+def test_many_events_are_counted_at_once(nhmtap):
+    result = counted(nhmtap, ",".join(["page-faults"] * 200), ["faults=100"])
+    assert [record["value"] for record in result.of("count")] == [100] * 200
+
+
+def test_counting_begins_with_the_command_itself(nhmtap):
+    # The fork that becomes the command waits in nhmtap's own code; enable_on_exec leaves that out,
+    # so the count is that of an exec'ed program, which perf counts the same way.
+    ours = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
+    again = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
+    assert abs(ours - again) < 20 and ours < 500

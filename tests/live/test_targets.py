@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who is measured: commands, processes with their threads, CPUs."""
+import os
+import subprocess
+
+import pytest
+from puppet import Puppet, command, ids, touched
+
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+
+
+def in_touch(result, where, **keys):
+    return sum(entry["samples"] for entry in result.entries(**keys) if where(entry["ip"]))
+
+
+def test_all_threads_that_a_process_has_are_counted(nhmtap):
+    with Puppet(workers=5) as puppet:
+        process = nhmtap.attach("stat", "-e", "page-faults", "-p", puppet.pid)
+        for worker in range(5):
+            puppet.do(f"worker={worker},{100 + worker}")
+        puppet.do("faults=7")
+        result = nhmtap.interrupt(process)
+    assert result.count("page-faults") == 100 + 101 + 102 + 103 + 104 + 7
+
+
+def test_threads_of_a_process_that_are_there_and_to_come_are_sampled(nhmtap):
+    with Puppet(workers=2) as puppet:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "tid,ip", "-p", puppet.pid)
+        there = puppet.do("worker=1,300")
+        to_come = puppet.do("thread=200")
+        result = nhmtap.interrupt(process)
+    assert in_touch(result, puppet.touched, tid=there) == 300
+    assert in_touch(result, puppet.touched, tid=to_come) == 200
+    assert in_touch(result, puppet.touched) == 500
+
+
+def test_children_of_a_process_that_are_to_come_are_sampled(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,ip", "-p", puppet.pid)
+        child = puppet.do("fork=200")
+        result = nhmtap.interrupt(process)
+    assert in_touch(result, puppet.touched, pid=child) == 200
+
+
+def test_several_processes_are_measured_together_and_no_others(nhmtap):
+    with Puppet() as first, Puppet() as second, Puppet() as other:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid", "-p",
+                                f"{first.pid},{second.pid}")
+        first.do("faults=100")
+        other.do("faults=1000")
+        second.do("faults=10")
+        result = nhmtap.interrupt(process)
+    assert {entry["pid"]: entry["samples"] for entry in result.entries()} == {
+        first.pid: 100, second.pid: 10}
+    assert result.one("start")["target"]["pids"] == [first.pid, second.pid]
+
+
+def test_the_run_ends_when_the_last_process_has_ended(nhmtap):
+    with Puppet() as first, Puppet() as second:
+        process = nhmtap.attach("stat", "-e", "page-faults", "-p", f"{first.pid},{second.pid}")
+        first.do("faults=100")
+        first.end()
+        second.do("faults=10")
+        assert process.poll() is None
+        second.end()
+        result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+    assert result.count("page-faults") >= 110  # and those of their exits
+
+
+def test_attaching_leaves_the_process_as_it_was(nhmtap):
+    with Puppet() as puppet:
+        nhmtap.interrupt(nhmtap.attach("profile", *EVERY_FAULT, "-p", puppet.pid))
+        assert puppet.do("faults=10") == puppet.pid
+        assert puppet.end() == 0
+
+
+def test_all_cpus_see_processes_that_are_no_children(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,ip", "-a")
+        puppet.do("faults=1000")
+        result = nhmtap.interrupt(process)
+    assert in_touch(result, puppet.touched, pid=puppet.pid) == 1000
+
+
+def test_all_cpus_are_the_cpus_that_are_online(nhmtap):
+    result = nhmtap("stat", "-e", "cpu-clock", "-a", "--duration", "0.2")
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as online:
+        assert result.one("start")["target"]["cpus"] == online.read().strip()
+    record = result.one("count")
+    # A CPU's event is enabled all the time, on each of them.
+    assert record["enabled_ns"] >= 0.2e9 * os.sysconf("SC_NPROCESSORS_ONLN")
+
+
+@pytest.mark.parametrize("which", [min, max])
+def test_a_cpu_sees_what_runs_there_and_nothing_else(nhmtap, which):
+    here = which(os.sched_getaffinity(0))
+    with Puppet(before=["taskset", "-c", str(here)]) as puppet:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,cpu,ip", "-C", here)
+        puppet.do("faults=1000")
+        result = nhmtap.interrupt(process)
+    assert in_touch(result, puppet.touched, pid=puppet.pid) == 1000
+    assert {entry["cpu"] for entry in result.entries()} == {here}
+    assert result.one("start")["target"] == {"cpus": str(here)}
+
+
+def test_another_cpu_does_not_see_it(nhmtap):
+    cpus = sorted(os.sched_getaffinity(0))
+    with Puppet(before=["taskset", "-c", str(cpus[0])]) as puppet:
+        others = f"{cpus[-1]}"
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,ip", "-C", others)
+        puppet.do("faults=1000")
+        result = nhmtap.interrupt(process)
+    assert in_touch(result, puppet.touched, pid=puppet.pid) == (0 if len(cpus) > 1 else 1000)
+
+
+def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path):
+    with Puppet() as puppet:
+        result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "pid,ip", "-a", "--",
+                             *command("faults=500", "exit=6"))
+        where = touched(result.said)
+        mine, = ids(result.said)
+        assert in_touch(result, where, pid=mine) == 501
+        assert puppet.pid not in {entry["pid"] for entry in result.entries()}
+    assert result.status == 6
+    target = result.one("start")["target"]
+    assert target["cpus"] and target["process.command_args"][1:] == ["faults=500", "exit=6"]
+
+
+def test_the_commands_output_and_input_are_its_own(nhmtap, tmp_path):
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:
+        done = subprocess.run(nhmtap.command("stat", "-e", "cs", "-o", out.name, "--", "tr", "a-z",
+                                             "A-Z"), input=b"marionette", capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"MARIONETTE", b"")
+
+
+def test_options_behind_the_command_are_the_commands(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "sh", "-c", "exit 4")
+    assert result.status == 4
+    assert result.one("start")["target"]["process.command_args"] == ["sh", "-c", "exit 4"]
+
+
+def test_the_command_gets_the_signal_mask_that_nhmtap_was_given(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "-o", "/dev/null", "--", "grep", "-E",
+                    "^(SigBlk|SigIgn)", "/proc/self/status")
+    here = subprocess.run(["grep", "-E", "^(SigBlk|SigIgn)", "/proc/self/status"],
+                          capture_output=True, text=True, check=True).stdout
+    assert result.out == here
+
+
+def test_the_command_inherits_no_descriptor_of_nhmtap(nhmtap):
+    result = nhmtap("profile", *EVERY_FAULT, "-o", "/dev/null", "--", "ls", "/proc/self/fd")
+    assert result.out.split() == ["0", "1", "2", "3"]  # 3 is ls's own

@@ -1,0 +1,234 @@
+"""Guests for the tests: each kind of machine boots once and serves all tests that
+ask for it, one command after the other."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+import known
+import nehalem
+
+PROGRAMS = nehalem.build_folder() + "/programs"
+KERNELS = ("6.1", "6.12")
+
+
+# perf record reads all of /proc/kallsyms several times, 4 seconds each in the
+# guest, to know where the kernel's text begins. It may have those lines alone.
+LITTLE_KALLSYMS = """
+    head -c 20000 /proc/kallsyms | grep -E ' (_text|_stext)$' > /run/kallsyms
+    mount --bind /run/kallsyms /proc/kallsyms
+"""
+
+
+class Bench:
+    """A guest with the known programs in it, nhmtap if there is one, and perf.
+
+    perf writes its samples in the guest and is asked about them on the host,
+    which spares the guest most of the work.
+    """
+
+    def __init__(self, guest):
+        self.guest = guest
+
+    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=120, **settings):
+        """Runs a command; returns its status, stdout and stderr. The other keywords are
+        those of nehalem.Settings."""
+        return self.guest.run(
+            *command,
+            user=user,
+            paranoid=paranoid,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            settings=nehalem.Settings(**settings),
+        )
+
+    def say(self, *command, **options):
+        """The output of a command that has to succeed."""
+        result = self.run(*command, **options)
+        assert result.status == 0, str(result)
+        return result.stdout
+
+    def tally(self, events, command, **options):
+        """Opens events together around a program; the Result of src/programs/tally.c."""
+        spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
+        return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
+
+    def counts(self, events, command, **options):
+        """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
+        spelling, which means at user level, or in perf's."""
+        found = {}
+        for group in groups(events):
+            result = self.tally(group, command, **options)
+            assert result.status == 0, str(result)
+            for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
+                count, enabled, running = map(int, line.split())
+                assert 0 < running == enabled, f"{event} did not run all the time: {result}"
+                found[event] = count
+        return found
+
+    def count(self, event, command, **options):
+        return self.counts([event], command, **options)[event]
+
+    def perf_counts(self, events, command, options=""):
+        """The same by perf stat."""
+        found = {}
+        for group in groups(events):
+            spelt = [spelling(e) for e in group]
+            said = self.say(
+                f"perf stat -x , -o y {options} -e {','.join(spelt)} {command} >&2; cat y",
+                paranoid=-1,
+            )
+            lines = [line for line in said.splitlines() if line and line[0] in "0123456789<"]
+            assert len(lines) == len(group), said
+            for event, text, line in zip(group, spelt, lines):
+                value, rest = line.split(f",,{text},")
+                assert rest.split(",")[1] == "100.00", f"multiplexed: {line}"
+                found[event] = int(value)
+        return found
+
+    def samples(self, options, command, fields, tmp_path, **settings):
+        """What perf record finds: a list of the fields that `perf script -F` prints."""
+        self.say(f"perf record -q {options} -o x {command}", paranoid=-1, **settings)
+        data = self.fetch("x", tmp_path)
+        script = ["perf", "script", "--itrace=b", "-f", "-i", data, "-F", fields, "--ns"]
+        said = subprocess.run(script, capture_output=True, text=True, check=True)
+        return [
+            line.split()
+            for line in said.stdout.splitlines()
+            if line.strip() and "trace error" not in line
+        ]
+
+    def fetch(self, path, tmp_path):
+        """Brings one file of the last command to the host."""
+        tar = self.guest.fetch(path)
+        assert tar, f"{path} is not in the guest"
+        to = f"{tmp_path}/{os.path.basename(path)}"
+        with tar.extractfile(tar.getmembers()[0]) as f, open(to, "wb") as out:
+            out.write(f.read())
+        return to
+
+    def msr(self, *steps, cpu=0):
+        """Runs the msr program; a list of its lines' words."""
+        self.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
+        said = self.say("msr", str(cpu), *steps)
+        return [line.split() for line in said.splitlines()]
+
+
+def spelling(event):
+    """perf's spelling, at user level, of an event in Intel's or in perf's own."""
+    if event in known.events():
+        return known.raw(event) + ":u"
+    return event
+
+
+def groups(events):
+    """Sets of events that fit on the counters at once: 4, of which 2 of the L1D."""
+    first_two = {0x40, 0x41, 0x42, 0x43, 0x48, 0x4E, 0x51, 0x63}
+    group, limited = [], 0
+    for event in events:
+        narrow = event in known.events() and known.events()[event][0] in first_two
+        if len(group) == 4 or (narrow and limited == 2):
+            yield group
+            group, limited = [], 0
+        group.append(event)
+        limited += narrow
+    if group:
+        yield group
+
+
+def programs():
+    found = sorted(os.listdir(PROGRAMS)) if os.path.isdir(PROGRAMS) else []
+    return [f"{PROGRAMS}/{name}" for name in found]
+
+
+def tool():
+    """nhmtap, if it is built: its path, or None."""
+    path = os.environ.get("NHMTAP") or os.path.join(nehalem.HERE, "../../build/nhmtap")
+    return os.path.abspath(path) if os.access(path, os.X_OK) else None
+
+
+@pytest.fixture(scope="session")
+def machines():
+    """Guests by their kind. One that died is replaced when it is asked for again."""
+    guests = {}
+    nhmtap = [tool()] if tool() else []
+
+    def get(**kind):
+        machine = nehalem.Machine(add=(*programs(), *nhmtap), **kind)
+        if machine not in guests or not guests[machine].alive:
+            guests[machine] = nehalem.Guest(machine)
+            guests[machine].run(LITTLE_KALLSYMS)
+        return Bench(guests[machine])
+
+    get.guests = guests
+    yield get
+    for guest in guests.values():
+        guest.close()
+
+
+@pytest.fixture
+def guest(machines):
+    """A machine with one core."""
+    return machines()
+
+
+@pytest.fixture(params=KERNELS)
+def any_kernel(request, machines):
+    """The same with each of the kernels."""
+    return machines(kernel=request.param)
+
+
+@pytest.fixture
+def two_cores(machines):
+    return machines(cores=2)
+
+
+@pytest.fixture
+def siblings(machines):
+    """Two cores with two threads each: CPUs 0 and 1, 2 and 3."""
+    return machines(cores=2, threads=2)
+
+
+@pytest.fixture
+def two_packages(machines):
+    """Two packages of one core each."""
+    return machines(packages=2)
+
+
+@pytest.fixture
+def bare(machines):
+    """A machine for tests that go past Linux to the registers."""
+    return machines(cmdline="iomem=relaxed")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A test that fails in a guest shows the guest's console."""
+    outcome = yield
+    report = outcome.get_result()
+    machines = getattr(item, "funcargs", {}).get("machines")
+    if report.failed and machines:
+        for machine, guest in machines.guests.items():
+            if guest.alive:
+                kind = {k: v for k, v in vars(machine).items() if k != "add"}
+                report.sections.append((f"console of {kind}", guest.console()))
+
+
+# The fixture that says what kind of machine a test needs. Under xdist's
+# `--dist loadgroup` each but the first kind boots in one worker only.
+KINDS = ("bare", "siblings", "two_cores", "two_packages")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        kind = [k for k in KINDS if k in getattr(item, "fixturenames", ())]
+        parameter = getattr(item, "callspec", None) and item.callspec.params.get("any_kernel")
+        if parameter and parameter != KERNELS[0]:
+            kind.append(parameter)
+        if kind:
+            item.add_marker(pytest.mark.xdist_group("-".join(kind)))

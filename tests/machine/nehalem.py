@@ -1,0 +1,446 @@
+"""The emulated Nehalem as a Python object.
+
+    with Guest(Machine(cpus=2)) as guest:
+        print(guest.run("perf stat -e instructions:u true").stderr)
+
+A guest boots once and runs commands one after the other. Between two of them it
+stands still: what a command counts does not depend on how long the host thought.
+"""
+import dataclasses
+import io
+import json
+import os
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tarfile
+import tempfile
+import time
+
+import guestimage
+import mkboot
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = {"ep": 0x106A5, "ex": 0x206E6, "lynnfield": 0x106E5}
+USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
+OUTPUT, FILES = 0, 2  # streams of the guest's channel
+
+BOCHSRC = """\
+memory: guest={memory}, host={resident}
+cpu: model=corei5_lynnfield_750, count={cpus}:1:1, ips={ips}, reset_on_triple_fault=0, ignore_bad_msrs=1
+romimage: file=/usr/share/bochs/BIOS-bochs-latest, options=fastboot
+vgaromimage: file=/usr/share/vgabios/vgabios-stdvga.bin
+floppya: 1_44={folder}/boot.img, status=inserted
+boot: floppy
+clock: sync=none, time0={date}
+com1: enabled=1, mode=file, dev={folder}/console
+display_library: nogui
+log: {folder}/log
+panic: action=fatal
+error: action=report
+info: action=ignore
+debug: action=ignore
+speaker: enabled=0
+"""
+
+# No mitigations and no address randomisation: they cost time and blur addresses.
+# The NMI watchdog would take a counter. The last line saves a third of the boot:
+# a check of the kernel's page tables and two things that nothing here needs.
+CMDLINE = (
+    "console=ttyS0,115200 quiet mitigations=off nokaslr nmi_watchdog=0 tsc=reliable "
+    "lpj=800000 cryptomgr.notests panic=-1 "
+    "rodata=off initcall_blacklist=init_blk_tracer,cubictcp_register"
+)
+
+
+class Trouble(Exception):
+    """The machine could not do what it was asked. `status` is what `run` exits with."""
+
+    status = 125
+
+
+class BadRequest(Trouble):
+    status = 120
+
+
+class NotBuilt(Trouble):
+    status = 121
+
+
+class NoKernel(Trouble):
+    status = 122
+
+
+class Panicked(Trouble):
+    status = 123
+
+
+class OutOfTime(Trouble):
+    status = 124
+
+
+class MissingFile(Trouble):
+    status = 126
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """What can be chosen about the machine. Two equal ones behave alike."""
+
+    packages: int = 1
+    cores: int = 1  # of a package
+    threads: int = 1  # of a core
+    memory: int = 1024  # MiB; below 512 Linux has no transparent huge pages
+    kernel: str = "6.1"  # one that was built, or a file: bzImage or vmlinux
+    cmdline: str = ""
+    model: str = "ep"
+    date: int = 1700000000  # the kernel mixes it into its random numbers
+    ips: int = 200000000  # instructions in a second of the guest's clock
+    add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
+    libraries: bool = True  # bring the shared libraries of what is added
+
+    @property
+    def cpus(self):
+        return self.packages * self.cores * self.threads
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What can be chosen anew for each command."""
+
+    latency: str = ""  # of loads: L1,L2,L3,SNOOP,HITM,DRAM,REMOTE in cycles
+    remote_from: int = 2**64 - 1  # from this physical address on memory is package 1's
+    prefetch: bool = False  # the L2 prefetcher works
+    skid: int = 0  # instructions between a counter's overflow and its interrupt
+    tag_all_loads: bool = False  # measure the latency of every load, not of one in 16
+
+    def __str__(self):
+        given = {k: int(v) if isinstance(v, bool) else v for k, v in vars(self).items() if v != ""}
+        return " ".join(f"{k}={v}" for k, v in given.items())
+
+
+@dataclasses.dataclass
+class Result:
+    """What a command left behind."""
+
+    command: object
+    status: int
+    stdout: str
+    stderr: str
+
+    def __str__(self):
+        return f"{self.command}\nstatus {self.status}\n{self.stdout}{self.stderr}"
+
+
+def build_folder():
+    return os.path.abspath(os.environ.get("NHM_BUILD") or os.path.join(HERE, "../../build/machine"))
+
+
+def kernels(build=None):
+    """The names of the kernels that were built."""
+    folder = (build or build_folder()) + "/kernel"
+    found = os.listdir(folder) if os.path.isdir(folder) else []
+    return sorted(k for k in found if os.path.exists(f"{folder}/{k}/boot.json"))
+
+
+class Guest:
+    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=120):
+        """stdout, stderr: files that the guest's output goes to as it is written;
+        without them it is kept for the Result."""
+        self.machine = machine
+        self.build = build or build_folder()
+        self.folder = tempfile.mkdtemp(prefix="nehalem.")
+        self.emulator = None
+        self.paranoid = None
+        try:
+            self._start(stdout, stderr)
+            self._request([b"true"], timeout=boot_timeout, what="boot")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---------------------------------------------------------------- commands
+
+    def run(
+        self,
+        *command,
+        user="root",
+        paranoid=None,
+        env=(),
+        stdin=b"",
+        timeout=120,
+        settings=Settings(),
+    ):
+        """Runs a command: one argument by `sh -c`, several as a program and its
+        arguments. paranoid: perf_event_paranoid, from here on."""
+        if paranoid is not None and paranoid != self.paranoid:
+            script = f"echo {int(paranoid)} > /proc/sys/kernel/perf_event_paranoid"
+            self._request(["sh", "-c", script], timeout=timeout)
+            self.paranoid = paranoid
+        uid, home = USERS[user]
+        variables = [f"HOME={home}", f"USER={user}", f"LOGNAME={user}", *env]
+        variables.append("PATH=/opt:/bin:/sbin:/usr/bin:/usr/sbin")
+        argv = ["sh", "-c", command[0]] if len(command) == 1 else list(command)
+        status = self._request(
+            ["env", *variables, *argv],
+            uid,
+            stdin,
+            fresh=True,
+            timeout=timeout,
+            what=command[-1],
+            settings=settings,
+        )
+        return Result(" ".join(command), status, self._said(0), self._said(1))
+
+    def fetch(self, *paths, timeout=120):
+        """The named files and folders of the guest, as a tarfile. Relative to /tmp, where the
+        last command ran; what it left there is gone when the next one begins."""
+        self._truncate(2)
+        names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
+        self._request(["tar", "cf", "-", "-C", "/", *names], output=FILES, timeout=timeout)
+        data = self._read(2)
+        return tarfile.open(fileobj=io.BytesIO(data), mode="r:") if data else None
+
+    def _said(self, stream):
+        return self._read(stream).decode(errors="replace") if self.streams[stream] else ""
+
+    def _read(self, stream):
+        with open(self.streams[stream].name, "rb") as f:
+            return f.read()
+
+    def _truncate(self, stream):
+        if self.streams[stream]:
+            os.ftruncate(self.streams[stream].fileno(), 0)
+
+    def _request(
+        self,
+        argv,
+        uid=0,
+        stdin=b"",
+        output=OUTPUT,
+        fresh=False,
+        timeout=120,
+        what="command",
+        settings=Settings(),
+    ):
+        """Hands a command to src/guest/channel.c and waits for its status."""
+        if not self.emulator:
+            raise Trouble("the guest has ended")
+        self._truncate(0)
+        self._truncate(1)
+        strings = b"".join(os.fsencode(a) + b"\0" for a in argv)
+        header = struct.pack("<5I", len(strings), len(stdin), uid, output, fresh)
+        message = header + padded(strings) + padded(stdin)
+        first = padded(str(settings).encode())
+        message = struct.pack("<2I", len(first), len(message)) + first + message
+        deadline = time.monotonic() + timeout
+        status = b""
+        while not status.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.close(keep=True)
+                raise OutOfTime(f"stopped after {timeout:g} seconds: {what}\n{self.console()}")
+            if message:
+                writable = select.select([], [self.requests], [], min(left, 1))[1]
+                try:
+                    if writable:
+                        message = message[os.write(self.requests, message) :]
+                except BrokenPipeError:
+                    message = b""
+                continue
+            if select.select([self.statuses], [], [], left)[0]:
+                part = os.read(self.statuses, 64)
+                if not part:
+                    self.close(keep=True)
+                    raise self._death(what)
+                status += part
+        return int(status)
+
+    def _death(self, what):
+        """Why the emulator ended without an answer."""
+        console = self.console()
+        said = [line for line in self._tail("stdout") if line.startswith("[")]
+        words = f"no result from the guest: {what}\n{console}" + "".join(
+            "the emulator says: " + line for line in said
+        )
+        return Panicked(words) if "Kernel panic" in console else Trouble(words)
+
+    def _tail(self, name, lines=60):
+        try:
+            with open(f"{self.folder}/{name}", errors="replace") as f:
+                return f.readlines()[-lines:]
+        except OSError:
+            return []
+
+    def console(self):
+        """The end of what the guest's kernel wrote to its console."""
+        text = "".join(self._tail("console"))
+        return f"its console:\n{text}" if text.strip() else "its console is empty\n"
+
+    # -------------------------------------------------------------- life cycle
+
+    @property
+    def alive(self):
+        return self.emulator is not None and self.emulator.poll() is None
+
+    def close(self, keep=False):
+        """Ends the machine. keep: leave the folder (console, log) for one more look."""
+        if self.emulator:
+            for fd in (self.requests, self.statuses):
+                os.close(fd)
+            self.emulator.kill()
+            self.emulator.wait()
+            for stream in self.streams:
+                if stream:
+                    stream.close()
+            self.emulator = None
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __del__(self):
+        self.close()
+
+    def _start(self, stdout, stderr):
+        m, folder, build = self.machine, self.folder, self.build
+        for needed in ("nhm-bochs", "base.cpio", "boot.img"):
+            if not os.path.exists(f"{build}/{needed}"):
+                raise NotBuilt(f"{build}/{needed} is missing; `make machine` builds it")
+        check(m)
+        kernel = self._kernel()
+        initrd_size = self._make_initrd(kernel)
+        if m.memory << 20 < mkboot.INITRD + 2 * initrd_size + (64 << 20):
+            raise BadRequest(f"{m.memory} MiB of memory for {initrd_size >> 20} MiB of files")
+        cmdline = f"{CMDLINE} {m.cmdline}".strip()
+        if len(cmdline) > 2000:
+            raise BadRequest("the kernel's command line is too long")
+        with open(kernel + "/boot.json") as f:
+            boot = json.load(f)
+        with open(folder + "/params", "wb") as f:
+            f.write(mkboot.boot_params(boot, cmdline, initrd_size))
+        images = [f"{kernel}/{name}@{address:#x}" for name, address in boot["images"]]
+        images += [f"{folder}/params@{mkboot.PARAMS:#x}", f"{folder}/initrd@{mkboot.INITRD:#x}"]
+        shutil.copyfile(build + "/boot.img", folder + "/boot.img")
+        with open(folder + "/bochsrc", "w") as f:
+            # Bochs holds 2 GiB at most at a time and swaps the rest to a file of its own.
+            resident = min(m.memory, 2048)
+            f.write(BOCHSRC.format(resident=resident, folder=folder, **vars(m), cpus=m.cpus))
+        env = dict(
+            {k: v for k, v in os.environ.items() if not k.startswith("NHM_")},
+            TZ="UTC",
+            NHM_IMAGES=",".join(images),
+            NHM_MODEL=f"{MODELS[m.model]:#x}",
+            NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
+        )
+        self._launch(env, stdout, stderr)
+
+    def _launch(self, env, stdout, stderr):
+        self.streams = [
+            None if given else open(f"{self.folder}/{name}", "ab")
+            for given, name in ((stdout, "out"), (stderr, "err"), (None, "files"))
+        ]
+        theirs = [given or own for given, own in zip((stdout, stderr, None), self.streams)]
+        self.statuses, status_end = os.pipe()
+        request_end, self.requests = os.pipe()
+        os.set_blocking(self.requests, False)
+        # Copies: 1 and 2 become the emulator's own when it starts.
+        fds = [os.dup(f.fileno()) for f in theirs] + [status_end, request_end]
+        env["NHM_STREAMS"] = ",".join(map(str, fds))
+        # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.
+        program = os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
+        with open(self.folder + "/stdout", "wb") as own:
+            self.emulator = subprocess.Popen(
+                [program, "-q", "-f", self.folder + "/bochsrc"],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=own,
+                stderr=own,
+                pass_fds=fds,
+            )
+        for fd in fds:
+            os.close(fd)
+
+    def _kernel(self):
+        """The folder of the machine's kernel, prepared for boot.S."""
+        name = self.machine.kernel
+        folder = f"{self.build}/kernel/{name}"
+        if name in kernels(self.build):
+            return folder
+        if not os.path.isfile(name):
+            built = ", ".join(kernels(self.build)) or "none"
+            raise NoKernel(f"no kernel {name}: neither a file nor one that is built ({built})")
+        folder = self.folder + "/kernel"
+        os.mkdir(folder)
+        try:
+            mkboot.extract(name, folder)
+        except mkboot.Unusable as e:
+            raise NoKernel(str(e)) from e
+        return folder
+
+    def _make_initrd(self, kernel):
+        out = self.folder + "/initrd"
+        shutil.copyfile(self.build + "/base.cpio", out)
+        archive = guestimage.Archive(out + ".top")
+        programs = []
+        for item in self.machine.add:
+            source, target = split_item(item)
+            programs += archive.tree(source, target)
+        if os.path.isdir(kernel + "/modules"):
+            archive.tree(kernel + "/modules", "/lib/modules")
+        if self.machine.libraries:
+            archive.libraries(programs)
+        archive.close()
+        with open(out, "ab") as f, open(out + ".top", "rb") as top:
+            shutil.copyfileobj(top, f)  # the kernel reads one archive after the other
+        os.remove(out + ".top")
+        return os.path.getsize(out)
+
+
+def padded(data):
+    return data + bytes(-len(data) % 4)
+
+
+def check(m):
+    """Refuses what the emulator cannot be."""
+    if not 1 <= m.cpus <= 16:
+        raise BadRequest(f"{m.cpus} logical processors: 1 to 16")
+    if m.threads not in (1, 2):
+        raise BadRequest(f"{m.threads} threads a core: 1 or 2")
+    if m.packages not in (1, 2):
+        raise BadRequest(f"{m.packages} packages: 1 or 2")
+    if m.packages > 1 and m.cores & (m.cores - 1):
+        raise BadRequest("several packages: cores a package must be a power of two")
+    if m.model not in MODELS:
+        raise BadRequest(f"model {m.model}: one of {', '.join(MODELS)}")
+
+
+def split_item(item):
+    """HOSTPATH[:GUESTPATH] of what is to be added."""
+    source, _, target = item.rpartition(":") if ":/" in item else (item, "", "")
+    if not source:
+        source, target = item, ""
+    if not os.path.exists(source):
+        raise BadRequest(f"--add {source}: no such file")
+    name = os.path.basename(os.path.abspath(source))
+    if not target:
+        target = "/opt/" + name
+    elif target.endswith("/"):
+        target += name
+    return source, target
+
+
+def die_with(number, _):
+    raise SystemExit(128 + number)
+
+
+def clean_up_on_signals():
+    """So that the folder in /tmp goes away, and with it the emulator."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, die_with)

@@ -1,0 +1,46 @@
+/*
+ * Reads and writes model-specific registers past Linux, one after the other.
+ *
+ * usage: msr CPU STEP...      steps: REG (read), REG=VALUE (write), !PROGRAM (run
+ *                             `PROGRAM` through sh and wait)
+ * A line for each: "REG VALUE", "REG VALUE ok" or "REG VALUE fault".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	char path[32];
+	int fd;
+
+	if (argc < 2)
+		return 2;
+	snprintf(path, sizeof(path), "/dev/cpu/%s/msr", argv[1]);
+	fd = open(path, O_RDWR);
+	if (fd < 0)
+		return perror(path), 1;
+	for (int k = 2; k < argc; k++) {
+		char *value = strchr(argv[k], '=');
+		uint32_t reg = strtoul(argv[k], NULL, 0);
+		uint64_t v = value ? strtoull(value + 1, NULL, 0) : 0;
+		ssize_t n;
+
+		if (argv[k][0] == '!') {
+			fflush(stdout);
+			if (system(argv[k] + 1))
+				return 1;
+			continue;
+		}
+		n = value ? pwrite(fd, &v, 8, reg) : pread(fd, &v, 8, reg);
+		printf("%#x %#llx%s\n", reg, (unsigned long long)v,
+		       n != 8  ? " fault"
+		       : value ? " ok"
+			       : "");
+	}
+	return 0;
+}

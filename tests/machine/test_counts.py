@@ -1,0 +1,91 @@
+"""Counters: programs whose counts follow from their text."""
+import pytest
+
+import known
+
+
+@pytest.mark.parametrize("program", ["count", "float", "graph"])
+def test_each_number_in_the_program_is_what_perf_counts(any_kernel, program):
+    expected = {k: v for k, v in known.numbers(program).items() if "." in k}
+    assert any_kernel.counts(list(expected), program) == expected
+
+
+def test_fixed_counter_and_programmable_counter_agree(any_kernel):
+    # The fixed counter has 0x00C0 alone; with umask 1 it is programmable ones'.
+    counts = any_kernel.counts(["r00c0:u", "r01c0:u"], "count")
+    assert set(counts.values()) == {known.numbers("count")["INST_RETIRED.ANY_P"]}
+
+
+def test_sampling_does_not_change_a_count(guest):
+    said = guest.say(
+        "perf record -q -c 10007 -e cycles:u -o x perf stat -x, -o y -e instructions:u count; cat y",
+        paranoid=-1,
+    )
+    assert f"\n{known.numbers('count')['INST_RETIRED.ANY_P']},," in said
+
+
+def test_kernel_level_adds_to_user_level(guest):
+    user = known.numbers("count")["INST_RETIRED.ANY_P"]
+    assert user < guest.count("r01c0:uk", "count") < 4 * user
+
+
+def test_edge_detection_counts_runs_of_branches(guest):
+    # Branches that follow each other are one run. Of a turn: call, return and the
+    # second call; its return, after a nop; jz and jmp, or jz and, after a nop, jmp;
+    # jnz. After the last turn the system call. A line of code that is fetched for
+    # the first time takes its cycles in the middle of a run: at most 3 lines.
+    n = known.numbers("count")["N"]
+    runs = n // 2 * 4 + n // 2 * 5 + 1
+    assert runs <= guest.count("cpu/event=0xc4,umask=4,edge=1,cmask=1/u", "count") <= runs + 3
+
+
+def test_cmask_counts_instructions_of_at_least_so_many_uops(guest):
+    # An instruction is one uop; a store makes it two, load and store three. Of a
+    # turn only add (%mem) has three.
+    assert guest.count("cpu/event=0xc2,umask=1,cmask=3/u", "count") == known.numbers("count")["N"]
+
+
+def test_an_event_that_never_happens_reads_zero(guest):
+    assert guest.count("r0106:u", "count") == 0
+
+
+def test_two_boots_count_the_same_down_to_the_kernel(machines):
+    kind = {"memory": 512}
+    script = "perf stat -x, -e instructions:uk,cycles:uk,r10cb:uk,r7f89:uk chase l2"
+    first = machines(**kind).run(script, paranoid=-1)
+    machines(**kind).guest.close()
+    second = machines(**kind).run(script, paranoid=-1)
+    assert "instructions" in first.stderr
+    assert first.stderr == second.stderr
+
+
+def test_rdpmc_counts_around_a_loop(guest):
+    said = guest.say("probe rdpmc", paranoid=-1)
+    # 1000001: mov and 500000 turns of two; the rest is rdpmc and around it.
+    assert 1000001 <= int(said.split("counted ")[1].split()[0]) <= 1000010
+
+
+def test_cgroup_event_counts_the_group_only(guest):
+    said = guest.say(
+        """mkdir -p /sys/fs/cgroup/a
+        perf stat -x, -o y -a -e instructions:u -G a -- \
+            sh -c 'echo $$ > /sys/fs/cgroup/a/cgroup.procs; exec count'
+        cat y""",
+        paranoid=-1,
+    )
+    expected = known.numbers("count")["INST_RETIRED.ANY_P"]
+    count = int(next(line for line in said.splitlines() if "instr" in line).split(",")[0])
+    assert expected <= count <= expected + 20000  # the shell after it has joined
+
+
+COMPLAINTS = "dmesg | grep -E 'Uhhuh|irq loop stuck|unchecked MSR|BUG:|WARNING'"
+
+
+def test_kernel_complains_about_nothing(any_kernel):
+    any_kernel.counts(["INST_RETIRED.ANY_P", "MEM_LOAD_RETIRED.LLC_MISS"], "chase memory")
+    assert any_kernel.run(COMPLAINTS).stdout == ""
+
+
+def test_kernel_complains_about_nothing_on_two_cores(two_cores):
+    two_cores.counts(["INST_RETIRED.ANY_P", "MEM_LOAD_RETIRED.LLC_MISS"], "bounce 0 1")
+    assert two_cores.run(COMPLAINTS).stdout == ""

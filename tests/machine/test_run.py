@@ -1,0 +1,169 @@
+"""The command line: what goes in, what comes out, and how it fails."""
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import known
+import nehalem
+
+RUN = nehalem.HERE + "/run"
+
+
+def run(*arguments, **options):
+    command = [sys.executable, RUN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def mannered(tmp_path_factory):
+    """One boot for what a well-behaved command shows."""
+    folder = tmp_path_factory.mktemp("run")
+    given = folder / "given"
+    (given / "sub").mkdir(parents=True)
+    (given / "sub" / "data").write_bytes(bytes(range(256)) * 1000)
+    script = """
+        echo "uid $(id -u)"; echo "late error" >&2; probe open
+        mkdir d; cp /opt/given/sub/data d/data; echo hello > one; sleep 0.01; exit 42"""
+    result = run(
+        "--add", known.path("probe"), "--add", given, "--user", "nobody",
+        "--out", f"d:{folder}/back", "--out", f"one:{folder}/one", script,
+    )  # fmt: skip
+    return folder, result
+
+
+def test_the_commands_status_and_streams_come_out(mannered):
+    _, result = mannered
+    assert result.returncode == 42
+    assert result.stderr == "late error\n"
+
+
+def test_another_user_and_the_kernels_own_paranoia(mannered):
+    # perf_event_paranoid is 3 with Debian's kernel: nothing for anyone but root.
+    assert mannered[1].stdout == "uid 65534\nopen: Permission denied\n"
+
+
+def test_files_go_in_and_come_back(mannered):
+    folder, _ = mannered
+    given = folder / "given" / "sub" / "data"
+    assert (folder / "back" / "data").read_bytes() == given.read_bytes()
+    assert (folder / "one").read_text() == "hello\n"
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
+    result = run("--out", f"/nowhere:{tmp_path}/nowhere", "exit 3")
+    assert result.returncode == 126
+    assert "not there in the guest" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--bogus", "true"], "unrecognized arguments: --bogus"),
+        ([], "no COMMAND"),
+        (["--cpus", "99", "true"], "1 to 16"),
+        (["--cpus", "many", "true"], "invalid int value"),
+        (["--threads", "3", "true"], "1 or 2"),
+        (["--packages", "2", "--cpus", "3", "true"], "power of two"),
+        (["--model", "z80", "true"], "invalid choice"),
+        (["--add", "/nowhere", "true"], "/nowhere: no such file"),
+        (["--out", "x", "true"], "GUESTPATH:HOSTPATH"),
+        (["--date", "yesterday", "true"], "seconds, today or now"),
+        (["--memory", "128", "true"], "MiB of files"),
+    ],
+)
+def test_a_wrong_option_is_named(arguments, words):
+    result = run(*arguments)
+    assert result.returncode == 120
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_machine_that_is_not_built_is_said_to_be_missing(tmp_path):
+    result = run("true", env=dict(os.environ, NHM_BUILD=str(tmp_path)))
+    assert result.returncode == 121
+    assert "make machine" in result.stderr
+
+
+@pytest.mark.parametrize("kernel", ["5.0", "/nowhere/vmlinuz", "/etc/passwd"])
+def test_a_kernel_that_cannot_be_booted_is_named(kernel):
+    result = run("--kernel", kernel, "true")
+    assert result.returncode == 122
+    assert kernel in result.stderr
+
+
+def test_a_panic_shows_the_console():
+    result = run("--cmdline", "rdinit=/nowhere root=/nowhere init=/nowhere", "true")
+    assert result.returncode == 123
+    assert "Kernel panic" in result.stderr
+
+
+def test_a_panic_in_mid_command_shows_the_console_too(machines):
+    bench = machines(memory=640)
+    with pytest.raises(nehalem.Panicked, match="Kernel panic"):
+        bench.run("echo c > /proc/sysrq-trigger")
+    assert not bench.guest.alive
+
+
+def test_running_out_of_time(machines):
+    bench = machines(memory=640)
+    with pytest.raises(nehalem.OutOfTime, match="stopped after 2 seconds"):
+        bench.run("while :; do :; done", timeout=2)
+    assert not bench.guest.alive
+
+
+def test_running_out_of_time_in_the_boot():
+    result = run("--timeout", "1", "true")
+    assert result.returncode == 124
+    assert "boot" in result.stderr
+
+
+def emulators_of(pid):
+    """The emulators whose parent is a process."""
+    found = []
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(stat) as f:
+                number, name, _, parent = f.read().replace(") ", " ").split(" ")[:4]
+        except OSError:
+            continue
+        if int(parent) == pid and "nhm-bochs" in name:
+            found.append(int(number))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_no_emulator_survives_its_caller(number):
+    process = subprocess.Popen([sys.executable, RUN, "sleep 1000"], stderr=subprocess.DEVNULL)
+    emulator = wait_for(lambda: emulators_of(process.pid))[0]
+    process.send_signal(number)
+    process.wait(20)
+    assert wait_for(lambda: not os.path.exists(f"/proc/{emulator}"))
+
+
+def wait_for(what, seconds=20):
+    end = time.monotonic() + seconds
+    while not (found := what()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def test_a_command_leaves_nothing_behind_for_the_next(guest):
+    guest.say("sleep 1000 & touch /tmp/left; echo started")
+    said = guest.say("ls -A /tmp; ps | grep -c '[s]leep 1000' || true")
+    assert said == "0\n"
+
+
+def test_settings_end_with_their_command(guest):
+    event = "cpu/event=0xb,umask=0x10,ldlat=100/up"
+    all_of_them = guest.count(event, "chase memory", tag_all_loads=True)
+    assert guest.count(event, "chase memory") < all_of_them / 8
+
+
+def test_input_and_environment_reach_the_command(guest):
+    result = guest.run("cat; echo $GREETING; echo $USER", stdin=b"in\n", env=["GREETING=hi"], user="user")
+    assert result.stdout == "in\nhi\nuser\n"

@@ -1,0 +1,99 @@
+"""Two threads of a core: what they share, and AnyThr."""
+import pytest
+
+import known
+
+
+def test_linux_sees_two_threads_of_each_core(siblings):
+    said = siblings.say("cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list")
+    assert said.split() == ["0-1", "0-1", "2-3", "2-3"]
+
+
+def test_linux_sees_two_packages(two_packages):
+    said = two_packages.say("cat /sys/devices/system/cpu/cpu*/topology/physical_package_id")
+    assert said.split() == ["0", "1"]
+
+
+def test_threads_of_a_core_bounce_no_lines(siblings):
+    # They have their caches in common: the same program that bounces between two cores.
+    assert siblings.count("MEM_UNCORE_RETIRED.OTHER_CORE_L2_HITM", "bounce 0 1") <= 10
+
+
+def any_thread(bench, cpu):
+    """What CPU 0 counts with AnyThr while the program runs on another one."""
+    return first_value(
+        bench.say(
+            "perf stat -x, -o y -C 0 -e cpu/event=0xc0,umask=1,any=1/u "
+            f"taskset -c {cpu} count; cat y",
+            paranoid=-1,
+        )
+    )
+
+
+def test_any_thread_counts_the_sibling_and_nobody_else(siblings):
+    n = known.numbers("count")["INST_RETIRED.ANY_P"]
+    # perf itself may run here or there; the program is three times perf.
+    sibling, stranger = any_thread(siblings, 1), any_thread(siblings, 2)
+    assert sibling >= n
+    assert stranger < sibling - n // 2
+
+
+def first_value(said):
+    return int(next(line for line in said.splitlines() if "umask" in line).split(",")[0])
+
+
+SHARED = [("OFFCORE_RSP_0", 0x1A6), ("LBR_SELECT", 0x1C8), ("PEBS_LD_LAT_THRESHOLD", 0x3F6)]
+
+
+@pytest.mark.parametrize("name, register", SHARED)
+def test_a_shared_register_has_one_value_a_core(siblings, name, register):
+    siblings.msr(f"{register:#x}=0x55", cpu=0)
+    values = [int(siblings.msr(f"{register:#x}", cpu=cpu)[0][1], 16) for cpu in range(4)]
+    siblings.msr(f"{register:#x}=0", cpu=0)
+    assert values[:2] == [0x55, 0x55]
+    assert 0x55 not in values[2:]
+
+
+@pytest.mark.parametrize("name, register", [("PerfEvtSel1", 0x187), ("IA32_PMC1", 0xC2)])
+def test_counters_belong_to_a_thread(siblings, name, register):
+    siblings.msr(f"{register:#x}=0x55", cpu=0)
+    other = int(siblings.msr(f"{register:#x}", cpu=1)[0][1], 16)
+    siblings.msr(f"{register:#x}=0", cpu=0)
+    assert other != 0x55
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ("cpu/event=0xb7,umask=1,offcore_rsp=0x4001/", "cpu/event=0xb7,umask=1,offcore_rsp=0x4002/"),
+        ("cpu/event=0xb,umask=0x10,ldlat=100/P", "cpu/event=0xb,umask=0x10,ldlat=200/P"),
+    ],
+)
+def test_siblings_cannot_use_two_values_of_a_shared_register(siblings, first, second):
+    # Linux lets the second one wait until the first is done: it runs for no time at all.
+    script = (
+        f"perf stat -x, -o a -C 0 -e {first} sleep 1 & sleep 0.2; "
+        f"perf stat -x, -o b -C 1 -e {second} sleep 0.2; wait; cat a b"
+    )
+    lines = [x for x in siblings.say(script, paranoid=-1).splitlines() if "umask" in x]
+    assert not lines[0].startswith("<not counted>")
+    assert lines[1].startswith("<not counted>")
+
+
+def test_siblings_can_use_the_same_value(siblings):
+    event = "cpu/event=0xb7,umask=1,offcore_rsp=0x4001/"
+    script = (
+        f"perf stat -x, -o a -C 0 -e {event} sleep 1 & sleep 0.2; "
+        f"perf stat -x, -o b -C 1 -e {event} sleep 0.2; wait; cat a b"
+    )
+    lines = [x for x in siblings.say(script, paranoid=-1).splitlines() if "umask" in x]
+    assert all(line.split(",")[0].isdigit() for line in lines), lines
+
+
+def test_two_cores_can_use_two_values(two_cores):
+    script = (
+        "perf stat -x, -o a -C 0 -e cpu/event=0xb7,umask=1,offcore_rsp=0x4001/ sleep 1 & sleep 0.2; "
+        "perf stat -x, -o b -C 1 -e cpu/event=0xb7,umask=1,offcore_rsp=0x4002/ sleep 0.2; wait; cat a b"
+    )
+    lines = [x for x in two_cores.say(script, paranoid=-1).splitlines() if "umask" in x]
+    assert all(line.split(",")[0].isdigit() for line in lines), lines

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bpfcalls MS: reads a BPF hash map in batches for so many milliseconds of CPU time. While it is in
+ * such a call the kernel runs no BPF program on its CPU (bpf_prog_active, kernel/bpf/hashtab.c), which
+ * is most of the time: the buckets are many and nearly all empty.
+ */
+#include <linux/bpf.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENTRIES 65536
+
+static long bpf(int command, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+static long cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int main(int argc, char **argv)
+{
+	static char keys[4096], values[8192];
+	union bpf_attr create = {.map_type = BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8,
+				 .max_entries = ENTRIES};
+	long until = cpu_ms() + (argc > 1 ? atol(argv[1]) : 100);
+	int map = bpf(BPF_MAP_CREATE, &create);
+
+	if (map < 0)
+		return 1;
+	while (cpu_ms() < until) {
+		char position[8] = "";
+		union bpf_attr batch = {0};
+
+		batch.batch.map_fd = map;
+		batch.batch.out_batch = (__u64)position;
+		batch.batch.keys = (__u64)keys;
+		batch.batch.values = (__u64)values;
+		batch.batch.count = 1024;
+		bpf(BPF_MAP_LOOKUP_BATCH, &batch);
+	}
+	return 0;
+}

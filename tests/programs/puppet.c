@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * puppet [-w WORKERS] [STEP…]: does what it is told and nothing else, so that a test knows what there
+ * is to be seen. It says "ready PID START STOP" (the addresses of touch()), then takes each STEP, and
+ * after the last one more a line from its input, up to the input's end. After each it says "done ID".
+ *
+ *   faults=N      N page faults in touch(), by the process itself; ID is its pid
+ *   thread=N      the same by a new thread, which then ends; ID is its tid
+ *   worker=I,N    the same by thread I of those that were there from the beginning; ID is its tid
+ *   fork=N        the same by a new child, which then exits; ID is its pid
+ *   name=HEX      calls itself by these bytes
+ *   spin=MS       runs in busy() for so long, by its own CPU time
+ *   wait          until the next line
+ *   exit=S        exits
+ *
+ * N page faults are exactly N: each touches a page of a new mapping without huge pages for the first
+ * time. What the process had before is locked in memory, so a faults=N that comes once it is ready
+ * makes no fault of any other kind (mlockall() has also done the copying of private pages).
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORKERS_MAX 64
+
+struct task {
+	long faults;
+	pid_t tid;
+};
+
+struct worker {
+	pthread_t thread;
+	struct task task;
+	int go[2], done[2];
+};
+
+static struct worker workers[WORKERS_MAX];
+
+/* In a section of its own, whose ends the linker names. */
+__attribute__((noinline, section("touching"))) static void touch(volatile char *page)
+{
+	*page = 1;
+}
+extern const char __start_touching[], __stop_touching[];
+
+static void fault(long n)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	char *pages;
+
+	if (!n)
+		return;
+	pages = mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
+		_exit(99);
+	madvise(pages, n * size, MADV_NOHUGEPAGE);
+	for (long i = 0; i < n; i++)
+		touch(pages + i * size);
+	munmap(pages, n * size);
+}
+
+static void *run_task(void *argument)
+{
+	struct task *task = argument;
+
+	task->tid = gettid();
+	fault(task->faults);
+	return NULL;
+}
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	char byte;
+
+	while (read(worker->go[0], &byte, 1) == 1) {
+		run_task(&worker->task);
+		if (write(worker->done[1], "", 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+static pid_t in_new_thread(long faults)
+{
+	struct task task = {faults, 0};
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run_task, &task))
+		_exit(99);
+	pthread_join(thread, NULL);
+	return task.tid;
+}
+
+static pid_t in_worker(int which, long faults)
+{
+	struct worker *worker = &workers[which];
+	char byte;
+
+	worker->task.faults = faults;
+	if (write(worker->go[1], "", 1) != 1 || read(worker->done[0], &byte, 1) != 1)
+		_exit(99);
+	return worker->task.tid;
+}
+
+static pid_t in_child(long faults)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		fault(faults);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	return pid;
+}
+
+static void rename_to(const char *hex)
+{
+	char name[16] = "";
+	unsigned int byte;
+
+	for (int i = 0; i < 15 && sscanf(hex + 2 * i, "%2x", &byte) == 1; i++)
+		name[i] = byte;
+	prctl(PR_SET_NAME, name);
+}
+
+static long cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Millions of rounds between two looks at the clock: the looks are nothing beside them. */
+__attribute__((noinline, section("touching"))) static void busy(void)
+{
+	for (volatile int i = 0; i < 5000000; i++)
+		;
+}
+
+static void spin(long ms)
+{
+	long until = cpu_ms() + ms;
+
+	while (cpu_ms() < until)
+		busy();
+}
+
+static void step(const char *text)
+{
+	const char *value = strchr(text, '=');
+	long n = value ? atol(++value) : 0;
+	pid_t id = getpid();
+
+	if (!strncmp(text, "faults=", 7))
+		fault(n);
+	else if (!strncmp(text, "thread=", 7))
+		id = in_new_thread(n);
+	else if (!strncmp(text, "worker=", 7))
+		id = in_worker(n, atol(strchr(value, ',') + 1));
+	else if (!strncmp(text, "fork=", 5))
+		id = in_child(n);
+	else if (!strncmp(text, "name=", 5))
+		rename_to(value);
+	else if (!strncmp(text, "spin=", 5))
+		spin(n);
+	else if (!strncmp(text, "exit=", 5))
+		exit(n);
+	else
+		exit(98);
+	printf("done %d\n", id);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	int nr_workers = argc > 2 && !strcmp(argv[1], "-w") ? atoi(argv[2]) : 0;
+	char line[256];
+
+	for (int i = 0; i < nr_workers; i++)
+		if (pipe(workers[i].go) || pipe(workers[i].done) ||
+		    pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+			return 99;
+	/* Once through everything, so that all of it has been used before it is locked. */
+	fault(1);
+	for (int i = 0; i < nr_workers; i++)
+		in_worker(i, 1);
+	printf("ready %d %#lx %#lx\n", getpid(), (long)__start_touching, (long)__stop_touching);
+	fflush(stdout);
+	mlockall(MCL_CURRENT);
+
+	for (int i = nr_workers ? 3 : 1; i < argc; i++)
+		if (strcmp(argv[i], "wait"))
+			step(argv[i]);
+		else if (!fgets(line, sizeof(line), stdin))
+			return 0;
+	while (fgets(line, sizeof(line), stdin))
+		step(line);
+	return 0;
+}

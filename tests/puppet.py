@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""tests/programs/puppet.c, on a string."""
+import subprocess
+
+from records import program
+
+
+def command(*steps, workers=0):
+    return [program("puppet"), *(["-w", str(workers)] if workers else []), *steps]
+
+
+def touched(said):
+    """From what it said: whether an address lies in the function in which it does its work."""
+    start, stop = (int(word, 16) for word in said.splitlines()[0].split()[2:])
+    return lambda ip: start <= int(ip, 16) < stop
+
+
+def ids(said):
+    """From what it said: who did each step."""
+    return [int(line.split()[1]) for line in said.splitlines() if line.startswith("done")]
+
+
+class Puppet:
+    """A puppet that waits for steps; to be used in a with statement, at whose end it ends."""
+
+    def __init__(self, workers=0, before=(), **options):
+        self.process = subprocess.Popen([*before, *command(workers=workers)], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+        self.said = self.process.stdout.readline()
+        self.pid = int(self.said.split()[1])
+        self.touched = touched(self.said)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def do(self, step):
+        """Has the step done; returns who did it."""
+        self.process.stdin.write(step + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().split()[1])
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        return self.process.wait(timeout=60)

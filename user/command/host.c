@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "command/command.h"
+
+#include <string.h>
+
+int command_host(struct host *host, const struct options *options, struct refusal *refusal)
+{
+	int err = host_gather(host, options->host_root);
+
+	if (err) {
+		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
+		refusal->error = -err;
+		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
+	}
+	return options->cpu ? host_pretend_cpu(host, options->cpu, refusal) : 0;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap list [PATTERN]: the names that events have on this machine, or on another CPU. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/command.h"
+#include "event/names.h"
+#include "event/registers.h"
+#include "output/output.h"
+#include "record/record.h"
+
+struct listing {
+	struct host *host;
+	const char *pattern; /* NULL: everything */
+	bool precise;        /* only what the kernel takes precisely */
+	struct stream stream;
+	size_t found;
+};
+
+static json_t *string(const char *text)
+{
+	return value_text(text, strlen(text));
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+	json_object_set_new(object, name, value);
+}
+
+/* --- what is wanted ----------------------------------------------------------------------------------- */
+
+/* Text with * ? [ is a glob for the whole, other text is looked for anywhere. Case does not count. */
+static bool matches(const char *pattern, const char *text)
+{
+	if (strpbrk(pattern, "*?["))
+		return !fnmatch(pattern, text, FNM_CASEFOLD);
+	return strcasestr(text, pattern);
+}
+
+static bool text_matches(const char *pattern, const json_t *text)
+{
+	return text && matches(pattern, json_string_value(text));
+}
+
+static bool is_wanted(const struct listing *listing, const json_t *record)
+{
+	const json_t *aliases = json_object_get(record, "aliases");
+	json_t *alias;
+	size_t i;
+
+	if (listing->precise && !json_is_true(json_object_get(record, "precise")))
+		return false;
+	if (!listing->pattern || text_matches(listing->pattern, json_object_get(record, "name")) ||
+	    text_matches(listing->pattern, json_object_get(record, "description")) ||
+	    text_matches(listing->pattern, json_object_get(record, "section")))
+		return true;
+	json_array_foreach(aliases, i, alias)
+		if (text_matches(listing->pattern, alias))
+			return true;
+	return false;
+}
+
+/* Consumes the record. */
+static void offer(struct listing *listing, json_t *record)
+{
+	if (is_wanted(listing, record)) {
+		listing->found++;
+		listing->stream.output(&listing->stream, record); /* a failure stays in the sink */
+	}
+	json_decref(record);
+}
+
+static json_t *listed(const char *section, const char *name)
+{
+	return json_pack("{s:s, s:s, s:s, s:o}", "type", "listed", "schema_version", SCHEMA_VERSION,
+			 "section", section, "name", string(name));
+}
+
+static void set_alias(json_t *record, const char *alias)
+{
+	json_t *aliases = json_object_get(record, "aliases");
+
+	if (!aliases)
+		set(record, "aliases", aliases = json_array());
+	json_array_append_new(aliases, string(alias));
+}
+
+/* --- what the counters do --------------------------------------------------------------------------------- */
+
+static json_t *counter_list(__u32 counters)
+{
+	json_t *list = json_array();
+
+	for (; counters; counters &= counters - 1)
+		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
+	return list;
+}
+
+/* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
+static void set_hardware(json_t *record, const struct cpu_events *cpu, const struct encoding *encoding)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_RAW, .config = encoding->config};
+	struct registers registers;
+
+	set(record, "cpu", string(cpu->name));
+	set(record, "config", value_hex(encoding->config));
+	if (encoding->config1)
+		set(record, "config1", value_hex(encoding->config1));
+	if (!cpu->kernel)
+		return;
+	registers_of(&attr, cpu, encoding, &registers);
+	set(record, "counters", counter_list(registers.counters));
+	if (registers.fixed_counter >= 0)
+		set(record, "fixed_counter", json_integer(registers.fixed_counter));
+	attr.precise_ip = 1;
+	registers_of(&attr, cpu, encoding, &registers);
+	set(record, "precise", json_boolean(!registers.refused));
+}
+
+/* --- perf's own names ----------------------------------------------------------------------------------------- */
+
+static void list_generic(struct listing *listing, const char *section, __u32 type)
+{
+	const struct cpu_events *cpu = listing->host->events;
+
+	for (size_t i = 0; i < nr_generic_events; i++) {
+		const struct generic_event *event = &generic_events[i];
+		struct perf_event_attr attr = {.type = type, .config = event->config};
+		struct encoding encoding;
+		json_t *record;
+
+		if (event->type != type)
+			continue;
+		record = listed(section, event->name);
+		if (event->alias)
+			set_alias(record, event->alias);
+		if (event->unit[0])
+			set(record, "unit", string(event->unit));
+		if (cpu && cpu->kernel && encoding_of(&attr, listing->host, &encoding))
+			set_hardware(record, cpu, &encoding);
+		offer(listing, record);
+	}
+}
+
+/* Which cache events there are is known where the kernel's table of the CPU is. */
+static void list_cache(struct listing *listing)
+{
+	const struct cpu_events *cpu = listing->host->events;
+
+	for (size_t i = 0; cpu && cpu->kernel && i < cpu->kernel->nr_generic; i++) {
+		const struct known_generic *generic = &cpu->kernel->generic[i];
+		struct encoding encoding = {.config = generic->config, .config1 = generic->config1};
+		json_t *record;
+
+		if (generic_event_find(generic->name))
+			continue;
+		record = listed("hardware, caches", generic->name);
+		set_hardware(record, cpu, &encoding);
+		offer(listing, record);
+	}
+}
+
+/* --- the drivers' names ------------------------------------------------------------------------------------------ */
+
+static void list_drivers(struct listing *listing)
+{
+	for (const struct pmu *pmu = listing->host->pmus; pmu; pmu = pmu->next)
+		for (size_t i = 0; i < pmu->nr_aliases; i++) {
+			const struct pmu_alias *alias = &pmu->aliases[i];
+			char name[160];
+			json_t *record;
+
+			snprintf(name, sizeof(name), "%s/%s/", pmu->name, alias->name);
+			record = listed("named by drivers", name);
+			set(record, "terms", string(alias->terms));
+			if (alias->unit[0])
+				set(record, "unit", string(alias->unit));
+			offer(listing, record);
+		}
+}
+
+/* --- the CPU's table ------------------------------------------------------------------------------------------------ */
+
+static void list_event(struct listing *listing, const struct known_event *event)
+{
+	const struct cpu_events *cpu = listing->host->events;
+	struct encoding encoding = {.config = event->config, .config1 = event->config1};
+	json_t *record = listed(event->topic, event->name);
+
+	for (size_t i = 0; i < cpu->nr_aliases; i++)
+		if (!strcmp(cpu->aliases[i].of, event->name))
+			set_alias(record, cpu->aliases[i].name);
+	set(record, "description", string(event->description));
+	set_hardware(record, cpu, &encoding);
+	set(record, "default_period", json_integer(event->default_period));
+	if (event->errata)
+		set(record, "errata", string(event->errata));
+	set(record, "source", string(event->source));
+	offer(listing, record);
+}
+
+/* Topics in the order of their letters, the events of one in the table's. */
+static const char *next_topic(const struct cpu_events *cpu, const char *last)
+{
+	const char *next = NULL;
+
+	for (size_t i = 0; i < cpu->nr_events; i++)
+		if (strcmp(cpu->events[i].topic, last) > 0 &&
+		    (!next || strcmp(cpu->events[i].topic, next) < 0))
+			next = cpu->events[i].topic;
+	return next;
+}
+
+static void list_table(struct listing *listing)
+{
+	const struct cpu_events *cpu = listing->host->events;
+
+	for (const char *topic = next_topic(cpu, ""); topic; topic = next_topic(cpu, topic))
+		for (size_t i = 0; i < cpu->nr_events; i++)
+			if (!strcmp(cpu->events[i].topic, topic))
+				list_event(listing, &cpu->events[i]);
+}
+
+/* The parts of OFFCORE_RESPONSE.REQUEST.RESPONSE. */
+static void list_parts(struct listing *listing, const char *section, const struct offcore_part *parts,
+		       size_t nr)
+{
+	const struct cpu_events *cpu = listing->host->events;
+
+	for (size_t i = 0; i < nr; i++) {
+		json_t *record = listed(section, parts[i].name);
+
+		for (size_t a = 0; a < cpu->offcore->nr_aliases; a++)
+			if (!strcmp(cpu->offcore->aliases[a].of, parts[i].name))
+				set_alias(record, cpu->offcore->aliases[a].name);
+		set(record, "description", string(parts[i].description));
+		set(record, "cpu", string(cpu->name));
+		set(record, "config1", value_hex(parts[i].bits));
+		set(record, "source", string(cpu->offcore->source));
+		offer(listing, record);
+	}
+}
+
+static void list_offcore(struct listing *listing)
+{
+	const struct known_offcore *offcore = listing->host->events->offcore;
+
+	if (!offcore)
+		return;
+	list_parts(listing, "OFFCORE_RESPONSE, requests", offcore->requests,
+		   offcore->nr_requests);
+	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
+}
+
+/* --- the whole --------------------------------------------------------------------------------------------------------- */
+
+static void list_all(struct listing *listing)
+{
+	list_generic(listing, "software", PERF_TYPE_SOFTWARE);
+	if (host_core_pmu(listing->host)) {
+		list_generic(listing, "hardware", PERF_TYPE_HARDWARE);
+		list_cache(listing);
+	}
+	list_drivers(listing);
+	if (listing->host->events && host_core_pmu(listing->host)) {
+		list_table(listing);
+		list_offcore(listing);
+	}
+}
+
+static int refuse_pattern(const struct listing *listing, struct refusal *refusal)
+{
+	char near[400];
+
+	refuse(refusal, STATUS_USAGE, "list '%s'", listing->pattern ? listing->pattern : "");
+	because(refusal, "no event%s matches", listing->precise ? " that can be precise" : "");
+	if (listing->pattern &&
+	    nearest_names(listing->host->events, listing->pattern, 3, near, sizeof(near)))
+		return instead(refusal, "did you mean %s?", near);
+	return instead(refusal, "nhmtap list shows all of them; --cpu nehalem-ep another CPU's");
+}
+
+static int check_arguments(const struct options *options, struct refusal *refusal)
+{
+	if (options->nr_rest <= 1)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "list with %d patterns", options->nr_rest);
+	because(refusal, "it takes one");
+	return instead(refusal, "put the shell's quotes around it, so that it stays one word");
+}
+
+int command_list(const struct options *options, struct refusal *refusal)
+{
+	struct host host = {0};
+	struct listing listing = {.host = &host, .precise = options->precise};
+	int err = check_arguments(options, refusal) || command_host(&host, options, refusal) ||
+		  stream_open(&listing.stream, options, refusal);
+
+	if (!err) {
+		if (options->nr_rest)
+			listing.pattern = options->rest[0];
+		if (!options->cpu)
+			host_read_pmus(&host);
+		list_all(&listing);
+		if (stream_close(&listing.stream))
+			err = sink_refusal(&listing.stream.sink, refusal);
+		else if (!listing.found)
+			err = refuse_pattern(&listing, refusal);
+	}
+	host_release(&host);
+	return err ? (int)refusal->status : STATUS_DONE;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/text.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_add(struct text *text, const char *format, ...)
+{
+	va_list args;
+	size_t length;
+
+	va_start(args, format);
+	length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (text->used + length + 1 > text->room) {
+		text->room = 2 * (text->used + length + 1);
+		text->bytes = realloc(text->bytes, text->room);
+	}
+	va_start(args, format);
+	vsnprintf(text->bytes + text->used, length + 1, format, args);
+	va_end(args);
+	text->used += length;
+}
+
+/* Columns of UTF-8: bytes that continue a character take none. */
+static int columns(const char *from, const char *end)
+{
+	int count = 0;
+
+	for (; from < end; from++)
+		count += (*from & 0xc0) != 0x80;
+	return count;
+}
+
+static int column(const struct text *text)
+{
+	const char *end = text->bytes + text->used, *line = end;
+
+	while (line > text->bytes && line[-1] != '\n')
+		line--;
+	return columns(line, end);
+}
+
+void text_wrap(struct text *text, int indent, const char *words)
+{
+	int at = text->used ? column(text) : 0;
+	const char *space = "";
+
+	while (*words) {
+		int length = strcspn(words, " "), width = columns(words, words + length);
+
+		if (at + (int)strlen(space) + width > TEXT_WIDTH && *space) {
+			text_add(text, "\n%*s", indent, "");
+			at = indent;
+			space = "";
+		}
+		text_add(text, "%s%.*s", space, length, words);
+		/* A name may have any bytes; those that steer a terminal must not reach it. */
+		for (char *byte = text->bytes + text->used - length; *byte; byte++)
+			if (iscntrl((unsigned char)*byte))
+				*byte = '?';
+		at += strlen(space) + width;
+		space = " ";
+		words += length;
+		words += strspn(words, " ");
+	}
+	text_add(text, "\n");
+}

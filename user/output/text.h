@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Text for people, of any length. */
+#ifndef NHMTAP_TEXT_H
+#define NHMTAP_TEXT_H
+
+#include <stddef.h>
+
+#define TEXT_WIDTH 80 /* columns of a screen */
+
+/* Starts as {0}; whoever has it frees bytes, which end with a 0 that used does not count. */
+struct text {
+	char *bytes;
+	size_t used, room;
+};
+
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds words and ends the line. Where they do not fit the screen, the text goes on in a new line
+ * behind `indent` spaces. */
+void text_wrap(struct text *text, int indent, const char *words);
+
+#endif
