@@ -15,9 +15,10 @@ enum command_id {
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
 	COMMAND_LIST = 1 << 4,
+	COMMAND_BRANCH = 1 << 5,
 };
 
-enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
+enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO };
 
 /* What was asked for. Strings point into argv. */
 struct options {
@@ -32,7 +33,7 @@ struct options {
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
 	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
-	const char *filter; /* explain --filter: branches, NULL if not given */
+	const char *filter; /* --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
 	const char *output; /* -o, NULL: stdout */

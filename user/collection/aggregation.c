@@ -41,6 +41,7 @@ struct aggregation {
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
 	struct entry *entries;
+	__u64 entries_lost; /* up to the last reading */
 };
 
 /* --- what the kernel and libbpf said last ----------------------------------------------------------- */
@@ -447,6 +448,8 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 		reading->period += head->period;
 		reading->runs += head->runs;
 	}
+	reading->entries_lost -= aggregation->entries_lost;
+	aggregation->entries_lost += reading->entries_lost;
 	reading->entries = aggregation->entries;
 	collect_changes(aggregation, reading);
 }

@@ -8,8 +8,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-/* 1234567 → "1,234,567", in every locale. */
-static const char *grouped(json_int_t number, char *buffer, size_t size)
+const char *grouped(json_int_t number, char *buffer, size_t size)
 {
 	char digits[32];
 	size_t length = snprintf(digits, sizeof(digits), "%lld", (long long)number), used = 0;
@@ -205,7 +204,7 @@ static const struct {
 	{"start", start_table},	    {"count", count_table}, {"summary", summary_table},
 	{"profile", profile_table}, {"end", end_table},	    {"event", event_table},
 	{"disagreement", disagreement_table}, {"data_sources", data_sources_table},
-	{"listed", listed_table},
+	{"listed", listed_table},   {"branch", branch_table},
 	/* An error is told in words, on stderr. */
 };
 

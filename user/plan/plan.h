@@ -28,6 +28,9 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	      struct refusal *refusal);
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
+/* Sampling with the branches that led to each sample. */
+int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+		struct refusal *refusal);
 /* Plans what either would, for a command that is not there: sampling where the options or an event ask
  * for it. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,

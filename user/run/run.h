@@ -47,6 +47,9 @@ struct activity {
 	void (*describe)(struct run *run, json_t *start);
 	/* Once the counters are open and before they are enabled. */
 	int (*attach)(struct run *run, struct refusal *refusal);
+	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
+	 * NULL. */
+	void (*look)(struct run *run);
 	/* Writes the records of an interval; last: the events are disabled and the run ends. Returns 0
 	 * or -errno of the sink. */
 	int (*report)(struct run *run, bool last);

@@ -80,9 +80,8 @@ static void sampling_describe(struct run *run, json_t *start)
 	const struct layout *layout = aggregation_layout(state->aggregations[0]);
 	json_t *by = json_array();
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (layout->keys[i].shown)
-			json_array_append_new(by, json_string(layout->keys[i].name));
+	for (size_t i = 0; i < layout->nr_by; i++)
+		json_array_append_new(by, json_string(layout->by[i]));
 	json_object_set_new(start, "by", by);
 }
 
@@ -126,8 +125,7 @@ static json_t *rest_value(const struct layout *layout, const struct entry *entri
 	return value;
 }
 
-/* Records hold all entries, a screen what fits, unless --top says otherwise. */
-static size_t most_entries(const struct run *run, size_t nr)
+size_t sampling_most_entries(const struct run *run, size_t nr)
 {
 	size_t top = run->options->top;
 
@@ -139,7 +137,7 @@ static size_t most_entries(const struct run *run, size_t nr)
 static void put_entries(const struct run *run, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	size_t top = most_entries(run, reading->nr_entries);
+	size_t top = sampling_most_entries(run, reading->nr_entries);
 	size_t key_size = layout->key_size;
 	json_t *entries = json_array();
 
@@ -167,6 +165,7 @@ static struct samples_read read_samples(const struct run *run, const struct even
 		.period = reading->period,
 		.aggregated = reading->aggregated,
 		.table_full = reading->table_full,
+		.stack_failed = reading->stack_failed,
 		.contexts = counters_instances(run->counters) +
 			    (attr->inherit ? forks_so_far() - state->forks : 0),
 		.clock = event_is_clock(event),
@@ -174,10 +173,21 @@ static struct samples_read read_samples(const struct run *run, const struct even
 	};
 }
 
+static json_t *account_value(const struct state *state, const struct samples *samples, const char *cause)
+{
+	json_t *value = samples_value(samples, cause);
+
+	if (state->sampling->reads_stacks)
+		json_object_set_new(json_object_get(value, "lost"), "stack_failed",
+				    json_integer(samples->stack_failed));
+	return value;
+}
+
 static int report_event(struct run *run, size_t i)
 {
 	static const char *const kept[] = {"type", "event", "start_time", "duration_ns", NULL};
 	struct state *state = run->state;
+	put_fn put = state->sampling->put ? state->sampling->put : put_entries;
 	const struct event *event = &run->plan.events.list[i];
 	struct samples before = state->accounts[i], since;
 	struct samples_read read;
@@ -201,8 +211,8 @@ static int report_event(struct run *run, size_t i)
 			    json_integer(count.enabled_ns - state->before[i].enabled_ns));
 	json_object_set_new(record, "running_ns",
 			    json_integer(count.running_ns - state->before[i].running_ns));
-	json_object_set_new(record, "samples", samples_value(&since, state->causes[i]));
-	put_entries(run, record, aggregation_layout(state->aggregations[i]), &reading);
+	json_object_set_new(record, "samples", account_value(state, &since, state->causes[i]));
+	put(run, record, aggregation_layout(state->aggregations[i]), &reading);
 	state->before[i] = count;
 	return stream_write(&run->stream, record, "entries", kept);
 }
@@ -232,10 +242,13 @@ static int sampling_finish(struct run *run, json_t *end)
 		sum.uncertainty += account->uncertainty;
 		sum.aggregated += account->aggregated;
 		sum.table_full += account->table_full;
+		sum.stack_failed += account->stack_failed;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
 	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
+	if (state->sampling->reads_stacks)
+		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
 	for (size_t i = 0; i < state->nr; i++) {
 		const json_t *so_far = json_object_get(lost, state->causes[i]);
 
@@ -273,6 +286,7 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.check = sampling_check,
 		.describe = sampling_describe,
 		.attach = sampling_attach,
+		.look = sampling->look,
 		.report = sampling_report,
 		.finish = sampling_finish,
 		.release = sampling_release,
