@@ -166,9 +166,9 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) $(T)
+	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) --dist loadgroup $(T)
 
-test: $(O)/nhmtap $(workloads) ## install, build, and run every test, then the suite once more under ASan and UBSan
+test: $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
 	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test

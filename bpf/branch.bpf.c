@@ -22,7 +22,7 @@ struct branch {
 #define MISPREDICTED 1
 
 struct key {
-	branch_kind_t kind;
+	entry_kind_t kind; /* enum branch_kind */
 	number_t pid;
 	address_t from;
 	address_t to;
@@ -30,10 +30,10 @@ struct key {
 	comm_t comm;
 };
 
+/* Begins as struct value_head does. With the key it fills a cache line. */
 struct value {
-	__u64 samples; /* of a stack's entry; what the account of samples is made from */
-	__u64 count;   /* of the others' */
-	__u64 mispredicted;
+	__u64 samples;
+	__u64 period;
 };
 
 DEFINE_TABLE()
@@ -84,29 +84,22 @@ static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u
 {
 	struct key *key = &sample->key;
 	int of_process = kind != BRANCH_STACK && (is_user(from) || is_user(to));
-	__u64 hash;
+	__u64 identity, hash;
 
-	key->kind = kind;
-	key->pid = by_pid || of_process ? sample->pid : 0;
+	identity = (__u64)(by_pid || of_process ? sample->pid : 0) << 32 | kind;
+	set_word(&key->kind, identity);
 	key->from = from;
 	key->to = to;
-	hash = hash_word(sample->hash, (__u64)key->pid << 32 | kind);
+	hash = hash_word(sample->hash, identity);
 	hash = hash_word(hash, from);
 	return hash_word(hash, to);
 }
 
-static __always_inline void add(struct sample *sample, __u32 kind, __u64 from, __u64 to,
-				__u64 mispredicted)
+static __always_inline void add(struct sample *sample, __u32 kind, __u64 from, __u64 to)
 {
 	__u64 hash = complete_key(sample, kind, from, to);
-	struct value *value = table_place(sample->table, &sample->key, hash);
 
-	if (value) {
-		value->count++;
-		value->mispredicted += mispredicted;
-	} else {
-		sample->table->head.entries_lost++;
-	}
+	table_add_further(sample->table, &sample->key, hash);
 }
 
 /* From the target of one branch the CPU went straight on to the next one, unless an interrupt or a
@@ -115,7 +108,7 @@ static __always_inline void add_range(struct sample *sample, __u64 begin, __u64 
 {
 	int straight = begin <= end && is_user(begin) == is_user(end);
 
-	add(sample, straight ? BRANCH_RANGE : BRANCH_BROKEN, straight ? begin : 0, straight ? end : 0, 0);
+	add(sample, straight ? BRANCH_RANGE : BRANCH_BROKEN, straight ? begin : 0, straight ? end : 0);
 }
 
 /* Enters what is asked for of the stack's first `depth` branches, of which the newest is the first. */
@@ -127,8 +120,8 @@ static __always_inline void add_branches(struct sample *sample, const struct bra
 		if (i >= depth)
 			break;
 		if (by_edge)
-			add(sample, BRANCH_EDGE, branches[i].from, branches[i].to,
-			    branches[i].flags & MISPREDICTED);
+			add(sample, branches[i].flags & MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
+			    branches[i].from, branches[i].to);
 		if (by_range && i + 1 < STACK_DEPTH && i + 1 < depth)
 			add_range(sample, branches[i + 1].to, branches[i].from);
 	}
@@ -137,10 +130,9 @@ static __always_inline void add_branches(struct sample *sample, const struct bra
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	struct sample sample = {.table = TABLE_OF_THIS_CPU(ctx->sample_period)};
+	struct sample sample = {.table = TABLE_OF_THIS_CPU()};
 	__u32 zero = 0, depth;
 	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
-	struct value *value;
 	__u64 hash;
 	long bytes;
 
@@ -149,15 +141,14 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	bytes = bpf_read_branch_records(ctx, stack, sizeof(*stack), 0);
 	if (bytes < 0) {
 		sample.table->head.stack_failed++;
+		sample.table->head.period_of_full += ctx->sample_period;
 		return 0;
 	}
 	depth = (__u32)bytes / sizeof(stack->branches[0]);
 	take_identity(&sample);
 	hash = complete_key(&sample, BRANCH_STACK, depth, 0);
-	value = table_find(sample.table, &sample.key, hash);
-	if (!value)
+	if (!table_add(sample.table, &sample.key, hash, ctx->sample_period))
 		return 0;
-	value->samples++;
 	add_branches(&sample, stack->branches, depth);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;

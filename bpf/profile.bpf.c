@@ -17,6 +17,7 @@ struct key {
 	comm_t comm;
 };
 
+/* Begins as struct value_head does. */
 struct value {
 	__u64 samples;
 	__u64 period;
@@ -27,10 +28,9 @@ DEFINE_TABLE()
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	__u64 period = ctx->sample_period, hash = 0;
-	struct table *table = TABLE_OF_THIS_CPU(period);
+	struct table *table = TABLE_OF_THIS_CPU();
 	struct key key = {};
-	struct value *value;
+	__u64 hash = 0;
 
 	if (!table)
 		return 0;
@@ -45,14 +45,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (by_pid || by_tid) {
 		__u64 ids = bpf_get_current_pid_tgid();
 
-		if (by_pid)
-			key.pid = ids >> 32;
-		if (by_tid)
-			key.tid = ids;
-		hash = hash_word(hash, (__u64)key.pid << 32 | key.tid);
+		ids = (by_pid ? ids >> 32 : 0) | (by_tid ? ids << 32 : 0);
+		set_word(&key.pid, ids);
+		hash = hash_word(hash, ids);
 	}
 	if (by_cpu) {
-		key.cpu = bpf_get_smp_processor_id();
+		set_word(&key.cpu, bpf_get_smp_processor_id());
 		hash = hash_word(hash, key.cpu);
 	}
 	if (by_comm) {
@@ -61,11 +59,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, *(__u64 *)&key.comm[8]);
 	}
 
-	value = table_find(table, &key, hash);
-	if (value) {
-		value->samples++;
-		value->period += period;
-	}
+	table_add(table, &key, hash, ctx->sample_period);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;
 }

@@ -15,7 +15,7 @@
 /* A power of two. Full tables lose samples, which are counted; see table_full. */
 #define TABLE_SLOTS 16384
 /* Places that a key may stand in. More would make a full table slower, not larger. */
-#define TABLE_PROBES 8
+#define TABLE_PROBES 16
 
 /* How a member of a key is shown. */
 typedef __u64 address_t;   /* "0x401136" */
@@ -23,24 +23,32 @@ typedef __u64 cgroup_id_t; /* the path of the cgroup in the cgroup2 hierarchy */
 typedef __u32 number_t;    /* 17 */
 typedef char comm_t[16];   /* a string that ends at its first zero */
 typedef __u32 padding_t;   /* not shown; always zero */
-typedef __u32 branch_kind_t; /* one of enum branch_kind */
+/* A sample that makes several entries makes one of kind 0, which stands for it in the account of
+ * samples. Its further entries have other kinds, and their values count how often they came. */
+typedef __u32 entry_kind_t;
 
-/* What an entry of branch.bpf.c stands for. */
+/* Kinds of branch.bpf.c. */
 enum branch_kind {
-	BRANCH_STACK,  /* a sample: `from` is how many branches came with it */
+	BRANCH_STACK,  /* the sample: `from` is how many branches came with it */
 	BRANCH_EDGE,   /* a branch that was taken */
+	BRANCH_MISSED, /* the same, mispredicted: for want of room in a slot's cache line it is an entry */
 	BRANCH_RANGE,  /* the straight code from the target of a branch to the next branch */
 	BRANCH_BROKEN, /* two branches with no straight code between them: something came in between */
 };
 
 /* At the beginning of every table. All members only grow. */
 struct table_head {
-	__u64 runs;       /* samples that reached the program */
-	__u64 period;     /* the sum of their periods: what they stand for */
-	__u64 table_full; /* runs that found no place for their key */
-	__u64 stack_failed;   /* runs to which the kernel gave no stack */
-	__u64 entries_lost;   /* of runs that make several entries: those behind the first without a place */
-	__u64 used;       /* slots taken; increased after the slot and its place in the order are written */
+	__u64 table_full;     /* samples that found no place for their key */
+	__u64 stack_failed;   /* samples that came without the stack that the program is about */
+	__u64 period_of_full; /* the sum of the periods of both: what they stand for */
+	__u64 further_lost;   /* further entries of samples that found no place; see entry_kind_t */
+	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
+};
+
+/* At the beginning of every value. */
+struct value_head {
+	__u64 samples;
+	__u64 period; /* the sum of their periods */
 };
 
 #endif

@@ -20,6 +20,8 @@
 /* Orders the compiler's stores; x86 keeps them in that order, and others' readers pair with it. */
 #define barrier() asm volatile("" ::: "memory")
 
+#define likely(condition) __builtin_expect(!!(condition), 1)
+
 /* Fibonacci hashing: the upper bits of the product mix all bits of the word. */
 static __always_inline __u64 hash_word(__u64 hash, __u64 word)
 {
@@ -27,29 +29,42 @@ static __always_inline __u64 hash_word(__u64 hash, __u64 word)
 	return hash ^ (hash >> 32);
 }
 
-/* Whether two keys, made of words, are equal. */
+/* Sets two neighbouring members of 32 bits by one store: keys are compared by words, and a load that
+ * two stores have to serve waits until both are in the cache. */
+static __always_inline void set_word(__u32 *members, __u64 word)
+{
+	__builtin_memcpy(members, &word, sizeof(word));
+}
+
+/* Whether two keys, made of words, are equal. One branch for all of them: in code that is as cold as
+ * this, each branch costs more than the loads. */
 static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words)
 {
+	__u64 difference = 0;
+
 #pragma unroll
 	for (int i = 0; i < words; i++)
-		if (a[i] != b[i])
-			return 0;
-	return 1;
+		difference |= a[i] ^ b[i];
+	return !difference;
 }
 
 /*
- * Defines struct table, the map "tables", table_place() and table_find() for struct key and struct
- * value, which the file has defined. table_place() returns the value of a key, taking a slot for a
- * key that is new, or NULL if its places are all taken by others. table_find() is for the one entry
- * that stands for the sample, and counts where that has no place.
+ * Defines struct table, the map "tables", table_add() and table_add_further() for struct key and struct
+ * value, which the file has defined. A value begins with samples and period, the count and the sum of periods of the
+ * samples of its key; a slot is free as long as it has none. table_add() adds a sample to a key's,
+ * taking a slot for a key that is new, and returns the value for what else is to be added to it; or
+ * NULL if all places of the key are taken by others, which it counts. table_add_further() does it for
+ * entries that a sample makes besides; see entry_kind_t.
+ *
+ * There are no totals to keep beside: what the slots and those without a place sum up to is the total,
+ * and a store less into another cache line is an eighth of what it all costs.
  */
 #define DEFINE_TABLE()                                                                             \
-	_Static_assert(sizeof(struct key) % 8 == 0, "keys are compared word by word");            \
+	_Static_assert(sizeof(struct key) % 8 == 0, "keys are compared word by word");             \
 	struct slot {                                                                              \
 		struct key key;                                                                    \
 		struct value value;                                                                \
-		__u64 taken;                                                                       \
-	};                                                                                         \
+	} __attribute__((aligned(64))); /* a cache line, where it fits */                          \
 	struct table {                                                                             \
 		struct table_head head;                                                            \
 		__u32 order[TABLE_SLOTS]; /* the slots in the order in which they were taken */    \
@@ -63,52 +78,78 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 		__type(value, struct table);                                                       \
 	} tables SEC(".maps");                                                                     \
                                                                                                    \
-	static __always_inline struct value *table_place(struct table *table, const struct key *key, \
-							 __u32 hash)                               \
+	static __always_inline int keys_equal(const struct key *a, const struct key *b)            \
 	{                                                                                          \
-		_Pragma("unroll") for (__u32 i = 0; i < TABLE_PROBES; i++)                         \
+		return words_equal((const __u64 *)a, (const __u64 *)b, sizeof(*a) / 8);            \
+	}                                                                                          \
+                                                                                                   \
+	/* Not the usual case: the first place is free, or another key's. */                       \
+	static __always_inline struct slot *table_search(struct table *table,                      \
+							 const struct key *key, __u32 hash)        \
+	{                                                                                          \
+		_Pragma("nounroll") for (__u32 i = 1; i <= TABLE_PROBES; hash += i++)              \
 		{                                                                                  \
-			__u32 index = (hash + i) & (TABLE_SLOTS - 1);                              \
+			__u32 index = hash & (TABLE_SLOTS - 1);                                    \
 			struct slot *slot = &table->slots[index];                                  \
 			__u64 used = table->head.used;                                             \
                                                                                                    \
-			if (slot->taken) {                                                         \
-				if (words_equal((const __u64 *)&slot->key, (const __u64 *)key,     \
-						sizeof(*key) / 8))                                 \
-					return &slot->value;                                       \
+			if (slot->value.samples) {                                                 \
+				if (keys_equal(&slot->key, key))                                   \
+					return slot;                                               \
 				continue;                                                          \
 			}                                                                          \
 			slot->key = *key;                                                          \
-			slot->taken = 1;                                                           \
 			table->order[used & (TABLE_SLOTS - 1)] = index;                            \
 			barrier();                                                                 \
 			table->head.used = used + 1;                                               \
-			return &slot->value;                                                       \
+			return slot;                                                               \
 		}                                                                                  \
 		return NULL;                                                                       \
 	}                                                                                          \
                                                                                                    \
-	static __always_inline struct value *table_find(struct table *table, const struct key *key, \
-							__u32 hash)                                \
+	static __always_inline struct slot *table_find(struct table *table, const struct key *key, \
+						       __u32 hash)                                 \
 	{                                                                                          \
-		struct value *value = table_place(table, key, hash);                               \
+		struct slot *slot = &table->slots[hash & (TABLE_SLOTS - 1)];                       \
                                                                                                    \
-		if (!value)                                                                        \
+		barrier_var(key); /* stays in memory: registers would spill it a second time */    \
+		if (likely(slot->value.samples && keys_equal(&slot->key, key)))                    \
+			return slot;                                                               \
+		return table_search(table, key, hash);                                             \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline struct value *table_add(struct table *table, const struct key *key, \
+						       __u32 hash, __u64 period)                   \
+	{                                                                                          \
+		struct slot *slot = table_find(table, key, hash);                                  \
+                                                                                                   \
+		if (!slot) {                                                                       \
 			table->head.table_full++;                                                  \
-		return value;                                                                      \
+			table->head.period_of_full += period;                                      \
+			return NULL;                                                               \
+		}                                                                                  \
+		slot->value.samples++;                                                             \
+		slot->value.period += period;                                                      \
+		return &slot->value;                                                               \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline __attribute__((unused)) void                                        \
+	table_add_further(struct table *table, const struct key *key, __u32 hash)                  \
+	{                                                                                          \
+		struct slot *slot = table_find(table, key, hash);                                  \
+                                                                                                   \
+		if (slot)                                                                          \
+			slot->value.samples++;                                                     \
+		else                                                                               \
+			table->head.further_lost++;                                                \
 	}
 
-/* The table of the CPU that the program runs on; counts the run. */
-#define TABLE_OF_THIS_CPU(period_of_run)                                                           \
+/* The table of the CPU that the program runs on. */
+#define TABLE_OF_THIS_CPU()                                                                        \
 	({                                                                                         \
 		__u32 this_cpu = bpf_get_smp_processor_id();                                       \
-		struct table *found = bpf_map_lookup_elem(&tables, &this_cpu);                     \
                                                                                                    \
-		if (found) {                                                                       \
-			found->head.runs++;                                                        \
-			found->head.period += (period_of_run);                                     \
-		}                                                                                  \
-		found;                                                                             \
+		(struct table *)bpf_map_lookup_elem(&tables, &this_cpu);                           \
 	})
 
 #endif

@@ -28,6 +28,7 @@ struct aggregation {
 	struct bpf_object *object;
 	struct layout layout;
 	struct table_layout table;
+	const struct member *kind; /* the key's of type entry_kind_t; NULL if it has none */
 	int nr_cpus;
 	char *tables; /* mapped: nr_cpus tables behind each other */
 	size_t mapped;
@@ -41,7 +42,7 @@ struct aggregation {
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
 	struct entry *entries;
-	__u64 entries_lost; /* up to the last reading */
+	__u64 further_lost; /* up to the last reading */
 };
 
 /* --- what the kernel and libbpf said last ----------------------------------------------------------- */
@@ -129,6 +130,9 @@ static int read_layout(struct aggregation *aggregation)
 	layout->value_size = value->size;
 	layout->nr_keys = read_members(btf, key, &layout->keys);
 	layout->nr_values = read_members(btf, value, &layout->values);
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].type, "entry_kind_t"))
+			aggregation->kind = &layout->keys[i];
 	return 0;
 }
 
@@ -391,6 +395,14 @@ static void number_new_slots(struct aggregation *aggregation, int cpu, size_t us
 	aggregation->nr_numbers[cpu] = used;
 }
 
+/* See entry_kind_t in bpf/shared.h: an aggregation without it has one entry a sample. */
+static bool stands_for_sample(const struct aggregation *aggregation, const char *key)
+{
+	const struct member *kind = aggregation->kind;
+
+	return !kind || *(const __u32 *)(key + kind->offset) == 0;
+}
+
 static void add_slots(struct aggregation *aggregation, int cpu, struct reading *reading)
 {
 	const char *table = aggregation->tables + cpu * aggregation->table.size;
@@ -400,9 +412,18 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 		const volatile __u64 *value =
 			(const void *)(slot_at(aggregation, table, place) + aggregation->table.value);
 		__u64 *sum = aggregation->now + aggregation->numbers[cpu][place] * n;
+		/* Each is read once: the program goes on, and what is summed up here is to be the sum
+		 * of what the entries say. */
+		struct value_head head = {value[0], value[1]};
 
-		reading->aggregated += value[0];
-		for (size_t i = 0; i < n; i++)
+		if (stands_for_sample(aggregation, (const char *)value - aggregation->table.value +
+							   aggregation->table.key)) {
+			reading->aggregated += head.samples;
+			reading->period += head.period;
+		}
+		sum[0] += head.samples;
+		sum[1] += head.period;
+		for (size_t i = sizeof(head) / sizeof(__u64); i < n; i++)
 			sum[i] += value[i];
 	}
 }
@@ -444,12 +465,12 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
 		reading->stack_failed += head->stack_failed;
-		reading->entries_lost += head->entries_lost;
-		reading->period += head->period;
-		reading->runs += head->runs;
+		reading->further_lost += head->further_lost;
+		reading->period += head->period_of_full;
 	}
-	reading->entries_lost -= aggregation->entries_lost;
-	aggregation->entries_lost += reading->entries_lost;
+	reading->further_lost -= aggregation->further_lost;
+	aggregation->further_lost += reading->further_lost;
+	reading->runs = reading->aggregated + reading->table_full + reading->stack_failed;
 	reading->entries = aggregation->entries;
 	collect_changes(aggregation, reading);
 }

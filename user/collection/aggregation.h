@@ -40,12 +40,12 @@ struct entry {
 
 /* What a reading found. All counts are since the beginning. */
 struct reading {
-	__u64 runs;
+	__u64 runs;       /* samples that reached the program: aggregated, table_full and stack_failed */
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
 	__u64 table_full, stack_failed; /* see struct table_head */
 	/* Since the reading before: */
-	__u64 entries_lost;    /* see struct table_head */
+	__u64 further_lost;    /* see struct table_head */
 	struct entry *entries; /* those that have changed */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
 };

@@ -22,7 +22,7 @@ struct branches {
 	} *sums;       /* by the key's number */
 	__u32 *order;  /* numbers, by falling count */
 	__u64 depths[DEPTH_MOST + 1]; /* samples, by how many branches came with them */
-	__u64 edges, mispredicted, unresolved, broken; /* counts */
+	__u64 mispredicted, unresolved, broken; /* counts */
 	__u64 lost;    /* edges and ranges that found no place */
 };
 
@@ -46,11 +46,10 @@ static void *of_key(const struct branches *branches, const void *key, const char
 	return (char *)key + member(layout->keys, layout->nr_keys, name)->offset;
 }
 
-static __u64 of_value(const struct branches *branches, const struct entry *entry, const char *name)
+/* How often it came: the head of its value. */
+static __u64 count_of(const struct entry *entry)
 {
-	const struct layout *layout = branches->layout;
-
-	return entry->values[member(layout->values, layout->nr_values, name)->offset / 8];
+	return ((const struct value_head *)entry->values)->samples;
 }
 
 static __u32 kind_of(const struct branches *branches, const void *key)
@@ -79,11 +78,11 @@ static const char *resolve(pid_t pid, __u64 *address)
 static void take_place(struct branches *branches, const struct entry *entry)
 {
 	const struct layout *layout = branches->layout;
-	__u64 count = of_value(branches, entry, "count");
+	__u64 count = count_of(entry), missed;
 	__u64 words[(layout->key_size + sizeof(struct modules)) / sizeof(__u64)];
 	struct modules *modules = (void *)((char *)words + layout->key_size);
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
-	__u32 *pid = of_key(branches, words, "pid"), number;
+	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
 
 	memcpy(words, entry->key, layout->key_size);
 	*modules = (struct modules){resolve(*pid, from), resolve(*pid, to)};
@@ -91,30 +90,31 @@ static void take_place(struct branches *branches, const struct entry *entry)
 		branches->unresolved += count;
 	if (!member(layout->keys, layout->nr_keys, "pid")->shown)
 		*pid = 0;
+	missed = *kind == BRANCH_MISSED ? count : 0;
+	if (missed)
+		*kind = BRANCH_EDGE;
 	number = keys_number(&branches->keys, words);
 	branches->sums[number].count += count;
-	branches->sums[number].mispredicted += of_value(branches, entry, "mispredicted");
-	if (kind_of(branches, words) != BRANCH_EDGE)
-		return;
-	branches->edges += count;
-	branches->mispredicted += of_value(branches, entry, "mispredicted");
+	branches->sums[number].mispredicted += missed;
+	branches->mispredicted += missed;
 }
 
 static void take_stack(struct branches *branches, const struct entry *entry)
 {
 	__u64 depth = *(__u64 *)of_key(branches, entry->key, "from");
 
-	branches->depths[depth] += of_value(branches, entry, "samples");
+	branches->depths[depth] += count_of(entry);
 }
 
 static void take_broken(struct branches *branches, const struct entry *entry)
 {
-	branches->broken += of_value(branches, entry, "count");
+	branches->broken += count_of(entry);
 }
 
 static void (*const take[])(struct branches *branches, const struct entry *entry) = {
 	[BRANCH_STACK] = take_stack,
 	[BRANCH_EDGE] = take_place,
+	[BRANCH_MISSED] = take_place,
 	[BRANCH_RANGE] = take_place,
 	[BRANCH_BROKEN] = take_broken,
 };
@@ -151,7 +151,7 @@ struct branches *branches_of(const struct layout *layout, const struct reading *
 	struct branches *branches = calloc(1, sizeof(*branches));
 
 	branches->layout = layout;
-	branches->lost = reading->entries_lost;
+	branches->lost = reading->further_lost;
 	branches->sums = calloc(reading->nr_entries + 1, sizeof(*branches->sums));
 	keys_init(&branches->keys, layout->key_size + sizeof(struct modules));
 	look_at_processes(branches, reading);
