@@ -84,15 +84,14 @@ static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u
 {
 	struct key *key = &sample->key;
 	int of_process = kind != BRANCH_STACK && (is_user(from) || is_user(to));
-	__u64 identity, hash;
+	__u64 identity;
 
 	identity = (__u64)(by_pid || of_process ? sample->pid : 0) << 32 | kind;
 	set_word(&key->kind, identity);
 	key->from = from;
 	key->to = to;
-	hash = hash_word(sample->hash, identity);
-	hash = hash_word(hash, from);
-	return hash_word(hash, to);
+	/* Two words in one: what they differ in lies apart, and each word costs a nanosecond. */
+	return hash_word(hash_word(sample->hash ^ identity, from), to);
 }
 
 static __always_inline void add(struct sample *sample, __u32 kind, __u64 from, __u64 to)

@@ -26,6 +26,8 @@ PLACES = os.path.join(PROGRAMS, "bench", "places")
 AROUND = os.path.join(PROGRAMS, "bench", "around")
 EMPTY = os.path.join(PROGRAMS, "bench", "empty.bpf.o")
 HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
+STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
+UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
 # The twin counts from the exec on, nhmtap's entries from when the process is called by the
@@ -162,6 +164,20 @@ def measure_samples(figures, folder, options):
                         f"{beyond[variant]:.0f} / {empty:.0f} ns over counting's {counted:.0f}")
 
 
+def measure_stacks(figures, folder, options):
+    """A branch stack of 16, as edges into the table, beyond the same sample with its stack unread."""
+    command = [BURSTS, "1000"]
+    variants = {
+        "counting": lambda i: [AROUND, *command],
+        "unread": lambda i: [AROUND, "-p", UNREAD, *command],
+        "stacks": lambda i: [AROUND, "-p", STACKS, *command],
+    }
+    for _ in range(options.rounds):
+        beyond, _, _ = burst_costs(variants, 1000, 500)
+        figures.add("a branch of a stack of 16", (beyond["stacks"] - beyond["unread"]) / 16, 25,
+                    f"{beyond['stacks']:.0f} - {beyond['unread']:.0f} ns a sample", "ns")
+
+
 def measure_perf(figures, folder, options):
     """The same samples, aggregated by nhmtap or recorded by perf."""
     ours, theirs = os.path.join(folder, "nhmtap.json"), os.path.join(folder, "perf.data")
@@ -276,6 +292,7 @@ def measure_keys(figures, folder, options):
 
 MEASUREMENTS = {
     "samples": measure_samples,
+    "stacks": measure_stacks,
     "perf": measure_perf,
     "reading": measure_reading,
     "start": measure_start,
