@@ -36,7 +36,8 @@ struct value {
 	__u64 period;
 };
 
-DEFINE_TABLE()
+/* Beside kind, pid, from and to there is often nothing. */
+DEFINE_TABLE_OF(by_cgroup || by_comm ? sizeof(struct key) / 8 : 3)
 
 /* Where the kernel copies a sample's stack to: 384 bytes, too many for a program's own. */
 struct stack {

@@ -36,6 +36,8 @@ static __always_inline void set_word(__u32 *members, __u64 word)
 	__builtin_memcpy(members, &word, sizeof(word));
 }
 
+#define KEY_WORDS_MOST 16
+
 /* Whether two keys, made of words, are equal. One branch for all of them: in code that is as cold as
  * this, each branch costs more than the loads. */
 static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words)
@@ -43,8 +45,9 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 	__u64 difference = 0;
 
 #pragma unroll
-	for (int i = 0; i < words; i++)
-		difference |= a[i] ^ b[i];
+	for (int i = 0; i < KEY_WORDS_MOST; i++)
+		if (i < words)
+			difference |= a[i] ^ b[i];
 	return !difference;
 }
 
@@ -59,8 +62,12 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
  * There are no totals to keep beside: what the slots and those without a place sum up to is the total,
  * and a store less into another cache line is an eighth of what it all costs.
  */
-#define DEFINE_TABLE()                                                                             \
-	_Static_assert(sizeof(struct key) % 8 == 0, "keys are compared word by word");             \
+#define DEFINE_TABLE() DEFINE_TABLE_OF(sizeof(struct key) / 8)
+
+/* The same, where only so many words at the keys' beginning are ever told apart in this run. */
+#define DEFINE_TABLE_OF(key_words)                                                                 \
+	_Static_assert(sizeof(struct key) % 8 == 0 && sizeof(struct key) / 8 <= KEY_WORDS_MOST,    \
+		       "keys are compared word by word");                                          \
 	struct slot {                                                                              \
 		struct key key;                                                                    \
 		struct value value;                                                                \
@@ -80,7 +87,7 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
                                                                                                    \
 	static __always_inline int keys_equal(const struct key *a, const struct key *b)            \
 	{                                                                                          \
-		return words_equal((const __u64 *)a, (const __u64 *)b, sizeof(*a) / 8);            \
+		return words_equal((const __u64 *)a, (const __u64 *)b, key_words);                 \
 	}                                                                                          \
                                                                                                    \
 	/* Not the usual case: the first place is free, or another key's. */                       \
