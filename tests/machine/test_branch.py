@@ -5,12 +5,15 @@ An edge of a record is turned into addresses by the program's ELF header and com
 program's symbols and with objdump; perf record -b is the other witness.
 """
 import collections
+import glob
+import os
 import re
 import subprocess
 
 import pytest
 
 import known
+import nehalem
 from records import Result
 
 Edge = collections.namedtuple("Edge", "source target")
@@ -128,15 +131,29 @@ def test_an_indirect_calls_targets_come_in_their_shares(guest):
     assert chi_square(observed, expected) < ONE_IN_A_THOUSAND
 
 
-def test_a_coin_jump_is_taken_in_its_share_of_the_turns(guest):
-    # Of conditional branches the loop's own is taken in each turn, the coin's in its share.
-    found = counts(branch(guest, "-e branches:u -c 997 --filter cond", "graph"), "graph")
-    at = known.addresses("graph")
+def coins_in_a_stack():
+    """How many of the 16 newest conditional branches are the coin's jumps, on average over all
+    moments: a turn has eight branches, of which the coin's is the seventh and the loop's the last."""
+    stack, coins, moments = collections.deque(maxlen=16), 0, 0
+    for _, jump in sequence(20000):
+        coins += 6 * sum(stack)
+        stack.extend([1] if jump else [])
+        coins += sum(stack)
+        stack.append(0)
+        coins += sum(stack)
+        moments += 8
+    return coins / moments
+
+
+def test_a_coin_jump_is_taken_in_its_share_of_the_branches(guest):
+    result = branch(guest, "-e branches:u -c 997 --filter cond", "graph")
+    found, at = counts(result, "graph"), known.addresses("graph")
     coin = found.pop(Edge(at["coin"], at["coin_to"]))
     (loop,) = found.values()
-    share = sum(jump for _, jump in sequence(20000)) / 20000
-    expected = [loop * share, loop * (1 - share)]
-    assert chi_square([coin, loop - coin], expected) < ONE_IN_A_THOUSAND
+    share = coins_in_a_stack() / 16
+    assert coin + loop == 16 * depths(result)[16]
+    expected = [share * (coin + loop), (1 - share) * (coin + loop)]
+    assert chi_square([coin, loop], expected) < ONE_IN_A_THOUSAND
 
 
 def test_mispredictions_are_where_the_target_changes(guest):
@@ -227,13 +244,68 @@ def test_precise_samples_come_with_branches_too(guest):
     assert set(counts(result, "kinds")) == edges("kinds", *ALL)
 
 
+def of_two_processes(bench, by):
+    """The branches of two processes of one program, which run on."""
+    done = bench.run("yes > /dev/null & yes > /dev/null & sleep 0.1; nhmtap branch --format json "
+                     f"--by {by} -e branches:u -c 10007 -p $(pidof yes | tr ' ' ,) --duration 0.1",
+                     paranoid=-1)
+    assert done.status == 0, str(done)
+    return Result(done.status, done.stdout, done.stderr)
+
+
+def places(result):
+    return [(*sorted(e["from"].items()), *sorted(e["to"].items()))
+            for r in result.of("branch") for e in r["entries"]]
+
+
 def test_processes_that_run_the_same_program_share_its_edges(guest):
-    result = branch(guest, "-e branches:u -c 1009 --filter ind_jmp", "sh -c 'kinds & kinds & wait'")
-    together = [e for e in result.one("branch")["entries"] if "module" in e["from"]]
-    assert len(together) <= 1
-    apart = branch(guest, "-e branches:u -c 1009 --filter ind_jmp --by edge,pid",
-                   "sh -c 'kinds & kinds & wait'")
-    assert len({e["pid"] for e in apart.one("branch")["entries"]}) == 2
+    together = of_two_processes(guest, "edge")
+    assert len(set(places(together))) == len(places(together)) > 3
+    assert branches(together)["unresolved"] == 0
+
+
+def test_processes_are_told_apart_if_that_is_asked_for(guest):
+    apart = of_two_processes(guest, "edge,pid")
+    assert len({e["pid"] for r in apart.of("branch") for e in r["entries"]}) == 2
+    assert len(set(places(apart))) < len(places(apart))
+
+
+def test_of_a_steady_loop_a_hundredth_of_its_stacks_comes_out(guest):
+    result = branch(guest, "-e branches:u -c 101", "kinds")
+    assert len(result.out) <= 16 * 24 * sum(depths(result)) / 100
+
+
+def compile_hot(to, *options):
+    source = os.path.join(nehalem.HERE, "src/hot.c")
+    subprocess.run(["clang", "-O2", "-gline-tables-only", "-fdebug-info-for-profiling", *options,
+                    "-o", to, source], check=True)
+
+
+def calls_in_main(program):
+    said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True,
+                          text=True, check=True).stdout
+    return re.findall(r"call +\w+ <(\w+)>", said.split("<main>:")[1].split("\n\n")[0])
+
+
+def test_a_compiler_inlines_by_the_profile_what_it_would_not_have(guest, tmp_path):
+    """hot.c, at a random address, recorded on the machine; llvm-profgen, which knows its disassembly,
+    takes the profile; and clang with it inlines the hot call."""
+    before, after, profile = (str(tmp_path / name) for name in ("hot", "hot2", "profile"))
+    compile_hot(before, "-fpie", "-pie")
+    with open(before, "rb") as file:
+        done = guest.run("cat > hot; chmod +x hot; "
+                         "nhmtap branch --format autofdo -e branches:u -c 997 -o x -- ./hot",
+                         stdin=file.read(), paranoid=-1)
+    assert done.status == 0, str(done)
+    text = guest.fetch("x", tmp_path)
+    (*_, profgen) = sorted(glob.glob("/usr/lib/llvm-*/bin/llvm-profgen"))
+    said = subprocess.run([profgen, f"--binary={before}", f"--unsymbolized-profile={text}",
+                           "--use-offset=0", "--format=text", f"--output={profile}"],
+                          capture_output=True, text=True, check=True)
+    assert "warning" not in said.stderr
+    compile_hot(after, f"-fprofile-sample-use={profile}")
+    assert calls_in_main(before) == ["mix"]
+    assert calls_in_main(after) == []
 
 
 def test_a_table_shows_the_hottest_edges_with_their_mispredictions(guest):
