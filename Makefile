@@ -29,6 +29,7 @@ llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
 libjansson-dev | pkg-config --exists jansson
+zlib1g-dev   | pkg-config --exists zlib
 xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
 python3      | $(PYTHON) --version
@@ -36,6 +37,7 @@ python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
+jq           | jq --version
 linux-perf   | perf --version
 strace       | strace --version
 util-linux   | setpriv --version
@@ -104,7 +106,7 @@ CFLAGS   ?= -O2 -g
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson)
-libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson) -lm
+libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib) -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
@@ -112,7 +114,7 @@ sources  := $(sort $(wildcard user/*.c user/*/*.c))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas)
+embedded := $(programs) $(schemas) events/schema.json
 
 all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
 

@@ -14,7 +14,11 @@ import sys
 # The tables of a kind of their own; any other file of a CPU's folder is a topic of events.
 OWN_KIND = ("offcore", "data_source", "kernel", "contradictions", "metrics")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
-FORMULA_TOKEN = re.compile(r"\s*(?:([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)|(\d+(?:\.\d+)?)|([-+*/()]))")
+# A hyphen inside a word belongs to it, as in page-faults; a difference has spaces around it.
+FORMULA_TOKEN = re.compile(r"\s*(?:([A-Za-z]\w*(?:[.:|-]\w+)*)|(\d+(?:\.\d+)?)|([-+*/()]))",
+                           re.ASCII)
+# The folder of metrics over perf's own events, and the interval's length in ns, which is none.
+GENERIC, DURATION = "generic", "duration_time"
 
 LOAD_LATENCY = (0x0B, 0x10)
 
@@ -169,6 +173,7 @@ class Tables:
         self.report = Report()
         self.sources = {}
         self.cpus = {}
+        self.generic = {}
 
     # ---- reading ----
 
@@ -228,9 +233,21 @@ class Tables:
             self.sources = self.entries("sources.json", sources, "key")
             for entry in self.entries("cpus.json", cpus).values():
                 self.load_cpu(entry)
+            self.load_generic()
             self.check_models()
             self.check_folders()
         self.report.raise_if_any()
+
+    def load_generic(self):
+        """Which events perf has, the program knows; a test compares."""
+        where = f"{GENERIC}/metrics.json"
+        if not os.path.isdir(os.path.join(self.folder, GENERIC)):
+            return
+        table = self.read(self.folder, where)
+        if table is not None and self.form_is_right(where, "metrics", table):
+            self.generic = self.entries(where, table)
+            for metric in self.generic.values():
+                self.formula_events(f"{where}: {metric['name']}", metric)
 
     def load_cpu(self, entry):
         where = f"cpus.json: {entry['name']}"
@@ -419,16 +436,19 @@ class Tables:
 
     def check_formula(self, cpu, metric):
         where = f"{cpu.name}/metrics.json: {metric['name']}"
-        try:
-            names = formula_names(metric["formula"])
-        except ValueError as error:
-            self.report.add(where, f"\"formula\" {error}")
-            return
-        if not names:
-            self.report.add(where, "\"formula\" names no event")
-        for name in names:
+        for name in self.formula_events(where, metric):
             if not self.counts(cpu, name):
                 self.report.add(where, f"\"formula\" names {name}, which {cpu.name} does not count")
+
+    def formula_events(self, where, metric):
+        names = []
+        try:
+            names = [name for name in formula_names(metric["formula"]) if name != DURATION]
+            if not names:
+                raise ValueError("names no event")
+        except ValueError as error:
+            self.report.add(where, f"\"formula\" {error}")
+        return names
 
     def counts(self, cpu, name):
         steps = spelling(name).split(".")
@@ -438,8 +458,8 @@ class Tables:
 
     def check_folders(self):
         for name in sorted(os.listdir(self.folder)):
-            if os.path.isdir(os.path.join(self.folder, name)) and name not in self.cpus \
-                    and not name.startswith(("_", ".")):
+            if os.path.isdir(os.path.join(self.folder, name)) \
+                    and name not in (*self.cpus, GENERIC) and not name.startswith(("_", ".")):
                 self.report.add(name, "is a folder of no CPU in cpus.json")
 
     def check_models(self):
@@ -569,10 +589,7 @@ class Writer:
                           for key in sorted(cpu.data_sources)]),
             **self.array("struct known_contradiction", own, "contradictions",
                          [self.contradiction(entry, own) for entry in cpu.contradictions.values()]),
-            **self.array("struct known_metric", own, "metrics",
-                         [initializer(**strings(metric, "name", "formula", "unit", "description",
-                                                "source"))
-                          for metric in cpu.metrics.values()]))
+            **self.array("struct known_metric", own, "metrics", metric_rows(cpu.metrics)))
 
     def offcore(self, cpu, own):
         if not cpu.registers:
@@ -653,6 +670,11 @@ def part_rows(parts):
                         bits=f"{part_bits(part, parts):#06x}") for part in ordered]
 
 
+def metric_rows(metrics):
+    return [initializer(**strings(metric, "name", "formula", "unit", "description", "source"))
+            for metric in metrics.values()]
+
+
 def alias_rows(entries):
     rows = {}
     for entry in entries:
@@ -681,6 +703,7 @@ def write_c(tables):
         "#include \"known_event.h\"\n",
         *writer.definitions,
         public_array("struct cpu_events", "known_cpus", cpus),
+        public_array("struct known_metric", "generic_metrics", metric_rows(tables.generic)),
         public_array("struct known_source", "known_sources", sources)])
 
 
@@ -713,6 +736,8 @@ def main():
     if arguments.depfile:
         # The folders too, or a new table would not be noticed.
         folders = [os.path.join(arguments.folder, name) for name in tables.cpus]
+        if tables.generic:
+            folders.append(os.path.join(arguments.folder, GENERIC))
         write_depfile(arguments.depfile, arguments.output,
                       [sys.argv[0], *tables.files, arguments.folder, *folders])
     return 0

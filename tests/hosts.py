@@ -8,7 +8,8 @@ ALL_CAPABILITIES = 0x1ffffffffff
 CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 38, 39))  # linux/capability.h
 
 
-def cpuinfo(vendor="GenuineIntel", family=6, model=26, stepping=5, name="Intel(R) Xeon(R) CPU X5550"):
+def cpuinfo(vendor="GenuineIntel", family=6, model=26, stepping=5,
+            name="Intel(R) Xeon(R) CPU X5550"):
     return (f"processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\n"
             f"model name\t: {name} @ 2.67GHz\nstepping\t: {stepping}\n")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs nhmtap and reads its records. Every record that any test sees has passed its schema here."""
+import fcntl
 import functools
 import json
 import os
@@ -94,7 +95,7 @@ class Result:
     def __init__(self, status, out, err, said=""):
         self.status, self.out, self.err, self.said = status, out, err, said
 
-    @property
+    @functools.cached_property
     def records(self):
         records = parse(self.out)
         check_stream(records)
@@ -123,8 +124,8 @@ class Tool:
     def command(self, *arguments):
         return [NHMTAP, *map(str, arguments)]
 
-    def __call__(self, *arguments, timeout=60, **options):
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+    def __call__(self, *arguments, timeout=60, before=(), **options):
+        done = subprocess.run([*before, *self.command(*arguments)], capture_output=True, text=True,
                               errors="surrogateescape", timeout=timeout,
                               stdin=subprocess.DEVNULL, **options)
         return Result(done.returncode, done.stdout, done.stderr)
@@ -135,11 +136,14 @@ class Tool:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return Result(result.status, file.read(), result.err, result.out)
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, before=(), **options):
         """Starts it in the background; its streams are pipes."""
-        return subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE,
+        process = subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="surrogateescape",
                                 stdin=subprocess.DEVNULL, **options)
+        # Room for what comes before finish() reads: a full pipe would hold the intervals up.
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        return process
 
     def attach(self, *arguments, **options):
         """Starts it and waits for its start record: from then on it counts."""

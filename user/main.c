@@ -23,6 +23,8 @@ static const struct command {
 	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
 	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
 	 "shows what the kernel would be asked for, what it would program, and why"},
+	{"doctor", COMMAND_DOCTOR, command_doctor, "[OPTIONS]",
+	 "tries what this machine can do, and says why not and what mends it"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };

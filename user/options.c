@@ -28,18 +28,31 @@ static int number(const char *name, const char *argument, __u64 least, __u64 mos
 	return because(refusal, "it takes a whole number from %llu to %llu", least, most);
 }
 
+/* Appends to a list that several options of one kind make together. */
+static int join(char *list, size_t size, const char *name, const char *argument,
+		struct refusal *refusal)
+{
+	size_t used = strlen(list);
+
+	if ((size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", argument) <
+	    size - used)
+		return 0;
+	bad_value(refusal, name, "…");
+	return because(refusal, "the list is longer than %zu characters", size);
+}
+
 static int parse_events(struct options *options, const char *name, const char *argument,
 			struct refusal *refusal)
 {
-	size_t used = strlen(options->joined_events), size = sizeof(options->joined_events);
-
-	if ((size_t)snprintf(options->joined_events + used, size - used, "%s%s", used ? "," : "",
-			     argument) >= size - used) {
-		bad_value(refusal, name, "…");
-		return because(refusal, "the events are longer than %zu characters", size);
-	}
 	options->events = options->joined_events;
-	return 0;
+	return join(options->joined_events, sizeof(options->joined_events), name, argument, refusal);
+}
+
+static int parse_metrics(struct options *options, const char *name, const char *argument,
+			 struct refusal *refusal)
+{
+	options->metrics = options->joined_metrics;
+	return join(options->joined_metrics, sizeof(options->joined_metrics), name, argument, refusal);
 }
 
 static int parse_format(struct options *options, const char *name, const char *argument,
@@ -120,6 +133,8 @@ STRING(parse_cpus, cpus)
 STRING(parse_cpu, cpu)
 STRING(parse_filter, filter)
 STRING(parse_output, output)
+STRING(parse_events_dir, events_dir)
+STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_force, force)
@@ -129,8 +144,9 @@ FLAG(parse_help, help)
 #define SAMPLING  (COMMAND_PROFILE | COMMAND_BRANCH)
 #define MEASURING (COMMAND_STAT | SAMPLING)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
+#define WRITING   (MEASURING | COMMAND_DOCTOR)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
-#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -142,6 +158,8 @@ static const struct option_row {
 } rows[] = {
 	{'e', "event", "EVENTS", PLANNING, parse_events, "what to count or sample: names, rNNNN, "
 	 "cpu/event=…,umask=…/, {groups}, modifiers u k h p pp"},
+	{'M', "metrics", "METRICS", COMMAND_STAT | COMMAND_EXPLAIN, parse_metrics,
+	 "what to derive from counts: ipc, page_faults_per_second, …"},
 	{'c', "count", "PERIOD", SAMPLING | COMMAND_EXPLAIN, parse_period,
 	 "a sample every PERIOD occurrences"},
 	{'F', "freq", "HZ", SAMPLING | COMMAND_EXPLAIN, parse_frequency,
@@ -160,7 +178,9 @@ static const struct option_row {
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},
 	{0, "top", "N", SAMPLING, parse_top, "only the N largest entries; the rest is summed up"},
-	{'o', "output", "FILE", MEASURING, parse_output, "write to FILE instead of stdout"},
+	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
+	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
 	{0, "cpu", "NAME", SHOWING, parse_cpu,
 	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
 	{0, "filter", "BRANCHES", COMMAND_BRANCH | COMMAND_EXPLAIN, parse_filter,
@@ -170,10 +190,12 @@ static const struct option_row {
 	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
 	{0, "format", "FORMAT", COMMAND_BRANCH, parse_branch_format,
 	 "json (a record a line), table (default on a terminal) or autofdo (for llvm-profgen)"},
-	{0, "format", "FORMAT", (MEASURING | SHOWING) & ~COMMAND_BRANCH, parse_format,
+	{0, "format", "FORMAT", (WRITING | SHOWING) & ~COMMAND_BRANCH, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
-	{0, "host-root", "DIR", PLANNING | COMMAND_LIST, parse_host_root, NULL},
+	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
+	 "tables of events and metrics besides those built in, laid out as events/"},
+	{0, "host-root", "DIR", PLANNING | COMMAND_LIST | COMMAND_DOCTOR, parse_host_root, NULL},
 	{'h', "help", NULL, ALL, parse_help, "this text"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -14,8 +14,9 @@ enum command_id {
 	COMMAND_PROFILE = 1 << 1,
 	COMMAND_EXPLAIN = 1 << 2,
 	COMMAND_SCHEMA = 1 << 3,
-	COMMAND_LIST = 1 << 4,
-	COMMAND_BRANCH = 1 << 5,
+	COMMAND_DOCTOR = 1 << 4,
+	COMMAND_LIST = 1 << 5,
+	COMMAND_BRANCH = 1 << 6,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO };
@@ -23,6 +24,7 @@ enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO };
 /* What was asked for. Strings point into argv. */
 struct options {
 	const char *events; /* -e; several join into one list */
+	const char *metrics; /* -M; several join too, NULL if not given */
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
@@ -36,8 +38,10 @@ struct options {
 	const char *filter; /* --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
+	const char *need;   /* --need, NULL if not given */
 	const char *output; /* -o, NULL: stdout */
 	enum format format;
+	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *host_root; /* "" */
 	bool force;         /* --force: rules that protect from useless results are set aside */
 	bool help;
@@ -45,6 +49,7 @@ struct options {
 	int nr_rest;
 
 	char joined_events[4096];
+	char joined_metrics[4096];
 };
 
 /* Parses what follows the subcommand's name. Returns 0, or -1 with the refusal. */

@@ -2,7 +2,7 @@
 # What the measurements need besides the program and the tests' programs.
 measuring := $(addprefix $(O)/programs/bench/,around bursts places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o)
 
-bench: $(measuring)
+bench: $(measuring) $(O)/programs/bench/plan
 
 $(O)/programs/bench/%: tests/bench/%.c | $(O)/.packages
 	$(call say,CC,$<)
@@ -13,5 +13,11 @@ $(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.packages
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
+
+# It measures the program's own plan, and is made of its objects.
+$(O)/programs/bench/plan: tests/bench/plan.c $(filter-out $(O)/user/main.o,$(objects))
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cflags) -o $@ $^ $(libs)
 
 -include $(addsuffix .d,$(basename $(measuring)))

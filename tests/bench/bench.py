@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hosts
+
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
 PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
 FAULTS = os.path.join(PROGRAMS, "faults")
@@ -28,6 +31,7 @@ EMPTY = os.path.join(PROGRAMS, "bench", "empty.bpf.o")
 HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
 STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
 UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
+PLAN = os.path.join(PROGRAMS, "bench", "plan")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
 # The twin counts from the exec on, nhmtap's entries from when the process is called by the
@@ -290,6 +294,14 @@ def measure_keys(figures, folder, options):
                     None, "", "MiB")
 
 
+def measure_plan(figures, folder, options):
+    """A list of 100 events, parsed, checked and planned on a Nehalem that is not there."""
+    nehalem = hosts.build(os.path.join(folder, "nehalem"), hosts.NEHALEM)
+    for _ in range(options.rounds):
+        said = subprocess.run([PLAN, nehalem], stdout=subprocess.PIPE, check=True, text=True).stdout
+        figures.add("parse and plan 100 events", int(said) / 1e6, 2, "CPU time", unit="ms")
+
+
 MEASUREMENTS = {
     "samples": measure_samples,
     "stacks": measure_stacks,
@@ -298,6 +310,7 @@ MEASUREMENTS = {
     "start": measure_start,
     "memory": measure_memory,
     "keys": measure_keys,
+    "plan": measure_plan,
 }
 
 

@@ -74,6 +74,13 @@ static void print_contradictions(const struct cpu_events *cpu)
 	}
 }
 
+static void print_metrics(const char *cpu, const struct known_metric *metrics, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("metric\t%s\t%s\t%s\t%s\n", cpu, metrics[i].name, metrics[i].formula,
+		       metrics[i].unit);
+}
+
 static void print_cpu(const struct cpu_events *cpu)
 {
 	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters,
@@ -104,15 +111,19 @@ static void print_cpu(const struct cpu_events *cpu)
 		       source->perf);
 	}
 	print_contradictions(cpu);
-	for (size_t i = 0; i < cpu->nr_metrics; i++)
-		printf("metric\t%s\t%s\t%s\t%s\n", cpu->name, cpu->metrics[i].name,
-		       cpu->metrics[i].formula, cpu->metrics[i].unit);
+	print_metrics(cpu->name, cpu->metrics, cpu->nr_metrics);
+}
+
+static void print_generic(const struct known_metric *metrics, size_t nr)
+{
+	print_metrics("generic", metrics, nr);
 }
 
 int main(void)
 {
 	for (size_t i = 0; i < nr_known_cpus; i++)
 		print_cpu(&known_cpus[i]);
+	print_generic(generic_metrics, nr_generic_metrics);
 	for (size_t i = 0; i < nr_known_sources; i++)
 		printf("source\t%s\t%s\n", known_sources[i].key, known_sources[i].title);
 	return 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The generator: what it refuses and how it says so, and what it writes."""
+"""The generator, and the program that reads the same tables with --events-dir: what they refuse and how
+they say so, and what the generator writes."""
 
 import json
 import subprocess
@@ -7,12 +8,13 @@ import subprocess
 import pytest
 
 from event_tables import ROOT, WARNINGS, generate
+from hosts import NEHALEM
 
 EVENT = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
          "period": 2000}
 LATENCY = {"name": "MEM_INST_RETIRED.SLOW", "description": "A slow load retires", "code": "0x0B",
            "umask": "0x10", "threshold": 3, "period": 2000}
-CPU = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x1A"],
+CPU = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x77"],
        "general_counters": 4, "fixed_counters": 3}
 SOURCE = {"key": "perfmon", "title": "perfmon", "licence": "BSD", "used_for": "facts"}
 OFFCORE = {
@@ -64,7 +66,25 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def refused(folder):
+def read(folder, nhmtap, host):
+    """The program's own reading of the tables, whatever they are for."""
+    return lambda: nhmtap("explain", host(NEHALEM), "--events-dir", folder.path, "cpu-clock")
+
+
+@pytest.fixture
+def refused(folder, refused_by_generator, read):
+    """Expects that both refuse and say all of these."""
+    def check(*words):
+        refused_by_generator(*words)
+        done = read()
+        assert (done.status, done.out) == (1, "")
+        for word in words:
+            assert word in done.err, done.err
+    return check
+
+
+@pytest.fixture
+def refused_by_generator(folder):
     """Expects a refusal that says all of these, and no output."""
     def check(*words):
         done = folder.generate()
@@ -76,15 +96,17 @@ def refused(folder):
     return check
 
 
-def test_tables_that_are_right_are_accepted(folder):
+def test_tables_that_are_right_are_accepted(folder, read):
     folder.events(EVENT, LATENCY)
     folder.write("tabby/offcore.json", OFFCORE)
     folder.write("tabby/metrics.json", [METRIC, {**METRIC, "name": "reads",
                                                  "formula": "OFFCORE.ANY.HIT"}])
+    folder.write("generic/metrics.json", [{**METRIC, "formula": "page-faults / duration_time"}])
     folder.write("tabby/contradictions.json", [CONTRADICTION])
     folder.write("tabby/data_source.json", DATA_SOURCES)
     folder.write("tabby/kernel.json", KERNEL)
     assert (folder.generate().stderr, folder.generate().returncode) == ("", 0)
+    assert (read().err, read().status) == ("", 0)
 
 
 # ---- a fault in an event: what is changed, and what the message has to say ----
@@ -202,9 +224,9 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
     refused("tabby/cats.json: \"events\" entry 1 must be an object, not \"CATS.SEEN\"")
 
 
-def test_all_faults_are_reported_at_once(folder, refused):
+def test_the_generator_reports_all_faults_at_once(folder, refused_by_generator):
     folder.events({**EVENT, "code": "A0"}, {**EVENT, "name": "DOGS", "period": 0})
-    refused("CATS.SEEN: \"code\"", "DOGS: \"period\"")
+    refused_by_generator("CATS.SEEN: \"code\"", "DOGS: \"period\"")
 
 
 # ---- faults in cpus.json ----
@@ -224,7 +246,7 @@ def test_a_cpu_is_refused_for(change, message, folder, refused):
 
 
 def test_a_cpu_without_a_folder_is_refused(folder, refused):
-    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"]}])
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x78"]}])
     refused("cpus.json: siamese: has no folder siamese/")
 
 
@@ -236,7 +258,7 @@ def test_a_folder_without_a_cpu_is_refused(folder, refused):
 def test_a_model_of_two_cpus_is_refused(folder, refused):
     folder.write("cpus.json", [CPU, {**CPU, "name": "siamese"}])
     folder.write("siamese/cats.json", {"source": "perfmon", "events": [EVENT]})
-    refused("cpus.json: siamese: model 0x1A is already tabby")
+    refused("cpus.json: siamese: model 0x77 is already tabby")
 
 
 # ---- faults in offcore.json ----
@@ -282,6 +304,16 @@ def test_offcore_responses_need_a_source(folder, refused):
 def test_a_formula_is_refused(formula, message, folder, refused):
     folder.write("tabby/metrics.json", [{**METRIC, "formula": formula}])
     refused("tabby/metrics.json: cat_rate: ", message)
+
+
+@pytest.mark.parametrize("formula, message", [
+    ("page-faults /", "lacks an event or number"),
+    ("duration_time / 1000", "names no event"),
+    ("x" * 1001, "\"formula\" must be one line of at most 1000 characters"),
+])
+def test_a_generic_formula_is_refused(formula, message, folder, refused):
+    folder.write("generic/metrics.json", [{**METRIC, "formula": formula}])
+    refused("generic/metrics.json: cat_rate: ", message)
 
 
 def test_a_metric_that_stands_twice_is_refused(folder, refused):
@@ -336,7 +368,7 @@ def test_a_contradiction_that_quotes_an_unknown_source_is_refused(folder, refuse
 # ---- inheritance ----
 
 def test_an_inherited_event_is_replaced_by_one_of_the_same_name(folder):
-    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"],
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x78"],
                                      "inherits": "tabby"}])
     folder.write("siamese/cats.json", {"source": "perfmon", "events": [{**EVENT, "umask": "0x08"}]})
     assert folder.generate().returncode == 0
@@ -346,7 +378,7 @@ def test_an_inherited_event_is_replaced_by_one_of_the_same_name(folder):
 
 def test_a_metric_is_refused_when_its_event_is_not_inherited(folder, refused):
     folder.write("tabby/metrics.json", [METRIC])
-    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x2E"],
+    folder.write("cpus.json", [CPU, {**CPU, "name": "siamese", "models": ["0x78"],
                                      "inherits": "tabby", "without": {"events": ["CATS.SEEN"]}}])
     folder.write("siamese/dogs.json", {"source": "perfmon", "events": [{**EVENT, "name": "DOGS"}]})
     refused("siamese/metrics.json: cat_rate: ", "which siamese does not count")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nhmtap asks the kernel for what perf asks for, given the same text.
 
-Both sides are system calls, seen by strace; whether the kernel grants them does not matter here. perf
-is made to believe in a Nehalem by mounting a PMU's folder over sysfs in a namespace of its own and by
-PERF_CPUID, for which it has its own tables; nhmtap by --host-root. Where the syntax alone matters,
-nhmtap knows the PMU and not the CPU, because it refuses some of what perf lets through to a Nehalem."""
+Both sides are system calls, seen by strace; whether the kernel grants them does not matter here.
+perf is made to believe in a Nehalem by mounting a PMU's folder over sysfs in a namespace of its own
+and by PERF_CPUID, for which it has its own tables; nhmtap by --host-root. Where the syntax alone
+matters, nhmtap knows the PMU and not the CPU, because it refuses some of what perf lets through to
+a Nehalem."""
 import os
 
 import hosts
@@ -12,8 +13,8 @@ import pytest
 from records import NHMTAP
 from straced import opened
 
-# The ring buffer and its records are perf's way to samples; nhmtap uses none. IDENTIFIER and ID serve
-# them too. The reading format of a group differs because nhmtap reads each member by itself.
+# The ring buffer and its records are perf's way to samples; nhmtap uses none. IDENTIFIER and ID
+# serve them too. The reading format of a group differs because nhmtap reads each member by itself.
 OF_THE_RING = {"sample_type", "read_format", "wakeup_events", "wakeup_watermark", "watermark"}
 # Records about processes, mappings and symbols, for the ring as well.
 OF_RECORD = OF_THE_RING | {"mmap", "comm", "task", "mmap2", "comm_exec", "ksymbol", "bpf_event",
@@ -90,7 +91,8 @@ def test_counting_asks_for_what_perf_stat_asks_for(other, tmp_path, text):
     "inst_retired.any", "INST_RETIRED.MMX:u", "mem_load_retired.llc_miss",
     "mem_load_retired.l1d_hit:k", "uops_retired.any", "br_misp_exec.any", "itlb_miss_retired",
     "l2_rqsts.miss", "dtlb_load_misses.walk_completed", "resource_stalls.any",
-    "mem_inst_retired.latency_above_threshold_64", "uops_executed.core_stall_count", "fp_comp_ops_exe.x87", "snoop_response.hitm",
+    "mem_inst_retired.latency_above_threshold_64", "uops_executed.core_stall_count",
+    "fp_comp_ops_exe.x87", "snoop_response.hitm",
 ])
 def test_names_of_the_cpu_are_what_perfs_table_of_it_has(nehalem, tmp_path, text):
     theirs = by_perf(nehalem, tmp_path, "stat", "-e", text, "true")[0]
@@ -120,7 +122,8 @@ def test_groups_are_opened_as_perf_stat_opens_them(nehalem, tmp_path, text):
     ("mem_load_retired.llc_miss:pp", ["-c", "10007"]), ("cycles:up", ["-c", "10007"]),
     ("cpu/event=0xc0,umask=1/ukpp", ["-c", "10007"])])
 def test_sampling_asks_for_what_perf_record_asks_for(nehalem, tmp_path, text, options):
-    theirs = by_perf(nehalem, tmp_path, "record", "-o", "/dev/null", *options, "-e", text, "true")[0]
+    theirs = by_perf(nehalem, tmp_path, "record", "-o", "/dev/null", *options, "-e", text,
+                     "true")[0]
     ours = by_nhmtap(nehalem, tmp_path, "profile", *options, "-e", text, "--", "true")[0]
     assert without(ours.attr, OF_RECORD) == without(theirs.attr, OF_RECORD)
     # What nhmtap's program reads comes with every sample: the registers. A ring is not asked for.

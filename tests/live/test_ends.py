@@ -234,8 +234,8 @@ def test_a_disk_that_fills_up_keeps_whole_records(tmp_path):
     script = ('mount -t tmpfs -o size=16k none "$1" && cd "$1" && shift && "$@"; '
               'status=$?; cat out; exit $status')
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, os.path.abspath(NHMTAP), "profile", "-e",
-         "page-faults", "-c", "1", "--by", "ip", "-I", "20", "-o", "out", "--",
+        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, os.path.abspath(NHMTAP), "profile",
+         "-e", "page-faults", "-c", "1", "--by", "ip", "-I", "20", "-o", "out", "--",
          *map(os.path.abspath, command()[:1]), *["faults=300", "spin=50"] * 20, "exit=0"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 3, done.stderr
@@ -274,7 +274,8 @@ def test_a_refusal_goes_into_the_file_as_well(nhmtap, tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_named_and_nothing_runs(nhmtap, tmp_path):
-    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "no" / "out", "--", "touch", tmp_path / "ran")
+    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "no" / "out", "--", "touch",
+                    tmp_path / "ran")
     assert result.status == 1
     assert "No such file or directory" in result.err
     assert not (tmp_path / "ran").exists()
@@ -315,3 +316,12 @@ def test_a_hangup_ends_a_run_as_a_termination_does(nhmtap):
     process.send_signal(signal.SIGHUP)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, parse(out)[-1]["reason"]) == (0, "terminated"), err
+
+
+def test_a_script_without_its_interpreter_is_not_called_missing(nhmtap, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    result = nhmtap("stat", "--", script)
+    assert result.status == 126
+    assert "interpreter" in result.one("error")["why"]

@@ -16,8 +16,8 @@ def in_touch(result, **keys):
 
 
 def test_the_samples_of_a_function_that_alone_runs_lie_in_it(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-F", "4000", "--by", "ip",
-                         "--", *command("spin=500", "exit=0"))
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-F", "4000", "--by",
+                         "ip", "--", *command("spin=500", "exit=0"))
     total = sum(entry["samples"] for entry in result.entries())
     assert total > 100
     assert in_touch(result) >= 0.99 * total
@@ -63,8 +63,8 @@ def test_each_key_may_stand_alone(nhmtap, tmp_path, key):
 
 
 def test_all_keys_may_stand_together_in_any_order(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "cpu,tid,ip,cgroup,pid,comm",
-                         "--", *command("faults=100", "exit=0"))
+    result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by",
+                         "cpu,tid,ip,cgroup,pid,comm", "--", *command("faults=100", "exit=0"))
     assert set(result.entries()[0]) == {"ip", "cgroup", "pid", "tid", "cpu", "comm", "samples",
                                         "period"}
     assert in_touch(result) == 101
@@ -123,7 +123,8 @@ def test_a_cgroup_that_has_gone_keeps_its_number(nhmtap, tmp_path, cgroup):
     _, folder = cgroup
     below = f"{folder}/gone"
     script = (f'mkdir {below}; number=$(stat -c %i {below}); echo "gone $number" >&2;'
-              f'echo $$ > {below}/cgroup.procs; "$@"; echo $$ > {folder}/cgroup.procs; rmdir {below}')
+              f'echo $$ > {below}/cgroup.procs; "$@";'
+              f'echo $$ > {folder}/cgroup.procs; rmdir {below}')
     result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "cgroup,ip", "--", "sh",
                          "-c", script, "sh", *command("faults=200", "exit=0"))
     number = result.err.split()[1]
@@ -165,8 +166,8 @@ def test_several_events_keep_their_samples_apart(nhmtap, tmp_path):
 
 
 def test_the_members_of_a_group_are_each_sampled(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "{page-faults,minor-faults}:u", "-c", "1",
-                         "--by", "ip", "--", *command("faults=1000", "exit=0"))
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "{page-faults,minor-faults}:u", "-c",
+                         "1", "--by", "ip", "--", *command("faults=1000", "exit=0"))
     where = touched(result.said)
     for event in ("page-faults:u", "minor-faults:u"):
         record = result.one("profile", event=event)
@@ -174,15 +175,15 @@ def test_the_members_of_a_group_are_each_sampled(nhmtap, tmp_path):
 
 
 def test_the_users_side_has_no_address_of_the_kernel(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by", "ip",
-                         "--", *command("faults=1000", "exit=0"))
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:u", "-c", "1", "--by",
+                         "ip", "--", *command("faults=1000", "exit=0"))
     assert in_touch(result) == 1001
     assert all(int(entry["ip"], 16) < 1 << 63 for entry in result.entries())
 
 
 def test_the_kernels_side_has_no_address_of_the_user(nhmtap, tmp_path):
-    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:k", "-c", "1", "--by", "ip",
-                         "--", *command("faults=1000", "exit=0"))
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "page-faults:k", "-c", "1", "--by",
+                         "ip", "--", *command("faults=1000", "exit=0"))
     assert result.entries(), "execve(2) makes faults of its own when it copies the arguments"
     assert all(int(entry["ip"], 16) >= 1 << 63 for entry in result.entries())
 

@@ -2,6 +2,7 @@
 """Counts of programs of which it is known what they do, and how often."""
 import math
 import re
+import statistics
 
 import pytest
 from puppet import Puppet, command
@@ -68,12 +69,19 @@ def test_intervals_are_differences_that_add_up(nhmtap):
     assert result.one("start")["interval_ms"] == 10
 
 
-def test_intervals_follow_each_other_without_a_gap(nhmtap):
-    records = counted(nhmtap, "cs", ["spin=100"], "-I", "20").of("count")
-    for before, after in zip(records, records[1:]):
-        assert before["start_time"] < after["start_time"]
-        assert nanoseconds(after["start_time"]) - nanoseconds(before["start_time"]) == pytest.approx(
-            before["duration_ns"], abs=50e6)
+def test_intervals_follow_each_other_without_a_gap(nhmtap, tmp_path):
+    # Writing the records of so many events takes a while, which belongs to an interval too.
+    result = nhmtap.into(tmp_path / "out", "stat", "-e", ",".join(["cs"] * 60), "-I", "100", "--",
+                         *command("spin=400", "exit=0"))
+    firsts = result.of("count")[::60]
+    gaps = [(nanoseconds(after["start_time"]) - nanoseconds(before["start_time"])) % DAY
+            - before["duration_ns"] for before, after in zip(firsts, firsts[1:])]
+    # The middle one: between two looks at two clocks anything may happen, but not every time.
+    assert len(gaps) >= 3
+    assert abs(statistics.median(gaps)) < 1e6
+
+
+DAY = 24 * 3600 * 10**9
 
 
 def nanoseconds(time):
@@ -84,7 +92,8 @@ def nanoseconds(time):
 
 def test_repeats_run_the_command_so_often(nhmtap, tmp_path):
     witness = tmp_path / "witness"
-    result = nhmtap("stat", "-e", "page-faults", "-r", "4", "--", "sh", "-c", f"echo x >> {witness}")
+    result = nhmtap("stat", "-e", "page-faults", "-r", "4", "--", "sh", "-c",
+                    f"echo x >> {witness}")
     assert witness.read_text() == "x\n" * 4
     assert [record["repeat"] for record in result.of("count")] == [1, 2, 3, 4]
     assert result.one("start")["repeats"] == 4

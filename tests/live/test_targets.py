@@ -68,6 +68,16 @@ def test_the_run_ends_when_the_last_process_has_ended(nhmtap):
     assert result.count("page-faults") >= 110  # and those of their exits
 
 
+def test_a_process_that_ends_while_it_is_attached_to_ends_the_run(nhmtap, tmp_path):
+    # As the kernel answers for a process that is gone when it comes to waiting for it.
+    with Puppet() as puppet:
+        process = nhmtap.start("stat", "-e", "page-faults", "-p", puppet.pid, before=[
+            "strace", "-o", tmp_path / "strace", "-e", "trace=pidfd_open", "-e",
+            "inject=pidfd_open:error=ESRCH"], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+        result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+
+
 def test_attaching_leaves_the_process_as_it_was(nhmtap):
     with Puppet() as puppet:
         nhmtap.interrupt(nhmtap.attach("profile", *EVERY_FAULT, "-p", puppet.pid))
@@ -116,8 +126,8 @@ def test_another_cpu_does_not_see_it(nhmtap):
 
 def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path):
     with Puppet() as puppet:
-        result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "pid,ip", "-a", "--",
-                             *command("faults=500", "exit=6"))
+        result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "pid,ip", "-a",
+                             "--", *command("faults=500", "exit=6"))
         where = touched(result.said)
         mine, = ids(result.said)
         assert in_touch(result, where, pid=mine) == 501
@@ -130,7 +140,8 @@ def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path)
 def test_the_commands_output_and_input_are_its_own(nhmtap, tmp_path):
     with open(tmp_path / "out", "w", encoding="utf-8") as out:
         done = subprocess.run(nhmtap.command("stat", "-e", "cs", "-o", out.name, "--", "tr", "a-z",
-                                             "A-Z"), input=b"marionette", capture_output=True, check=True)
+                                             "A-Z"), input=b"marionette", capture_output=True,
+                              check=True)
     assert (done.stdout, done.stderr) == (b"MARIONETTE", b"")
 
 

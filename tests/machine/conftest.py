@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Guests for the tests: each kind of machine boots once and serves all tests that
 ask for it, one command after the other."""
 import os
@@ -34,7 +35,7 @@ class Bench:
     def __init__(self, guest):
         self.guest = guest
 
-    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=120, **settings):
+    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=300, **settings):
         """Runs a command; returns its status, stdout and stderr. The other keywords are
         those of nehalem.Settings."""
         return self.guest.run(
@@ -62,7 +63,7 @@ class Bench:
         """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
         spelling, which means at user level, or in perf's."""
         found = {}
-        for group in groups(events):
+        for group in known.groups(events):
             result = self.tally(group, command, **options)
             assert result.status == 0, str(result)
             for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
@@ -77,7 +78,7 @@ class Bench:
     def perf_counts(self, events, command, options=""):
         """The same by perf stat."""
         found = {}
-        for group in groups(events):
+        for group in known.groups(events):
             spelt = [spelling(e) for e in group]
             said = self.say(
                 f"perf stat -x , -o y {options} -e {','.join(spelt)} {command} >&2; cat y",
@@ -124,21 +125,6 @@ def spelling(event):
     if event in known.events():
         return known.raw(event) + ":u"
     return event
-
-
-def groups(events):
-    """Sets of events that fit on the counters at once: 4, of which 2 of the L1D."""
-    first_two = {0x40, 0x41, 0x42, 0x43, 0x48, 0x4E, 0x51, 0x63}
-    group, limited = [], 0
-    for event in events:
-        narrow = event in known.events() and known.events()[event][0] in first_two
-        if len(group) == 4 or (narrow and limited == 2):
-            yield group
-            group, limited = [], 0
-        group.append(event)
-        limited += narrow
-    if group:
-        yield group
 
 
 def programs():

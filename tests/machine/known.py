@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """What is known of the programs in src/programs before they run.
 
 A program's numbers stand in its comment, each derived there from the text of the
@@ -77,3 +78,18 @@ def attribute(event):
         (set(modifiers) & set("uk")).pop()
     )
     return config, config1, modifiers.lower().count("p"), kernel
+
+
+def groups(wanted):
+    """Sets of events that fit on the counters at once: 4, of which 2 of the L1D."""
+    first_two = {0x40, 0x41, 0x42, 0x43, 0x48, 0x4E, 0x51, 0x63}
+    group, limited = [], 0
+    for event in wanted:
+        narrow = attribute(event)[0] & 0xFF in first_two
+        if len(group) == 4 or (narrow and limited == 2):
+            yield group
+            group, limited = [], 0
+        group.append(event)
+        limited += narrow
+    if group:
+        yield group

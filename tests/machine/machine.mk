@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The emulated Nehalem. Included by the project's Makefile; works alone as well:
 #     make -f tests/machine/machine.mk O=build machine
 O      ?= build
@@ -18,8 +19,16 @@ MACHINE_PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 --dist loadgrou
 machine: ## build the emulated Nehalem (once; what is done is skipped)
 	$(if $(filter 1,$(V)),,@)$(MACHINE)/setup
 
+# The program is built where there is a rule for it, that is when a Makefile includes this.
+ifneq ($(words $(MAKEFILE_LIST)),1)
+check-machine: $(O)/nhmtap
+endif
+
 check-machine: machine ## test the emulated Nehalem, and the program on it
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE)
 
 check-machine-mutants: machine ## break the emulated Nehalem in small ways; each must be noticed
 	$(if $(filter 1,$(V)),,@)$(PYTHON) $(MACHINE)/mutants.py
+
+# The tests of this folder are among those of `make test`.
+test: machine

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
 """Breaks the emulator in small ways, one at a time: each fault must make a test fail.
 
-usage: mutants.py [NAME...]     (after `make machine`; all of them without NAME)
+usage: mutants.py [-j N] [NAME...]     (after `make machine`; all of them without NAME)
 
 Exit status: 0 all were noticed; 1 some survived (they are listed at the end);
 2 a fault does not fit the source any more, or does not compile.
 """
+import argparse
 import concurrent.futures
 import dataclasses
 import os
@@ -16,8 +18,6 @@ import time
 
 import nehalem
 
-WORKERS = 2
-
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
@@ -25,56 +25,236 @@ class Mutant:
     file: str  # in src/nhm
     old: str
     new: str
-    tests: str  # where it should be noticed; the others are tried afterwards
+    test: str  # that should notice it; the others are tried afterwards
 
 
 PMU, MEM, GLUE, UNCORE = "nhm_pmu.cc", "nhm_mem.cc", "nhm_glue.cc", "nhm_uncore.cc"
 MUTANTS = [
-    Mutant("pebs-address-offset", PMU, "record[0x98 / 8] =", "record[0x90 / 8] =", "data_sources"),
-    Mutant("pebs-source-offset", PMU, "record[0xA0 / 8] =", "record[0x98 / 8] =", "data_sources"),
-    Mutant("pebs-ip-of-the-instruction", GLUE, "gen_reg[BX_64BIT_REG_RIP].rrx;\n    for", "prev_rip;\n    for", "pebs"),
-    Mutant("pebs-reset-forgotten", PMU, "counter[n] = reset & COUNTER_MASK;", "counter[n] = 0;", "pebs"),
-    Mutant("pebs-for-imprecise-events", PMU, ">> a.index & 1) && a.precise;", ">> a.index & 1);", "pebs"),
-    Mutant("pebs-arms-nothing", PMU, "pebs_armed |= 1u << a.index;", ";", "pebs"),
-    Mutant("latency-off-by-one", PMU, "ll_latency = latency;", "ll_latency = latency + 1;", "data_sources"),
-    Mutant("latency-threshold-inclusive", PMU, "latency > core->ld", "latency >= core->ld", "data_sources"),
-    Mutant("every-eighth-load-tagged", PMU, "(lfsr >> 13 & 0xF) == 0xF", "(lfsr >> 14 & 7) == 7", "pebs"),
-    Mutant("interrupt-lost", PMU, "if (late || (pmi && !settings.skid))", "if (late)", "pebs"),
-    Mutant("skid-off-by-one", PMU, "pmi_delay = settings.skid;", "pmi_delay = settings.skid + 1;", "pebs"),
-    Mutant("levels-swapped", PMU, "of.cpl ? a.usr : a.os", "of.cpl ? a.os : a.usr", "counts"),
-    Mutant("cmask-exclusive", PMU, "x >= a.cmask", "x > a.cmask", "counts"),
-    Mutant("edges-ignored", PMU, "a.edge = sel >> 18 & 1;", "a.edge = false;", "counts"),
-    Mutant("all-counters-count-the-l1d", PMU, "return n < 2 ||", "return true ||", "registers"),
-    Mutant("counters-take-no-sign", PMU, "(uint64_t)(int64_t)(int32_t)value", "(uint32_t)value", "registers"),
-    Mutant("reserved-bit-taken", PMU, "RESERVED(value, 0xFFF); fixed", "RESERVED(value, 0x1FFF); fixed", "registers"),
-    Mutant("pin-control-taken", PMU, "0x1FF7FFFFull", "0x1FFFFFFFull", "registers"),
-    Mutant("status-not-cleared", PMU, "global_status &= ~value;", ";", "registers"),
-    Mutant("counters-do-not-freeze", PMU, "FRZ_PERFMON_ON_PMI) global_ctrl = 0;", "FRZ_PERFMON_ON_PMI) ;", "registers"),
-    Mutant("lbr-does-not-freeze", PMU, "debugctl &= ~(uint64_t)DEBUGCTL_LBR;", ";", "registers"),
-    Mutant("capability-missing", PMU, "0x03 | 1u << 6", "0x03", "registers"),
-    Mutant("lbr-filter-ignored", PMU, "if (core->lbr_select & kind) return;", "", "lbr"),
-    Mutant("lbr-level-filter-swapped", PMU, "(cpl == 0 ? 1 : 2)", "(cpl == 0 ? 2 : 1)", "lbr"),
-    Mutant("lbr-eight-deep", PMU, "(lbr_tos + 1) % N_LBR", "(lbr_tos + 1) % 8", "lbr"),
-    Mutant("lbr-flag-inverted", PMU, "(uint64_t)mispredicted << 63", "(uint64_t)!mispredicted << 63", "lbr"),
-    Mutant("bts-target-lost", PMU, "write_linear(index + 8, to)", "write_linear(index + 8, from)", "lbr"),
-    Mutant("returns-mispredicted", MEM, "c.ras_top = (c.ras_top - 1) & 15;", "", "lbr"),
-    Mutant("indirect-calls-always-right", MEM, "c.btb_target[k] == to;\n", "true;\n", "lbr"),
-    Mutant("offcore-dram-bits-swapped", "nhm_mem.h", "REMOTE_DRAM = 1u << 13,\n  LOCAL_DRAM = 1u << 14", "REMOTE_DRAM = 1u << 14,\n  LOCAL_DRAM = 1u << 13", "offcore"),
-    Mutant("offcore-response-ignored", PMU, "(bits & sel & 0xFF) && (bits & sel & 0xFF00)", "(bits & sel & 0xFF)", "offcore"),
-    Mutant("write-backs-lost", MEM, "add_offcore(out, WB | UNCORE_HIT);", "", "offcore"),
-    Mutant("prefetcher-one-line-ahead", MEM, "k <= 2; k++", "k <= 1; k++", "offcore"),
-    Mutant("l1d-nine-ways", MEM, "TagArray<64, 8>   l1d", "TagArray<64, 9>   l1d", "data_sources"),
-    Mutant("stlb-too-large", MEM, "TagArray<128, 4>  stlb", "TagArray<1024, 4>  stlb", "data_sources"),
-    Mutant("modified-line-called-clean", MEM, "out.source = SRC_OTHER_CORE_HITM;", "out.source = SRC_OTHER_CORE_CLEAN;", "data_sources"),
-    Mutant("fill-buffers-forgotten", MEM, "if (left > lat.l1)", "if (false)", "data_sources"),
-    Mutant("home-and-afar-swapped", MEM, "far && !remote", "far && remote", "data_sources"),
-    Mutant("any-thread-ignored", PMU, "if (!own && !a.any) continue;", "if (!own) continue;", "threads"),
-    Mutant("any-thread-always", PMU, "if (!own && !a.any) continue;", "", "threads"),
-    Mutant("registers-not-shared", GLUE, "&core_registers[core]", "&core_registers[cpu]", "threads"),
-    Mutant("uncore-hits-are-misses", UNCORE, "{ 0x08, 0x01, UEV_LLC_HIT_READ }", "{ 0x08, 0x01, UEV_LLC_MISS_READ }", "uncore"),
-    Mutant("scalar-called-packed", GLUE, '{ "sd", nhm::EV_SSE_SD }', '{ "sd", nhm::EV_SSE_PD }', "counts"),
-    Mutant("store-counted-as-load", PMU, "    ev[EV_STORES] = 1;", "    ev[EV_LOADS] = ev[EV_STORES] = 1;", "counts"),
-    Mutant("fixed-counter-by-rdpmc", PMU, "counter[N_GENERAL + (index & 3)]", "counter[N_GENERAL]", "counts"),
+    Mutant(
+        "pebs-address-offset",
+        PMU, "record[0x98 / 8] =", "record[0x90 / 8] =",
+        "data_sources::test_load_latency_says_which_load_where_and_how_long",
+    ),
+    Mutant(
+        "pebs-source-offset",
+        PMU, "record[0xA0 / 8] =", "record[0x98 / 8] =",
+        "data_sources::test_load_latency_says_which_load_where_and_how_long",
+    ),
+    Mutant(
+        "pebs-ip-of-the-instruction",
+        GLUE, "gen_reg[BX_64BIT_REG_RIP].rrx;\n    for", "prev_rip;\n    for",
+        "pebs::test_records_name_the_next_instruction_and_the_lbr_takes_linux_back",
+    ),
+    Mutant(
+        "pebs-reset-forgotten",
+        PMU, "counter[n] = reset & COUNTER_MASK;", "counter[n] = 0;",
+        "pebs::test_records_name_the_next_instruction_and_the_lbr_takes_linux_back",
+    ),
+    Mutant(
+        "pebs-for-imprecise-events",
+        PMU, ">> a.index & 1) && a.precise;", ">> a.index & 1);",
+        "pebs::test_an_event_that_pebs_cannot_record_leaves_no_record",
+    ),
+    Mutant(
+        "pebs-arms-nothing",
+        PMU, "pebs_armed |= 1u << a.index;", ";",
+        "pebs::test_an_event_that_pebs_cannot_record_leaves_no_record",
+    ),
+    Mutant(
+        "latency-off-by-one",
+        PMU, "ll_latency = latency;", "ll_latency = latency + 1;",
+        "data_sources::test_a_load_behind_a_prefetch_waits_for_the_rest",
+    ),
+    Mutant(
+        "latency-threshold-inclusive",
+        PMU, "latency > core->ld", "latency >= core->ld",
+        "data_sources::test_only_loads_above_the_threshold_count",
+    ),
+    Mutant(
+        "every-eighth-load-tagged",
+        PMU, "(lfsr >> 13 & 0xF) == 0xF", "(lfsr >> 14 & 7) == 7",
+        "pebs::test_all_loads_are_tagged_on_request",
+    ),
+    Mutant(
+        "interrupt-lost",
+        PMU, "if (late || (pmi && !settings.skid))", "if (late)",
+        "pebs::test_without_skid_the_interrupt_comes_at_the_next_instruction",
+    ),
+    Mutant(
+        "skid-off-by-one",
+        PMU, "pmi_delay = settings.skid;", "pmi_delay = settings.skid + 1;",
+        "pebs::test_skid_moves_interrupts_but_not_records",
+    ),
+    Mutant(
+        "levels-swapped",
+        PMU, "of.cpl ? a.usr : a.os", "of.cpl ? a.os : a.usr",
+        "counts::test_each_number_in_the_program_is_what_perf_counts",
+    ),
+    Mutant(
+        "cmask-exclusive",
+        PMU, "x >= a.cmask", "x > a.cmask",
+        "counts::test_cmask_counts_instructions_of_at_least_so_many_uops",
+    ),
+    Mutant(
+        "edges-ignored",
+        PMU, "a.edge = sel >> 18 & 1;", "a.edge = false;",
+        "counts::test_edge_detection_counts_runs_of_branches",
+    ),
+    Mutant(
+        "all-counters-count-the-l1d",
+        PMU, "return n < 2 ||", "return true ||",
+        "registers::test_the_first_level_cache_is_counted_on_two_counters_only",
+    ),
+    Mutant(
+        "counters-take-no-sign",
+        PMU, "(uint64_t)(int64_t)(int32_t)value", "(uint32_t)value",
+        "registers::test_counters_take_32_bits_and_their_sign",
+    ),
+    Mutant(
+        "reserved-bit-taken",
+        PMU, "RESERVED(value, 0xFFF); fixed", "RESERVED(value, 0x1FFF); fixed",
+        "registers::test_every_reserved_bit_faults_and_every_other_is_taken",
+    ),
+    Mutant(
+        "pin-control-taken",
+        PMU, "0x1FF7FFFFull", "0x1FFFFFFFull",
+        "registers::test_every_reserved_bit_faults_and_every_other_is_taken",
+    ),
+    Mutant(
+        "status-not-cleared",
+        PMU, "global_status &= ~value;", ";",
+        "registers::test_overflow_status_is_cleared_by_its_own_register",
+    ),
+    Mutant(
+        "counters-do-not-freeze",
+        PMU, "FRZ_PERFMON_ON_PMI) global_ctrl = 0;", "FRZ_PERFMON_ON_PMI) ;",
+        "registers::test_counters_freeze_on_an_interrupt_when_told_to",
+    ),
+    Mutant(
+        "lbr-does-not-freeze",
+        PMU, "debugctl &= ~(uint64_t)DEBUGCTL_LBR;", ";",
+        "registers::test_the_lbr_freezes_on_an_interrupt_when_told_to",
+    ),
+    Mutant(
+        "capability-missing",
+        PMU, "0x03 | 1u << 6", "0x03",
+        "registers::test_capabilities_are_those_of_table_3",
+    ),
+    Mutant(
+        "lbr-filter-ignored",
+        PMU, "if (core->lbr_select & kind) return;", "",
+        "lbr::test_each_filter_bit_keeps_out_its_kind_and_no_other",
+    ),
+    Mutant(
+        "lbr-level-filter-swapped",
+        PMU, "(cpl == 0 ? 1 : 2)", "(cpl == 0 ? 2 : 1)",
+        "lbr::test_each_filter_bit_keeps_out_its_kind_and_no_other",
+    ),
+    Mutant(
+        "lbr-eight-deep",
+        PMU, "(lbr_tos + 1) % N_LBR", "(lbr_tos + 1) % 8",
+        "lbr::test_the_user_level_filter_leaves_the_kernels_branches",
+    ),
+    Mutant(
+        "lbr-flag-inverted",
+        PMU, "(uint64_t)mispredicted << 63", "(uint64_t)!mispredicted << 63",
+        "lbr::test_mispredicted_entries_are_where_the_code_cannot_be_foretold",
+    ),
+    Mutant(
+        "bts-target-lost",
+        PMU, "write_linear(index + 8, to)", "write_linear(index + 8, from)",
+        "lbr::test_branch_trace_store_has_every_branch",
+    ),
+    Mutant(
+        "returns-mispredicted",
+        MEM, "c.ras_top = (c.ras_top - 1) & 15;", "",
+        "lbr::test_returns_are_foretold",
+    ),
+    Mutant(
+        "indirect-calls-always-right",
+        MEM, "c.btb_target[k] == to;\n", "true;\n",
+        "lbr::test_indirect_calls_are_mispredicted_when_their_target_changes",
+    ),
+    Mutant(
+        "offcore-dram-bits-swapped",
+        "nhm_mem.h", "REMOTE_DRAM = 1u << 13,\n  LOCAL_DRAM = 1u << 14", "REMOTE_DRAM = 1u << 14,\n  LOCAL_DRAM = 1u << 13",
+        "offcore::test_demand_requests_go_to_memory_under_their_own_bit",
+    ),
+    Mutant(
+        "offcore-response-ignored",
+        PMU, "(bits & sel & 0xFF) && (bits & sel & 0xFF00)", "(bits & sel & 0xFF)",
+        "offcore::test_each_response_bit_alone_and_only_the_right_one_counts",
+    ),
+    Mutant(
+        "write-backs-lost",
+        MEM, "add_offcore(out, WB | UNCORE_HIT);", "",
+        "offcore::test_write_backs",
+    ),
+    Mutant(
+        "prefetcher-one-line-ahead",
+        MEM, "k <= 2; k++", "k <= 1; k++",
+        "offcore::test_the_prefetcher_asks_under_bits_of_its_own",
+    ),
+    Mutant(
+        "l1d-nine-ways",
+        MEM, "TagArray<64, 8>   l1d", "TagArray<64, 9>   l1d",
+        "data_sources::test_a_chain_is_found_where_it_fits",
+    ),
+    Mutant(
+        "stlb-too-large",
+        MEM, "TagArray<128, 4>  stlb", "TagArray<1024, 4>  stlb",
+        "data_sources::test_page_strides_miss_the_second_level_tlb",
+    ),
+    Mutant(
+        "modified-line-called-clean",
+        MEM, "out.source = SRC_OTHER_CORE_HITM;", "out.source = SRC_OTHER_CORE_CLEAN;",
+        "data_sources::test_lines_of_another_core",
+    ),
+    Mutant(
+        "fill-buffers-forgotten",
+        MEM, "if (left > lat.l1)", "if (false)",
+        "data_sources::test_a_line_on_its_way_is_found_in_a_fill_buffer",
+    ),
+    Mutant(
+        "home-and-afar-swapped",
+        MEM, "far && !remote", "far && remote",
+        "data_sources::test_lines_of_another_package",
+    ),
+    Mutant(
+        "any-thread-ignored",
+        PMU, "if (!own && !a.any) continue;", "if (!own) continue;",
+        "threads::test_any_thread_counts_the_sibling_and_nobody_else",
+    ),
+    Mutant(
+        "any-thread-always",
+        PMU, "if (!own && !a.any) continue;", "",
+        "threads::test_any_thread_counts_the_sibling_and_nobody_else",
+    ),
+    Mutant(
+        "registers-not-shared",
+        GLUE, "&core_registers[core]", "&core_registers[cpu]",
+        "threads::test_a_shared_register_has_one_value_a_core",
+    ),
+    Mutant(
+        "uncore-hits-are-misses",
+        UNCORE, "{ 0x08, 0x01, UEV_LLC_HIT_READ }", "{ 0x08, 0x01, UEV_LLC_MISS_READ }",
+        "uncore::test_reads_and_write_backs_that_the_llc_satisfies",
+    ),
+    Mutant(
+        "scalar-called-packed",
+        GLUE, '{ "sd", nhm::EV_SSE_SD }', '{ "sd", nhm::EV_SSE_PD }',
+        "counts::test_each_number_in_the_program_is_what_perf_counts",
+    ),
+    Mutant(
+        "store-counted-as-load",
+        PMU, "    ev[EV_STORES] = 1;", "    ev[EV_LOADS] = ev[EV_STORES] = 1;",
+        "counts::test_each_number_in_the_program_is_what_perf_counts",
+    ),
+    Mutant(
+        "fixed-counter-by-rdpmc",
+        PMU, "counter[N_GENERAL + (index & 3)]", "counter[N_GENERAL]",
+        "counts::test_rdpmc_reads_the_fixed_counters",
+    ),
 ]
 
 
@@ -120,21 +300,21 @@ def first_failure(emulator, tests):
 
 def try_out(mutant, folder):
     began = time.monotonic()
-    likely = f"{nehalem.HERE}/test_{mutant.tests}.py"
-    others = sorted(
-        f"{nehalem.HERE}/{name}"
-        for name in os.listdir(nehalem.HERE)
-        if name.startswith("test_") and not likely.endswith(name)
-    )
+    file, test = mutant.test.split("::")
+    likely = f"{nehalem.HERE}/test_{file}.py::{test}"
     emulator = f"{folder}/{mutant.name}"
-    killer = first_failure(emulator, [likely]) or first_failure(emulator, others)
+    killer = first_failure(emulator, [likely]) or first_failure(emulator, [nehalem.HERE])
     print(f"{killer and 'noticed ' or 'SURVIVED'} {mutant.name:28} {time.monotonic() - began:5.0f} s  {killer or ''}", flush=True)
     return killer
 
 
 def main():
-    chosen = [m for m in MUTANTS if m.name in sys.argv[1:] or not sys.argv[1:]]
-    if unknown := set(sys.argv[1:]) - {m.name for m in chosen}:
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("-j", type=int, default=2, metavar="N", help="that many guests at a time (2)")
+    p.add_argument("names", nargs="*", metavar="NAME")
+    a = p.parse_args()
+    chosen = [m for m in MUTANTS if m.name in a.names or not a.names]
+    if unknown := set(a.names) - {m.name for m in chosen}:
         fail("no such fault: " + " ".join(sorted(unknown)))
     folder = nehalem.build_folder() + "/mutants"
     os.makedirs(folder, exist_ok=True)
@@ -144,7 +324,7 @@ def main():
     finally:
         subprocess.run(["make", "-C", nehalem.build_folder() + "/bochs-3.0", "-j2"], capture_output=True)
     print(f"{len(chosen)} faults built", flush=True)
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
         killers = list(pool.map(lambda m: try_out(m, folder), chosen))
     survivors = [m.name for m, killer in zip(chosen, killers) if not killer]
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} faults were noticed")

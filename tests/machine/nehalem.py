@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The emulated Nehalem as a Python object.
 
     with Guest(Machine(cpus=2)) as guest:
@@ -146,7 +147,7 @@ def kernels(build=None):
 
 
 class Guest:
-    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=120):
+    def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600):
         """stdout, stderr: files that the guest's output goes to as it is written;
         without them it is kept for the Result."""
         self.machine = machine
@@ -176,7 +177,7 @@ class Guest:
         paranoid=None,
         env=(),
         stdin=b"",
-        timeout=120,
+        timeout=300,
         settings=Settings(),
     ):
         """Runs a command: one argument by `sh -c`, several as a program and its
@@ -200,7 +201,7 @@ class Guest:
         )
         return Result(" ".join(command), status, self._said(0), self._said(1))
 
-    def fetch(self, *paths, timeout=120):
+    def fetch(self, *paths, timeout=300):
         """The named files and folders of the guest, as a tarfile. Relative to /tmp, where the
         last command ran; what it left there is gone when the next one begins."""
         self._truncate(2)
@@ -227,7 +228,7 @@ class Guest:
         stdin=b"",
         output=OUTPUT,
         fresh=False,
-        timeout=120,
+        timeout=300,
         what="command",
         settings=Settings(),
     ):

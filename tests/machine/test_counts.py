@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Counters: programs whose counts follow from their text."""
 import pytest
 
@@ -57,6 +58,15 @@ def test_two_boots_count_the_same_down_to_the_kernel(machines):
     second = machines(**kind).run(script, paranoid=-1)
     assert "instructions" in first.stderr
     assert first.stderr == second.stderr
+
+
+def test_rdpmc_reads_the_fixed_counters(bare):
+    # Instructions and cycles differ where loads miss; RDPMC has to know which it reads.
+    bare.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")  # for everybody
+    said = bare.say("perf stat -o y -e instructions:u,cycles:u,ref-cycles:u fixed", paranoid=-1)
+    read = {int(line.split()[1]): int(line.split()[2]) for line in said.splitlines() if line.startswith("rdpmc ")}
+    assert read[1] > 10 * read[0] > 0
+    assert read[1] == pytest.approx(read[2], rel=0.1)
 
 
 def test_rdpmc_counts_around_a_loop(guest):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Where loads find their data: chains whose length says so, lines that another
 processor holds. Codes of the guide's Table 16, as Linux turns them into data_src
 (arch/x86/events/intel/ds.c, pebs_data_source): perf's words for them are here."""
@@ -16,7 +17,7 @@ def mem_op(source):
     # PERF_MEM_LVL: HIT 2, MISS 4, L1 8, LFB 0x10, L2 0x20, L3 0x40, LOC_RAM 0x80,
     # REM_RAM1 0x100, REM_CCE1 0x400, UNC 0x2000; SNOOP: NONE 2, HIT 4, MISS 8, HITM 16.
     level = {
-        0x0: 0x44,
+        0x0: 0x04,
         0x1: 0x0A,
         0x2: 0x12,
         0x3: 0x22,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The last branch record and the branch trace store."""
 import collections
 
@@ -105,6 +106,14 @@ def test_indirect_calls_are_mispredicted_when_their_target_changes(any_kernel):
     count = any_kernel.count("BR_MISP_EXEC.INDIRECT_NEAR_CALL", "graph")
     # The very first call has no target to go by.
     assert changes <= count <= changes + 1
+
+
+def test_returns_are_foretold(guest):
+    # Calls and returns are nested, two deep: the return stack of 16 always knows.
+    n = known.numbers("graph")["BR_INST_EXEC.RETURN_NEAR"]
+    counts = guest.counts(["BR_INST_EXEC.RETURN_NEAR", "BR_MISP_EXEC.RETURN_NEAR"], "graph")
+    assert counts["BR_INST_EXEC.RETURN_NEAR"] == n
+    assert counts["BR_MISP_EXEC.RETURN_NEAR"] <= 4
 
 
 def test_half_of_the_coin_tosses_are_mispredicted(guest, tmp_path):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """PEBS: which instruction a record names, what is in it, and who may have records."""
 import collections
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Every register of the guide's Table 26, its reserved bits, and what hardware
 does between two accesses of software."""
 import pytest

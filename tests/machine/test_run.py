@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The command line: what goes in, what comes out, and how it fails."""
 import glob
 import os

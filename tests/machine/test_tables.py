@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The lists of what is modelled and of what is not agree with each other, with the
 emulator's table and with the tests."""
 import os

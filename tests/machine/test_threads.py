@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """Two threads of a core: what they share, and AnyThr."""
 import pytest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 """The uncore counters, through Linux's own intel-uncore module."""
 import pytest
 

@@ -65,8 +65,9 @@ def test_a_software_name_works_without_a_pmu(explain, host, name, config):
 
 @pytest.mark.parametrize("name, config", [
     # cache | operation << 8 | result << 16: perf_event_open(2)
-    ("L1-dcache-loads", 0x0), ("L1-dcache-load-misses", 0x10000), ("L1-icache-load-misses", 0x10001),
-    ("LLC-stores", 0x102), ("LLC-prefetch-misses", 0x10202), ("dTLB-store-misses", 0x10103),
+    ("L1-dcache-loads", 0x0), ("L1-dcache-load-misses", 0x10000),
+    ("L1-icache-load-misses", 0x10001), ("LLC-stores", 0x102), ("LLC-prefetch-misses", 0x10202),
+    ("dTLB-store-misses", 0x10103),
     ("iTLB-loads", 0x4), ("branch-loads", 0x5), ("node-load-misses", 0x10006)])
 def test_a_cache_name_is_cache_operation_and_result(attr, name, config):
     assert (attr(name)["type"], int(attr(name)["config"], 16)) == (HW_CACHE, config)
@@ -80,8 +81,9 @@ def test_case_does_not_count(attr):
 
 # SDM 3B, "Non-Architectural Performance Events in the Processor Core" of Core i7: umask and event.
 @pytest.mark.parametrize("name, config", [
-    ("INST_RETIRED.ANY_P", 0x1c0), ("UOPS_RETIRED.ANY", 0x1c2), ("MEM_LOAD_RETIRED.LLC_MISS", 0x10cb),
-    ("MEM_LOAD_RETIRED.L1D_HIT", 0x1cb), ("BR_MISP_EXEC.ANY", 0x7f89), ("ITLB_MISS_RETIRED", 0x20c8),
+    ("INST_RETIRED.ANY_P", 0x1c0), ("UOPS_RETIRED.ANY", 0x1c2),
+    ("MEM_LOAD_RETIRED.LLC_MISS", 0x10cb), ("MEM_LOAD_RETIRED.L1D_HIT", 0x1cb),
+    ("BR_MISP_EXEC.ANY", 0x7f89), ("ITLB_MISS_RETIRED", 0x20c8),
     ("L2_RQSTS.MISS", 0xaa24)])
 def test_a_nehalem_name_is_its_event_and_umask(attr, name, config):
     assert attr(name)["type"] == RAW
@@ -178,7 +180,8 @@ def test_an_event_of_the_table_carries_its_description(explain, host):
 
 
 @pytest.mark.parametrize("modifiers, user, kernel, hypervisor", [
-    ("u", 0, 1, 1), ("k", 1, 0, 1), ("h", 1, 1, 0), ("uk", 0, 0, 1), ("uh", 0, 1, 0), ("ukh", 0, 0, 0)])
+    ("u", 0, 1, 1), ("k", 1, 0, 1), ("h", 1, 1, 0), ("uk", 0, 0, 1), ("uh", 0, 1, 0),
+    ("ukh", 0, 0, 0)])
 def test_privilege_modifiers_exclude_the_others(attr, modifiers, user, kernel, hypervisor):
     found = attr(f"cycles:{modifiers}")
     assert bits(found, "exclude_user", "exclude_kernel", "exclude_hv") == (user, kernel, hypervisor)
@@ -231,7 +234,8 @@ def test_only_the_leader_of_a_group_is_disabled(explain, host):
 
 
 def test_two_groups_and_two_options_are_told_apart(explain, host):
-    events = explain(host(NEHALEM), "-e", "{cycles,cs}", "-e", "{instructions,faults}", "-e", "dummy")
+    events = explain(host(NEHALEM), "-e", "{cycles,cs}", "-e", "{instructions,faults}", "-e",
+                     "dummy")
     assert [event.get("group") for event in events] == [0, 0, 1, 1, None]
 
 
@@ -241,7 +245,8 @@ def test_spaces_between_events_do_not_count(explain, host):
 
 
 def test_every_member_that_is_set_has_a_reason(explain, host):
-    for event in explain(host(NEHALEM), "-F", "99", "{cpu/event=0xb7,umask=1,offcore_rsp=0x101/,r1c0:kpp}"):
+    for event in explain(host(NEHALEM), "-F", "99",
+                         "{cpu/event=0xb7,umask=1,offcore_rsp=0x101/,r1c0:kpp}"):
         assert set(event["attr"]) - set(event["why"]) == set()
         assert all(event["why"].values())
 
@@ -272,7 +277,8 @@ def test_every_sample_comes_by_the_program(attr):
 
 
 def test_counting_takes_no_samples(attr):
-    assert not {"sample_period", "sample_freq", "sample_type", "wakeup_events"} & set(attr("cycles"))
+    assert not {"sample_period", "sample_freq", "sample_type",
+                "wakeup_events"} & set(attr("cycles"))
 
 
 def test_the_default_of_a_profile_is_precise_cycles_where_there_are_any(explain, host):
@@ -356,7 +362,8 @@ def test_what_was_asked_for_in_words_is_not_taken_back(explain, host):
 
 @pytest.mark.parametrize("wrong, right", [
     ("cycels", "cycles"), ("page-fault", "page-faults"), ("intsructions", "instructions"),
-    ("context-switch", "context-switches"), ("MEM_LOAD_RETIRED.LLC_MIS", "MEM_LOAD_RETIRED.LLC_MISS"),
+    ("context-switch", "context-switches"),
+    ("MEM_LOAD_RETIRED.LLC_MIS", "MEM_LOAD_RETIRED.LLC_MISS"),
     ("INST_RETIRED", "INST_RETIRED.ANY_P"), ("cycles:x", "cycles")])
 def test_the_nearest_names_are_told(refusal, wrong, right):
     status, words = refusal(wrong)
@@ -493,7 +500,8 @@ def test_a_bad_request_is_refused_in_words_and_in_records(nhmtap, host, argument
     (["profile", "-c", "9223372036854775808"], "to 9223372036854775807"),
     (["profile", "--top", "0"], "from 1 to"), (["stat", "-r", "0"], "from 1 to"),
     (["stat", "--duration", "0"], "more than 0"), (["stat", "--duration", "nan"], "more than 0"),
-    (["stat", "--duration", "1s"], "seconds"), (["stat", "--format", "xml"], "formats: json, table"),
+    (["stat", "--duration", "1s"], "seconds"),
+    (["stat", "--format", "xml"], "formats: json, table"),
     (["stat", "--banana"], "no such option"), (["stat", "-Z"], "no such option"),
     (["stat", "-e"], "argument is missing"), (["stat", "--top", "3"], "no such option"),
     (["schema", "banana"], "types: "), (["banana"], "no such command"),
@@ -521,7 +529,8 @@ def test_a_cpu_that_is_not_there_is_named(nhmtap, host, cpus, what):
 
 
 def test_a_machine_whose_cpus_cannot_be_read_is_refused(nhmtap, host):
-    result = nhmtap("stat", host(WITHOUT_PMU, {"sys/devices/system/cpu/online": None}), "--", "true")
+    result = nhmtap("stat", host(WITHOUT_PMU, {"sys/devices/system/cpu/online": None}), "--",
+                    "true")
     assert result.status == 2
     assert result.one("error")["errno"] == "ENOENT"
 

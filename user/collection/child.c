@@ -80,6 +80,13 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 
 	waitpid(child->pid, &child->wait_status, 0);
 	child->exited = true;
+	/* A file that is there and not found all the same is a script without its interpreter. */
+	if (error == ENOENT && strchr(argv[0], '/') && !access(argv[0], F_OK)) {
+		refuse(refusal, STATUS_NOT_EXECUTABLE, "command '%s'", argv[0]);
+		refusal->error = error;
+		because(refusal, "the interpreter or loader that it names is not there");
+		return instead(refusal, "see its first line (#!), or: file %s", argv[0]);
+	}
 	refuse(refusal, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "command '%s'",
 	       argv[0]);
 	refusal->error = error;

@@ -133,14 +133,23 @@ static void drop(struct counters *counters)
 
 /* One descriptor is needed an event, CPU and thread: the soft limit is for programs that know
  * nothing of this, the hard one is meant. */
-static void raise_descriptor_limit(void)
+static void raise_descriptor_limit(rlim_t kept)
 {
 	struct rlimit limit;
 
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max > kept ? limit.rlim_max - kept : 0;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Of the descriptors that may be open these are kept for the run itself (its timers, the processes it
+ * waits for, what it reads): if events took them all, it could not even be told to end. */
+#define KEPT_DESCRIPTORS 16
+
+void counters_free_descriptors(void)
+{
+	raise_descriptor_limit(0);
 }
 
 /* Opens all events on these threads. Returns 0 or -errno, and the event that failed. */
@@ -201,7 +210,7 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 	size_t failed = 0;
 	int err;
 
-	raise_descriptor_limit();
+	raise_descriptor_limit(KEPT_DESCRIPTORS + plan->target.nr_pids);
 	counters->plan = plan;
 	counters->nr_cpus = 1;
 	if (plan->target.cpus_given) {
@@ -281,6 +290,11 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 			count->running_ns += values.run;
 		}
 	return 0;
+}
+
+double count_scaled(const struct count *count)
+{
+	return (double)count->value * count->enabled_ns / count->running_ns;
 }
 
 size_t counters_instances(const struct counters *counters)

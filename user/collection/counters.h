@@ -19,6 +19,10 @@ struct count {
 	__u64 running_ns; /* less than enabled_ns where the event shared its counter */
 };
 
+/* What the count would be had the event run all the time that it was enabled: an estimate, and the
+ * count itself where it did. Only of one that ran. */
+double count_scaled(const struct count *count);
+
 /*
  * Opens every event of the plan on every CPU and thread of its target; child is the command's
  * process, 0 if there is none. All are disabled. The caller owns *counters up to counters_close().
@@ -27,6 +31,10 @@ struct count {
 int counters_open(struct counters **counters, const struct plan *plan, pid_t child,
 		  struct host *host, struct refusal *refusal);
 void counters_close(struct counters *counters);
+
+/* Some descriptors are kept free while counters and what is attached to them are opened; from here on
+ * they may be used. */
+void counters_free_descriptors(void);
 
 /* Switches all events, and the copies that children have inherited. Returns 0 or -errno. */
 int counters_enable(struct counters *counters);

@@ -31,7 +31,7 @@ static void set(json_t *object, const char *name, json_t *value)
 	json_object_set_new(object, name, value);
 }
 
-/* --- what counts ------------------------------------------------------------------------------------ */
+/* --- what counts ------------------------------------------------------------------------------ */
 
 /* Whether a row of the table is what counts. A latency that has no row of its own is the base's. */
 static bool is_row(const struct subject *subject, const struct known_event *row, bool any_latency)
@@ -82,16 +82,7 @@ static json_t *encoding_value(const struct subject *subject)
 	return value;
 }
 
-/* --- where, and how precisely --------------------------------------------------------------------------- */
-
-static json_t *counter_list(__u32 counters)
-{
-	json_t *list = json_array();
-
-	for (; counters; counters &= counters - 1)
-		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
-	return list;
-}
+/* --- where, and how precisely ----------------------------------------------------------------- */
 
 static json_t *counters_value(const struct subject *subject)
 {
@@ -101,12 +92,12 @@ static json_t *counters_value(const struct subject *subject)
 
 	if (subject->registers.fixed_counter >= 0)
 		set(value, "fixed", json_integer(subject->registers.fixed_counter));
-	set(value, "general", counter_list(subject->registers.counters));
+	set(value, "general", value_bits(subject->registers.counters));
 	set(value, "source", string(subject->cpu->kernel->source));
 	if (known)
-		set(value, "by_table", counter_list(known->counters));
+		set(value, "by_table", value_bits(known->counters));
 	else if (offcore)
-		set(value, "by_table", counter_list(offcore->counters));
+		set(value, "by_table", value_bits(offcore->counters));
 	return value;
 }
 
@@ -142,7 +133,7 @@ static json_t *precise_value(const struct subject *subject)
 	return value;
 }
 
-/* --- registers ---------------------------------------------------------------------------------------------- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 static json_t *field_value(const struct register_field *field)
 {
@@ -180,7 +171,7 @@ static json_t *registers_value(const struct registers *registers)
 	return list;
 }
 
-/* --- what else there is to know ------------------------------------------------------------------------------- */
+/* --- what else there is to know --------------------------------------------------------------- */
 
 static bool is_load_latency(const struct subject *subject)
 {
@@ -309,7 +300,7 @@ static json_t *disagreements_value(const struct subject *subject)
 	return list;
 }
 
-/* --- records --------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static json_t *event_record(const struct event *event)
 {
@@ -341,7 +332,8 @@ static void add_hardware(json_t *record, const struct subject *subject)
 static bool look_into(struct host *host, const struct event *event, struct subject *subject)
 {
 	*subject = (struct subject){.event = event, .cpu = host->events};
-	if (!subject->cpu || !subject->cpu->kernel || !encoding_of(&event->attr, host, &subject->encoding))
+	if (!subject->cpu || !subject->cpu->kernel ||
+	    !encoding_of(&event->attr, host, &subject->encoding))
 		return false;
 	registers_of(&event->attr, subject->cpu, &subject->encoding, &subject->registers);
 	return true;
@@ -354,14 +346,15 @@ static json_t *data_sources_record(const struct cpu_events *cpu)
 	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
 		const struct known_data_source *source = &cpu->data_sources[i];
 
-		json_array_append_new(codes, json_pack("{s:i, s:s, s:s, s:o, s:s, s:b}", "code",
-						       source->code, "name", source->name,
-						       "description", source->description, "data_src",
-						       value_hex(source->perf_data_src), "perf",
-						       source->perf, "reserved", source->reserved));
+		json_array_append_new(codes, json_pack("{s:i, s:s, s:s, s:o, s:s, s:b}",
+						       "code", source->code, "name", source->name,
+						       "description", source->description,
+						       "data_src", value_hex(source->perf_data_src),
+						       "perf", source->perf,
+						       "reserved", source->reserved));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o}", "type", "data_sources", "schema_version", SCHEMA_VERSION,
-			 "cpu", cpu->name, "codes", codes);
+	return json_pack("{s:s, s:s, s:s, s:o}", "type", "data_sources",
+			 "schema_version", SCHEMA_VERSION, "cpu", cpu->name, "codes", codes);
 }
 
 static json_t *disagreement_record(const struct known_contradiction *entry)
@@ -370,9 +363,9 @@ static json_t *disagreement_record(const struct known_contradiction *entry)
 
 	for (size_t i = 0; i < entry->nr_says; i++)
 		set(says, entry->says[i].source, string(entry->says[i].claim));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "type", "disagreement", "schema_version",
-			 SCHEMA_VERSION, "id", entry->id, "subject", entry->subject, "says", says,
-			 "we_do", entry->we_do, "why", entry->why);
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "type", "disagreement",
+			 "schema_version", SCHEMA_VERSION, "id", entry->id, "subject", entry->subject,
+			 "says", says, "we_do", entry->we_do, "why", entry->why);
 }
 
 /* What several events refer to is written once, behind them. */

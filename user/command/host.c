@@ -12,5 +12,7 @@ int command_host(struct host *host, const struct options *options, struct refusa
 		refusal->error = -err;
 		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
 	}
+	if (host_add_tables(host, options->events_dir, refusal))
+		return -1;
 	return options->cpu ? host_pretend_cpu(host, options->cpu, refusal) : 0;
 }

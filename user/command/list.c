@@ -7,6 +7,7 @@
 #include "command/command.h"
 #include "event/names.h"
 #include "event/registers.h"
+#include "metric/metric.h"
 #include "output/output.h"
 #include "record/record.h"
 
@@ -28,7 +29,7 @@ static void set(json_t *object, const char *name, json_t *value)
 	json_object_set_new(object, name, value);
 }
 
-/* --- what is wanted ----------------------------------------------------------------------------------- */
+/* --- what is wanted --------------------------------------------------------------------------- */
 
 /* Text with * ? [ is a glob for the whole, other text is looked for anywhere. Case does not count. */
 static bool matches(const char *pattern, const char *text)
@@ -86,16 +87,7 @@ static void set_alias(json_t *record, const char *alias)
 	json_array_append_new(aliases, string(alias));
 }
 
-/* --- what the counters do --------------------------------------------------------------------------------- */
-
-static json_t *counter_list(__u32 counters)
-{
-	json_t *list = json_array();
-
-	for (; counters; counters &= counters - 1)
-		json_array_append_new(list, json_integer(__builtin_ctz(counters)));
-	return list;
-}
+/* --- what the counters do --------------------------------------------------------------------- */
 
 /* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
 static void set_hardware(json_t *record, const struct cpu_events *cpu, const struct encoding *encoding)
@@ -110,7 +102,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	if (!cpu->kernel)
 		return;
 	registers_of(&attr, cpu, encoding, &registers);
-	set(record, "counters", counter_list(registers.counters));
+	set(record, "counters", value_bits(registers.counters));
 	if (registers.fixed_counter >= 0)
 		set(record, "fixed_counter", json_integer(registers.fixed_counter));
 	attr.precise_ip = 1;
@@ -118,7 +110,7 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 	set(record, "precise", json_boolean(!registers.refused));
 }
 
-/* --- perf's own names ----------------------------------------------------------------------------------------- */
+/* --- perf's own names ------------------------------------------------------------------------- */
 
 static void list_generic(struct listing *listing, const char *section, __u32 type)
 {
@@ -161,7 +153,7 @@ static void list_cache(struct listing *listing)
 	}
 }
 
-/* --- the drivers' names ------------------------------------------------------------------------------------------ */
+/* --- the drivers' names ----------------------------------------------------------------------- */
 
 static void list_drivers(struct listing *listing)
 {
@@ -180,7 +172,7 @@ static void list_drivers(struct listing *listing)
 		}
 }
 
-/* --- the CPU's table ------------------------------------------------------------------------------------------------ */
+/* --- the CPU's table -------------------------------------------------------------------------- */
 
 static void list_event(struct listing *listing, const struct known_event *event)
 {
@@ -253,7 +245,28 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------------- */
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+static void list_metrics(struct listing *listing, const char *cpu, const struct known_metric *metrics,
+			 size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		json_t *record;
+
+		if (metric_find(listing->host, metrics[i].name) != &metrics[i])
+			continue; /* the CPU has a better one of this name */
+		record = listed("metrics, for -M", metrics[i].name);
+		if (cpu)
+			set(record, "cpu", string(cpu));
+		set(record, "description", string(metrics[i].description));
+		set(record, "unit", string(metrics[i].unit));
+		set(record, "formula", string(metrics[i].formula));
+		set(record, "source", string(metrics[i].source));
+		offer(listing, record);
+	}
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void list_all(struct listing *listing)
 {
@@ -266,7 +279,10 @@ static void list_all(struct listing *listing)
 	if (listing->host->events && host_core_pmu(listing->host)) {
 		list_table(listing);
 		list_offcore(listing);
+		list_metrics(listing, listing->host->events->name, listing->host->events->metrics,
+			     listing->host->events->nr_metrics);
 	}
+	list_metrics(listing, NULL, listing->host->tables.metrics, listing->host->tables.nr_metrics);
 }
 
 static int refuse_pattern(const struct listing *listing, struct refusal *refusal)

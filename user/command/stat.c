@@ -4,8 +4,12 @@
 #include <stdlib.h>
 
 #include "command/command.h"
+#include "record/metric.h"
 #include "record/record.h"
 #include "run/run.h"
+
+/* Of names and units in records, in bytes. */
+#define NAME_MOST 200
 
 /* Running mean and sum of squared differences of the values of repeated executions: Welford's
  * method, which loses no digits to large values. */
@@ -15,8 +19,11 @@ struct moments {
 };
 
 struct stat {
-	struct count *before;    /* an event: the reading before this one */
-	struct moments *moments; /* an event, over executions */
+	struct count *now;        /* an event: of this execution, so far */
+	struct count *since;      /* an event: since the reading before */
+	__u64 duration_ns;        /* of this execution, so far */
+	struct moments *moments;  /* an event, over executions */
+	struct moments *derived;  /* a metric, over executions */
 };
 
 static void moments_add(struct moments *moments, double value)
@@ -34,8 +41,10 @@ static int stat_check(struct run *run, struct refusal *refusal)
 {
 	struct stat *stat = calloc(1, sizeof(*stat));
 
-	stat->before = calloc(run->plan.events.nr, sizeof(*stat->before));
+	stat->now = calloc(run->plan.events.nr, sizeof(*stat->now));
+	stat->since = calloc(run->plan.events.nr, sizeof(*stat->since));
 	stat->moments = calloc(run->plan.events.nr, sizeof(*stat->moments));
+	stat->derived = calloc(run->plan.metrics.nr + 1, sizeof(*stat->derived));
 	run->state = stat;
 	return 0;
 }
@@ -46,16 +55,10 @@ static void stat_describe(struct run *run, json_t *start)
 		json_object_set_new(start, "repeats", json_integer(run->options->repeats));
 }
 
-/* What the count would be had the event run all the time that it was enabled; an estimate. */
-static double scaled(const struct count *count)
-{
-	return (double)count->value * count->enabled_ns / count->running_ns;
-}
-
 static json_t *scaled_value(const struct count *count)
 {
 	return count->running_ns == count->enabled_ns ? json_integer(count->value)
-						      : json_integer(llround(scaled(count)));
+						      : json_integer(llround(count_scaled(count)));
 }
 
 static const char *count_status(const struct count *count)
@@ -91,7 +94,7 @@ static json_t *count_record(const struct run *run, const struct event *event,
 		json_object_set_new(record, "unit", value_text(event->unit, sizeof(event->unit)));
 		if (event->scale != 1 && count->running_ns)
 			json_object_set_new(record, "value_in_unit",
-					    value_real(scaled(count) * event->scale));
+					    value_real(count_scaled(count) * event->scale));
 	}
 	run_put_interval(run, record);
 	if (run->options->repeats)
@@ -99,26 +102,73 @@ static json_t *count_record(const struct run *run, const struct event *event,
 	return record;
 }
 
-static int stat_report(struct run *run, bool last)
+static void read_counts(struct run *run)
 {
 	struct stat *stat = run->state;
-	int err = 0;
 
 	for (size_t i = 0; i < run->plan.events.nr; i++) {
-		const struct event *event = &run->plan.events.list[i];
-		struct count now, since;
+		struct count now, *last = &stat->now[i];
 
 		/* A pinned event that never ran can't be read: it stays at zero, not counted. */
 		if (counters_read(run->counters, i, &now))
-			now = stat->before[i];
-		since = (struct count){now.value - stat->before[i].value,
-				       now.enabled_ns - stat->before[i].enabled_ns,
-				       now.running_ns - stat->before[i].running_ns};
-		stat->before[i] = now;
-		if (last && now.running_ns)
-			moments_add(&stat->moments[i], scaled(&now));
-		err = stream_write(&run->stream, count_record(run, event, &since), NULL, NULL);
+			now = *last;
+		stat->since[i] = (struct count){now.value - last->value,
+						now.enabled_ns - last->enabled_ns,
+						now.running_ns - last->running_ns};
+		*last = now;
 	}
+	stat->duration_ns += run_interval_ns(run);
+}
+
+static int report_metric(struct run *run, const struct metric *metric)
+{
+	const struct stat *stat = run->state;
+	const struct events *events = &run->plan.events;
+	struct metric_input *inputs =
+		metric_inputs(metric, events, stat->since, run_interval_ns(run));
+	json_t *record = metric_record(metric, events, inputs);
+
+	free(inputs);
+	run_put_interval(run, record);
+	if (run->options->repeats)
+		json_object_set_new(record, "repeat", json_integer(run->repeat));
+	return stream_write(&run->stream, record, "inputs", NULL);
+}
+
+/* The whole execution adds to the summary: whatever intervals it was reported in. */
+static void summarize(struct run *run)
+{
+	struct stat *stat = run->state;
+
+	for (size_t i = 0; i < run->plan.events.nr; i++)
+		if (stat->now[i].running_ns)
+			moments_add(&stat->moments[i], count_scaled(&stat->now[i]));
+	for (size_t i = 0; i < run->plan.metrics.nr; i++) {
+		const struct metric *metric = &run->plan.metrics.list[i];
+		struct metric_input *inputs =
+			metric_inputs(metric, &run->plan.events, stat->now, stat->duration_ns);
+		double value;
+
+		if (!metric_value(metric, inputs, &value, NULL, 0))
+			moments_add(&stat->derived[i], value);
+		free(inputs);
+	}
+}
+
+static int stat_report(struct run *run, bool last)
+{
+	const struct stat *stat = run->state;
+	int err = 0;
+
+	read_counts(run);
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
+		err = stream_write(&run->stream,
+				   count_record(run, &run->plan.events.list[i], &stat->since[i]), NULL,
+				   NULL);
+	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++)
+		err = report_metric(run, &run->plan.metrics.list[i]);
+	if (last)
+		summarize(run);
 	return err;
 }
 
@@ -128,18 +178,20 @@ static void stat_detach(struct run *run)
 	struct stat *stat = run->state;
 
 	for (size_t i = 0; i < run->plan.events.nr; i++)
-		stat->before[i] = (struct count){0};
+		stat->now[i] = (struct count){0};
+	stat->duration_ns = 0;
 }
 
-static json_t *summary_record(const struct run *run, const struct event *event,
-			      const struct moments *moments)
+/* kind: "event" or "metric", whose name and unit these are. */
+static json_t *summary_record(const struct run *run, const char *kind, const char *name,
+			      const char *unit, const struct moments *moments)
 {
 	json_t *record = json_pack("{s:s}", "type", "summary");
 	double variance = moments->n > 1 ? moments->squares / (moments->n - 1) : NAN;
 
-	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
-	if (event->unit[0])
-		json_object_set_new(record, "unit", value_text(event->unit, sizeof(event->unit)));
+	json_object_set_new(record, kind, value_text(name, NAME_MOST));
+	if (unit[0])
+		json_object_set_new(record, "unit", value_text(unit, NAME_MOST));
 	json_object_set_new(record, "executions", json_integer(run->repeat));
 	json_object_set_new(record, "counted", json_integer(moments->n));
 	if (!moments->n)
@@ -157,15 +209,24 @@ static json_t *summary_record(const struct run *run, const struct event *event,
 
 static int stat_finish(struct run *run, json_t *end)
 {
-	struct stat *stat = run->state;
+	const struct stat *stat = run->state;
 	int err = 0;
 
 	if (!stat || !run->options->repeats || !run->began.tv_sec)
 		return 0;
-	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++) {
+		const struct event *event = &run->plan.events.list[i];
+
+		err = stream_write(&run->stream, summary_record(run, "event", event->name, event->unit,
+								&stat->moments[i]), NULL, NULL);
+	}
+	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++) {
+		const struct metric *metric = &run->plan.metrics.list[i];
+
 		err = stream_write(&run->stream,
-				   summary_record(run, &run->plan.events.list[i], &stat->moments[i]),
-				   NULL, NULL);
+				   summary_record(run, "metric", metric->name, metric->known->unit,
+						  &stat->derived[i]), NULL, NULL);
+	}
 	return err;
 }
 
@@ -175,8 +236,10 @@ static void stat_release(struct run *run)
 
 	if (!stat)
 		return;
-	free(stat->before);
+	free(stat->now);
+	free(stat->since);
 	free(stat->moments);
+	free(stat->derived);
 	free(stat);
 }
 

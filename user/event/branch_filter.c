@@ -59,7 +59,7 @@ static int refuse_word(const char *text, const char *word, size_t length, struct
 		return instead(refusal, "%s", absent[i].remedy);
 	}
 	because(refusal, "'%.*s' is no kind of branch and no side", (int)length, word);
-	return instead(refusal, "any, any_call, any_ret, ind_call, ind_jmp, cond; u, k");
+	return instead(refusal, "kinds: any, any_call, any_ret, ind_call, ind_jmp, cond; sides: u, k");
 }
 
 /* Where all kinds are recorded, none comes by mistake. */

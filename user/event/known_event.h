@@ -121,6 +121,10 @@ struct known_metric {
 	const char *source;
 };
 
+/* Metrics of perf's own events, which no CPU's table describes: for every machine that has them. */
+extern const struct known_metric generic_metrics[];
+extern const size_t nr_generic_metrics;
+
 /* One CPU: which processors it is and what it counts. Inheritance is already resolved. */
 struct cpu_events {
 	const char *name;             /* "nehalem-ep" */

@@ -12,6 +12,7 @@
 #include "event/compose.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "host/kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -284,8 +285,7 @@ static int set_composed(struct parser *parser, struct event *event,
 
 	if (!pmu) {
 		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", event->name);
-		because(parser->refusal, "this machine has no core PMU (is it a virtual machine?)");
-		return instead(parser->refusal, "use cpu-clock, or run on the host itself");
+		return kernel_lacks_pmu(parser->host, "cpu", parser->refusal);
 	}
 	snprintf(why, sizeof(why), "the table of %s", parser->host->events->name);
 	event->known = composed->known;
@@ -375,11 +375,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 static int refuse_pmu(struct parser *parser, const char *name)
 {
 	refuse(parser->refusal, STATUS_REFUSED, "event '%s/…/'", name);
-	because(parser->refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);
-	return instead(parser->refusal,
-		       !strcmp(name, "cpu") ? "use cpu-clock, or run where there are hardware "
-					      "counters (not in this virtual machine)"
-					    : "see that folder for those it has");
+	return kernel_lacks_pmu(parser->host, name, parser->refusal);
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */
@@ -449,6 +445,9 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	pmu = host_pmu(parser->host, name);
 	if (pmu) {
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
+		event->sideless = pmu->sideless;
+		if (pmu->sideless)
+			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
 	} else if (!is_event_name(parser, name)) {
 		return refuse_pmu(parser, name);
 	} else {

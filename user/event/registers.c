@@ -14,10 +14,10 @@
 /* What the driver takes over from config: asm/perf_event.h. */
 #define X86_RAW_EVENT_MASK (CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK)
 
-/* --- what counts ---------------------------------------------------------------------------------- */
+/* --- what counts ------------------------------------------------------------------------------ */
 
-/* The value that x86_pmu_hw_config() and intel_pmu_hw_config(), events/core.c and intel/core.c, give
- * hw.config, before a counter is chosen. */
+/* hw.config of x86_pmu_hw_config(), events/core.c, and intel_pmu_hw_config(), intel/core.c, before a
+ * counter is chosen. */
 static __u64 hardware_config(const struct perf_event_attr *attr, const struct encoding *encoding)
 {
 	__u64 config = encoding->config & X86_RAW_EVENT_MASK;
@@ -38,7 +38,7 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct en
 	return config | EN;
 }
 
-/* --- where ---------------------------------------------------------------------------------------- */
+/* --- where ------------------------------------------------------------------------------------ */
 
 static const struct kernel_rule *find_rule(const struct kernel_rule *rules, size_t nr, __u64 config)
 {
@@ -69,7 +69,7 @@ static void place(const struct perf_event_attr *attr, const struct cpu_events *c
 	registers->fixed_counter = rule->fixed_counter;
 }
 
-/* --- the guide's fields ----------------------------------------------------------------------------- */
+/* --- the guide's fields ----------------------------------------------------------------------- */
 
 /* What a field means when it is 0, and when it is not. A field of two bits may have four. */
 struct field_row {
@@ -83,7 +83,7 @@ static const struct field_row perfevtsel[] = {
 	{"EVTMSK", 8, 15, {"no condition of the event selected", "conditions of the event"}},
 	{"USR", 16, 16, {"not at privilege levels 1 to 3", "counts at privilege levels 1 to 3"}},
 	{"OS", 17, 17, {"not at privilege level 0", "counts at privilege level 0"}},
-	{"E", 18, 18, {"counts while the condition holds", "counts when the condition begins to hold"}},
+	{"E", 18, 18, {"counts while the condition holds", "counts when it begins to hold"}},
 	{"INT", 20, 20, {"no interrupt of its own on overflow", "interrupts on overflow"}},
 	{"AnyThr", 21, 21, {"this logical processor", "every logical processor of the core"}},
 	{"EN", 22, 22, {"off", "on, as far as IA32_PERF_GLOBAL_CTRL lets it"}},
@@ -111,7 +111,7 @@ static const struct field_row pebs_enable[] = {
 };
 
 static const struct field_row ld_lat_threshold[] = {
-	{"LD_LAT_THRESH", 0, 15, {"core cycles; slower loads count", "core cycles; slower loads count"}},
+	{"LD_LAT_THRESH", 0, 15, {"below the least documented, 3", "core cycles; slower loads count"}},
 };
 
 #define SUPPRESS(name, bit, branches) {name, bit, bit, {"records " branches, "leaves out " branches}}
@@ -166,7 +166,8 @@ static const struct register_row {
 	[FIXED_CTR_CTRL] = {"IA32_FIXED_CTR_CTRL", 0x38d, COUNTER_NOWHERE, FIELDS(fixed_ctr_ctrl)},
 	[GLOBAL_CTRL] = {"IA32_PERF_GLOBAL_CTRL", 0x38f, COUNTER_NOWHERE, FIELDS(global_ctrl)},
 	[PEBS_ENABLE] = {"IA32_PEBS_ENABLE", 0x3f1, COUNTER_IN_BITS, FIELDS(pebs_enable)},
-	[LD_LAT_THRESHOLD] = {"PEBS_LD_LAT_THRESHOLD", 0x3f6, COUNTER_NOWHERE, FIELDS(ld_lat_threshold)},
+	[LD_LAT_THRESHOLD] = {"PEBS_LD_LAT_THRESHOLD", 0x3f6, COUNTER_NOWHERE,
+			      FIELDS(ld_lat_threshold)},
 	[LBR_SELECT] = {"LBR_SELECT", 0x1c8, COUNTER_NOWHERE, FIELDS(lbr_select)},
 	[DEBUGCTL] = {"IA32_DEBUGCTL", 0x1d9, COUNTER_NOWHERE, FIELDS(debugctl)},
 	[OFFCORE_RSP] = {"OFFCORE_RSP_0", 0x1a6, COUNTER_NOWHERE, NULL, 0},
@@ -187,7 +188,7 @@ static struct register_value *add(struct registers *registers, int which, __u64 
 	return reg;
 }
 
-/* --- register by register ---------------------------------------------------------------------------- */
+/* --- register by register --------------------------------------------------------------------- */
 
 /* __x86_pmu_enable_event(), events/perf_event.h; intel_pmu_enable_fixed(), intel/core.c. */
 static void add_selection(struct registers *registers, __u64 config)
@@ -271,10 +272,10 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 	}
 }
 
-/* --- branches ------------------------------------------------------------------------------------------ */
+/* --- branches --------------------------------------------------------------------------------- */
 
-/* Which bits of LBR_SELECT a bit of branch_sample_type leaves clear: nhm_lbr_sel_map, intel/lbr.c. An
- * erratum makes calls and returns come only together with jumps. What is not here leaves all set. */
+/* Which bits of LBR_SELECT a bit of branch_sample_type leaves clear: nhm_lbr_sel_map, intel/lbr.c.
+ * An erratum makes calls and returns come only with jumps. What is not here leaves all set. */
 static const struct {
 	__u64 sample_type;
 	__u64 records;

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,64 +13,11 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
-/* Reads a small file below the root, without its last newline. Returns its length or -errno. */
-__attribute__((format(printf, 4, 5))) static int slurp(const struct host *host, char *text,
-						       size_t size, const char *path, ...)
-{
-	char full[PATH_MAX];
-	size_t used = snprintf(full, sizeof(full), "%s", host->root);
-	va_list args;
-	FILE *file;
-
-	va_start(args, path);
-	vsnprintf(full + used, sizeof(full) - used, path, args);
-	va_end(args);
-	text[0] = '\0';
-	file = fopen(full, "re");
-	if (!file)
-		return -errno;
-	used = fread(text, 1, size - 1, file);
-	fclose(file);
-	if (used && text[used - 1] == '\n')
-		used--;
-	text[used] = '\0';
-	return used;
-}
-
-static long slurp_number(const struct host *host, const char *path, long otherwise)
-{
-	char text[32], *end;
-	long value;
-
-	if (slurp(host, text, sizeof(text), "%s", path) <= 0)
-		return otherwise;
-	value = strtol(text, &end, 10);
-	return *end ? otherwise : value;
-}
-
-/* The value behind "NAME :" in a file of such lines, cut off at the line's end; NULL if not there. */
-static char *line_value(char *text, const char *name, char *value, size_t size)
-{
-	size_t length = strlen(name);
-
-	for (char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, length))
-			continue;
-		char *at = line + length + strspn(line + length, " \t");
-
-		if (*at != ':')
-			continue;
-		at += 1 + strspn(at + 1, " \t");
-		snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
-		return value;
-	}
-	return NULL;
-}
+#include "host/files.h"
 
 static void read_processor(struct host *host)
 {
-	char text[4096], value[128];
+	char text[8192], value[128], flags[4096];
 
 	if (slurp(host, text, sizeof(text), "/proc/cpuinfo") <= 0)
 		return;
@@ -85,12 +31,15 @@ static void read_processor(struct host *host)
 		host->cpu.model = strtoul(value, NULL, 10);
 	if (line_value(text, "stepping", value, sizeof(value)))
 		host->cpu.stepping = strtoul(value, NULL, 10);
+	if (line_value(text, "flags", flags, sizeof(flags)))
+		host->virtual = strstr(flags, " hypervisor");
 }
 
-static const struct cpu_events *events_of(const struct host *host)
+static const struct cpu_events *events_among(const struct host *host, const struct cpu_events *cpus,
+					     size_t nr)
 {
-	for (size_t i = 0; i < nr_known_cpus; i++) {
-		const struct cpu_events *cpu = &known_cpus[i];
+	for (size_t i = 0; i < nr; i++) {
+		const struct cpu_events *cpu = &cpus[i];
 
 		if (strcmp(cpu->vendor, host->cpu.vendor))
 			continue;
@@ -100,6 +49,20 @@ static const struct cpu_events *events_of(const struct host *host)
 				return cpu;
 	}
 	return NULL;
+}
+
+int host_add_tables(struct host *host, const char *folder, struct refusal *refusal)
+{
+	const struct cpu_events *own;
+
+	if (!folder)
+		return 0;
+	if (tables_load(&host->tables, folder, refusal))
+		return -1;
+	own = events_among(host, host->tables.cpus, host->tables.nr_cpus);
+	if (own)
+		host->events = own;
+	return 0;
 }
 
 static void read_privileges(struct host *host)
@@ -160,7 +123,8 @@ int host_gather(struct host *host, const char *root)
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
 	read_processor(host);
-	host->events = events_of(host);
+	host->events = events_among(host, known_cpus, nr_known_cpus);
+	host->tables = (struct tables){.metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
 
 	err = slurp(host, text, sizeof(text), "/sys/devices/system/cpu/online");
 	if (err < 0)
@@ -185,6 +149,7 @@ int host_gather(struct host *host, const char *root)
 
 void host_release(struct host *host)
 {
+	tables_release(&host->tables);
 	while (host->pmus) {
 		struct pmu *pmu = host->pmus;
 
@@ -193,6 +158,8 @@ void host_release(struct host *host)
 		free(pmu->aliases);
 		free(pmu);
 	}
+	free(host->config);
+	host->config = NULL;
 }
 
 /* "config1:0-15,32-47" */
@@ -262,7 +229,7 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 
 const struct pmu *host_pmu(struct host *host, const char *name)
 {
-	char path[128];
+	char path[128], text[256];
 	struct pmu *pmu;
 	long type;
 
@@ -279,6 +246,10 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu = calloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
+	/* PMUs of more than a core say which CPU speaks for it; msr's is one that does not say so. All
+	 * have PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
+	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0 || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
 	each_file(host, pmu, "format", add_format);
@@ -355,13 +326,21 @@ static int refuse_cpu(const char *name, struct refusal *refusal)
 	return instead(refusal, "there are %s", known);
 }
 
+static const struct cpu_events *named(const struct cpu_events *cpus, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcasecmp(cpus[i].name, name))
+			return &cpus[i];
+	return NULL;
+}
+
 int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal)
 {
-	const struct cpu_events *cpu = known_cpus, *end = known_cpus + nr_known_cpus;
+	const struct cpu_events *cpu = named(host->tables.cpus, host->tables.nr_cpus, name);
 
-	while (cpu < end && strcasecmp(cpu->name, name))
-		cpu++;
-	if (cpu == end)
+	if (!cpu)
+		cpu = named(known_cpus, nr_known_cpus, name);
+	if (!cpu)
 		return refuse_cpu(name, refusal);
 	host->events = cpu;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);

@@ -13,6 +13,7 @@
 
 #include "cpus.h"
 #include "event/known_event.h"
+#include "event/tables.h"
 #include "refusal.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
@@ -33,6 +34,7 @@ struct pmu_alias {
 struct pmu {
 	char name[64];
 	__u32 type;
+	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
 	size_t nr_formats;
@@ -52,12 +54,15 @@ struct host {
 		__u32 family, model, stepping;
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
+	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered;         /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;                   /* the kernel describes its types */
 	__u32 uid;                  /* effective */
@@ -66,6 +71,7 @@ struct host {
 	char container_id[65];      /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus; /* those that were asked for */
+	char *config;     /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 
 /*
@@ -75,6 +81,10 @@ struct host {
  */
 int host_gather(struct host *host, const char *root);
 void host_release(struct host *host);
+
+/* Adds tables of CPUs from a folder to those that are built in; NULL: there is none. Returns 0, or -1
+ * with the refusal. */
+int host_add_tables(struct host *host, const char *folder, struct refusal *refusal);
 
 /*
  * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* For people: one block a record, columns aligned, digits grouped. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,18 +21,6 @@ const char *grouped(json_int_t number, char *buffer, size_t size)
 	}
 	buffer[used] = '\0';
 	return buffer;
-}
-
-static json_int_t integer(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
-
-static const char *string(const json_t *record, const char *name)
-{
-	const char *value = json_string_value(json_object_get(record, name));
-
-	return value ? value : "";
 }
 
 /* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
@@ -54,6 +43,8 @@ static void start_table(struct text *text, const struct stream *stream, const js
 
 	if (*why)
 		text_add(text, "# %s\n", why);
+	if (of_doctor(record))
+		machine_table(text, stream, record);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -90,19 +81,52 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	text_add(text, "\n");
 }
 
+/* A number of any size and sign, with as many digits as are worth reading. */
+static const char *shown_real(double number, char *buffer, size_t size)
+{
+	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
+		 number);
+	return buffer;
+}
+
 static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	double mean = json_number_value(json_object_get(record, "mean"));
 	double stddev = json_number_value(json_object_get(record, "stddev"));
+	bool derived = json_object_get(record, "metric");
 	char number[40] = "not counted";
 
-	if (integer(record, "counted"))
+	if (integer(record, "counted") && derived)
+		shown_real(mean, number, sizeof(number));
+	else if (integer(record, "counted"))
 		grouped((json_int_t)(mean + 0.5), number, sizeof(number));
-	text_add(text, "%24s %-6s %s  (mean of %lld", number, string(record, "unit"),
-	    string(record, "event"), (long long)integer(record, "counted"));
+	if (derived)
+		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
+			 string(record, "unit"));
+	else
+		text_add(text, "%24s %-6s %s", number, string(record, "unit"),
+			 string(record, "event"));
+	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
 	if (json_object_get(record, "stddev"))
-		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / mean : 0);
+		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
 	text_add(text, ")\n");
+}
+
+static void metric_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *value = json_object_get(record, "value");
+	double share_run = json_number_value(json_object_get(record, "running_share"));
+	char number[40] = "absent";
+
+	if (value)
+		shown_real(json_number_value(value), number, sizeof(number));
+	add_time(text, stream, record);
+	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
+	if (!value)
+		text_add(text, ": %s", string(record, "why"));
+	else if (share_run < 1)
+		text_add(text, "  (ran %.1f%% of the time)", 100 * share_run);
+	text_add(text, "\n");
 }
 
 /* --- profiles ------------------------------------------------------------------------------------------- */
@@ -201,10 +225,22 @@ static const struct {
 	const char *type;
 	table_fn add;
 } tables[] = {
-	{"start", start_table},	    {"count", count_table}, {"summary", summary_table},
-	{"profile", profile_table}, {"end", end_table},	    {"event", event_table},
-	{"disagreement", disagreement_table}, {"data_sources", data_sources_table},
-	{"listed", listed_table},   {"branch", branch_table},
+	{"start", start_table},
+	{"count", count_table},
+	{"metric", metric_table},
+	{"summary", summary_table},
+	{"profile", profile_table},
+	{"branch", branch_table},
+	{"end", end_table},
+	{"event", event_table},
+	{"disagreement", disagreement_table},
+	{"data_sources", data_sources_table},
+	{"listed", listed_table},
+	{"processor", processor_table},
+	{"kernel", kernel_table},
+	{"permission", permission_table},
+	{"counters", counters_table},
+	{"facility", facility_table},
 	/* An error is told in words, on stderr. */
 };
 
@@ -213,6 +249,8 @@ static void begin_section(struct text *text, struct stream *stream, const json_t
 {
 	const char *section = string(record, "section");
 
+	if (!*section)
+		section = doctor_heading(record);
 	if (!*section || !strcmp(section, stream->section))
 		return;
 	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);

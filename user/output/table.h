@@ -8,6 +8,20 @@
 #include "output/output.h"
 #include "output/text.h"
 
+/* A member's text, "" if it has none. */
+static inline const char *string(const json_t *record, const char *name)
+{
+	const char *value = json_string_value(json_object_get(record, name));
+
+	return value ? value : "";
+}
+
+/* A member's whole number, 0 if it has none. */
+static inline json_int_t integer(const json_t *record, const char *name)
+{
+	return json_integer_value(json_object_get(record, name));
+}
+
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 
 /* 1234567 → "1,234,567", in every locale; returns buffer. */
@@ -21,5 +35,17 @@ void data_sources_table(struct text *text, const struct stream *stream, const js
 void branch_table(struct text *text, const struct stream *stream, const json_t *record);
 /* list's: table_listed.c */
 void listed_table(struct text *text, const struct stream *stream, const json_t *record);
+/* doctor's: table_doctor.c; machine_table is that of its start record */
+void machine_table(struct text *text, const struct stream *stream, const json_t *record);
+void processor_table(struct text *text, const struct stream *stream, const json_t *record);
+void kernel_table(struct text *text, const struct stream *stream, const json_t *record);
+void permission_table(struct text *text, const struct stream *stream, const json_t *record);
+void counters_table(struct text *text, const struct stream *stream, const json_t *record);
+void facility_table(struct text *text, const struct stream *stream, const json_t *record);
+
+/* Whether a start record is doctor's. */
+bool of_doctor(const json_t *start);
+/* The section that a record of doctor's stands in; "" for the records of others. */
+const char *doctor_heading(const json_t *record);
 
 #endif

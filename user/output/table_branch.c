@@ -7,18 +7,6 @@
 
 #define BAR 10 /* characters of a bar that stands for all */
 
-static const char *string(const json_t *object, const char *name)
-{
-	const char *value = json_string_value(json_object_get(object, name));
-
-	return value ? value : "";
-}
-
-static json_int_t integer(const json_t *object, const char *name)
-{
-	return json_integer_value(json_object_get(object, name));
-}
-
 static double percent(json_int_t part, json_int_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;

@@ -9,18 +9,6 @@
 
 #define INDENT 4
 
-static const char *string(const json_t *object, const char *name)
-{
-	const char *value = json_string_value(json_object_get(object, name));
-
-	return value ? value : "";
-}
-
-static long long integer(const json_t *object, const char *name)
-{
-	return json_integer_value(json_object_get(object, name));
-}
-
 static void heading(struct text *text, const char *words)
 {
 	text_add(text, "\n  %s\n", words);
@@ -39,7 +27,7 @@ static void fact_if_any(struct text *text, int width, const char *name, const ch
 		fact(text, width, name, words);
 }
 
-/* --- what is asked of the kernel ---------------------------------------------------------------------- */
+/* --- what is asked of the kernel -------------------------------------------------------------- */
 
 #define MEMBER_WIDTH 18
 
@@ -65,7 +53,7 @@ static void attr_rows(struct text *text, const json_t *event)
 	}
 }
 
-/* --- what counts, and where ----------------------------------------------------------------------------- */
+/* --- what counts, and where ------------------------------------------------------------------- */
 
 #define LABEL_WIDTH 10
 
@@ -138,7 +126,7 @@ static void precise_rows(struct text *text, const json_t *precise)
 	fact_if_any(text, LABEL_WIDTH, "record", string(precise, "record"));
 }
 
-/* --- registers ------------------------------------------------------------------------------------------------ */
+/* --- registers -------------------------------------------------------------------------------- */
 
 static void field_row(struct text *text, const json_t *field)
 {
@@ -167,7 +155,7 @@ static void register_rows(struct text *text, const json_t *registers)
 	}
 }
 
-/* --- the rest ---------------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void rule_rows(struct text *text, const json_t *rules)
 {

@@ -7,13 +7,6 @@
 
 #define NAME_COLUMN 30
 
-static const char *string(const json_t *object, const char *name)
-{
-	const char *value = json_string_value(json_object_get(object, name));
-
-	return value ? value : "";
-}
-
 /* Perf's own names say what they count; what the CPU counts for them is worth showing. */
 static void add_meaning(struct text *words, const json_t *record)
 {

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "host/kernel.h"
+
 struct denied {
 	struct refusal *refusal;
 	struct host *host;
@@ -17,41 +19,55 @@ struct denied {
 
 /* --- permissions -------------------------------------------------------------------------------- */
 
-#define DEBIAN_PARANOID 3 /* Debian's own level: nothing without CAP_SYS_ADMIN */
-
-/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst. */
-static int needed_level(const struct plan *plan, const struct event *event)
+static bool is_trace(const struct denied *d)
 {
-	if (plan->target.cpus_given)
-		return 0;
-	return event->attr.exclude_kernel ? 2 : 1;
+	const struct pmu *bts = host_pmu(d->host, "intel_bts");
+
+	return bts && bts->type == d->event->attr.type;
 }
 
-static const char *what_needs_level(int level)
+/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst; for
+ * BTS, which shows kernel addresses even of the user's side, bts_event_init(), bts.c. */
+static int needed_level(const struct denied *d)
 {
-	return level == 0   ? "events of whole CPUs need"
-	       : level == 1 ? "the kernel's side needs"
-			    : "any event needs";
+	if (d->plan->target.cpus_given)
+		return 0;
+	return d->event->attr.exclude_kernel && !is_trace(d) ? 2 : 1;
+}
+
+static const char *what_needs_level(const struct denied *d, int level)
+{
+	return level == 0    ? "events of whole CPUs need"
+	       : level == 2  ? "any event needs"
+	       : is_trace(d) ? "branch traces need"
+			     : "the kernel's side needs";
+}
+
+/* Whether asking for less would do. */
+static bool may_leave_kernel(const struct denied *d)
+{
+	return !d->event->sideless && !d->event->attr.exclude_kernel &&
+	       d->host->perf_event_paranoid == 2;
 }
 
 static int denied_by_paranoid(const struct denied *d, int level)
 {
 	because(d->refusal, "kernel.perf_event_paranoid is %d; without privileges %s %d or less",
-		d->host->perf_event_paranoid, what_needs_level(level), level);
-	if (level == 1 && d->host->perf_event_paranoid == 2)
+		d->host->perf_event_paranoid, what_needs_level(d, level), level);
+	if (level == 1 && may_leave_kernel(d))
 		return instead(d->refusal, "ask for the user's side only (%s:u), or: sysctl "
 			       "kernel.perf_event_paranoid=1, or give CAP_PERFMON",
 			       d->event->known ? d->event->known->name : "EVENT");
 	return instead(d->refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s", level,
-		       d->host->perf_event_paranoid >= DEBIAN_PARANOID
+		       d->host->perf_event_paranoid >= PARANOID_ALL
 			       ? "CAP_SYS_ADMIN (at level 3 CAP_PERFMON is not enough)"
 			       : "CAP_PERFMON");
 }
 
 static int denied_access(const struct denied *d)
 {
-	int level = needed_level(d->plan, d->event);
-	bool privileged = d->host->perf_event_paranoid >= DEBIAN_PARANOID
+	int level = needed_level(d);
+	bool privileged = d->host->perf_event_paranoid >= PARANOID_ALL
 				  ? d->host->capabilities >> CAP_SYS_ADMIN & 1
 				  : host_capable(d->host, CAP_PERFMON);
 
@@ -62,8 +78,8 @@ static int denied_access(const struct denied *d)
 		return instead(d->refusal, "run as its user, or give CAP_PERFMON");
 	}
 	if (!strcmp(d->host->lockdown, "confidentiality")) {
-		because(d->refusal, "the kernel is locked down (confidentiality)");
-		return instead(d->refusal, "boot without lockdown=confidentiality");
+		because(d->refusal, REASON_LOCKDOWN);
+		return instead(d->refusal, REMEDY_LOCKDOWN);
 	}
 	because(d->refusal, "a security module of this machine refuses it");
 	return instead(d->refusal, "see the kernel's audit log for its name");
@@ -73,8 +89,7 @@ static int denied_seccomp(const struct denied *d)
 {
 	if (d->host->seccomp == 2) {
 		because(d->refusal, "a seccomp filter of this process refuses perf_event_open");
-		return instead(d->refusal, "start the container with --cap-add PERFMON, or with a "
-			       "seccomp profile that allows it");
+		return instead(d->refusal, REMEDY_SECCOMP_PERF);
 	}
 	return denied_access(d);
 }
@@ -101,11 +116,8 @@ static int denied_absent(const struct denied *d)
 		because(d->refusal, "this machine's kernel does not have it");
 		return instead(d->refusal, "use another event; perf list shows what there is");
 	}
-	if (!host_core_pmu(d->host)) {
-		because(d->refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
-		return instead(d->refusal, "%srun on the host itself",
-			       d->event->attr.branch_sample_type ? "" : "use cpu-clock, or ");
-	}
+	if (!host_core_pmu(d->host))
+		return kernel_lacks_pmu(d->host, "cpu", d->refusal);
 	because(d->refusal, "this CPU's driver does not have it");
 	return instead(d->refusal, "use another event, or its raw code rNNNN");
 }
@@ -160,8 +172,8 @@ static int denied_descriptors(const struct denied *d)
 {
 	size_t needed = d->instances * d->plan->events.nr;
 
-	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads), and %llu "
-		"may be open", needed, d->plan->events.nr, d->instances,
+	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the "
+		"run's own, and %llu may be open", needed, d->plan->events.nr, d->instances,
 		d->host->descriptor_limit);
 	return instead(d->refusal, "ulimit -Hn %zu, or ask for fewer events or CPUs", needed + 64);
 }
@@ -242,8 +254,8 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 		return instead(refusal, "run a kernel with CONFIG_BPF_SYSCALL=y");
 	}
 	if (error == EPERM && !strcmp(host->lockdown, "confidentiality")) {
-		because(refusal, "the kernel is locked down (confidentiality)");
-		return instead(refusal, "boot without lockdown=confidentiality");
+		because(refusal, REASON_LOCKDOWN);
+		return instead(refusal, REMEDY_LOCKDOWN);
 	}
 	if ((error == EPERM || error == ENOMEM) && host->locked_memory_limit != RLIM_INFINITY) {
 		/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK, and the answer is EPERM. */
@@ -253,4 +265,70 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	}
 	because(refusal, "%s%s%.300s", strerror(error), log[0] ? ": " : "", log);
 	return instead(refusal, error == EEXIST ? "another BPF program is attached to this event" : "");
+}
+
+/* --- cgroups ------------------------------------------------------------------------------------------ */
+
+int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, int error)
+{
+	refuse(refusal, STATUS_REFUSED, "events of the cgroup '%s'", path);
+	refusal->error = error;
+	if (!path[0]) {
+		because(refusal, "no cgroup hierarchy with perf events is mounted");
+		return instead(refusal, "mount -t cgroup2 none /sys/fs/cgroup");
+	}
+	if (kernel_config(host, "CONFIG_CGROUP_PERF") == 'n') {
+		because(refusal, "this kernel was built without events of cgroups");
+		return instead(refusal, "run a kernel with CONFIG_CGROUP_PERF=y");
+	}
+	if (error == ENOENT) {
+		because(refusal, "the hierarchy has no controller switched on yet");
+		return instead(refusal, "echo +pids > %s/cgroup.subtree_control", path);
+	}
+	because(refusal, "the kernel refuses it: %s", strerror(error));
+	return instead(refusal, "measure whole CPUs and tell cgroups apart: nhmtap profile -a --by cgroup");
+}
+
+/* --- silence ------------------------------------------------------------------------------------------ */
+
+int silent_denied(struct refusal *refusal, const struct host *host, const char *event, bool ran)
+{
+	refuse(refusal, STATUS_REFUSED, "event '%s'", event);
+	if (ran) {
+		because(refusal, "it ran, and counted nothing");
+		return instead(refusal, host->virtual ? "see whether the hypervisor passes this event on"
+						      : "see the CPU's errata, and dmesg for 'Broken "
+							"BIOS detected'");
+	}
+	because(refusal, "the kernel opened it, and it never ran: others hold the counters or the "
+		"register that it needs%s", kernel_nmi_watchdog(host) ? " (the NMI watchdog holds one)" : "");
+	return instead(refusal, kernel_nmi_watchdog(host)
+					? "sysctl kernel.nmi_watchdog=0, and end other users of the PMU"
+					: "end other users of the PMU, on this core's other thread too");
+}
+
+/* --- registers ------------------------------------------------------------------------------------- */
+
+int msr_denied(struct refusal *refusal, struct host *host, const struct msr *msr)
+{
+	refuse(refusal, STATUS_REFUSED, "%s (0x%x)", msr->name, msr->address);
+	refusal->error = msr->error;
+	if (msr->error == ENODEV)
+		return because(refusal, "this processor has none (CPUID.1:ECX bit 15, PDCM, is clear)");
+	if (msr->error == EACCES || msr->error == EPERM) {
+		because(refusal, "reading registers is root's: it takes CAP_SYS_RAWIO");
+		return instead(refusal, "run as root");
+	}
+	if (msr->error == ENOENT && kernel_config(host, "CONFIG_X86_MSR") == 'n') {
+		because(refusal, "this kernel was built without /dev/cpu/0/msr");
+		return instead(refusal, "run a kernel with CONFIG_X86_MSR");
+	}
+	if (msr->error == ENOENT || msr->error == ENXIO) {
+		because(refusal, "the driver of /dev/cpu/0/msr is not loaded");
+		return instead(refusal, "modprobe msr");
+	}
+	if (msr->error == EIO)
+		return because(refusal, "this processor has no such register%s",
+			       host->virtual ? ", or its hypervisor hides it" : "");
+	return because(refusal, "it can't be read: %s", strerror(msr->error));
 }

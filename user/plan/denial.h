@@ -8,8 +8,17 @@
 #define NHMTAP_DENIAL_H
 
 #include "host/host.h"
+#include "host/processor.h"
 #include "plan/plan.h"
 #include "refusal.h"
+
+#define PARANOID_ALL 3 /* from this level, Debian's own, nothing without CAP_SYS_ADMIN */
+
+/* Sentences that are said in several places. */
+#define REMEDY_SECCOMP_PERF                                                                        \
+	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"
+#define REASON_LOCKDOWN "the kernel is locked down (confidentiality)"
+#define REMEDY_LOCKDOWN "boot without lockdown=confidentiality"
 
 /* perf_event_open has failed for this event of the plan with `error`, where an event takes
  * `instances` descriptors (one a CPU and thread). Always returns -1. */
@@ -20,5 +29,16 @@ int open_denied(struct refusal *refusal, struct host *host, const struct plan *p
  * said last, "" if nothing. Always returns -1. */
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
 	       const char *log);
+
+/* An event of the cgroup at `path` ("" if there is no hierarchy) could not be opened. Always returns
+ * -1. */
+int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, int error);
+
+/* An event was opened and switched on, and came to nothing: it never ran (ran false), or ran and did
+ * not count. Always returns -1. */
+int silent_denied(struct refusal *refusal, const struct host *host, const char *event, bool ran);
+
+/* A register could not be read (msr->error). Always returns -1. */
+int msr_denied(struct refusal *refusal, struct host *host, const struct msr *msr);
 
 #endif

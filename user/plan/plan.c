@@ -92,7 +92,7 @@ static void respect_paranoid(struct event *event, const struct host *host)
 {
 	size_t used = strlen(event->name);
 
-	if (event->privilege_given || host_may_count_kernel(host))
+	if (event->privilege_given || event->sideless || host_may_count_kernel(host))
 		return;
 	EVENT_SET(event, exclude_kernel, 1, "perf_event_paranoid is %d and CAP_PERFMON is missing",
 		  host->perf_event_paranoid);
@@ -205,6 +205,15 @@ static const char *default_stat_events(struct plan *plan, struct host *host)
 	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
 }
 
+/* Events by name, and those of metrics; either may be NULL. */
+static int plan_counts(struct plan *plan, const char *events, const char *metrics, struct host *host,
+		       struct refusal *refusal)
+{
+	if (events && events_parse(events, host, &plan->events, refusal))
+		return -1;
+	return metrics ? metrics_plan(&plan->metrics, metrics, host, &plan->events, refusal) : 0;
+}
+
 int plan_stat(struct plan *plan, const struct options *options, struct host *host,
 	      struct refusal *refusal)
 {
@@ -217,9 +226,9 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text)
+	if (!text && !options->metrics)
 		text = default_stat_events(plan, host);
-	if (events_parse(text, host, &plan->events, refusal))
+	if (plan_counts(plan, text, options->metrics, host, refusal))
 		return -1;
 	plan_common(plan, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
@@ -339,20 +348,20 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* explain takes events as arguments, with -e, or both; without any it shows the default. */
+/* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
 static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
 			   struct host *host, struct refusal *refusal)
 {
 	const char *text = options->events;
 
-	if (!text && !options->nr_rest)
+	if (!text && !options->nr_rest && !options->metrics)
 		text = sampling ? default_profile_event(plan, host) : default_stat_events(plan, host);
 	if (text && events_parse(text, host, &plan->events, refusal))
 		return -1;
 	for (int i = 0; i < options->nr_rest; i++)
 		if (events_parse(options->rest[i], host, &plan->events, refusal))
 			return -1;
-	return 0;
+	return plan_counts(plan, NULL, options->metrics, host, refusal);
 }
 
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,
@@ -383,6 +392,7 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 void plan_release(struct plan *plan)
 {
 	events_release(&plan->events);
+	metrics_release(&plan->metrics);
 	free(plan->target.pids);
 	plan->target.pids = NULL;
 	plan->target.nr_pids = 0;

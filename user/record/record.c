@@ -58,6 +58,15 @@ json_t *value_time(const struct timespec *time)
 	return json_sprintf("%s.%09ldZ", seconds, time->tv_nsec);
 }
 
+json_t *value_bits(__u64 bits)
+{
+	json_t *list = json_array();
+
+	for (; bits; bits &= bits - 1)
+		json_array_append_new(list, json_integer(__builtin_ctzll(bits)));
+	return list;
+}
+
 json_t *value_real(double number)
 {
 	return isfinite(number) ? json_real(number) : NULL;

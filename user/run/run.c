@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/overhead.h"
 #include "record/record.h"
 #include "run/start.h"
 
@@ -37,19 +37,33 @@ static struct timespec now_of(clockid_t clock)
 	return now;
 }
 
+__u64 run_interval_ns(const struct run *run)
+{
+	return nanoseconds(&run->interval_began, &run->interval_ended);
+}
+
 void run_put_interval(const struct run *run, json_t *record)
 {
-	struct timespec now = now_of(CLOCK_MONOTONIC);
-
 	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
-	json_object_set_new(record, "duration_ns",
-			    json_integer(nanoseconds(&run->interval_began, &now)));
+	json_object_set_new(record, "duration_ns", json_integer(run_interval_ns(run)));
 }
 
 static void begin_interval(struct run *run)
 {
 	run->interval_began = now_of(CLOCK_MONOTONIC);
 	run->interval_began_at = now_of(CLOCK_REALTIME);
+}
+
+/* The next interval begins where this one ends, which is before its records are written: no moment is
+ * in two of them, and none in neither. */
+static void report(struct run *run, const struct activity *activity, bool last)
+{
+	struct timespec ended_at = now_of(CLOCK_REALTIME);
+
+	run->interval_ended = now_of(CLOCK_MONOTONIC);
+	activity->report(run, last);
+	run->interval_began = run->interval_ended;
+	run->interval_began_at = ended_at;
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------ */
@@ -94,8 +108,13 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		waiting->polls[waiting->nr++].fd = pidfd_open(target->pids[i]);
+	/* One that has ended since its events were opened is not waited for. */
+	for (size_t i = 0; i < target->nr_pids; i++) {
+		int fd = pidfd_open(target->pids[i]);
+
+		if (fd >= 0)
+			waiting->polls[waiting->nr++].fd = fd;
+	}
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -182,8 +201,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	activity->report(run, false);
-	begin_interval(run);
+	report(run, activity, false);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -192,10 +210,14 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
-	bool over = false;
 	int pause = activity->look ? 1 : -1;
+	bool over;
 
+	counters_free_descriptors();
 	waiting_open(&waiting, run);
+	over = run->plan.target.nr_pids && !waiting.targets_left;
+	if (over)
+		run->reason = "exited";
 	while (!over) {
 		int ready = poll(waiting.polls, waiting.nr, pause);
 
@@ -266,7 +288,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		write_start(run, activity);
 	wait_for_end(run, activity);
 	counters_disable(run->counters);
-	activity->report(run, true);
+	report(run, activity, true);
 	return 0;
 }
 
@@ -294,34 +316,6 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	return run->child.pid && run->ended_by ? STATUS_SIGNAL + run->ended_by : STATUS_DONE;
 }
 
-/* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
- * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
-static json_int_t max_rss_bytes(void)
-{
-	FILE *file = fopen("/proc/self/status", "re");
-	unsigned long long kilobytes = 0;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmHWM: %llu kB", &kilobytes) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kilobytes * 1024;
-}
-
-/* What the run itself cost: this process, its children left out. */
-static json_t *overhead(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return json_pack("{s:I, s:I}", "cpu_time_ns",
-			 (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
-				      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
-			 "max_rss_bytes", max_rss_bytes());
-}
-
 static json_t *child_value(const struct child *child, pid_t pid)
 {
 	json_t *value = json_pack("{s:i}", "pid", (int)pid);
@@ -345,7 +339,7 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 		json_object_set_new(end, "command", child_value(&run->child, run->child.pid));
 	if (activity->finish)
 		activity->finish(run, end);
-	json_object_set_new(end, "overhead", overhead());
+	json_object_set_new(end, "overhead", overhead_value());
 	json_object_set_new(end, "records", json_integer(run->stream.records + 1));
 	stream_write(&run->stream, end, NULL, NULL);
 }
@@ -399,7 +393,8 @@ int run_activity(const struct activity *activity, const struct options *options,
 		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
 		refusal->error = -err;
 		because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else if (!activity->plan(&run.plan, options, &run.host, refusal) &&
+	} else if (!host_add_tables(&run.host, options->events_dir, refusal) &&
+		   !activity->plan(&run.plan, options, &run.host, refusal) &&
 		   !activity->check(&run, refusal)) {
 		repeat_executions(&run, activity, options->repeats, refusal);
 	}

@@ -31,7 +31,8 @@ struct run {
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */
-	struct timespec began, interval_began;       /* CLOCK_MONOTONIC */
+	struct timespec began;                          /* CLOCK_MONOTONIC */
+	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
 	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
 	void *state;          /* the activity's own */
 };
@@ -64,6 +65,9 @@ struct activity {
  * be told. */
 int run_activity(const struct activity *activity, const struct options *options,
 		 struct refusal *refusal);
+
+/* How long the interval was that is being reported. */
+__u64 run_interval_ns(const struct run *run);
 
 /* Members that the records of an interval have in common: start_time, duration_ns. */
 void run_put_interval(const struct run *run, json_t *record);

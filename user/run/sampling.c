@@ -230,11 +230,12 @@ static int sampling_report(struct run *run, bool last)
 static int sampling_finish(struct run *run, json_t *end)
 {
 	const struct state *state = run->state;
-	json_t *value, *lost = json_object();
 	struct samples sum = {0};
+	json_t *value, *lost;
 
 	if (!state || !run->began.tv_sec)
 		return 0;
+	lost = json_object();
 	for (size_t i = 0; i < state->nr; i++) {
 		const struct samples *account = &state->accounts[i];
 

@@ -125,15 +125,17 @@ static json_t *target_value(const struct run *run)
 		json_t *arguments = json_array();
 		size_t left = ARGUMENTS_MAX;
 		char **at = target->command;
+		bool cut = false;
 
 		for (; *at && left; at++) {
 			size_t length = strnlen(*at, left);
 
 			json_array_append_new(arguments, value_text(*at, length));
+			cut = cut || (*at)[length];
 			left -= length;
 		}
 		json_object_set_new(value, "process.command_args", arguments);
-		if (*at)
+		if (*at || cut)
 			json_object_set_new(value, "arguments_cut", json_true());
 		json_object_set_new(value, "process.pid", json_integer(run->child.pid));
 	}
@@ -153,14 +155,20 @@ static json_t *target_value(const struct run *run)
 	return value;
 }
 
-json_t *start_record(const struct run *run, const char *command)
+json_t *start_base(const struct host *host, const char *command)
 {
 	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION,
 				   "command", command);
-	json_t *events = json_array();
 
-	json_object_set_new(record, "resource", resource_value(&run->host));
-	json_object_set_new(record, "host", host_value(&run->host));
+	json_object_set_new(record, "resource", resource_value(host));
+	json_object_set_new(record, "host", host_value(host));
+	return record;
+}
+
+json_t *start_record(const struct run *run, const char *command)
+{
+	json_t *record = start_base(&run->host, command), *events = json_array();
+
 	json_object_set_new(record, "target", target_value(run));
 	if (run->options->interval_ms)
 		json_object_set_new(record, "interval_ms", json_integer(run->options->interval_ms));

@@ -7,7 +7,10 @@
 
 #include "run/run.h"
 
-/* A new reference. */
+/* What every start record has, of a run or not. A new reference. */
+json_t *start_base(const struct host *host, const char *command);
+
+/* That of a run. A new reference. */
 json_t *start_record(const struct run *run, const char *command);
 
 /* An event with its full encoding, as the start record and `explain` show it. A new reference. */

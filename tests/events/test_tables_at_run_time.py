@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables that the program reads itself, with --events-dir: they mean what they mean to the generator,
+and are merged with those built in."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from event_tables import CPUS, HERE, ROOT, Compiled
+from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
+
+USER = ROOT / "user"
+PARTS = ["event/tables", "event/loader", "event/table_rows", "event/table_checks", "event/draft",
+         "event/form", "event/formula", "event/compose", "event/names", "refusal"]
+CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
+        "period": 2000}
+PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",
+         "unit": "per 1000 instructions", "description": "Cats", "source": "reasoning"}
+TABBY = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x77"],
+         "general_counters": 2, "fixed_counters": 0}
+
+
+@pytest.fixture(scope="session")
+def dump_folder(known_events_c):
+    program = known_events_c.with_name("dump_folder")
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-I", USER, "-I", USER / "event",
+                    "-o", program, HERE / "dump_folder.c", known_events_c,
+                    *(USER / f"{part}.c" for part in PARTS), "-ljansson"], check=True)
+
+    def dump(folder):
+        return subprocess.run([program, ROOT / "events" / "schema.json", folder],
+                              capture_output=True, text=True, check=True).stdout
+    return dump
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Writes a folder of tables; the argument that names it."""
+    def write(**files):
+        for name, content in files.items():
+            file = tmp_path / "tables" / (name.replace("__", "/").replace("_", "-") + ".json")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(content), encoding="utf-8")
+        return f"--events-dir={tmp_path / 'tables'}"
+    return write
+
+
+def topic(*events):
+    return {"source": "reasoning", "events": list(events)}
+
+
+# ---- the same tables, read twice ----
+
+def test_a_folder_with_the_built_in_tables_gives_every_field_of_them(dump_folder, compiled):
+    read = Compiled(dump_folder(ROOT / "events"))
+    kinds = set(Compiled.FIELDS) - {"source"}
+    for kind in kinds:
+        for cpu in (*CPUS, "generic"):
+            ours, theirs = read.list(kind, cpu), compiled.list(kind, cpu)
+            assert sorted(map(repr, ours)) == sorted(map(repr, theirs)), (kind, cpu)
+    assert len(read.list("event", "nehalem-ep")) > 250, "or there was nothing to compare"
+
+
+def test_names_stand_in_the_order_of_the_lookup(dump_folder, compiled):
+    read = Compiled(dump_folder(ROOT / "events"))
+    for kind in ("event", "alias", "metric"):
+        for cpu in CPUS:
+            names = [row["name"] for row in read.list(kind, cpu)]
+            assert names == [row["name"] for row in compiled.list(kind, cpu)]
+
+
+def test_composites_follow_the_bits_of_a_folder_that_moves_them(dump_folder, compiled, tmp_path):
+    # Westmere's own folder on top of what is built in for Nehalem: it swaps two bits of DRAM.
+    shutil.copytree(ROOT / "events" / "westmere-ep", tmp_path / "nehalem-ep")
+    for file in (tmp_path / "nehalem-ep").iterdir():
+        if file.name != "offcore.json":
+            file.unlink()
+    read = Compiled(dump_folder(tmp_path)).by_name("response", "nehalem-ep")
+    assert {name: row["bits"] for name, row in read.items()} == {
+        name: row["bits"] for name, row in compiled.by_name("response", "westmere-ep").items()}
+
+
+# ---- adding and replacing ----
+
+def test_an_event_is_added_to_a_cpu_that_is_built_in(explain, host, tables):
+    added, known = explain(host(NEHALEM), tables(nehalem_ep__cats=topic(CATS)),
+                           "CATS.SEEN,UOPS_ISSUED.ANY")
+    assert (added["attr"]["config"], added["description"]) == ("0x1a0", "A cat is seen")
+    assert known["attr"]["config"] == "0x10e"
+
+
+def test_an_event_of_the_same_name_takes_the_place_of_the_built_in_one(explain, host, tables):
+    own = {**CATS, "name": "UOPS_ISSUED.ANY"}
+    event, = explain(host(NEHALEM), tables(nehalem_ep__cats=topic(own)), "uops_issued.any")
+    assert event["attr"]["config"] == "0x1a0"
+
+
+def test_another_spelling_of_an_added_event_is_known(explain, host, tables):
+    own = {**CATS, "aliases": {"reasoning": ["KITTENS"]}}
+    event, = explain(host(NEHALEM), tables(nehalem_ep__cats=topic(own)), "KITTENS")
+    assert event["attr"]["config"] == "0x1a0"
+
+
+def test_a_folder_of_one_cpu_changes_no_other(nhmtap, host, tables):
+    westmere = {"proc/cpuinfo": cpuinfo(model=0x25)}
+    result = nhmtap("explain", host(NEHALEM, westmere), tables(nehalem_ep__cats=topic(CATS)),
+                    "CATS.SEEN")
+    assert result.status == 1 and "'CATS.SEEN'" in result.err
+
+
+def test_a_cpu_that_is_not_built_in_is_added(explain, host, tables):
+    machine = host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x77)})
+    event, = explain(machine, tables(cpus=[TABBY], tabby__cats=topic(CATS)), "CATS.SEEN")
+    assert event["attr"]["config"] == "0x1a0"
+
+
+def test_an_added_cpu_inherits_from_one_that_is_built_in(explain, host, tables):
+    machine = host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x77)})
+    heir = {**TABBY, "inherits": "nehalem-ep", "general_counters": 4, "fixed_counters": 3}
+    own, inherited = explain(machine, tables(cpus=[heir], tabby__cats=topic(CATS)),
+                             "CATS.SEEN,UOPS_ISSUED.ANY")
+    assert (own["attr"]["config"], inherited["attr"]["config"]) == ("0x1a0", "0x10e")
+
+
+def test_a_metric_over_an_added_event_is_expanded(explain, host, tables):
+    argument = tables(nehalem_ep__cats=topic(CATS), nehalem_ep__metrics=[PURRS])
+    events = explain(host(NEHALEM), argument, "-M", "purrs")
+    assert [event["name"] for event in events] == ["CATS.SEEN", "INST_RETIRED.ANY"]
+
+
+def test_a_source_of_the_folder_may_be_quoted(explain, host, tables):
+    own = {"key": "kennel", "title": "The kennel", "licence": "MIT", "used_for": "cats"}
+    argument = tables(sources=[own], nehalem_ep__cats={"source": "kennel, page 2", "events": [CATS]})
+    event, = explain(host(NEHALEM), argument, "CATS.SEEN")
+    assert event["attr"]["config"] == "0x1a0"
+
+
+def test_an_added_generic_metric_serves_a_machine_without_a_table(explain, host, tables):
+    own = {**PURRS, "name": "flips", "formula": "context-switches / page-faults"}
+    events = explain(host(WITHOUT_PMU), tables(generic__metrics=[own]), "-M", "flips")
+    assert [event["name"] for event in events] == ["context-switches", "page-faults"]
+
+
+# ---- what only the merge can get wrong ----
+
+@pytest.fixture
+def refusal(nhmtap, host, tables):
+    def run(**files):
+        result = nhmtap("explain", host(NEHALEM), tables(**files), "cpu-clock")
+        assert (result.status, result.out) == (1, "")
+        return result.err
+    return run
+
+
+def test_an_encoding_that_is_built_in_is_to_be_an_alias(refusal):
+    err = refusal(nehalem_ep__cats=topic({**CATS, "code": "0x0E"}))
+    assert "nehalem-ep/cats.json: CATS.SEEN: is encoded exactly as UOPS_ISSUED.ANY" in err
+
+
+def test_a_name_that_is_built_in_is_no_alias_of_another_event(refusal):
+    err = refusal(nehalem_ep__cats=topic({**CATS, "aliases": {"reasoning": ["UOPS_ISSUED.ANY"]}}))
+    assert "nehalem-ep/cats.json: CATS.SEEN: alias UOPS_ISSUED.ANY is already a name" in err
+
+
+def test_a_period_below_the_built_in_lowest_is_refused(refusal):
+    err = refusal(nehalem_ep__cats=topic({**CATS, "period": 31}))
+    assert "nehalem-ep/cats.json: CATS.SEEN: \"period\" 31 is refused by the kernel" in err
+
+
+def test_a_model_that_is_built_in_belongs_to_no_other_cpu(refusal):
+    err = refusal(cpus=[{**TABBY, "models": ["0x1A"]}], tabby__cats=topic(CATS))
+    assert "cpus.json: tabby: model 0x1A is already nehalem-ep" in err
+
+
+def test_a_cpu_without_events_is_refused(refusal):
+    assert "tabby: has no events" in refusal(cpus=[TABBY], tabby__metrics=[PURRS])
+
+
+def test_a_generic_metric_of_an_unknown_event_is_refused(refusal):
+    err = refusal(generic__metrics=[{**PURRS, "formula": "page-fault / task-clock"}])
+    assert "generic/metrics.json: purrs: \"formula\" names page-fault, which perf does not count" in err
+
+
+def test_a_folder_that_is_not_there_is_refused(nhmtap, tmp_path):
+    result = nhmtap("explain", "--events-dir", tmp_path / "nowhere", "cpu-clock")
+    assert result.status == 1
+    assert "--events-dir" in result.err and os.strerror(2) in result.err
+
+
+def test_a_run_refuses_bad_tables_in_its_stream_too(nhmtap, tables):
+    result = nhmtap("stat", tables(nehalem_ep__cats=topic({**CATS, "colour": "grey"})), "--", "true")
+    assert result.status == 1
+    assert "unknown field \"colour\"" in result.one("error")["why"]

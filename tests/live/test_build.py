@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Makefile, on a copy of the tree with the objects that are already built."""
+import os
+import shutil
+import subprocess
+
+import pytest
+from records import NHMTAP
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
+# Where this build has its libperf, so that a copy need not build another.
+LIBPERF = os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf")
+# Of the make that may run these tests; the copy's make is not its child.
+OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "requirements"}
+
+
+class Tree:
+    def __init__(self, path):
+        self.path = path
+        inside = not os.path.relpath(BUILD, ROOT).startswith("..")
+        self.folder = os.path.relpath(BUILD, ROOT) if inside else "build"
+        shutil.copytree(ROOT, path, symlinks=True, ignore=shutil.ignore_patterns(
+            ".git", "build", "build-*", "__pycache__", ".hypothesis", ".pytest_cache"))
+        if inside:
+            shutil.copytree(BUILD, path / self.folder, symlinks=True,
+                            ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "gcda"))
+        self.make("all")
+
+    def run(self, *arguments, environment=(), **options):
+        clean = {name: value for name, value in os.environ.items() if name not in OURS}
+        return subprocess.run(["make", f"O={self.folder}", f"LIBPERF={LIBPERF}", *arguments],
+                              cwd=self.path, env=clean | dict(environment), capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=300, check=False,
+                              **options)
+
+    def make(self, *arguments):
+        """What it says that it makes: {(what, of what)}."""
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return {tuple(line.split()) for line in done.stdout.splitlines() if line.startswith("  ")}
+
+    def touch(self, name):
+        os.utime(self.path / name)
+
+    def sources_that_include(self, header):
+        """By their text, at first hand."""
+        found = set()
+        for top in ("user", "bpf"):
+            for folder, _, names in os.walk(self.path / top):
+                for name in names:
+                    full = os.path.join(folder, name)
+                    with open(full, encoding="utf-8") as file:
+                        if name.endswith(".c") and f'#include "{header}"' in file.read():
+                            found.add(os.path.relpath(full, self.path))
+        return found
+
+    def programs(self):
+        return {f"bpf/{name}" for name in os.listdir(self.path / "bpf") if name.endswith(".bpf.c")}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return Tree(tmp_path_factory.mktemp("tree") / "copy")
+
+
+def compiled(made):
+    return {source for what, source in made if what in ("CC", "BPF")}
+
+
+def test_nothing_is_made_when_nothing_has_changed(tree):
+    assert tree.make("all") == set()
+
+
+def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
+    tree.touch("bpf/shared.h")
+    made = compiled(tree.make("all"))
+    assert tree.programs() <= made
+    assert tree.sources_that_include("shared.h") - tree.programs() <= made
+    assert "user/embedded.c" in made, "the objects are part of the program"
+    assert "user/cpus.c" not in made, "what has nothing to do with it stays"
+    assert tree.make("all") == set()
+
+
+def test_the_header_of_the_kernel_side_makes_that_side_anew(tree):
+    tree.touch("bpf/table.bpf.h")
+    assert compiled(tree.make("all")) == {
+        source for source in tree.programs()
+        if source in tree.sources_that_include("table.bpf.h")} | {"user/embedded.c"}
+
+
+def test_a_header_makes_what_includes_it(tree):
+    tree.touch("user/record/samples.h")
+    made = compiled(tree.make("all"))
+    assert made == tree.sources_that_include("record/samples.h") != set()
+
+
+def test_a_schema_is_taken_into_the_program(tree):
+    tree.touch("schema/count.schema.json")
+    assert compiled(tree.make("all")) == {"user/embedded.c"}
+
+
+def test_an_event_makes_the_table_anew(tree):
+    tree.touch("events/nehalem-ep/memory.json")
+    made = tree.make("all")
+    assert f"{tree.folder}/gen/known_events.c" in {source for what, source in made if what == "GEN"}
+    assert not compiled(made) & tree.programs()
+
+
+def test_a_schema_that_comes_or_goes_is_noticed(tree):
+    new = tree.path / "schema" / "banana.schema.json"
+    shutil.copy(tree.path / "schema" / "count.schema.json", new)
+    tree.make("all")
+    listed = subprocess.run([tree.path / tree.folder / "nhmtap", "schema", "banana"], check=False,
+                            capture_output=True)
+    assert listed.returncode == 0
+    new.unlink()
+    tree.make("all")
+    listed = subprocess.run([tree.path / tree.folder / "nhmtap", "schema", "banana"], check=False,
+                            capture_output=True)
+    assert listed.returncode == 1
+
+
+def test_verbose_shows_the_commands_and_quiet_does_not(tree):
+    tree.touch("user/cpus.c")
+    assert "-c -o" not in tree.run("all").stdout
+    tree.touch("user/cpus.c")
+    assert "-c -o" in tree.run("all", "V=1").stdout
+
+
+def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
+    places = [f"DESTDIR={tmp_path / 'root'}", "prefix=/usr"]
+    assert tree.run("install", *places).returncode == 0
+    installed = tmp_path / "root" / "usr" / "bin" / "nhmtap"
+    done = subprocess.run([installed, "stat", "-e", "cs", "--", "true"], capture_output=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert tree.run("uninstall", *places).returncode == 0
+    left = [name for _, _, names in os.walk(tmp_path / "root") for name in names]
+    assert left == []
+
+
+def test_help_lists_the_targets(tree):
+    listed = tree.run("help").stdout
+    for target in ("all", "demo", "test", "bench", "install", "uninstall", "clean"):
+        assert f"make {target} " in listed
+
+
+def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for name in os.listdir(folder):
+            if not (tools / name).exists() and not name.startswith("clang"):
+                (tools / name).symlink_to(os.path.join(folder, name))
+    (tools / "id").unlink()
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")  # nobody who could install it
+    (tools / "id").chmod(0o755)
+    done = tree.run(f"O={tmp_path / 'elsewhere'}", "PYTHON=true", "all",
+                    environment={"PATH": str(tools)})
+    assert done.returncode != 0
+    assert "missing, by the Debian package that has it: clang \n" in done.stderr
+    assert "apt-get install clang" in done.stderr

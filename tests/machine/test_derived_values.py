@@ -1,0 +1,99 @@
+"""Metrics of programs whose counts follow from their text, on the emulated Nehalem."""
+import json
+import os
+import re
+
+import pytest
+
+import known
+import nehalem
+
+EVENTS = os.path.join(nehalem.HERE, "../../events")
+COUNT = known.numbers("count")
+NAME = re.compile(r"[A-Z][A-Z0-9_.]*")
+
+
+def table(cpu):
+    with open(os.path.join(EVENTS, cpu, "metrics.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def derived(said):
+    records = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    return {record["metric"]: record for record in records if record["type"] == "metric"}
+
+
+@pytest.fixture
+def metrics(guest):
+    """What nhmtap derives of a program: its metric records by name."""
+    def run(names, *arguments):
+        return derived(guest.say("nhmtap", "stat", "-M", names, *arguments, "--", "count"))
+    return run
+
+
+def inputs(record):
+    return {entry["event"]: entry["value"] for entry in record["inputs"]}
+
+
+@pytest.mark.parametrize("name, value", [
+    ("branch_share", 100 * COUNT["BR_INST_RETIRED.ALL_BRANCHES"] / COUNT["INST_RETIRED.ANY_P"]),
+    ("load_share", 100 * COUNT["MEM_INST_RETIRED.LOADS"] / COUNT["INST_RETIRED.ANY_P"]),
+    ("store_share", 100 * COUNT["MEM_INST_RETIRED.STORES"] / COUNT["INST_RETIRED.ANY_P"]),
+    ("loads_per_store", 6 / 5),
+])
+def test_a_metric_is_what_the_programs_text_says(metrics, name, value):
+    record = metrics(f"{name}:u")[f"{name}:u"]
+    assert record["value"] == pytest.approx(value, rel=1e-12)
+    assert (record["running_share"], record["together"]) == (1, True)
+
+
+def test_each_input_is_what_perf_counts(metrics, guest):
+    # Only what a program does to itself is the same in two runs; caches and predictors are not.
+    found = inputs(metrics("branch_share:u")["branch_share:u"])
+    assert found == {
+        "BR_INST_RETIRED.ALL_BRANCHES:u": guest.count("BR_INST_RETIRED.ALL_BRANCHES", "count"),
+        "INST_RETIRED.ANY:u": guest.count("INST_RETIRED.ANY_P", "count")}
+
+
+def test_cycles_and_instructions_are_of_one_time(metrics):
+    both = metrics("ipc:u,cpi:u")
+    assert both["ipc:u"]["inputs"] == both["cpi:u"]["inputs"][::-1]
+    assert both["ipc:u"]["value"] * both["cpi:u"]["value"] == pytest.approx(1)
+
+
+def test_every_metric_of_the_cpu_can_be_counted(guest):
+    """One after the other; a value, or a divisor of which this program has none."""
+    names = " ".join(metric["name"] for metric in table("nehalem-ep"))
+    found = derived(guest.say(f"for m in {names}; do nhmtap stat -M $m -C 0 -- count; done",
+                              timeout=300))
+    for metric in table("nehalem-ep"):
+        record = found[metric["name"]]
+        assert record["running_share"] == 1 and record["together"], record
+        values = inputs(record)
+        assert values.keys() == set(NAME.findall(metric["formula"]))
+        formula = NAME.sub(lambda name: f"values['{name[0]}']", metric["formula"])
+        if "value" in record:
+            assert record["value"] == pytest.approx(eval(formula, {"values": values}), rel=1e-9)
+        else:
+            assert record["why"].startswith("it would be divided by")
+            with pytest.raises(ZeroDivisionError):
+                eval(formula, {"values": values})
+
+
+def test_all_metrics_at_once_share_the_counters_and_say_so(metrics):
+    names = ",".join(metric["name"] for metric in table("nehalem-ep"))
+    found = metrics(names, "-C", "0")
+    assert len(found) == len(table("nehalem-ep"))
+    assert all(record["together"] for record in found.values())
+    assert all(record["running_share"] < 1 for record in found.values())
+
+
+def test_a_metric_whose_counters_others_hold_is_absent_with_the_reason(guest):
+    # Four pinned events: all general counters of the CPU are theirs for good.
+    held = ",".join(f"r{umask}c4:D" for umask in ("01", "02", "04", "10"))
+    said = guest.say(
+        f"nhmtap stat -C 0 -e {held} -o held & until [ -s held ]; do sleep 0.01; done; "
+        "nhmtap stat -M branch_mispredict_ratio -C 0 -- count")
+    record, = derived(said).values()
+    assert "value" not in record
+    assert record["why"] == "BR_MISP_EXEC.ANY was not counted: no counter was free for it"

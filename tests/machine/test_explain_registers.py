@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What explain says a register will be is what the kernel's Nehalem driver writes into it.
+
+nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
+explained, and the registers are read while it is enabled."""
+import json
+import shlex
+import struct
+
+import pytest
+
+# All of them look at one set of observations, which one worker makes.
+pytestmark = pytest.mark.xdist_group("explain")
+
+# By facility, and the options of explain that go with it.
+EVENTS = {
+    "general counters": ([], """
+        INST_RETIRED.ANY_P INST_RETIRED.ANY_P:u INST_RETIRED.ANY_P:k INST_RETIRED.X87:u
+        UOPS_ISSUED.ANY UOPS_RETIRED.ANY:u BR_INST_RETIRED.ALL_BRANCHES BR_INST_EXEC.TAKEN:u
+        BR_MISP_EXEC.ANY MEM_INST_RETIRED.LOADS:u MEM_INST_RETIRED.STORES:k MEM_LOAD_RETIRED.LLC_MISS
+        MEM_UNCORE_RETIRED.LOCAL_DRAM:u L2_RQSTS.MISS DTLB_LOAD_MISSES.ANY ITLB_MISS_RETIRED:u
+        r1c0 r10cb:u r412e:k cpu/event=0x24,umask=0xaa/ FP_ASSIST.ALL"""),
+    "counters 0 and 1 only": ([], """
+        L1D_CACHE_LD.MESI L1D_CACHE_ST.M_STATE:u L1D.REPL:u L1D_PREFETCH.MISS CACHE_LOCK_CYCLES.L1D
+        r0148:u"""),
+    "cmask, inv, edge, any": ([], """
+        UOPS_ISSUED.STALL_CYCLES UOPS_RETIRED.ACTIVE_CYCLES:u UOPS_RETIRED.TOTAL_CYCLES:k
+        INST_RETIRED.TOTAL_CYCLES UOPS_ISSUED.FUSED:u cpu/event=0xc0,umask=1,cmask=2/
+        cpu/event=0xc2,umask=1,cmask=31,inv/u cpu/event=0xc4,edge,cmask=1/ cpu/event=0x3c,edge/k
+        cpu/event=0xc0,cmask=1/u cpu/event=0xa2,umask=1,any/ cpu/event=0xc2,umask=1,edge,inv,any,cmask=3/u
+        UOPS_EXECUTED.CORE_STALL_CYCLES UOPS_EXECUTED.CORE_ACTIVE_CYCLES"""),
+    "fixed counters": ([], """
+        INST_RETIRED.ANY INST_RETIRED.ANY:u CPU_CLK_UNHALTED.THREAD:k CPU_CLK_UNHALTED.THREAD
+        CPU_CLK_UNHALTED.REF CPU_CLK_UNHALTED.REF:u cycles instructions:u ref-cycles:k
+        cpu/event=0x3c,any/ cpu/event=0xc0,any/u"""),
+    "generic events": ([], """
+        cache-references cache-misses:u branches branch-misses:u stalled-cycles-frontend
+        stalled-cycles-backend:k L1-dcache-loads L1-dcache-load-misses:u L1-dcache-stores
+        L1-dcache-store-misses L1-dcache-prefetches L1-dcache-prefetch-misses:u L1-icache-loads
+        L1-icache-load-misses dTLB-loads dTLB-load-misses:u dTLB-stores dTLB-store-misses iTLB-loads
+        iTLB-load-misses branch-loads branch-load-misses"""),
+    "off-core responses": ([], """
+        OFFCORE_RESPONSE.DEMAND_DATA_RD.LOCAL_DRAM OFFCORE_RESPONSE.ANY_DATA.ANY_LLC_MISS:u
+        OFFCORE_RESPONSE.ANY_REQUEST.ANY_LOCATION OFFCORE_RESPONSE.PF_IFETCH.LLC_HIT_NO_OTHER_CORE:k
+        cpu/event=0xb7,umask=1,offcore_rsp=0x4711/u cpu/event=0xb7,umask=1,offcore_rsp=0x0701,cmask=1/
+        LLC-loads LLC-load-misses:u LLC-stores LLC-store-misses LLC-prefetches LLC-prefetch-misses
+        node-loads node-load-misses:u node-stores node-store-misses node-prefetches
+        node-prefetch-misses:k"""),
+    "samples without PEBS": (["-c", "1000003"], """
+        INST_RETIRED.ANY_P:u L1D.REPL cycles instructions:k cpu/event=0xc2,umask=1,cmask=4/"""),
+    "precise samples": (["-c", "1000003"], """
+        INST_RETIRED.ANY_P:p INST_RETIRED.ANY_P:upp INST_RETIRED.ANY:p BR_INST_RETIRED.NEAR_CALL:ppk
+        BR_MISP_RETIRED.NEAR_CALL:up MEM_LOAD_RETIRED.L1D_HIT:pp MEM_LOAD_RETIRED.LLC_MISS:p
+        MEM_STORE_RETIRED.DTLB_MISS:p MEM_UNCORE_RETIRED.REMOTE_DRAM:upp SSEX_UOPS_RETIRED.PACKED_SINGLE:p
+        ITLB_MISS_RETIRED:kp FP_ASSIST.ALL:p UOPS_RETIRED.ANY:pp UOPS_RETIRED.STALL_CYCLES:p
+        instructions:p branches:upp"""),
+    "precise cycles": (["-c", "1000003"], """
+        cycles:p cycles:pp cycles:upp cycles:kp cpu/event=0x3c/p cpu/event=0xc0,cmask=16,inv/pp
+        CPU_CLK_UNHALTED.THREAD:up"""),
+    "load latency": (["-c", "1000003"], """
+        mem-loads:p MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD_64:up
+        MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD_32768:pp cpu/event=0x0b,umask=0x10,ldlat=3/pp
+        cpu/event=0x0b,umask=0x10,ldlat=0xffff/upp cpu/event=0x0b,umask=0x10,ldlat=500/k"""),
+    "LBR, any": (["-c", "1000003", "--filter", "any"], """
+        cycles cycles:u INST_RETIRED.ANY_P:k INST_RETIRED.ANY_P:pp BR_INST_RETIRED.ALL_BRANCHES:upp
+        OFFCORE_RESPONSE.DEMAND_DATA_RD.LOCAL_DRAM:u mem-loads:upp"""),
+    "LBR, calls": (["-c", "1000003", "--filter", "any_call,u"], "cycles BR_INST_RETIRED.NEAR_CALL:up"),
+    "LBR, returns": (["-c", "1000003", "--filter", "any_ret,k"], "cycles:k r1c0"),
+    "LBR, indirect calls": (["-c", "1000003", "--filter", "ind_call"], "cycles:u branches"),
+    "LBR, indirect jumps": (["-c", "1000003", "--filter", "ind_jmp,u,k"], "branches:u"),
+    "LBR, conditions": (["-c", "1000003", "--filter", "cond,u"], "BR_INST_RETIRED.ALL_BRANCHES:p"),
+    "LBR, two kinds": (["-c", "1000003", "--filter", "cond,any_ret,u"], "cycles"),
+}
+ALL = [f"{facility}: {event}" for facility, (_, events) in EVENTS.items()
+       for event in events.split()]
+
+GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18A), 0x38D, 0x3F1, 0x1D9
+FREEZE_ON_SMI = 1 << 14  # of DEBUGCTL: the kernel sets it for good (attr_freeze_on_smi, intel/core.c)
+REGISTERS = [*GENERAL, FIXED_CTR_CTRL, 0x38F, PEBS_ENABLE, 0x3F6, 0x1A6, 0x1C8, DEBUGCTL]
+
+# struct perf_event_attr of linux/perf_event.h: the members in front, and the bits behind read_format.
+FLAGS = {"disabled": 0, "inherit": 1, "pinned": 2, "exclude_user": 4, "exclude_kernel": 5,
+         "exclude_hv": 6, "exclude_idle": 7, "freq": 10, "enable_on_exec": 12, "watermark": 14,
+         "precise_ip": 15, "exclude_host": 19, "exclude_guest": 20}
+
+
+def packed(attr):
+    """The bytes of a perf_event_attr with these members."""
+    def number(name):
+        value = attr.get(name, 0)
+        return int(value, 16) if isinstance(value, str) else value
+
+    flags = sum(number(name) << bit for name, bit in FLAGS.items())
+    known = {*FLAGS, "type", "config", "config1", "config2", "sample_period", "sample_freq",
+             "sample_type", "read_format", "wakeup_events", "branch_sample_type"}
+    assert attr.keys() <= known, "a member that this test does not know"
+    size = 112  # PERF_ATTR_SIZE_VER5
+    return struct.pack("<IIQQQQQIIQQQ32x", number("type"), size, number("config"),
+                       number("sample_period") or number("sample_freq"), number("sample_type"),
+                       number("read_format"), flags, number("wakeup_events"), 0, number("config1"),
+                       number("config2"), number("branch_sample_type"))
+
+
+@pytest.fixture(scope="module", params=["6.1", "6.12"])
+def observed(request, machines):
+    """What explain said of each event, and the registers while it was enabled, by two kernels."""
+    guest = machines(kernel=request.param)
+    explain = ["nhmtap", "explain", "--format", "json"]
+    said = guest.say("\n".join(shlex.join([*explain, *options, *events.split()])
+                               for options, events in EVENTS.values()))
+    explained = [record for record in map(json.loads, said.splitlines())
+                 if record["type"] == "event"]
+    records = dict(zip(ALL, explained, strict=True))
+    lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
+    guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
+    said = guest.say("opened", "0", *map(hex, REGISTERS), stdin=lines.encode(), paranoid=-1)
+    found = {}
+    for name, line in zip(records, said.splitlines(), strict=True):
+        errno, *values = line.split()
+        assert errno == "0", f"{name}: errno {errno}"
+        found[name] = (records[name], dict(zip(REGISTERS, (int(value, 16) for value in values))))
+    return found
+
+
+def said_of(record, counter):
+    """{address: (value, mask)} with the counter put in for x."""
+    values = {}
+    for register in record["registers"]:
+        msr, value, mask = (int(register[name], 16) for name in ("msr", "value", "mask"))
+        if register.get("counter") == "address":
+            msr += counter
+        elif register.get("counter") == "bits":
+            value, mask = value << counter, mask << counter
+        values[msr] = (value, mask)
+    return values
+
+
+def test_there_are_sixty_events_and_more():
+    assert len(set(ALL)) >= 60
+
+
+@pytest.mark.parametrize("event", ALL)
+def test_the_kernel_programs_what_explain_said(event, observed):
+    record, read = observed[event]
+    read = {**read, DEBUGCTL: read[DEBUGCTL] & ~FREEZE_ON_SMI}
+    used = [msr - GENERAL[0] for msr in GENERAL if read[msr]]
+    if "fixed" in record["counters"]:
+        assert used == []
+    else:
+        assert len(used) == 1 and used[0] in record["counters"]["general"]
+    said = said_of(record, used[0] if used else None)
+    assert {msr: read[msr] & mask for msr, (_, mask) in said.items()} \
+        == {msr: value for msr, (value, _) in said.items()}
+    # Nothing else counts: what the event decides only in part, or not at all, is 0.
+    for msr in (*GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL):
+        assert read[msr] & ~said.get(msr, (0, 0))[1] == 0
+
+
+@pytest.mark.parametrize("event", ALL)
+def test_the_fields_of_a_register_add_up_to_its_value(event, observed):
+    record, _ = observed[event]
+    for register in record["registers"]:
+        total = 0
+        for field in register["fields"]:
+            total |= field["value"] << int(field["bits"].split(":")[-1])
+        assert total == int(register["value"], 16)

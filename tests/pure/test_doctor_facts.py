@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What nhmtap doctor says of machines that are not there: how registers are decoded, and which
+permission is in the way. What it finds by trying is the other tiers' affair."""
+import gzip
+import os
+import resource
+import struct
+
+import hosts
+import pytest
+from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, WITHOUT_PMU
+
+NOBODY = {"proc/self/status": hosts.status(0)}
+# CPUID of a Xeon X5550, leaves as `cpuid -r` prints them.
+CPUID = {"cpuid": "CPU:\n"
+                  "   0x00000001 0x00: eax=0x000106a5 ebx=0x00100800 ecx=0x009ce3bd edx=0xbfebfbff\n"
+                  "   0x0000000a 0x00: eax=0x07300403 ebx=0x00000044 ecx=0x00000000 edx=0x00000603\n"}
+PERF_CAPABILITIES, MISC_ENABLE = 0x345, 0x1a0
+
+
+@pytest.fixture
+def doctor(nhmtap, host):
+    """The findings on a machine. Only the cheapest facility is tried."""
+    def run(*layers, registers=None, **options):
+        root = host(*layers)
+        if registers:
+            path = f"{root.removeprefix('--host-root=')}/dev/cpu/0/msr"
+            write_registers(path, registers)
+        result = nhmtap("doctor", "--need", "software", root, **options)
+        assert (result.status, result.err) == (0, "")
+        return result
+    return run
+
+
+def write_registers(path, registers):
+    """The driver's file: a register's value stands at its address."""
+    os.makedirs(os.path.dirname(path))
+    with open(path, "wb") as file:
+        for address, value in registers.items():
+            file.seek(address)
+            file.write(struct.pack("<Q", value))
+
+
+def permission(result, name):
+    record = result.one("permission", name=name)
+    return record["value"], record["ok"]
+
+
+# --- the processor -----------------------------------------------------------------------------------
+
+
+def test_the_signature_is_decoded_as_the_guide_has_it(doctor):
+    assert doctor(NEHALEM, CPUID).one("processor")["signature"] == {
+        "eax": "0x106a5", "extended_family": 0, "extended_model": 1, "type": 0, "family": 6,
+        "model": 10, "stepping": 5}
+
+
+def test_leaf_0ah_is_decoded_field_by_field(doctor):
+    assert doctor(NEHALEM, CPUID).one("processor")["perfmon"] == {
+        "version": 3, "general_counters": 4, "general_width": 48, "events_length": 7,
+        "events": {"core_cycles": True, "instructions_retired": True, "reference_cycles": False,
+                   "llc_references": True, "llc_misses": True, "branches_retired": True,
+                   "branch_misses_retired": False},
+        "fixed_counters": 3, "fixed_width": 48}
+
+
+def test_a_shorter_vector_of_events_says_nothing_of_the_rest(doctor):
+    leaf = "0x0000000a 0x00: eax=0x03280202 ebx=0x00000000 ecx=0x00000000 edx=0x00000000\n"
+    perfmon = doctor(NEHALEM, {"cpuid": CPUID["cpuid"].replace("0x0000000a", "0x0000000b") + leaf})
+    perfmon = perfmon.one("processor")["perfmon"]
+    assert perfmon["events"] == {"core_cycles": True, "instructions_retired": True,
+                                 "reference_cycles": True}
+    assert (perfmon["general_counters"], perfmon["general_width"]) == (2, 40)
+
+
+def test_the_hypervisor_is_named(doctor):
+    leaves = ("0x00000001 0x00: eax=0x000106a5 ebx=0x0 ecx=0x80000000 edx=0x0\n"
+              "0x40000000 0x00: eax=0x40000001 ebx=0x4b4d564b ecx=0x564b4d56 edx=0x0000004d\n")
+    processor = doctor(WITHOUT_PMU, {"cpuid": leaves}).one("processor")
+    assert processor["hypervisor"] == "KVMKVMKVM"
+    assert processor["features"] == {"debug_store": False, "debug_store_64": False,
+                                     "perf_capabilities": False, "hypervisor": True}
+    assert "perfmon" not in processor
+
+
+def test_a_machine_without_cpuid_has_no_signature(doctor):
+    assert "signature" not in doctor(NEHALEM).one("processor")
+
+
+def test_registers_are_decoded_where_they_can_be_read(doctor):
+    result = doctor(NEHALEM, CPUID, registers={PERF_CAPABILITIES: 0x11c3, MISC_ENABLE: 0x850089})
+    capabilities, misc = result.one("processor")["registers"]
+    assert (capabilities["address"], capabilities["value"]) == ("0x345", "0x11c3")
+    assert capabilities["fields"] == {"lbr_format": 3, "pebs_trap": 1, "pebs_registers": 1,
+                                      "pebs_format": 1, "smm_freeze": 1}
+    assert (misc["address"], misc["value"]) == ("0x1a0", "0x850089")
+    assert misc["fields"] == {"perfmon_available": 1, "bts_unavailable": 0, "pebs_unavailable": 0}
+
+
+def test_misc_enable_tells_what_is_switched_off(doctor):
+    result = doctor(NEHALEM, CPUID, registers={PERF_CAPABILITIES: 0, MISC_ENABLE: 0x1800})
+    assert result.one("processor")["registers"][1]["fields"] == {
+        "perfmon_available": 0, "bts_unavailable": 1, "pebs_unavailable": 1}
+
+
+@pytest.mark.parametrize("config, remedy", [
+    ("CONFIG_X86_MSR=m\n", "modprobe msr"), ("# CONFIG_X86_MSR is not set\n", "CONFIG_X86_MSR")])
+def test_registers_that_cannot_be_read_say_what_is_missing(doctor, config, remedy):
+    for register in doctor(NEHALEM, CPUID, {"proc/config.gz": config}).one("processor")["registers"]:
+        assert "value" not in register
+        assert register["errno"] == "ENOENT"
+        assert remedy in register["remedy"]
+
+
+def test_a_processor_without_the_register_is_not_asked_for_it(doctor):
+    leaves = "0x00000001 0x00: eax=0x000106a5 ebx=0x0 ecx=0x0 edx=0x0\n"
+    result = doctor(NEHALEM, {"cpuid": leaves}, registers={PERF_CAPABILITIES: 1, MISC_ENABLE: 0})
+    assert "PDCM" in result.one("processor")["registers"][0]["why"]
+
+
+# --- the kernel -----------------------------------------------------------------------------------------
+
+
+def test_the_kernel_says_how_it_was_built_and_set(doctor):
+    kernel = doctor(NEHALEM, {
+        "proc/config.gz": "CONFIG_PERF_EVENTS=y\nCONFIG_PERF_EVENTS_INTEL_UNCORE=m\n",
+        "proc/sys/kernel/nmi_watchdog": "1\n",
+        "sys/devices/system/cpu/vulnerabilities/meltdown": "Mitigation: PTI\n"}).one("kernel")
+    assert kernel["page_table_isolation"] is True
+    assert kernel["meltdown"] == "Mitigation: PTI"
+    assert kernel["btf"] is True
+    assert kernel["settings"]["nmi_watchdog"] == 1
+    assert kernel["config"]["CONFIG_PERF_EVENTS"] == "y"
+    assert kernel["config"]["CONFIG_PERF_EVENTS_INTEL_UNCORE"] == "m"
+    assert kernel["config"]["CONFIG_CGROUP_PERF"] == "n"
+    assert kernel["pmus"] == ["cpu"]
+
+
+def test_a_compressed_configuration_is_read_too(nhmtap, host, tmp_path):
+    root = host(NEHALEM, {"sys/kernel/btf/vmlinux": None})
+    path = f"{root.removeprefix('--host-root=')}/proc/config.gz"
+    with gzip.open(path, "wt") as file:
+        file.write("CONFIG_CGROUP_PERF=y\n")
+    kernel = nhmtap("doctor", "--need", "software", root).one("kernel")
+    assert kernel["config"]["CONFIG_CGROUP_PERF"] == "y"
+    assert kernel["btf"] is False
+
+
+def test_the_watchdog_is_named_beside_the_counters(doctor):
+    watched = {"proc/sys/kernel/nmi_watchdog": "1\n"}
+    assert doctor(WITHOUT_PMU, watched).one("counters")["nmi_watchdog"] is True
+    assert doctor(WITHOUT_PMU).one("counters")["nmi_watchdog"] is False
+
+
+# --- permissions -----------------------------------------------------------------------------------------
+
+
+def test_root_is_refused_nothing(doctor):
+    assert all(p["ok"] for p in doctor(NEHALEM).of("permission"))
+
+
+@pytest.mark.parametrize("level, capabilities, ok", [
+    (-1, 0, True), (0, 0, True), (1, 0, False), (2, 0, False), (2, CAP_PERFMON, True),
+    (2, CAP_SYS_ADMIN, True), (3, CAP_PERFMON, False), (3, CAP_SYS_ADMIN, True)])
+def test_paranoid_is_in_the_way_of_those_without_the_capability(doctor, level, capabilities, ok):
+    result = doctor(NEHALEM, {"proc/sys/kernel/perf_event_paranoid": f"{level}\n",
+                              "proc/self/status": hosts.status(capabilities)})
+    assert permission(result, "perf_event_paranoid") == (level, ok)
+
+
+@pytest.mark.parametrize("capabilities, perfmon, bpf", [
+    (0, ("missing", False), ("missing", False)),
+    (CAP_PERFMON, ("held", True), ("missing", False)),
+    (CAP_BPF, ("missing", False), ("held", True)),
+    (CAP_SYS_ADMIN, ("by CAP_SYS_ADMIN", True), ("by CAP_SYS_ADMIN", True)),
+    (ALL_CAPABILITIES, ("held", True), ("held", True))])
+def test_each_capability_is_told_apart(doctor, capabilities, perfmon, bpf):
+    result = doctor(NEHALEM, {"proc/self/status": hosts.status(capabilities)})
+    assert permission(result, "CAP_PERFMON") == perfmon
+    assert permission(result, "CAP_BPF") == bpf
+
+
+@pytest.mark.parametrize("level, found", [(2, ("missing, not needed", True)),
+                                          (3, ("missing", False))])
+def test_sys_admin_is_needed_where_debian_asks_for_it(doctor, level, found):
+    result = doctor(NEHALEM, NOBODY, {"proc/sys/kernel/perf_event_paranoid": f"{level}\n"})
+    assert permission(result, "CAP_SYS_ADMIN") == found
+
+
+@pytest.mark.parametrize("text, found", [
+    ("[none] integrity confidentiality\n", ("none", True)),
+    ("none [integrity] confidentiality\n", ("integrity", True)),
+    ("none integrity [confidentiality]\n", ("confidentiality", False)),
+    (None, ("not built in", True))])
+def test_lockdown_is_in_the_way_when_it_keeps_secrets(doctor, text, found):
+    assert permission(doctor(NEHALEM, {"sys/kernel/security/lockdown": text}), "lockdown") == found
+
+
+def test_a_filter_that_lets_perf_events_through_is_not_in_the_way(doctor):
+    result = doctor(NEHALEM, {"proc/self/status": hosts.status(seccomp=2)})
+    assert permission(result, "seccomp") == ("filter", True)
+
+
+def test_few_open_files_are_not_enough_for_many_cpus(doctor):
+    limit = (256, 256)
+    files = {"sys/devices/system/cpu/online": "0-63\n", "sys/devices/system/cpu/possible": "0-63\n"}
+    result = doctor(NEHALEM, files,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit))
+    record = result.one("permission", name="open_files_limit")
+    assert (record["value"], record["ok"]) == (256, False)
+    assert "ulimit -Hn 1088" in record["remedy"]
+
+
+def test_a_virtual_machine_without_a_pmu_is_told_from_one_that_has_it(doctor):
+    virtual = {"proc/cpuinfo": hosts.cpuinfo() + "flags\t\t: fpu vme hypervisor lahf_lm\n"}
+    without = {path: text for path, text in NEHALEM.items() if hosts.EVENT_SOURCE not in path}
+    assert permission(doctor(NEHALEM, virtual), "virtual_machine") == ("yes", True)
+    assert permission(doctor(without, virtual), "virtual_machine") == ("yes", False)
+    assert permission(doctor(without), "virtual_machine") == ("no", True)
+
+
+def test_what_is_in_the_way_says_why_and_what_to_do(doctor):
+    result = doctor(WITHOUT_PMU, NOBODY, {"proc/sys/kernel/perf_event_paranoid": "3\n"})
+    refused = [p for p in result.of("permission") if not p["ok"]]
+    assert [p["name"] for p in refused] == ["perf_event_paranoid", "CAP_PERFMON", "CAP_BPF",
+                                           "CAP_SYS_ADMIN"]
+    assert all(p["why"] and p["remedy"] for p in refused)
+
+
+# --- PMUs that are not there --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("event, files, why, remedy", [
+    ("intel_bts//u", {"sys/devices/system/cpu/vulnerabilities/meltdown": "Mitigation: PTI\n"},
+     "page-table isolation", "nopti"),
+    ("intel_bts//u", {"sys/devices/system/cpu/vulnerabilities/meltdown": "Vulnerable\n"},
+     "no branch trace store", "LBR"),
+    ("uncore/clockticks/", {"proc/config.gz": "CONFIG_PERF_EVENTS_INTEL_UNCORE=m\n"},
+     "not loaded", "modprobe intel-uncore"),
+    ("uncore/clockticks/", {"proc/config.gz": "CONFIG_PERF_EVENTS=y\n"},
+     "built without", "CONFIG_PERF_EVENTS_INTEL_UNCORE"),
+    ("uncore/clockticks/", {"proc/config.gz": "CONFIG_PERF_EVENTS_INTEL_UNCORE=y\n"},
+     "has not found", "hardware itself"),
+    ("cstate_core/c6-residency/", {}, "C-states", "modprobe intel-cstate"),
+    ("power/energy-pkg/", {}, "Sandy Bridge", "power supply")])
+def test_a_missing_pmu_says_why_and_what_brings_it(nhmtap, host, event, files, why, remedy):
+    result = nhmtap("explain", host(NEHALEM, files), event)
+    assert result.status == 2
+    assert why in result.err and remedy in result.err.split("Next: ")[1]
+
+
+# --- the command line ---------------------------------------------------------------------------------------
+
+
+def test_an_unknown_need_is_told_which_there_are(nhmtap):
+    result = nhmtap("doctor", "--need", "stat,memory")
+    assert (result.status, result.out) == (1, "")
+    assert "'memory'" in result.err
+    for name in ("stat", "profile", "precise", "mem", "offcore", "branch", "bts", "uncore", "cgroup",
+                 "bpf"):
+        assert name in result.err.split("Next: ")[1]
+
+
+def test_an_empty_need_is_refused(nhmtap):
+    assert nhmtap("doctor", "--need", "").status == 1
+
+
+def test_a_command_is_refused(nhmtap):
+    result = nhmtap("doctor", "--", "true")
+    assert (result.status, result.out) == (1, "")
+
+
+def test_a_table_fits_a_terminal(nhmtap, host):
+    result = nhmtap("doctor", host(NEHALEM, CPUID, NOBODY), "--format", "table")
+    assert result.status == 0
+    assert max(len(line) for line in result.out.splitlines()) <= 80
+    assert not [line for line in result.out.splitlines() if line != line.rstrip()]
+    for heading in ("PERMISSION", "COUNTERS", "FACILITY"):
+        assert result.out.count(heading) == 1

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collection/aggregation.h"
+#include "plan/denial.h"
+#include "plan/plan.h"
+
+/* --- something to measure ------------------------------------------------------------------------- */
+
+#define WORK_NS    10000000 /* several of the scheduler's and of a sampling clock's ticks */
+#define WORK_BYTES (1 << 20) /* beyond a core's second level cache: loads go off the core */
+#define LINE       64
+
+static long long cpu_time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Loads, stores, branches, page faults and system calls, of this thread. */
+static void work(void)
+{
+	long long end = cpu_time_ns() + WORK_NS;
+	volatile char *memory = mmap(NULL, WORK_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return;
+	do {
+		for (int i = 0; i < WORK_BYTES; i += LINE)
+			memory[i]++;
+	} while (cpu_time_ns() < end);
+	munmap((void *)memory, WORK_BYTES);
+}
+
+/* --- a plan, opened ----------------------------------------------------------------------------------- */
+
+struct opened {
+	struct plan plan;
+	struct counters *counters;
+};
+
+static int plan_trial(struct plan *plan, const struct trial *trial, struct host *host,
+		      struct refusal *refusal)
+{
+	struct options options = {.events = trial->events, .period = trial->period};
+	char number[16];
+	int err;
+
+	snprintf(number, sizeof(number), "%d",
+		 trial->target == ON_SELF ? getpid() : cpus_next(&host->online, 0));
+	options.all_cpus = trial->target == ON_ALL_CPUS;
+	options.pids = trial->target == ON_SELF ? number : NULL;
+	options.cpus = trial->target == ON_A_CPU ? number : NULL;
+	err = trial->sampled ? plan_profile(plan, &options, host, refusal)
+			     : plan_stat(plan, &options, host, refusal);
+	for (size_t i = 0; !err && trial->adjust && i < plan->events.nr; i++)
+		trial->adjust(&plan->events.list[i].attr);
+	return err;
+}
+
+static int open_trial(struct opened *opened, const struct trial *trial, struct host *host,
+		      struct found *found, struct refusal *refusal)
+{
+	*opened = (struct opened){0};
+	*found = (struct found){0};
+	if (plan_trial(&opened->plan, trial, host, refusal))
+		return -1;
+	snprintf(found->event, sizeof(found->event), "%s", opened->plan.events.list[0].name);
+	if (counters_open(&opened->counters, &opened->plan, 0, host, refusal))
+		return -1;
+	found->opened = true;
+	return 0;
+}
+
+static void close_trial(struct opened *opened)
+{
+	counters_close(opened->counters);
+	plan_release(&opened->plan);
+}
+
+/* Measures the work. While it is being measured, `look` may look at the events. */
+static int measure(struct opened *opened, struct host *host, struct found *found,
+		   void (*look)(const struct opened *opened, void *result), void *result,
+		   struct refusal *refusal)
+{
+	int err = counters_enable(opened->counters);
+
+	if (!err)
+		work();
+	if (!err && look)
+		look(opened, result);
+	counters_disable(opened->counters);
+	if (!err)
+		err = counters_read(opened->counters, 0, &found->count);
+	found->counted = !err;
+	return err ? open_denied(refusal, host, &opened->plan, &opened->plan.events.list[0], -err,
+				 counters_instances(opened->counters))
+		   : 0;
+}
+
+/* --- counting and sampling ---------------------------------------------------------------------------- */
+
+#define PROGRAM "profile"
+#define KEYS    "cpu"
+
+static int attach(struct aggregation *aggregation, const struct opened *opened, struct host *host,
+		  struct refusal *refusal)
+{
+	if (aggregation_load(aggregation, host, refusal))
+		return -1;
+	for (size_t i = 0; i < counters_instances(opened->counters); i++)
+		if (aggregation_attach(aggregation, counters_fd(opened->counters, 0, i), host, refusal))
+			return -1;
+	return 0;
+}
+
+static int measure_samples(struct opened *opened, struct host *host, struct found *found,
+			   struct refusal *refusal)
+{
+	struct aggregation *aggregation;
+	struct reading reading;
+	int err = aggregation_open(&aggregation, PROGRAM, KEYS, refusal);
+
+	if (err)
+		return err;
+	err = attach(aggregation, opened, host, refusal);
+	if (!err)
+		err = measure(opened, host, found, NULL, NULL, refusal);
+	if (!err) {
+		aggregation_read(aggregation, &reading);
+		found->sampled = true;
+		found->samples = reading.runs;
+	}
+	aggregation_close(aggregation);
+	return err;
+}
+
+int trial_run(const struct trial *trial, struct host *host, struct found *found,
+	      struct refusal *refusal)
+{
+	struct opened opened;
+	int err = open_trial(&opened, trial, host, found, refusal);
+
+	if (!err)
+		err = trial->sampled ? measure_samples(&opened, host, found, refusal)
+				     : measure(&opened, host, found, NULL, NULL, refusal);
+	close_trial(&opened);
+	return err;
+}
+
+int trial_load(struct host *host, struct refusal *refusal)
+{
+	struct aggregation *aggregation;
+	int err = aggregation_open(&aggregation, PROGRAM, KEYS, refusal);
+
+	if (err)
+		return err;
+	err = aggregation_load(aggregation, host, refusal);
+	aggregation_close(aggregation);
+	return err;
+}
+
+/* --- the shared page ----------------------------------------------------------------------------------- */
+
+static __u64 rdpmc(__u32 counter)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__u32 low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(counter));
+	return (__u64)high << 32 | low;
+#else
+	return 0;
+#endif
+}
+
+/* As linux/perf_event.h says at perf_event_mmap_page: again, if the kernel wrote meanwhile. */
+static void look_at_page(const struct opened *opened, void *result)
+{
+	int fd = counters_fd(opened->counters, 0, 0);
+	size_t size = sysconf(_SC_PAGESIZE);
+	volatile struct perf_event_mmap_page *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	struct shared_page *shared = result;
+	__u32 lock;
+
+	if (page == MAP_FAILED)
+		return;
+	do {
+		__u32 index;
+
+		lock = page->lock;
+		__sync_synchronize();
+		index = page->index;
+		shared->rdpmc = page->cap_user_rdpmc;
+		shared->placed = index;
+		shared->number = index - 1;
+		if (shared->rdpmc && index)
+			shared->value = rdpmc(index - 1);
+		__sync_synchronize();
+	} while (page->lock != lock);
+	munmap((void *)page, size);
+}
+
+int trial_page(const struct trial *trial, struct host *host, struct found *found,
+	       struct shared_page *page, struct refusal *refusal)
+{
+	struct opened opened;
+	int err = open_trial(&opened, trial, host, found, refusal);
+
+	*page = (struct shared_page){0};
+	if (!err)
+		err = measure(&opened, host, found, look_at_page, page, refusal);
+	close_trial(&opened);
+	return err;
+}
+
+/* --- traces --------------------------------------------------------------------------------------------- */
+
+#define TRACE_PAGES 64
+
+/* The buffers that a trace goes to: a page of its own with one of records, and the AUX area. */
+struct trace {
+	struct perf_event_mmap_page *page;
+	void *area;
+	size_t page_size;
+};
+
+static int map_trace(struct trace *trace, int fd)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+	int error;
+
+	*trace = (struct trace){.page_size = size};
+	trace->page = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (trace->page == MAP_FAILED)
+		return -errno;
+	trace->page->aux_offset = 2 * size;
+	trace->page->aux_size = TRACE_PAGES * size;
+	trace->area = mmap(NULL, TRACE_PAGES * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * size);
+	if (trace->area != MAP_FAILED)
+		return 0;
+	error = errno;
+	munmap(trace->page, 2 * size);
+	return -error;
+}
+
+static void unmap_trace(struct trace *trace)
+{
+	munmap(trace->area, TRACE_PAGES * trace->page_size);
+	munmap(trace->page, 2 * trace->page_size);
+}
+
+int trial_trace(const struct trial *trial, struct host *host, struct found *found, __u64 *bytes,
+		struct refusal *refusal)
+{
+	struct opened opened;
+	struct trace trace;
+	int err = open_trial(&opened, trial, host, found, refusal);
+
+	*bytes = 0;
+	if (!err) {
+		err = map_trace(&trace, counters_fd(opened.counters, 0, 0));
+		if (err) {
+			open_denied(refusal, host, &opened.plan, &opened.plan.events.list[0], -err, 1);
+		} else {
+			err = measure(&opened, host, found, NULL, NULL, refusal);
+			*bytes = *(volatile __u64 *)&trace.page->aux_head;
+			unmap_trace(&trace);
+		}
+	}
+	close_trial(&opened);
+	return err;
+}
+
+/* --- cgroups --------------------------------------------------------------------------------------------- */
+
+/* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
+static bool cgroup_root(char *path, size_t size)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	bool found = false, own = false;
+
+	while (mounts && !own && (mount = getmntent(mounts))) {
+		own = !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event");
+		if (!own && (found || strcmp(mount->mnt_type, "cgroup2")))
+			continue;
+		snprintf(path, size, "%s", mount->mnt_dir);
+		found = true;
+	}
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+/* libperf passes no flags, so the system call is made here. Returns a descriptor or -errno. */
+static int open_cgroup(const char *path, struct perf_event_attr *attr, int cpu)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (folder < 0)
+		return -errno;
+	fd = syscall(SYS_perf_event_open, attr, folder, cpu, -1,
+		     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	close(folder);
+	return fd;
+}
+
+int trial_cgroup(const struct trial *trial, struct host *host, struct found *found,
+		 struct refusal *refusal)
+{
+	struct plan plan = {0};
+	char path[256] = "";
+	int fd, err;
+
+	*found = (struct found){0};
+	if (!cgroup_root(path, sizeof(path)))
+		return cgroup_denied(refusal, host, "", ENOENT);
+	err = plan_trial(&plan, trial, host, refusal);
+	if (err) {
+		plan_release(&plan);
+		return err;
+	}
+	snprintf(found->event, sizeof(found->event), "%s", plan.events.list[0].name);
+	fd = open_cgroup(path, &plan.events.list[0].attr, cpus_next(&host->online, 0));
+	if (fd >= 0)
+		close(fd);
+	else if (fd == -EACCES || fd == -EPERM || fd == -ENOSYS)
+		err = open_denied(refusal, host, &plan, &plan.events.list[0], -fd, 1);
+	else
+		err = cgroup_denied(refusal, host, path, -fd);
+	found->opened = fd >= 0;
+	plan_release(&plan);
+	return err;
+}
+
+/* --- filters ------------------------------------------------------------------------------------------------ */
+
+bool trial_perf_filtered(void)
+{
+	/* Flags that no kernel knows are refused before anything else is looked at. */
+	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL) < 0 &&
+	       (errno == EPERM || errno == ENOSYS);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap doctor: what this machine can do, found out by trying, and what mends what does not work. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "collection/trial.h"
+#include "command/command.h"
+#include "facility/facility.h"
+#include "host/processor.h"
+#include "output/output.h"
+#include "plan/permission.h"
+#include "record/diagnosis.h"
+#include "record/overhead.h"
+#include "record/record.h"
+#include "run/start.h"
+
+/* Looked for where CPUID does not say how many there are. */
+#define GENERAL_UNKNOWN 8
+
+struct doctor {
+	const struct options *options;
+	struct host host;
+	struct processor processor;
+	struct stream stream;
+	struct timespec began; /* CLOCK_MONOTONIC */
+};
+
+/* --- what is asked for ------------------------------------------------------------------------------ */
+
+static bool needs(const char *need, const struct facility *facility)
+{
+	for (const char *at = need; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (facility_find(at, strcspn(at, ",")) == facility)
+			return true;
+	}
+	return !need;
+}
+
+static int check_need(const char *need, struct refusal *refusal)
+{
+	char known[400] = "";
+	size_t used = 0;
+
+	for (const char *at = need; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (facility_find(at, strcspn(at, ",")))
+			continue;
+		for (size_t i = 0; i < nr_facilities; i++)
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+					 facilities[i].name);
+		refuse(refusal, STATUS_USAGE, "option --need '%s'", need);
+		because(refusal, "there is no facility '%.*s'", (int)strcspn(at, ","), at);
+		return instead(refusal, "facilities: %s", known);
+	}
+	return 0;
+}
+
+static int check(const struct options *options, struct refusal *refusal)
+{
+	if (options->nr_rest) {
+		refuse(refusal, STATUS_USAGE, "argument '%s'", options->rest[0]);
+		because(refusal, "doctor measures no command");
+		return instead(refusal, "name facilities with --need");
+	}
+	return check_need(options->need, refusal);
+}
+
+/* --- what there is ------------------------------------------------------------------------------------ */
+
+static int gather(struct doctor *doctor, struct refusal *refusal)
+{
+	if (command_host(&doctor->host, doctor->options, refusal))
+		return -1;
+	processor_gather(&doctor->processor, &doctor->host);
+	doctor->host.perf_filtered = trial_perf_filtered();
+	return 0;
+}
+
+static void put(struct doctor *doctor, json_t *record)
+{
+	stream_write(&doctor->stream, record, NULL, NULL);
+}
+
+static void put_permissions(struct doctor *doctor)
+{
+	struct permission permissions[NR_PERMISSIONS];
+
+	permissions_judge(permissions, &doctor->host);
+	for (int i = 0; i < NR_PERMISSIONS; i++)
+		put(doctor, permission_record(&permissions[i]));
+}
+
+static void put_counters(struct doctor *doctor)
+{
+	const struct processor *processor = &doctor->processor;
+	bool known = processor->architectural && processor->perfmon.general_counters;
+	struct free_counters counters;
+
+	free_counters_count(&counters, &doctor->host,
+			    known ? processor->perfmon.general_counters : GENERAL_UNKNOWN,
+			    processor->perfmon.fixed_counters);
+	put(doctor, counters_record(&counters, processor, &doctor->host));
+}
+
+/* Tries each facility that is needed, or all. The first one that is needed and does not work makes the
+ * refusal. */
+static void put_facilities(struct doctor *doctor, struct refusal *refusal)
+{
+	const char *need = doctor->options->need;
+	struct finding finding;
+
+	for (size_t i = 0; i < nr_facilities; i++) {
+		if (!needs(need, &facilities[i]))
+			continue;
+		facility_try(&facilities[i], &doctor->host, &finding);
+		put(doctor, facility_record(&finding));
+		if (finding.works || !need || refusal->asked[0])
+			continue;
+		*refusal = finding.refusal;
+		refusal->status = STATUS_REFUSED;
+		snprintf(refusal->asked, sizeof(refusal->asked), "facility '%s'", facilities[i].name);
+	}
+}
+
+static json_t *end_record(const struct doctor *doctor, int status)
+{
+	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", "done", "exit_status",
+				status);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	json_object_set_new(end, "duration_ns",
+			    json_integer((now.tv_sec - doctor->began.tv_sec) * 1000000000LL +
+					 now.tv_nsec - doctor->began.tv_nsec));
+	json_object_set_new(end, "overhead", overhead_value());
+	json_object_set_new(end, "records", json_integer(doctor->stream.records + 1));
+	return end;
+}
+
+static void examine(struct doctor *doctor, struct refusal *refusal)
+{
+	put(doctor, start_base(&doctor->host, "doctor"));
+	put(doctor, processor_record(&doctor->processor, &doctor->host));
+	put(doctor, kernel_record(&doctor->host));
+	put_permissions(doctor);
+	put_counters(doctor);
+	put_facilities(doctor, refusal);
+	put(doctor, end_record(doctor, refusal->asked[0] ? refusal->status : STATUS_DONE));
+}
+
+int command_doctor(const struct options *options, struct refusal *refusal)
+{
+	struct doctor doctor = {.options = options};
+
+	*refusal = (struct refusal){0};
+	clock_gettime(CLOCK_MONOTONIC, &doctor.began);
+	if (check(options, refusal) || stream_open(&doctor.stream, options, refusal))
+		return refusal->status;
+	if (!gather(&doctor, refusal))
+		examine(&doctor, refusal);
+	if (stream_close(&doctor.stream) && doctor.stream.sink.error != EPIPE && !refusal->asked[0])
+		sink_refusal(&doctor.stream.sink, refusal);
+	host_release(&doctor.host);
+	return refusal->asked[0] ? (int)refusal->status : STATUS_DONE;
+}

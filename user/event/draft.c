@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/draft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/names.h"
+
+static const struct {
+	size_t size;
+	bool named; /* a row replaces one of the same name */
+} kinds[DRAFT_KINDS] = {
+	[DRAFT_EVENTS] = {sizeof(struct known_event), true},
+	[DRAFT_ALIASES] = {sizeof(struct known_alias), false},
+	[DRAFT_REGISTERS] = {sizeof(struct offcore_register), true},
+	[DRAFT_REQUESTS] = {sizeof(struct offcore_part), true},
+	[DRAFT_RESPONSES] = {sizeof(struct offcore_part), true},
+	[DRAFT_OFFCORE_ALIASES] = {sizeof(struct known_alias), false},
+	[DRAFT_CONTRADICTIONS] = {sizeof(struct known_contradiction), true},
+	[DRAFT_METRICS] = {sizeof(struct known_metric), true},
+	[DRAFT_DATA_SOURCES] = {sizeof(struct known_data_source), false},
+	[DRAFT_PRECISE] = {sizeof(struct kernel_rule), false},
+	[DRAFT_PLACED] = {sizeof(struct kernel_rule), false},
+	[DRAFT_GENERIC] = {sizeof(struct known_generic), true},
+	[DRAFT_ERRATA] = {sizeof(struct known_erratum), true},
+	[DRAFT_MODELS] = {sizeof(struct cpu_model), false},
+};
+
+void *draft_row(const struct draft *draft, enum draft_kind kind, size_t i)
+{
+	return draft->rows[kind].bytes + i * kinds[kind].size;
+}
+
+static const char *name_of(const struct draft *draft, enum draft_kind kind, size_t i)
+{
+	return *(const char **)draft_row(draft, kind, i);
+}
+
+void *draft_find(const struct draft *draft, enum draft_kind kind, const char *name)
+{
+	for (size_t i = 0; i < draft->rows[kind].nr; i++)
+		if (!name_order(name_of(draft, kind, i), name))
+			return draft_row(draft, kind, i);
+	return NULL;
+}
+
+static void append(struct draft *draft, enum draft_kind kind, const void *rows, size_t nr)
+{
+	struct rows *own = &draft->rows[kind];
+
+	if (!nr)
+		return;
+	own->bytes = realloc(own->bytes, (own->nr + nr) * kinds[kind].size);
+	memcpy(draft_row(draft, kind, own->nr), rows, nr * kinds[kind].size);
+	own->nr += nr;
+}
+
+void draft_put(struct draft *draft, enum draft_kind kind, const void *row)
+{
+	void *same = kinds[kind].named ? draft_find(draft, kind, *(const char *const *)row) : NULL;
+
+	if (same)
+		memcpy(same, row, kinds[kind].size);
+	else
+		append(draft, kind, row, 1);
+}
+
+static void drop_row(struct draft *draft, enum draft_kind kind, size_t i)
+{
+	struct rows *rows = &draft->rows[kind];
+
+	rows->nr--;
+	memmove(draft_row(draft, kind, i), draft_row(draft, kind, i + 1),
+		(rows->nr - i) * kinds[kind].size);
+}
+
+bool draft_drop(struct draft *draft, enum draft_kind kind, const char *name)
+{
+	for (size_t i = 0; i < draft->rows[kind].nr; i++)
+		if (!name_order(name_of(draft, kind, i), name)) {
+			drop_row(draft, kind, i);
+			return true;
+		}
+	return false;
+}
+
+void draft_drop_aliases(struct draft *draft, enum draft_kind kind, const char *of)
+{
+	for (size_t i = draft->rows[kind].nr; i-- > 0;)
+		if (!name_order(((struct known_alias *)draft_row(draft, kind, i))->of, of))
+			drop_row(draft, kind, i);
+}
+
+void draft_clear(struct draft *draft, enum draft_kind kind)
+{
+	draft->rows[kind].nr = 0;
+}
+
+void draft_begin(struct draft *draft, const struct cpu_events *base)
+{
+	*draft = (struct draft){.files = json_object()};
+	if (!base)
+		return;
+	draft->cpu = *base;
+	append(draft, DRAFT_EVENTS, base->events, base->nr_events);
+	append(draft, DRAFT_ALIASES, base->aliases, base->nr_aliases);
+	append(draft, DRAFT_CONTRADICTIONS, base->contradictions, base->nr_contradictions);
+	append(draft, DRAFT_METRICS, base->metrics, base->nr_metrics);
+	append(draft, DRAFT_DATA_SOURCES, base->data_sources, base->nr_data_sources);
+	append(draft, DRAFT_MODELS, base->models, base->nr_models);
+	if (base->kernel) {
+		draft->kernel = *base->kernel;
+		append(draft, DRAFT_PRECISE, base->kernel->precise, base->kernel->nr_precise);
+		append(draft, DRAFT_PLACED, base->kernel->placed, base->kernel->nr_placed);
+		append(draft, DRAFT_GENERIC, base->kernel->generic, base->kernel->nr_generic);
+		append(draft, DRAFT_ERRATA, base->kernel->errata, base->kernel->nr_errata);
+	}
+	if (base->offcore) {
+		const struct known_offcore *offcore = base->offcore;
+
+		draft->offcore = *offcore;
+		append(draft, DRAFT_REGISTERS, offcore->registers, offcore->nr_registers);
+		append(draft, DRAFT_REQUESTS, offcore->requests, offcore->nr_requests);
+		append(draft, DRAFT_RESPONSES, offcore->responses, offcore->nr_responses);
+		append(draft, DRAFT_OFFCORE_ALIASES, offcore->aliases, offcore->nr_aliases);
+	}
+}
+
+void draft_release(struct draft *draft)
+{
+	for (enum draft_kind kind = 0; kind < DRAFT_KINDS; kind++)
+		free(draft->rows[kind].bytes);
+	json_decref(draft->files);
+	*draft = (struct draft){0};
+}
+
+/* --- sealing ---------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	return name_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Two owners of one alias are a fault, which is then always told the same way. */
+static int by_name_and_owner(const void *a, const void *b)
+{
+	const struct known_alias *x = a, *y = b;
+	int order = name_order(x->name, y->name);
+
+	return order ? order : name_order(x->of, y->of);
+}
+
+/* Single bits first, from the lowest; then what is composed of them. */
+static int by_bits(const void *a, const void *b)
+{
+	const struct offcore_part *x = a, *y = b;
+	int composed_x = x->bits & (x->bits - 1), composed_y = y->bits & (y->bits - 1);
+
+	if (!composed_x != !composed_y)
+		return composed_x ? 1 : -1;
+	return x->bits - y->bits;
+}
+
+static int by_code(const void *a, const void *b)
+{
+	return ((const struct known_data_source *)a)->code - ((const struct known_data_source *)b)->code;
+}
+
+static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const void *, const void *))
+{
+	if (draft->rows[kind].nr)
+		qsort(draft->rows[kind].bytes, draft->rows[kind].nr, kinds[kind].size, order);
+}
+
+/* Lets an array of a struct and its length be those of the draft. */
+#define SEAL(draft, owner, member, kind)                                                           \
+	((owner).member = (const void *)(draft)->rows[kind].bytes,                                 \
+	 (owner).nr_##member = (draft)->rows[kind].nr)
+
+void draft_seal(struct draft *draft)
+{
+	sort(draft, DRAFT_EVENTS, by_name);
+	sort(draft, DRAFT_ALIASES, by_name_and_owner);
+	sort(draft, DRAFT_OFFCORE_ALIASES, by_name_and_owner);
+	sort(draft, DRAFT_REQUESTS, by_bits);
+	sort(draft, DRAFT_RESPONSES, by_bits);
+	sort(draft, DRAFT_DATA_SOURCES, by_code);
+	SEAL(draft, draft->cpu, events, DRAFT_EVENTS);
+	SEAL(draft, draft->cpu, aliases, DRAFT_ALIASES);
+	SEAL(draft, draft->cpu, contradictions, DRAFT_CONTRADICTIONS);
+	SEAL(draft, draft->cpu, metrics, DRAFT_METRICS);
+	SEAL(draft, draft->cpu, data_sources, DRAFT_DATA_SOURCES);
+	SEAL(draft, draft->cpu, models, DRAFT_MODELS);
+	SEAL(draft, draft->kernel, precise, DRAFT_PRECISE);
+	SEAL(draft, draft->kernel, placed, DRAFT_PLACED);
+	SEAL(draft, draft->kernel, generic, DRAFT_GENERIC);
+	SEAL(draft, draft->kernel, errata, DRAFT_ERRATA);
+	SEAL(draft, draft->offcore, registers, DRAFT_REGISTERS);
+	SEAL(draft, draft->offcore, requests, DRAFT_REQUESTS);
+	SEAL(draft, draft->offcore, responses, DRAFT_RESPONSES);
+	SEAL(draft, draft->offcore, aliases, DRAFT_OFFCORE_ALIASES);
+	draft->cpu.kernel = draft->kernel.source ? &draft->kernel : NULL;
+	draft->cpu.offcore = draft->offcore.nr_registers ? &draft->offcore : NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The form of the tables in events/: events/schema.json, as the generator reads it too. Of JSON Schema
+ * (2020-12) it knows the keywords that are used there.
+ */
+#ifndef NHMTAP_FORM_H
+#define NHMTAP_FORM_H
+
+#include <jansson.h>
+
+struct form;
+
+/* The form that is built into the program. The caller owns it up to form_close(). */
+struct form *form_open(void);
+void form_close(struct form *form);
+
+struct form_fault {
+	char label[128]; /* the entry's name, or "entry 3"; "" if it is the table's own */
+	char what[300];  /* "\"umask\" is missing" */
+};
+
+/* Holds a table against the form of its kind, a key of the schema's $defs: "events", "metrics", ….
+ * Returns 0, or -1 with the first fault. */
+int form_check(const struct form *form, const char *kind, const json_t *table,
+	       struct form_fault *fault);
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/loader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
+{
+	char text[400];
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(text, sizeof(text), what, args);
+	va_end(args);
+	refuse(loader->refusal, STATUS_USAGE, "%.300s/%.100s%s%.100s", loader->folder, file,
+	       *label ? ": " : "", label);
+	return because(loader->refusal, "%s", text);
+}
+
+static const char *spelling(const char *name, char *buffer, size_t size)
+{
+	size_t i = 0;
+
+	for (; name[i] && i + 1 < size; i++)
+		buffer[i] = name[i] == ':' ? '.' : name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20 : name[i];
+	buffer[i] = '\0';
+	return buffer;
+}
+
+void note_file(struct loader *loader, struct draft *draft, const char *name)
+{
+	char key[200];
+
+	json_object_set_new(draft->files, spelling(name, key, sizeof(key)), json_string(loader->file));
+}
+
+const char *file_of(const struct draft *draft, const char *name)
+{
+	char key[200];
+	const char *file = json_string_value(
+		json_object_get(draft->files, spelling(name, key, sizeof(key))));
+
+	return file ? file : draft->cpu.name;
+}
+
+bool from_folder(const struct draft *draft, const char *name)
+{
+	return file_of(draft, name) != draft->cpu.name;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+const char *text(const json_t *entry, const char *field)
+{
+	return json_string_value(json_object_get(entry, field));
+}
+
+json_int_t number(const json_t *entry, const char *field, json_int_t otherwise)
+{
+	const json_t *value = json_object_get(entry, field);
+
+	return value ? json_integer_value(value) : otherwise;
+}
+
+__u64 hexadecimal(const json_t *entry, const char *field)
+{
+	const char *digits = text(entry, field);
+
+	return digits ? strtoull(digits, NULL, 16) : 0;
+}
+
+bool flag(const json_t *entry, const char *field)
+{
+	return json_is_true(json_object_get(entry, field));
+}
+
+json_t *read_table(struct loader *loader, const char *kind)
+{
+	char path[2 * PATH_MAX];
+	struct form_fault found;
+	json_error_t error;
+	json_t *table;
+
+	snprintf(path, sizeof(path), "%s/%s", loader->folder, loader->file);
+	table = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!table) {
+		if (json_error_code(&error) == json_error_duplicate_key) /* near '"NAME"' */
+			FAULT(loader, "", "field %.*s stands twice in one object",
+			      (int)strcspn(strchrnul(error.text, '"'), "'"), strchrnul(error.text, '"'));
+		else if (error.line > 0)
+			FAULT(loader, "", "line %d: %s", error.line, error.text);
+		else
+			FAULT(loader, "", "%s", error.text);
+		return NULL;
+	}
+	json_array_append_new(loader->documents, table);
+	if (form_check(loader->form, kind, table, &found)) {
+		FAULT(loader, found.label, "%s", found.what);
+		return NULL;
+	}
+	return table;
+}
+
+bool file_exists(struct loader *loader, const char *file)
+{
+	char path[2 * PATH_MAX];
+	FILE *stream;
+
+	snprintf(loader->file, sizeof(loader->file), "%s", file);
+	snprintf(path, sizeof(path), "%s/%s", loader->folder, file);
+	stream = fopen(path, "re");
+	if (stream)
+		fclose(stream);
+	return stream;
+}
+
+void *keep(struct loader *loader, size_t nr, size_t size)
+{
+	loader->blocks = realloc(loader->blocks, (loader->nr_blocks + 1) * sizeof(void *));
+	return loader->blocks[loader->nr_blocks++] = calloc(nr + 1, size);
+}
+
+/* --- checks that every entry has to pass ------------------------------------------------------------------ */
+
+static int check_source(struct loader *loader, const char *label, const char *source)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "%.*s",
+		 (int)strspn(source, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"),
+		 source);
+	if (json_object_get(loader->sources, key))
+		return 0;
+	return FAULT(loader, label, "quotes \"%s\", which is no key of sources.json, here or built in",
+		     key);
+}
+
+int check_sources(struct loader *loader, const char *label, const json_t *entry)
+{
+	static const char *const by_source[] = {"aliases", "says"};
+	const char *source = text(entry, "source"), *key;
+	json_t *ignored;
+
+	if (source && check_source(loader, label, source))
+		return -1;
+	for (size_t i = 0; i < 2; i++)
+		json_object_foreach(json_object_get(entry, by_source[i]), key, ignored)
+			if (check_source(loader, label, key))
+				return -1;
+	return 0;
+}
+
+int check_entries(struct loader *loader, const json_t *entries, const char *key)
+{
+	json_t *seen = json_object(), *entry;
+	int err = 0;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		const char *name = text(entry, key);
+		char plain[200];
+
+		if (err)
+			break;
+		if (json_object_get(seen, spelling(name, plain, sizeof(plain))))
+			err = FAULT(loader, name, "stands twice");
+		else
+			err = check_sources(loader, name, entry);
+		json_object_set_new(seen, plain, json_true());
+	}
+	json_decref(seen);
+	return err;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/compose.h"
+#include "event/encoding.h"
+#include "event/formula.h"
+#include "event/loader.h"
+#include "event/names.h"
+
+/* The one that is of no CPU. */
+static bool is_generic(const struct draft *draft)
+{
+	return !strcmp(draft->cpu.name, GENERIC);
+}
+
+/* What is found now is the fault of this table of the CPU, which may inherit the rows. */
+static void blame(struct loader *loader, const struct draft *draft, const char *table)
+{
+	snprintf(loader->file, sizeof(loader->file), "%s/%s.json", draft->cpu.name, table);
+}
+
+/* The rows are sorted, so that those of one name are neighbours. */
+static int check_aliases(struct loader *loader, const struct draft *draft, enum draft_kind kind,
+			 const enum draft_kind *owners, size_t nr_owners)
+{
+	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
+		const struct known_alias *alias = draft_row(draft, kind, i), *before = alias - 1;
+		const char *file = kind == DRAFT_ALIASES ? file_of(draft, alias->of) : loader->file;
+
+		for (size_t j = 0; j < nr_owners; j++)
+			if (draft_find(draft, owners[j], alias->name))
+				return fault_in(loader, file, alias->of,
+						"alias %s is already a name of %s", alias->name,
+						alias->name);
+		if (i && !name_order(alias->name, before->name))
+			return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
+					alias->name, before->of);
+	}
+	return 0;
+}
+
+static bool encoded_alike(const struct known_event *a, const struct known_event *b)
+{
+	return a->config == b->config && a->config1 == b->config1 && a->precise == b->precise &&
+	       a->counters == b->counters && a->fixed_counter == b->fixed_counter;
+}
+
+static int check_event_in(struct loader *loader, const struct draft *draft,
+			  const struct known_event *event)
+{
+	const char *name = event->name;
+
+	for (size_t i = 0; i < draft->rows[DRAFT_REGISTERS].nr; i++) {
+		const struct offcore_register *reg = draft_row(draft, DRAFT_REGISTERS, i);
+		size_t length = strlen(reg->name);
+
+		if (!strncasecmp(name, reg->name, length) && (!name[length] || name[length] == '.'))
+			return FAULT_OF(loader, draft, name,
+					"is composed from offcore.json and needs no entry");
+	}
+	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++) {
+		const struct known_event *other = draft_row(draft, DRAFT_EVENTS, i);
+
+		/* Of an own and a built-in one, the fault is the own one's. */
+		if (other != event && encoded_alike(event, other) &&
+		    (from_folder(draft, name) || !from_folder(draft, other->name)))
+			return FAULT_OF(loader, draft, name, "is encoded exactly as %s; make it an alias",
+					other->name);
+	}
+	if (event->default_period < draft->kernel.lowest_period)
+		return FAULT_OF(loader, draft, name,
+				"\"period\" %llu is refused by the kernel of %s: at least %llu",
+				(unsigned long long)event->default_period, draft->cpu.name,
+				(unsigned long long)draft->kernel.lowest_period);
+	return 0;
+}
+
+/* Whether an event of a formula can be counted: the CPU's or perf's own, modifiers left aside. */
+static bool counts(const struct draft *draft, const char *name)
+{
+	const struct cpu_events *cpu = is_generic(draft) ? NULL : &draft->cpu;
+	char plain[200], *colon;
+	struct composed composed;
+	struct refusal ignored;
+	__u64 config;
+
+	snprintf(plain, sizeof(plain), "%s", name);
+	if (compose_event(cpu, plain, &composed, &ignored) == 1)
+		return true;
+	colon = strrchr(plain, ':');
+	if (colon)
+		*colon = '\0';
+	return compose_event(cpu, plain, &composed, &ignored) == 1 ||
+	       generic_event_find(plain) || !cache_event_find(plain, &config);
+}
+
+static int check_metric(struct loader *loader, const struct draft *draft,
+			const struct known_metric *metric)
+{
+	struct formula formula;
+	char why[128];
+	size_t events = 0;
+	int err = 0;
+
+	if (formula_parse(&formula, metric->formula, why, sizeof(why)))
+		return FAULT(loader, metric->name, "\"formula\" %s", why);
+	for (size_t i = 0; i < formula.nr_inputs && !err; i++) {
+		if (!strcmp(formula.inputs[i], FORMULA_DURATION))
+			continue;
+		events++;
+		if (!counts(draft, formula.inputs[i]))
+			err = FAULT(loader, metric->name, "\"formula\" names %s, which %s does not count",
+					   formula.inputs[i],
+					   is_generic(draft) ? "perf" : draft->cpu.name);
+	}
+	if (!err && !events)
+		err = FAULT(loader, metric->name, "\"formula\" names no event");
+	formula_release(&formula);
+	return err;
+}
+
+int check_draft(struct loader *loader, const struct draft *draft)
+{
+	static const enum draft_kind events[] = {DRAFT_EVENTS};
+	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
+
+	if (!is_generic(draft) && !draft->cpu.nr_events)
+		return fault_in(loader, draft->cpu.name, "", "has no events");
+	blame(loader, draft, "offcore");
+	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
+	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3))
+		return -1;
+	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
+		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))
+			return -1;
+	blame(loader, draft, "metrics");
+	for (size_t i = 0; i < draft->rows[DRAFT_METRICS].nr; i++)
+		if (check_metric(loader, draft, draft_row(draft, DRAFT_METRICS, i)))
+			return -1;
+	return 0;
+}

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/encoding.h"
+#include "event/loader.h"
+#include "event/names.h"
+
+/* --- what rows have in common ------------------------------------------------------------------------- */
+
+/* "counters" as bits, all of the CPU's where it is left out; -1 with the refusal. */
+static long counters_of(struct loader *loader, const struct draft *draft, const char *label,
+			const json_t *entry)
+{
+	const json_t *list = json_object_get(entry, "counters"), *item;
+	json_int_t last = -1, fixed = number(entry, "fixed_counter", -1);
+	long bits = list ? 0 : (1L << draft->cpu.general_counters) - 1;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		json_int_t counter = json_integer_value(item);
+
+		if (counter >= draft->cpu.general_counters)
+			return FAULT(loader, label, "counter %d does not exist: %s has %u", (int)counter,
+				     draft->cpu.name, draft->cpu.general_counters);
+		if (counter <= last)
+			return FAULT(loader, label, "\"counters\" must ascend");
+		last = counter;
+		bits |= 1L << counter;
+	}
+	if (fixed >= (json_int_t)draft->cpu.fixed_counters)
+		return FAULT(loader, label, "fixed counter %d does not exist: %s has %u", (int)fixed,
+			     draft->cpu.name, draft->cpu.fixed_counters);
+	return bits;
+}
+
+static __u64 config_of(const json_t *entry)
+{
+	return hexadecimal(entry, "code") | hexadecimal(entry, "umask") << 8 |
+	       (flag(entry, "edge") ? CONFIG_EDGE : 0) | (flag(entry, "any") ? CONFIG_ANY : 0) |
+	       (flag(entry, "inv") ? CONFIG_INV : 0) |
+	       (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
+}
+
+static bool has_alias(const struct draft *draft, enum draft_kind kind, const struct known_alias *wanted)
+{
+	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
+		const struct known_alias *alias = draft_row(draft, kind, i);
+
+		if (!name_order(alias->name, wanted->name) && !name_order(alias->of, wanted->of))
+			return true;
+	}
+	return false;
+}
+
+/* The other spellings of a row take the place of those that it had. */
+static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t *entry)
+{
+	const char *name = text(entry, "name"), *source;
+	json_t *names, *alias;
+	size_t i;
+
+	draft_drop_aliases(draft, kind, name);
+	json_object_foreach(json_object_get(entry, "aliases"), source, names)
+		json_array_foreach(names, i, alias) {
+			struct known_alias row = {json_string_value(alias), name, source};
+
+			if (!has_alias(draft, kind, &row)) /* two sources may spell alike */
+				draft_put(draft, kind, &row);
+		}
+}
+
+/* --- the tables of a CPU -------------------------------------------------------------------------------- */
+
+static int check_event(struct loader *loader, const json_t *entry, const struct known_event *event)
+{
+	bool latency = (event->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY;
+
+	if (!event->counters && event->fixed_counter < 0)
+		return FAULT(loader, event->name, "no counter can count it");
+	if (!(event->config & CONFIG_EVENT) && event->fixed_counter < 0)
+		return FAULT(loader, event->name, "code 0x00 is only perf's name for a fixed counter");
+	if (event->config & CONFIG_ANY && event->precise)
+		return FAULT(loader, event->name, "the kernel refuses \"any\" in a PEBS event");
+	if (!json_object_get(entry, "threshold") != !latency)
+		return FAULT(loader, event->name,
+			     "\"threshold\" belongs to code 0x0B umask 0x10, and to nothing else");
+	if (latency && event->config & (CONFIG_CMASK | CONFIG_INV))
+		return FAULT(loader, event->name,
+			     "load latency allows neither \"cmask\" nor \"inv\" (guide 3.7)");
+	return 0;
+}
+
+static int load_event(struct loader *loader, struct draft *draft, const char *topic,
+		      const char *source, const json_t *entry)
+{
+	const char *own = text(entry, "source"), *pebs = text(entry, "pebs");
+	long counters = counters_of(loader, draft, text(entry, "name"), entry);
+	struct known_event event = {
+		.name = text(entry, "name"),
+		.description = text(entry, "description"),
+		.topic = topic,
+		.config = config_of(entry),
+		.config1 = number(entry, "threshold", 0),
+		.default_period = number(entry, "period", 0),
+		.counters = counters,
+		.fixed_counter = number(entry, "fixed_counter", -1),
+		.precise = !pebs ? 0 : !strcmp(pebs, "can") ? 1 : 2,
+		.errata = text(entry, "errata"),
+		.source = own ? own : source,
+	};
+
+	if (counters < 0 || check_event(loader, entry, &event))
+		return -1;
+	if (from_folder(draft, event.name))
+		return FAULT(loader, event.name, "stands in %s too", file_of(draft, event.name));
+	note_file(loader, draft, event.name);
+	draft_put(draft, DRAFT_EVENTS, &event);
+	put_aliases(draft, DRAFT_ALIASES, entry);
+	return 0;
+}
+
+static int load_topic(struct loader *loader, struct draft *draft, const char *topic,
+		      const json_t *table)
+{
+	const json_t *entries = json_object_get(table, "events"), *entry;
+	json_t *name = json_string(topic);
+	size_t i;
+
+	json_array_append_new(loader->documents, name);
+	if (check_sources(loader, "", table) || check_entries(loader, entries, "name"))
+		return -1;
+	json_array_foreach(entries, i, entry)
+		if (load_event(loader, draft, json_string_value(name), text(table, "source"), entry))
+			return -1;
+	return 0;
+}
+
+static int load_registers(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		long counters = counters_of(loader, draft, text(entry, "name"), entry);
+		struct offcore_register row = {text(entry, "name"), config_of(entry),
+					       hexadecimal(entry, "msr"), counters};
+
+		if (counters < 0)
+			return -1;
+		draft_put(draft, DRAFT_REGISTERS, &row);
+		put_aliases(draft, DRAFT_OFFCORE_ALIASES, entry);
+	}
+	return 0;
+}
+
+/* Composites are stored as their bits alone. Where a single part has moved to another bit, those that
+ * it is in follow: Westmere swaps two, and every response that contains them is right. */
+static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const __u16 *moved_to)
+{
+	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
+		struct offcore_part *part = draft_row(draft, kind, i);
+		__u16 bits = 0;
+
+		if (!(part->bits & (part->bits - 1)))
+			continue;
+		for (int bit = 0; bit < 16; bit++)
+			if (part->bits >> bit & 1)
+				bits |= moved_to[bit];
+		part->bits = bits;
+	}
+}
+
+/* A bit has one name. Of two entries the later one is at fault, and it before what was there. */
+static int check_bits(struct loader *loader, const struct draft *draft, enum draft_kind kind,
+		      const json_t *entries)
+{
+	for (size_t i = json_array_size(entries); i-- > 0;) {
+		const json_t *entry = json_array_get(entries, i);
+		const struct offcore_part *part = draft_find(draft, kind, text(entry, "name"));
+
+		for (size_t j = 0; json_object_get(entry, "bit") && j < draft->rows[kind].nr; j++) {
+			const struct offcore_part *other = draft_row(draft, kind, j);
+
+			if (other != part && other->bits == part->bits)
+				return FAULT(loader, part->name, "bit %d is already %s",
+					     __builtin_ctz(part->bits), other->name);
+		}
+	}
+	return 0;
+}
+
+static int load_single_parts(struct loader *loader, struct draft *draft, enum draft_kind kind,
+			     const json_t *entries, int low)
+{
+	__u16 moved_to[16];
+	const json_t *entry;
+	size_t i;
+
+	for (int bit = 0; bit < 16; bit++)
+		moved_to[bit] = 1 << bit;
+	json_array_foreach(entries, i, entry) {
+		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
+					   1 << number(entry, "bit", 0)};
+		const struct offcore_part *before = draft_find(draft, kind, row.name);
+		json_int_t bit = number(entry, "bit", -1);
+
+		if (bit < 0)
+			continue;
+		if (bit < low || bit > low + 7)
+			return FAULT(loader, row.name, "a bit of %s is from %d to %d",
+				     kind == DRAFT_REQUESTS ? "requests" : "responses", low, low + 7);
+		if (before && !(before->bits & (before->bits - 1)))
+			moved_to[__builtin_ctz(before->bits)] = row.bits;
+		if (before)
+			draft->offcore.reserved &= ~before->bits;
+		if (flag(entry, "reserved"))
+			draft->offcore.reserved |= row.bits;
+		draft_put(draft, kind, &row);
+		put_aliases(draft, DRAFT_OFFCORE_ALIASES, entry);
+	}
+	follow_moved_bits(draft, kind, moved_to);
+	return check_bits(loader, draft, kind, entries);
+}
+
+/* The bits of what an entry is composed of; 0 if one of those has none yet, which is then `lacks`. */
+static __u16 composed_bits(const struct draft *draft, enum draft_kind kind, const json_t *entry,
+			   const char **lacks)
+{
+	const json_t *name;
+	__u16 bits = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "of"), i, name) {
+		const struct offcore_part *part = draft_find(draft, kind, json_string_value(name));
+
+		*lacks = json_string_value(name);
+		if (!part)
+			return 0;
+		bits |= part->bits;
+	}
+	return bits;
+}
+
+static bool has_entry(const json_t *entries, const char *name)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		if (!name_order(text(entry, "name"), name))
+			return true;
+	return false;
+}
+
+static int load_composites(struct loader *loader, struct draft *draft, enum draft_kind kind,
+			   const json_t *entries)
+{
+	const json_t *entry, *waiting;
+	const char *lacks = NULL;
+	bool progress = true;
+	size_t i;
+
+	/* What they replace must not be taken for what they are composed of. */
+	json_array_foreach(entries, i, entry)
+		if (json_object_get(entry, "of"))
+			draft_drop(draft, kind, text(entry, "name"));
+	do {
+		progress = false;
+		waiting = NULL;
+		json_array_foreach(entries, i, entry) {
+			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0};
+
+			if (!json_object_get(entry, "of") || draft_find(draft, kind, row.name))
+				continue;
+			row.bits = composed_bits(draft, kind, entry, &lacks);
+			if (row.bits) {
+				draft_put(draft, kind, &row);
+				put_aliases(draft, DRAFT_OFFCORE_ALIASES, entry);
+				progress = true;
+			} else {
+				waiting = entry;
+			}
+		}
+	} while (progress);
+	if (!waiting)
+		return 0;
+	composed_bits(draft, kind, waiting, &lacks);
+	if (has_entry(entries, lacks))
+		return FAULT(loader, text(waiting, "name"), "is composed of itself");
+	return FAULT(loader, text(waiting, "name"), "is composed of %s, which does not exist", lacks);
+}
+
+static int load_offcore(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	static const struct {
+		const char *field;
+		enum draft_kind kind;
+		int low;
+	} parts[] = {{"requests", DRAFT_REQUESTS, 0}, {"responses", DRAFT_RESPONSES, 8}};
+	const json_t *registers = json_object_get(table, "registers");
+
+	if (check_sources(loader, "", table) || check_entries(loader, registers, "name") ||
+	    load_registers(loader, draft, registers))
+		return -1;
+	if (text(table, "source"))
+		draft->offcore.source = text(table, "source");
+	draft->offcore.default_period = number(table, "period", draft->offcore.default_period);
+	if (!draft->offcore.source || !draft->offcore.default_period)
+		return FAULT(loader, "", "\"%s\" is missing", draft->offcore.source ? "period" : "source");
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *entries = json_object_get(table, parts[i].field);
+
+		if (check_entries(loader, entries, "name") ||
+		    load_single_parts(loader, draft, parts[i].kind, entries, parts[i].low) ||
+		    load_composites(loader, draft, parts[i].kind, entries))
+			return -1;
+	}
+	return 0;
+}
+
+static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list,
+			     size_t i, const json_t *entry)
+{
+	char label[64];
+
+	snprintf(label, sizeof(label), "\"%s\" entry %zu", list, i + 1);
+	return counters_of(loader, draft, label, entry);
+}
+
+static void load_precise(struct draft *draft, const json_t *entries)
+{
+	const __u64 flags = CONFIG_EDGE | CONFIG_PC | CONFIG_ANY | CONFIG_INV | CONFIG_CMASK;
+	const __u32 every = (1U << draft->cpu.general_counters) - 1;
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		struct kernel_rule rule = {
+			CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
+				(flag(entry, "flags") ? 0 : flags),
+			config_of(entry), every, -1};
+
+		draft_put(draft, DRAFT_PRECISE, &rule);
+	}
+}
+
+static int load_fixed(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const __u64 compared = CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK;
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
+		struct kernel_rule rule = {compared, config_of(entry), counters,
+					   number(entry, "fixed_counter", -1)};
+
+		if (counters < 0)
+			return -1;
+		draft_put(draft, DRAFT_PLACED, &rule);
+	}
+	return 0;
+}
+
+static int load_counters(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const json_t *entry, *code;
+	size_t i, j;
+
+	json_array_foreach(entries, i, entry) {
+		long counters = counters_of_rule(loader, draft, "counters", i, entry);
+
+		if (counters < 0)
+			return -1;
+		json_array_foreach(json_object_get(entry, "codes"), j, code) {
+			struct kernel_rule rule = {CONFIG_EVENT,
+						   strtoull(json_string_value(code), NULL, 16), counters,
+						   -1};
+
+			draft_put(draft, DRAFT_PLACED, &rule);
+		}
+	}
+	return 0;
+}
+
+static void load_generic(struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		struct known_generic row = {text(entry, "name"), config_of(entry),
+					    hexadecimal(entry, "config1"), text(entry, "note")};
+
+		draft_put(draft, DRAFT_GENERIC, &row);
+	}
+}
+
+static void load_errata(struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		struct known_erratum row = {text(entry, "name"), text(entry, "description"),
+					    flag(entry, "all_events")};
+
+		draft_put(draft, DRAFT_ERRATA, &row);
+	}
+}
+
+/* Rules have no names, so a table of them replaces the one before as a whole. */
+static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	if (check_sources(loader, "", table))
+		return -1;
+	draft->kernel.source = text(table, "source");
+	draft->kernel.lowest_period = number(table, "lowest_period", 0);
+	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_ERRATA; kind++)
+		draft_clear(draft, kind);
+	load_precise(draft, json_object_get(table, "precise"));
+	load_generic(draft, json_object_get(table, "generic"));
+	load_errata(draft, json_object_get(table, "errata"));
+	if (load_fixed(loader, draft, json_object_get(table, "fixed")))
+		return -1;
+	return load_counters(loader, draft, json_object_get(table, "counters"));
+}
+
+static int load_data_sources(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (check_entries(loader, table, "code"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		struct known_data_source row = {
+			.code = hexadecimal(entry, "code"),
+			.reserved = flag(entry, "reserved"),
+			.name = text(entry, "name"),
+			.description = text(entry, "description"),
+			.perf_data_src = hexadecimal(entry, "perf_data_src"),
+			.perf = text(entry, "perf"),
+		}, *same = NULL;
+
+		for (size_t j = 0; !same && j < draft->rows[DRAFT_DATA_SOURCES].nr; j++) {
+			same = draft_row(draft, DRAFT_DATA_SOURCES, j);
+			if (same->code != row.code)
+				same = NULL;
+		}
+		if (same)
+			*same = row;
+		else
+			draft_put(draft, DRAFT_DATA_SOURCES, &row);
+	}
+	if (draft->rows[DRAFT_DATA_SOURCES].nr == 16)
+		return 0;
+	return FAULT(loader, "", "has %zu of the 16 codes", draft->rows[DRAFT_DATA_SOURCES].nr);
+}
+
+static int load_contradictions(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry, *name;
+	size_t i, j;
+
+	if (check_entries(loader, table, "id"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		const json_t *list = json_object_get(entry, "names");
+		json_t *says = json_object_get(entry, "says"), *claim;
+		const char **names = keep(loader, json_array_size(list), sizeof(*names)), *source;
+		struct source_claim *claims = keep(loader, json_object_size(says), sizeof(*claims));
+		struct known_contradiction row = {
+			.id = text(entry, "id"),
+			.subject = text(entry, "subject"),
+			.names = names,
+			.nr_names = json_array_size(list),
+			.says = claims,
+			.nr_says = json_object_size(says),
+			.we_do = text(entry, "we_do"),
+			.why = text(entry, "why"),
+		};
+
+		json_array_foreach(list, j, name)
+			names[j] = json_string_value(name);
+		json_object_foreach(says, source, claim)
+			*claims++ = (struct source_claim){source, json_string_value(claim)};
+		draft_put(draft, DRAFT_CONTRADICTIONS, &row);
+	}
+	return 0;
+}
+
+static int load_metrics(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (check_entries(loader, table, "name"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		struct known_metric row = {text(entry, "name"), text(entry, "formula"),
+					   text(entry, "unit"), text(entry, "description"),
+					   text(entry, "source")};
+
+		note_file(loader, draft, row.name);
+		draft_put(draft, DRAFT_METRICS, &row);
+	}
+	return 0;
+}
+
+/* It is of a kind of its own by its file's name; any other is a topic of events. */
+int load_table(struct loader *loader, struct draft *draft, const char *stem)
+{
+	static const struct {
+		const char *kind;
+		int (*load)(struct loader *loader, struct draft *draft, const json_t *table);
+	} kinds[] = {
+		{"offcore", load_offcore},
+		{"kernel", load_kernel},
+		{"data_source", load_data_sources},
+		{"contradictions", load_contradictions},
+		{"metrics", load_metrics},
+	};
+	const json_t *table;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].kind, stem))
+			continue;
+		table = read_table(loader, stem);
+		return table ? kinds[i].load(loader, draft, table) : -1;
+	}
+	if (stem[strspn(stem, "abcdefghijklmnopqrstuvwxyz0123456789_-")])
+		return FAULT(loader, "", "a topic is a lower-case word");
+	table = read_table(loader, "events");
+	return table ? load_topic(loader, draft, stem, table) : -1;
+}

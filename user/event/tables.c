@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/tables.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "event/loader.h"
+
+/* --- CPUs ------------------------------------------------------------------------------------------------ */
+
+static const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
+{
+	for (size_t i = 0; i < loader->nr_drafts; i++)
+		if (!strcmp(loader->drafts[i]->cpu.name, name))
+			return &loader->drafts[i]->cpu;
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		if (!strcmp(known_cpus[i].name, name))
+			return &known_cpus[i];
+	return NULL;
+}
+
+/* What is in a folder, in the order of names. The caller frees each and the list. Returns how many, or
+ * -errno. */
+static int list_folder(const struct loader *loader, const char *folder, struct dirent ***entries)
+{
+	char path[2 * PATH_MAX];
+	int nr;
+
+	snprintf(path, sizeof(path), "%s/%s", loader->folder, folder);
+	nr = scandir(path, entries, NULL, alphasort);
+	return nr < 0 ? -errno : nr;
+}
+
+static bool is_table(const char *file, char *stem, size_t size)
+{
+	const char *dot = strrchr(file, '.');
+
+	snprintf(stem, size, "%.*s", dot ? (int)(dot - file) : 0, file);
+	return file[0] != '.' && dot && !strcmp(dot, ".json");
+}
+
+static int load_folder(struct loader *loader, struct draft *draft, const char *folder)
+{
+	struct dirent **entries;
+	int nr = list_folder(loader, folder, &entries), err = 0;
+
+	for (int i = 0; i < nr; i++) {
+		char stem[NAME_MAX + 1];
+
+		if (!err && is_table(entries[i]->d_name, stem, sizeof(stem))) {
+			snprintf(loader->file, sizeof(loader->file), "%s/%s", folder, entries[i]->d_name);
+			err = load_table(loader, draft, stem);
+		}
+		free(entries[i]);
+	}
+	if (nr >= 0)
+		free(entries);
+	return err;
+}
+
+/* Seals what a CPU's folder makes of its draft. */
+static int load_cpu(struct loader *loader, struct draft *draft)
+{
+	if (load_folder(loader, draft, draft->cpu.name))
+		return -1;
+	draft_seal(draft);
+	return check_draft(loader, draft);
+}
+
+static struct draft *new_draft(struct loader *loader, const struct cpu_events *base)
+{
+	struct draft *draft = malloc(sizeof(*draft));
+
+	draft_begin(draft, base);
+	loader->drafts = realloc(loader->drafts, (loader->nr_drafts + 1) * sizeof(draft));
+	return loader->drafts[loader->nr_drafts++] = draft;
+}
+
+/* "without": what is not inherited. */
+static int take_away(struct loader *loader, struct draft *draft, const json_t *without)
+{
+	static const struct {
+		const char *field;
+		enum draft_kind kind, aliases;
+	} kinds[] = {
+		{"events", DRAFT_EVENTS, DRAFT_ALIASES},
+		{"metrics", DRAFT_METRICS, DRAFT_KINDS},
+		{"contradictions", DRAFT_CONTRADICTIONS, DRAFT_KINDS},
+		{"requests", DRAFT_REQUESTS, DRAFT_OFFCORE_ALIASES},
+		{"responses", DRAFT_RESPONSES, DRAFT_OFFCORE_ALIASES},
+	};
+	const json_t *name;
+	size_t i;
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		json_array_foreach(json_object_get(without, kinds[k].field), i, name) {
+			const char *gone = json_string_value(name);
+
+			if (!draft_drop(draft, kinds[k].kind, gone))
+				return FAULT(loader, draft->cpu.name,
+					     "is without %s, which it does not inherit", gone);
+			if (kinds[k].aliases != DRAFT_KINDS)
+				draft_drop_aliases(draft, kinds[k].aliases, gone);
+		}
+	return 0;
+}
+
+static bool is_folder(const struct loader *loader, const char *name)
+{
+	char path[2 * PATH_MAX];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/%s", loader->folder, name);
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+/* A row of cpus.json. */
+static int define_cpu(struct loader *loader, const json_t *row)
+{
+	const char *parent = text(row, "inherits");
+	const struct cpu_events *base = parent ? find_cpu(loader, parent) : NULL;
+	struct draft *draft;
+	const json_t *model;
+	size_t i;
+
+	if (parent && !base)
+		return FAULT(loader, text(row, "name"),
+			     "inherits \"%s\", which does not stand before it, nor is built in", parent);
+	draft = new_draft(loader, base);
+	draft->cpu.name = text(row, "name");
+	draft->cpu.title = text(row, "title");
+	draft->cpu.vendor = text(row, "vendor");
+	draft->cpu.general_counters = number(row, "general_counters", 0);
+	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
+	draft_clear(draft, DRAFT_MODELS);
+	json_array_foreach(json_object_get(row, "models"), i, model) {
+		struct cpu_model known = {number(row, "family", 0),
+					  strtoull(json_string_value(model), NULL, 16)};
+
+		draft_put(draft, DRAFT_MODELS, &known);
+	}
+	if (!is_folder(loader, draft->cpu.name))
+		return FAULT(loader, draft->cpu.name, "has no folder %s/", draft->cpu.name);
+	if (take_away(loader, draft, json_object_get(row, "without")))
+		return -1;
+	return load_cpu(loader, draft);
+}
+
+static bool is_defined(const json_t *rows, const char *name)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		if (!strcmp(text(row, "name"), name))
+			return true;
+	return false;
+}
+
+/* A folder that no row of cpus.json speaks of. */
+static int load_other_folder(struct loader *loader, const char *name)
+{
+	const struct cpu_events *base = find_cpu(loader, name);
+
+	if (!strcmp(name, GENERIC))
+		return file_exists(loader, GENERIC "/metrics.json")
+			       ? load_table(loader, &loader->generic, "metrics")
+			       : 0;
+	if (!base)
+		return fault_in(loader, name, "",
+				"is a folder of no CPU: neither cpus.json nor the program has one of "
+				"this name");
+	return load_cpu(loader, new_draft(loader, base));
+}
+
+static int load_other_folders(struct loader *loader, const json_t *rows)
+{
+	struct dirent **entries;
+	int nr = list_folder(loader, "", &entries), err = 0;
+
+	if (nr < 0) {
+		refuse(loader->refusal, STATUS_USAGE, "option --events-dir '%.300s'", loader->folder);
+		loader->refusal->error = -nr;
+		return because(loader->refusal, "it can't be read: %s", strerror(-nr));
+	}
+	for (int i = 0; i < nr; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (!err && !strchr("._", name[0]) && is_folder(loader, name) &&
+		    !is_defined(rows, name))
+			err = load_other_folder(loader, name);
+		free(entries[i]);
+	}
+	free(entries);
+	return err;
+}
+
+/* A processor is of one CPU only: of those of the folder, and those built in that it leaves. */
+static int check_models(struct loader *loader)
+{
+	for (size_t i = 0; i < loader->nr_drafts; i++) {
+		const struct cpu_events *cpu = &loader->drafts[i]->cpu;
+
+		for (size_t j = 0; j < i + nr_known_cpus; j++) {
+			const struct cpu_events *other =
+				j < i ? &loader->drafts[j]->cpu : &known_cpus[j - i];
+
+			if (j >= i && find_cpu(loader, other->name) != other)
+				continue;
+			for (size_t m = 0; m < cpu->nr_models * other->nr_models; m++) {
+				const struct cpu_model *a = &cpu->models[m / other->nr_models];
+				const struct cpu_model *b = &other->models[m % other->nr_models];
+
+				if (!strcmp(cpu->vendor, other->vendor) && a->family == b->family &&
+				    a->model == b->model)
+					return fault_in(loader, "cpus.json", cpu->name,
+							"model 0x%X is already %s", a->model, other->name);
+			}
+		}
+	}
+	return 0;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------ */
+
+static int load_sources(struct loader *loader)
+{
+	const json_t *table, *entry;
+	size_t i;
+
+	for (i = 0; i < nr_known_sources; i++)
+		json_object_set_new(loader->sources, known_sources[i].key, json_true());
+	if (!file_exists(loader, "sources.json"))
+		return 0;
+	table = read_table(loader, "sources");
+	if (!table || check_entries(loader, table, "key"))
+		return -1;
+	json_array_foreach(table, i, entry)
+		json_object_set_new(loader->sources, text(entry, "key"), json_true());
+	return 0;
+}
+
+static int load_all(struct loader *loader)
+{
+	const json_t *rows = NULL, *row;
+	size_t i;
+
+	if (load_sources(loader))
+		return -1;
+	if (file_exists(loader, "cpus.json")) {
+		rows = read_table(loader, "cpus");
+		if (!rows || check_entries(loader, rows, "name"))
+			return -1;
+	}
+	if (load_other_folders(loader, rows))
+		return -1;
+	json_array_foreach(rows, i, row) {
+		snprintf(loader->file, sizeof(loader->file), "cpus.json");
+		if (define_cpu(loader, row))
+			return -1;
+	}
+	draft_seal(&loader->generic);
+	return check_draft(loader, &loader->generic) || check_models(loader) ? -1 : 0;
+}
+
+int tables_load(struct tables *tables, const char *folder, struct refusal *refusal)
+{
+	const struct cpu_events generic = {
+		.name = GENERIC, .metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
+	struct loader *loader = calloc(1, sizeof(*loader));
+
+	*tables = (struct tables){.loader = loader};
+	snprintf(loader->folder, sizeof(loader->folder), "%s", folder);
+	loader->form = form_open();
+	loader->refusal = refusal;
+	loader->documents = json_array();
+	loader->sources = json_object();
+	draft_begin(&loader->generic, &generic);
+	if (load_all(loader))
+		return -1;
+	tables->cpus = calloc(loader->nr_drafts + 1, sizeof(*tables->cpus));
+	for (size_t i = 0; i < loader->nr_drafts; i++)
+		tables->cpus[tables->nr_cpus++] = loader->drafts[i]->cpu;
+	tables->metrics = loader->generic.cpu.metrics;
+	tables->nr_metrics = loader->generic.cpu.nr_metrics;
+	return 0;
+}
+
+void tables_release(struct tables *tables)
+{
+	struct loader *loader = tables->loader;
+
+	if (!loader)
+		return;
+	for (size_t i = 0; i < loader->nr_drafts; i++) {
+		draft_release(loader->drafts[i]);
+		free(loader->drafts[i]);
+	}
+	for (size_t i = 0; i < loader->nr_blocks; i++)
+		free(loader->blocks[i]);
+	draft_release(&loader->generic);
+	form_close(loader->form);
+	json_decref(loader->documents);
+	json_decref(loader->sources);
+	free(loader->drafts);
+	free(loader->blocks);
+	free(loader);
+	free(tables->cpus);
+	*tables = (struct tables){0};
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "facility/facility.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "host/files.h"
+#include "host/kernel.h"
+#include "plan/denial.h"
+
+/* --- what a request needs beyond its plan -------------------------------------------------------------- */
+
+/* The kernel maps a page or a trace of events that no child can inherit (perf_mmap(), core.c). */
+static void alone(struct perf_event_attr *attr)
+{
+	attr->inherit = 0;
+}
+
+static void with_latency(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC;
+}
+
+static void with_branches(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	if (attr->exclude_kernel)
+		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_USER;
+}
+
+/* --- ways to try --------------------------------------------------------------------------------------- */
+
+static const char *event_of(const struct facility *facility, struct host *host)
+{
+	if (host->events && facility->known)
+		return facility->known;
+	if (!host_core_pmu(host) && facility->none)
+		return facility->none;
+	return facility->core ? facility->core : facility->known;
+}
+
+static struct trial trial_of(const struct facility *facility, struct host *host)
+{
+	struct trial trial = facility->trial;
+
+	trial.events = event_of(facility, host);
+	return trial;
+}
+
+static bool ran(const struct found *found)
+{
+	return found->count.running_ns != 0;
+}
+
+/* It counts something. */
+static int try_count(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	struct trial trial = trial_of(facility, host);
+	struct found *found = &finding->found;
+
+	if (trial_run(&trial, host, found, refusal))
+		return -1;
+	return ran(found) && found->count.value
+		       ? 0
+		       : silent_denied(refusal, host, found->event, ran(found));
+}
+
+/* It can be switched on; what it counts may well be nothing here. */
+static int try_run(const struct facility *facility, struct host *host, struct finding *finding,
+		   struct refusal *refusal)
+{
+	struct trial trial = trial_of(facility, host);
+	struct found *found = &finding->found;
+
+	if (trial_run(&trial, host, found, refusal))
+		return -1;
+	return ran(found) ? 0 : silent_denied(refusal, host, found->event, false);
+}
+
+/* Its samples reach the BPF program. */
+static int try_samples(const struct facility *facility, struct host *host, struct finding *finding,
+		       struct refusal *refusal)
+{
+	struct found *found = &finding->found;
+
+	if (try_count(facility, host, finding, refusal))
+		return -1;
+	if (found->samples)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "event '%s'", found->event);
+	because(refusal, "it counted %llu, and no sample reached the BPF program", found->count.value);
+	return instead(refusal, "count it with nhmtap stat; see dmesg for what the PMU's interrupt met");
+}
+
+static int try_load(const struct facility *facility, struct host *host, struct finding *finding,
+		    struct refusal *refusal)
+{
+	return trial_load(host, refusal);
+}
+
+static int try_page(const struct facility *facility, struct host *host, struct finding *finding,
+		    struct shared_page *page, struct refusal *refusal)
+{
+	struct trial trial = trial_of(facility, host);
+	struct found *found = &finding->found;
+
+	if (trial_page(&trial, host, found, page, refusal))
+		return -1;
+	return page->placed ? 0 : silent_denied(refusal, host, found->event, false);
+}
+
+static int try_rdpmc(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	struct shared_page page;
+
+	if (try_page(facility, host, finding, &page, refusal))
+		return -1;
+	if (page.rdpmc)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "the instruction RDPMC");
+	because(refusal, "the kernel lets no user space execute it");
+	return instead(refusal, "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc");
+}
+
+#define RDPMC_FIXED (1U << 30) /* guide, "Legal Index (ECX) Values": fixed counters */
+
+static int try_fixed(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	struct shared_page page;
+
+	if (try_page(facility, host, finding, &page, refusal))
+		return -1;
+	if (page.number & RDPMC_FIXED)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "event '%s' on a fixed counter", finding->found.event);
+	because(refusal, "the kernel put it on general counter %u: the fixed one is taken, or there is none",
+		page.number);
+	return instead(refusal, kernel_nmi_watchdog(host) ? "sysctl kernel.nmi_watchdog=0"
+							  : "end other users of the PMU");
+}
+
+static int try_trace(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	struct trial trial = trial_of(facility, host);
+	__u64 bytes;
+
+	if (trial_trace(&trial, host, &finding->found, &bytes, refusal))
+		return -1;
+	finding->found.counted = false; /* its count says nothing */
+	return bytes ? 0 : silent_denied(refusal, host, finding->found.event, false);
+}
+
+static int try_cgroup(const struct facility *facility, struct host *host, struct finding *finding,
+		      struct refusal *refusal)
+{
+	struct trial trial = trial_of(facility, host);
+
+	return trial_cgroup(&trial, host, &finding->found, refusal);
+}
+
+#define FREEZE_ON_SMI "/sys/bus/event_source/devices/cpu/freeze_on_smi"
+
+/* The driver has the file where IA32_PERF_CAPABILITIES.SMM_FRZ is set. */
+static int try_smm_freeze(const struct facility *facility, struct host *host, struct finding *finding,
+			  struct refusal *refusal)
+{
+	char text[8];
+
+	if (slurp(host, text, sizeof(text), FREEZE_ON_SMI) > 0)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, FREEZE_ON_SMI);
+	if (!host_core_pmu(host))
+		return kernel_lacks_pmu(host, "cpu", refusal);
+	because(refusal, "the kernel's driver does not offer it on this CPU");
+	return instead(refusal, "count SMIs with msr/smi/");
+}
+
+static int try_never(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "%s", facility->title);
+	return because(refusal, "%s", facility->never);
+}
+
+/* --- the table ------------------------------------------------------------------------------------------- */
+
+#define COUNT(k, c, n)      .try = try_count, .known = (k), .core = (c), .none = (n)
+#define SAMPLE(k, c, every) .try = try_samples, .known = (k), .core = (c), \
+			    .trial = {.sampled = true, .period = (every)}
+
+/* Section numbers are those of Intel's "Nehalem Core PMU" programming guide. */
+const struct facility facilities[] = {
+	{"software", "the kernel's own events and clocks", NULL, COUNT("cpu-clock", NULL, NULL)},
+	{"stat", "counting the core's events", "3.2",
+	 COUNT("INST_RETIRED.ANY_P", "instructions", NULL)},
+	{"fixed", "fixed counters", "3.1.6", .try = try_fixed, .known = "instructions",
+	 .trial = {.adjust = alone}},
+	{"rdpmc", "reading counters by instruction", "3.9", .try = try_rdpmc, .known = "instructions",
+	 .trial = {.adjust = alone}},
+	{"kernel", "the kernel's side", "3.2.1", COUNT("cycles:k", "cycles:k", "cpu-clock:k")},
+	{"system", "whole CPUs, all that are online", NULL,
+	 COUNT("cycles", "cycles", "cpu-clock"), .trial = {.target = ON_ALL_CPUS}},
+	{"anythread", "counting both threads of a core", "3.2.1",
+	 COUNT("cpu/event=0x3c,any=1/", NULL, NULL), .trial = {.target = ON_A_CPU}},
+	{"sample", "samples when a counter overflows", "2",
+	 SAMPLE("INST_RETIRED.ANY_P", "instructions", 100000)},
+	{"bpf", "loading BPF programs and tables", NULL, .try = try_load},
+	{"profile", "what nhmtap profile does by itself", NULL, SAMPLE(NULL, NULL, 0)},
+	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("INST_RETIRED.ANY_P:pp", "cycles:pp", 100000)},
+	{"mem", "load latency and data source", "3.7",
+	 .try = try_samples, .known = "cpu/event=0xb,umask=0x10,ldlat=3/pp", .core = "cpu/mem-loads/pp",
+	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
+	/* Any data, from anywhere that the hardware tells (bit 11 is reserved on Nehalem). */
+	{"offcore", "off-core responses", "3.4",
+	 COUNT("cpu/event=0xb7,umask=0x1,offcore_rsp=0xf711/",
+	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
+	{"branch", "last branch records (LBR)", "3.8",
+	 .try = try_samples, .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
+	 .trial = {.sampled = true, .period = 10000, .adjust = with_branches}},
+	{"bts", "branch trace store", "3.8.2", .try = try_trace, .known = "intel_bts//u",
+	 .trial = {.adjust = alone}},
+	{"cgroup", "counting a cgroup", NULL, .try = try_cgroup, .known = "cpu-clock",
+	 .trial = {.target = ON_A_CPU}},
+	{"uncore", "the uncore's counters", "2", COUNT("uncore/clockticks/", NULL, NULL),
+	 .trial = {.target = ON_A_CPU}},
+	{"cstate", "time in sleep states", NULL, .try = try_run, .known = "cstate_core/c6-residency/",
+	 .trial = {.target = ON_A_CPU}},
+	{"msr", "the time stamp counter as an event", NULL, COUNT("msr/tsc/", NULL, NULL)},
+	{"rapl", "energy", NULL, .try = try_run, .known = "power/energy-pkg/",
+	 .trial = {.target = ON_A_CPU}},
+	{"smm_freeze", "counters stand still in SMM", "3.1.2", .try = try_smm_freeze},
+	{"pin_control", "pins that show overflows (PC)", "3.2.1", .try = try_never,
+	 .never = "the kernel drops the bit without a word"},
+	{"branch_messages", "branch messages on the bus (TR)", "3.1.2", .try = try_never,
+	 .never = "Linux never sets IA32_DEBUGCTL.TR, and perf_event has no way to it"},
+	{"branch_step", "single-step on branches (BTF)", "3.1.2", .try = try_never,
+	 .never = "only ptrace offers it (PTRACE_SINGLEBLOCK), perf_event has no way to it"},
+	{"uncore_interrupt", "samples by uncore counters", "3.1.2", .try = try_never,
+	 .never = "the kernel's uncore driver only counts"},
+};
+const size_t nr_facilities = sizeof(facilities) / sizeof(facilities[0]);
+
+const struct facility *facility_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < nr_facilities; i++)
+		if (strlen(facilities[i].name) == length && !strncmp(facilities[i].name, name, length))
+			return &facilities[i];
+	return NULL;
+}
+
+void facility_try(const struct facility *facility, struct host *host, struct finding *finding)
+{
+	*finding = (struct finding){.facility = facility};
+	finding->works = !facility->try(facility, host, finding, &finding->refusal);
+}
+
+/* --- free counters ---------------------------------------------------------------------------------------- */
+
+/* Only general counters count these: no fixed counter's event has their code. */
+static const char *general_event(const struct host *host)
+{
+	return host->events ? "INST_RETIRED.ANY_P" : "branches";
+}
+
+static const char *const fixed_events[] = {"instructions", "cycles", "ref-cycles"};
+
+/* Whether a group of so many events runs. */
+static bool group_runs(struct host *host, int general, int fixed, struct refusal *refusal)
+{
+	char events[1024] = "{";
+	size_t used = 1;
+	struct trial trial = {.events = events};
+	struct found found;
+
+	for (int i = 0; i < general; i++)
+		used += snprintf(events + used, sizeof(events) - used, "%s%s", i ? "," : "",
+				 general_event(host));
+	for (int i = 0; i < fixed; i++)
+		used += snprintf(events + used, sizeof(events) - used, ",%s", fixed_events[i]);
+	snprintf(events + used, sizeof(events) - used, "}");
+	if (trial_run(&trial, host, &found, refusal))
+		return false;
+	if (!ran(&found))
+		silent_denied(refusal, host, events, false);
+	return ran(&found);
+}
+
+void free_counters_count(struct free_counters *counters, struct host *host, int general, int fixed)
+{
+	struct refusal refusal = {0};
+
+	*counters = (struct free_counters){0};
+	counters->general = general;
+	while (counters->general && !group_runs(host, counters->general, 0, &refusal))
+		counters->general--;
+	counters->refusal = refusal;
+	if (!counters->general)
+		return;
+	counters->fixed = fixed < 3 ? fixed : 3;
+	while (counters->fixed &&
+	       !group_runs(host, counters->general, counters->fixed, &refusal))
+		counters->fixed--;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host/kernel.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "host/files.h"
+
+/* --- configuration ---------------------------------------------------------------------------------- */
+
+/* The whole text; gzopen() reads what is not compressed as it is. NULL if there is no such file. */
+static char *unpack(const char *path)
+{
+	gzFile file = gzopen(path, "re");
+	size_t used = 0, room = 1 << 19;
+	char *text;
+	int n;
+
+	if (!file)
+		return NULL;
+	text = malloc(room);
+	while ((n = gzread(file, text + used, room - used - 1)) > 0) {
+		used += n;
+		if (room - used < 2)
+			text = realloc(text, room *= 2);
+	}
+	text[used] = '\0';
+	gzclose(file);
+	return text;
+}
+
+static void read_config(struct host *host)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/config.gz", host->root);
+	host->config = unpack(path);
+	if (!host->config) {
+		snprintf(path, sizeof(path), "%s/boot/config-%s", host->root, host->release);
+		host->config = unpack(path);
+	}
+	if (!host->config)
+		host->config = strdup("");
+}
+
+char kernel_config(struct host *host, const char *option)
+{
+	size_t length = strlen(option);
+
+	if (!host->config)
+		read_config(host);
+	for (const char *at = host->config; (at = strstr(at, option)); at += length)
+		if (at[length] == '=' && (at == host->config || at[-1] == '\n'))
+			return at[length + 1];
+	/* "# CONFIG_X is not set", or no line at all where what it depends on is not there. */
+	return host->config[0] ? 'n' : 0;
+}
+
+/* --- states ------------------------------------------------------------------------------------------- */
+
+bool kernel_pti(const struct host *host)
+{
+	char text[128];
+
+	return slurp(host, text, sizeof(text), "/sys/devices/system/cpu/vulnerabilities/meltdown") > 0 &&
+	       strstr(text, "PTI");
+}
+
+bool kernel_nmi_watchdog(const struct host *host)
+{
+	return slurp_number(host, "/proc/sys/kernel/nmi_watchdog", 0) == 1;
+}
+
+bool kernel_at_least(const struct host *host, int major, int minor)
+{
+	int found[2] = {0};
+
+	sscanf(host->release, "%d.%d", &found[0], &found[1]);
+	return found[0] > major || (found[0] == major && found[1] >= minor);
+}
+
+/* --- PMUs that are not there ---------------------------------------------------------------------------- */
+
+static int no_core(struct host *host, struct refusal *refusal)
+{
+	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')",
+		host->virtual ? "virtual " : "");
+	return instead(refusal, "use cpu-clock; %s",
+		       host->virtual ? "for a PMU: QEMU -cpu host,pmu=on"
+				     : "dmesg says why behind 'Performance Events:'");
+}
+
+static int no_bts(struct host *host, struct refusal *refusal)
+{
+	if (kernel_pti(host)) {
+		because(refusal, "there is no PMU 'intel_bts': page-table isolation (PTI) is on, and the "
+			"kernel has BTS only without it");
+		return instead(refusal, "use the LBR; or boot with nopti, which opens Meltdown again");
+	}
+	because(refusal, "there is no PMU 'intel_bts': this CPU or this kernel has no branch trace store");
+	return instead(refusal, "use the LBR, if there is one");
+}
+
+static int no_rapl(struct host *host, struct refusal *refusal)
+{
+	if (host->events) {
+		because(refusal, "there is no PMU 'power': this CPU counts no energy, RAPL came with Sandy Bridge");
+		return instead(refusal, "measure the power supply");
+	}
+	because(refusal, "there is no PMU 'power': this CPU counts no energy, or the driver is not loaded");
+	return instead(refusal, "modprobe rapl");
+}
+
+/* A PMU whose driver may be a module. */
+static const struct driver {
+	const char *pmu;
+	const char *config, *module;
+	const char *of; /* what it belongs to */
+} drivers[] = {
+	{"uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE", "intel-uncore", "Nehalem's uncore"},
+	{"cstate_core", "CONFIG_PERF_EVENTS_INTEL_CSTATE", "intel-cstate", "the cores' C-states"},
+	{"cstate_pkg", "CONFIG_PERF_EVENTS_INTEL_CSTATE", "intel-cstate", "the package's C-states"},
+};
+
+static int no_driver(struct host *host, const struct driver *driver, struct refusal *refusal)
+{
+	char built = kernel_config(host, driver->config);
+
+	if (built == 'n') {
+		because(refusal, "there is no PMU '%s': this kernel was built without the driver of %s",
+			driver->pmu, driver->of);
+		return instead(refusal, "run a kernel with %s", driver->config);
+	}
+	if (built == 'y') {
+		because(refusal, "there is no PMU '%s': the kernel's driver has not found %s on this machine",
+			driver->pmu, driver->of);
+		return instead(refusal, "run on the hardware itself, if this is a virtual machine");
+	}
+	because(refusal, "there is no PMU '%s': the driver of %s is not loaded, or has not found it",
+		driver->pmu, driver->of);
+	return instead(refusal, "modprobe %s", driver->module);
+}
+
+int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusal)
+{
+	static const struct {
+		const char *pmu;
+		int (*explain)(struct host *host, struct refusal *refusal);
+	} known[] = {{"cpu", no_core}, {"intel_bts", no_bts}, {"power", no_rapl}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].pmu, name))
+			return known[i].explain(host, refusal);
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		if (!strcmp(drivers[i].pmu, name))
+			return no_driver(host, &drivers[i], refusal);
+	because(refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);
+	return instead(refusal, "see that folder for those it has");
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the processor says of itself: CPUID and the two registers (MSRs) that tell what its PMU can
+ * do. Sources: the guide, 3.1.1, 4.1 to 4.3; SDM volume 2A, CPUID; volume 4 for the MSRs' bits.
+ */
+#ifndef NHMTAP_PROCESSOR_H
+#define NHMTAP_PROCESSOR_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "host/host.h"
+
+struct cpuid {
+	__u32 eax, ebx, ecx, edx;
+};
+
+/* CPUID.1:EAX, the guide's table "Nehalem CPUID Processor Signatures". */
+struct signature {
+	__u32 value; /* the whole register: 0x106a5 */
+	__u32 stepping, model, family, type, extended_model, extended_family;
+};
+
+/* CPUID.0AH, the guide's table "CPUID.A Information". */
+struct perfmon {
+	__u32 version;          /* 0: no architectural performance monitoring */
+	__u32 general_counters; /* of a logical CPU */
+	__u32 general_width;    /* bits */
+	__u32 events;           /* length of the vector below */
+	__u32 events_missing;   /* bit i: architectural event i is not there */
+	__u32 fixed_counters;
+	__u32 fixed_width;      /* bits */
+};
+
+/* The architectural events, by their bits in CPUID.0AH:EBX. */
+#define PERFMON_EVENTS 7
+extern const char *const perfmon_event_names[PERFMON_EVENTS];
+
+/* A model-specific register and what became of reading it on CPU 0. */
+struct msr {
+	const char *name;
+	__u32 address;
+	int error; /* of opening or reading it; ENODEV: CPUID says that there is none; 0: value is there */
+	__u64 value;
+	const struct msr_field {
+		const char *name;
+		int low, width; /* bits */
+		const char *meaning;
+	} *fields;
+	int nr_fields;
+};
+
+enum { MSR_PERF_CAPABILITIES, MSR_MISC_ENABLE, NR_MSRS };
+
+struct processor {
+	bool cpuid;        /* the machine has CPUID (it is x86), and what follows is filled in */
+	struct cpuid basic;      /* leaf 1 */
+	struct signature signature;
+	bool architectural;      /* leaf 0AH exists */
+	struct perfmon perfmon;
+	char hypervisor[13];     /* its own name (leaf 4000_0000H), "unknown", or "" if there is none */
+	struct msr msrs[NR_MSRS];
+};
+
+/* Bits of leaf 1 that speak of the PMU. */
+#define CPUID_DTES64(basic)     ((basic).ecx >> 2 & 1)  /* the debug store has 64-bit records */
+#define CPUID_PDCM(basic)       ((basic).ecx >> 15 & 1) /* IA32_PERF_CAPABILITIES exists */
+#define CPUID_HYPERVISOR(basic) ((basic).ecx >> 31 & 1)
+#define CPUID_DS(basic)         ((basic).edx >> 21 & 1) /* debug store: PEBS and BTS */
+
+/*
+ * Reads CPUID and the registers. CPUID of this machine is the instruction's; below a root it is the
+ * file `cpuid`, lines as `cpuid -r` prints them ("0x0000000a 0x00: eax=0x07300403 …"). Registers are
+ * read from /dev/cpu/0/msr, below the root too.
+ */
+void processor_gather(struct processor *processor, const struct host *host);
+
+/* Pure decoders of single registers. */
+struct signature signature_of(__u32 eax);
+struct perfmon perfmon_of(const struct cpuid *leaf);
+__u64 msr_field_value(const struct msr *msr, const struct msr_field *field);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "metric/metric.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/names.h"
+#include "metric/groups.h"
+
+static const struct known_metric *find_in(const struct known_metric *list, size_t nr, const char *name)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcasecmp(list[i].name, name))
+			return &list[i];
+	return NULL;
+}
+
+const struct known_metric *metric_find(const struct host *host, const char *name)
+{
+	const struct cpu_events *cpu = host->events;
+	const struct known_metric *found = cpu ? find_in(cpu->metrics, cpu->nr_metrics, name) : NULL;
+
+	return found ? found : find_in(host->tables.metrics, host->tables.nr_metrics, name);
+}
+
+/* --- refusals ------------------------------------------------------------------------------------- */
+
+static int refuse_unknown(const struct host *host, const char *name, struct refusal *refusal)
+{
+	struct nearest nearest;
+	char near[400];
+
+	refuse(refusal, STATUS_USAGE, "metric '%s'", name);
+	because(refusal, "there is no metric of this name%s", host->events ? "" : " here");
+	nearest_begin(&nearest, name, 3);
+	for (size_t i = 0; host->events && i < host->events->nr_metrics; i++)
+		nearest_offer(&nearest, host->events->metrics[i].name);
+	for (size_t i = 0; i < host->tables.nr_metrics; i++)
+		nearest_offer(&nearest, host->tables.metrics[i].name);
+	if (nearest_print(&nearest, near, sizeof(near)))
+		return instead(refusal, "did you mean %s?", near);
+	return instead(refusal, "see nhmtap list");
+}
+
+static int refuse_metric(const struct host *host, const char *name, struct refusal *refusal)
+{
+	for (size_t i = 0; i < nr_known_cpus; i++) {
+		const struct cpu_events *cpu = &known_cpus[i];
+
+		if (!find_in(cpu->metrics, cpu->nr_metrics, name))
+			continue;
+		refuse(refusal, STATUS_REFUSED, "metric '%s'", name);
+		because(refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
+			cpu->name, host->cpu.vendor, host->cpu.family, host->cpu.model);
+		return instead(refusal, "see nhmtap list for those that this machine has");
+	}
+	return refuse_unknown(host, name, refusal);
+}
+
+/* A refusal of an event says for which metric it was asked. */
+static int of_metric(const struct known_metric *known, struct refusal *refusal)
+{
+	char asked[400];
+
+	snprintf(asked, sizeof(asked), "%.399s", refusal->asked);
+	snprintf(refusal->asked, sizeof(refusal->asked), "metric '%.80s', %s", known->name, asked);
+	return -1;
+}
+
+static int refuse_formula(const struct known_metric *known, const char *why, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "metric '%.80s'", known->name);
+	return because(refusal, "its formula %s", why);
+}
+
+/* --- planning --------------------------------------------------------------------------------------- */
+
+static bool is_duration(const char *name)
+{
+	return !strcmp(name, FORMULA_DURATION);
+}
+
+/* "ipc:u" → ":u", the metric's, behind an input that has no modifiers itself. The caller frees it. */
+static char *event_name(const struct metric *metric, size_t input)
+{
+	const char *event = metric->formula.inputs[input], *modifiers = strchr(metric->name, ':');
+	char *name;
+
+	if (asprintf(&name, "%s%s", event, modifiers && !strchr(event, ':') ? modifiers : "") < 0)
+		abort();
+	return name;
+}
+
+/* Adds the events of a metric to the groups. */
+static int add_inputs(struct metric *metric, struct groups *groups, struct host *host,
+		      struct refusal *refusal)
+{
+	char *names[metric->formula.nr_inputs];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++)
+		if (!is_duration(metric->formula.inputs[i]))
+			names[nr++] = event_name(metric, i);
+	metric->group = groups_add(groups, names, nr, host, refusal);
+	while (nr)
+		free(names[--nr]);
+	return metric->group < 0 ? of_metric(metric->known, refusal) : 0;
+}
+
+static int add_metric(struct metrics *metrics, char *name, struct groups *groups, struct host *host,
+		      struct refusal *refusal)
+{
+	char *colon = strchrnul(name, ':'), kept = *colon;
+	struct metric metric = {0};
+	char why[128];
+
+	for (size_t i = 0; i < metrics->nr; i++)
+		if (!strcasecmp(metrics->list[i].name, name))
+			return 0; /* named twice, reported once */
+	*colon = '\0';
+	metric.known = metric_find(host, name);
+	if (!metric.known)
+		return refuse_metric(host, name, refusal);
+	*colon = kept;
+	if (formula_parse(&metric.formula, metric.known->formula, why, sizeof(why)))
+		return refuse_formula(metric.known, why, refusal);
+	metric.name = strdup(name);
+	metric.events = calloc(metric.formula.nr_inputs, sizeof(*metric.events));
+	metrics->list = realloc(metrics->list, (metrics->nr + 1) * sizeof(metric));
+	metrics->list[metrics->nr] = metric;
+	return add_inputs(&metrics->list[metrics->nr++], groups, host, refusal);
+}
+
+static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups,
+		       struct host *host, struct refusal *refusal)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+	int err = 0;
+
+	while (!err && (name = strsep(&rest, ",")))
+		err = add_metric(metrics, name, groups, host, refusal);
+	free(copy);
+	return err;
+}
+
+/* Where each input stands in the plan, in which the groups' events begin at `first`. */
+static void find_inputs(struct metric *metric, const struct groups *groups, size_t first)
+{
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
+		char *name = event_name(metric, i);
+
+		metric->events[i] = is_duration(metric->formula.inputs[i])
+					    ? NO_EVENT
+					    : first + groups_place(groups, metric->group, name);
+		free(name);
+	}
+}
+
+int metrics_plan(struct metrics *metrics, const char *names, struct host *host,
+		 struct events *events, struct refusal *refusal)
+{
+	struct groups groups = {0};
+	size_t first = events->nr;
+	char *text;
+	int err = add_metrics(metrics, names, &groups, host, refusal);
+
+	if (!err) {
+		text = groups_text(&groups);
+		err = events_parse(text, host, events, refusal);
+		free(text);
+	}
+	for (size_t i = 0; !err && i < metrics->nr; i++)
+		find_inputs(&metrics->list[i], &groups, first);
+	groups_release(&groups);
+	return err;
+}
+
+void metrics_release(struct metrics *metrics)
+{
+	for (size_t i = 0; i < metrics->nr; i++) {
+		formula_release(&metrics->list[i].formula);
+		free(metrics->list[i].name);
+		free(metrics->list[i].events);
+	}
+	free(metrics->list);
+	*metrics = (struct metrics){0};
+}
+
+/* --- values ------------------------------------------------------------------------------------------- */
+
+int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value,
+		 char *why, size_t size)
+{
+	const struct formula *formula = &metric->formula;
+	double values[formula->nr_inputs];
+
+	for (size_t i = 0; i < formula->nr_inputs; i++) {
+		if (!inputs[i].running_share) {
+			snprintf(why, size, "%s was not counted: %s", formula->inputs[i],
+				 inputs[i].enabled ? "no counter was free for it"
+						   : "the target did not run");
+			return -1;
+		}
+		values[i] = inputs[i].value;
+	}
+	return formula_value(formula, values, value, why, size);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a process needs of its machine before it may measure, one by one, and whether it has it.
+ * Pure, from facts about the host. Sources: sysctl/kernel.rst, capabilities(7), perf-security.rst.
+ */
+#ifndef NHMTAP_PERMISSION_H
+#define NHMTAP_PERMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+#include "host/host.h"
+#include "host/processor.h"
+#include "refusal.h"
+
+struct permission {
+	const char *name;
+	enum { PERMISSION_NUMBER, PERMISSION_WORD } kind;
+	long long number;
+	char word[32];
+	bool ok;                /* it is in the way of nothing */
+	struct refusal refusal; /* why it is in the way of what, and the next step; if not ok */
+};
+
+#define NR_PERMISSIONS 9
+
+/* Judges them all, in a fixed order. */
+void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host);
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/overhead.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+/* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
+ * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
+static json_int_t max_rss_bytes(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long kilobytes = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmHWM: %llu kB", &kilobytes) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kilobytes * 1024;
+}
+
+json_t *overhead_value(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return json_pack("{s:I, s:I}", "cpu_time_ns",
+			 (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
+				      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
+			 "max_rss_bytes", max_rss_bytes());
+}
