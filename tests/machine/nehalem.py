@@ -157,7 +157,7 @@ class Guest:
         self.paranoid = None
         try:
             self._start(stdout, stderr)
-            self._request([b"true"], timeout=boot_timeout, what="boot")
+            self._request([b"true"], timeout=boot_timeout, what="the boot")
         except BaseException:
             self.close()
             raise

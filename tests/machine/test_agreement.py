@@ -74,12 +74,9 @@ OFFCORE = [f"cpu/event=0xb7,umask=1,offcore_rsp={value:#x}/u" for value in (0x40
 @pytest.mark.parametrize("event", OFFCORE)
 def test_offcore_responses_agree(guest, event):
     # Memory is in different places in each run, and the kernel pushes out different lines.
-    ours, perfs = (f([event], "offcore data")[event] for f in (guest_stat(guest), guest.perf_counts))
+    ours = stat(guest, [event], "offcore data")[event]
+    perfs = guest.perf_counts([event], "offcore data")[event]
     assert abs(ours - perfs) <= max(20, perfs // 50)
-
-
-def guest_stat(bench):
-    return lambda events, command: stat(bench, events, command)
 
 
 @pytest.mark.parametrize("kind", ["l2", "memory"])
@@ -105,7 +102,8 @@ def test_precise_samples_are_at_the_load(any_kernel, tmp_path, precise, symbol):
     assert set(found) == {known.addresses("chase")[symbol]}
     assert expected - 1 <= sum(found.values()) <= expected
     assert not any(samples["lost"].values())
-    perfs = any_kernel.samples(f"-c 1000 -e {known.raw(event)}:u{precise}", "chase memory", "ip", tmp_path)
+    options = f"-c 1000 -e {known.raw(event)}:u{precise}"
+    perfs = any_kernel.samples(options, "chase memory", "ip", tmp_path)
     assert set(found) == {int(row[0], 16) for row in perfs}
 
 

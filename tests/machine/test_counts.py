@@ -19,7 +19,8 @@ def test_fixed_counter_and_programmable_counter_agree(any_kernel):
 
 def test_sampling_does_not_change_a_count(guest):
     said = guest.say(
-        "perf record -q -c 10007 -e cycles:u -o x perf stat -x, -o y -e instructions:u count; cat y",
+        "perf record -q -c 10007 -e cycles:u -o x "
+        "perf stat -x, -o y -e instructions:u count; cat y",
         paranoid=-1,
     )
     assert f"\n{known.numbers('count')['INST_RETIRED.ANY_P']},," in said
@@ -64,7 +65,8 @@ def test_rdpmc_reads_the_fixed_counters(bare):
     # Instructions and cycles differ where loads miss; RDPMC has to know which it reads.
     bare.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")  # for everybody
     said = bare.say("perf stat -o y -e instructions:u,cycles:u,ref-cycles:u fixed", paranoid=-1)
-    read = {int(line.split()[1]): int(line.split()[2]) for line in said.splitlines() if line.startswith("rdpmc ")}
+    rows = (line.split() for line in said.splitlines() if line.startswith("rdpmc "))
+    read = {int(counter): int(value) for _, counter, value in rows}
     assert read[1] > 10 * read[0] > 0
     assert read[1] == pytest.approx(read[2], rel=0.1)
 

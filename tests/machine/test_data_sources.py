@@ -87,7 +87,7 @@ def test_every_load_of_the_flushed_chain_goes_to_memory(any_kernel):
 
 
 def test_the_sources_of_all_loads_add_up_to_the_loads(guest):
-    sources = ["L1D_HIT", "L2_HIT", "LLC_UNSHARED_HIT", "OTHER_CORE_L2_HIT_HITM", "LLC_MISS", "HIT_LFB"]
+    sources = "L1D_HIT L2_HIT LLC_UNSHARED_HIT OTHER_CORE_L2_HIT_HITM LLC_MISS HIT_LFB".split()
     counts = guest.counts([LOADS + s for s in sources], "chase llc")
     numbers = known.numbers("chase")
     assert sum(counts.values()) == numbers["llc.loads"] + numbers["other_loads"]

@@ -161,7 +161,8 @@ def test_the_guides_own_example_needs_a_response_bit(guest):
 
 def test_two_values_share_one_register_by_turns(guest):
     # Linux has one register a core for this: two events take turns.
-    result = guest.tally([event(0x4001), event(0x4002)], "sh -c 'for k in 1 2 3 4; do offcore data; done'")
+    command = "sh -c 'for k in 1 2 3 4; do offcore data; done'"
+    result = guest.tally([event(0x4001), event(0x4002)], command)
     times = [list(map(int, line.split()))[1:] for line in result.stdout.splitlines()]
     assert len(times) == 2
     assert all(running < enabled for enabled, running in times)

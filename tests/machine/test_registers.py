@@ -43,14 +43,15 @@ def test_every_reserved_bit_faults_and_every_other_is_taken(bare, name, register
     assert found[64][2] == "ok"
 
 
-@pytest.mark.parametrize(
-    "name, register, bits, kind", **by_name([r for r in WRITABLE if r[3] == "" and r[0] != "IA32_DEBUGCTL"])
-)
+PLAIN = [r for r in WRITABLE if r[3] == "" and r[0] != "IA32_DEBUGCTL"]
+
+
+@pytest.mark.parametrize("name, register, bits, kind", **by_name(PLAIN))
 def test_what_is_written_is_read_back(bare, name, register, bits, kind):
     # Not EN and not the enables of GLOBAL_CTRL: nothing is to count meanwhile.
     value = bits & ~(1 << 22) if "EvtSel" in name else bits
-    written, read, cleared = bare.msr(f"{register:#x}={value:#x}", f"{register:#x}", f"{register:#x}=0")
-    assert int(read[1], 16) == value
+    rows = bare.msr(f"{register:#x}={value:#x}", f"{register:#x}", f"{register:#x}=0")
+    assert int(rows[1][1], 16) == value
 
 
 @pytest.mark.parametrize(
@@ -99,10 +100,12 @@ def test_top_of_stack_cannot_be_written(bare):
     assert before == after
 
 
-@pytest.mark.parametrize("value, taken", [(0x7FFF_FFFF_F000, 1), (0x8000_0000_0000, 0), (0xFFFF_8000_0000_0000, 1)])
+@pytest.mark.parametrize(
+    "value, taken", [(0x7FFFFFFFF000, True), (0x800000000000, False), (0xFFFF800000000000, True)]
+)
 def test_ds_area_takes_canonical_addresses(bare, value, taken):
     old, new, _ = bare.msr("0x600", f"0x600={value:#x}", "0x600")
-    assert (new[2] == "ok") == bool(taken)
+    assert (new[2] == "ok") == taken
     bare.msr("0x600=" + old[1])
 
 
@@ -115,9 +118,8 @@ def test_all_sixteen_pairs_of_the_branch_stack_are_there(bare):
 
 def test_a_counter_counts_only_with_all_of_its_switches_on(bare):
     def counted(select, enable):
-        rows = bare.msr(
-            f"0x187={select:#x}", "0xc2=0", f"0x38f={enable:#x}", "!count", "0x38f=0", "0xc2", "0x187=0"
-        )
+        on = (f"0x187={select:#x}", "0xc2=0", f"0x38f={enable:#x}")
+        rows = bare.msr(*on, "!count", "0x38f=0", "0xc2", "0x187=0")
         return int(rows[4][1], 16)
 
     en, usr, os_ = 1 << 22, 1 << 16, 1 << 17
@@ -178,10 +180,9 @@ def test_overflow_status_is_cleared_by_its_own_register(bare):
 
 
 def test_cpuid_is_that_of_table_25(guest):
-    said = guest.say("cat /sys/bus/event_source/devices/cpu/caps/*; dmesg | grep -A9 'version:'")
-    facts = [line.split("] ")[-1] for line in said.splitlines()]
-    for fact in ("version:                3", "bit width:              48", "generic registers:      4", "fixed-purpose events:   3"):
-        assert any(fact in line for line in facts), said
+    said = " ".join(guest.say("dmesg | grep -A9 '... version:'").split())
+    for fact in ("version: 3", "bit width: 48", "generic registers: 4", "fixed-purpose events: 3"):
+        assert fact in said
 
 
 def test_linux_takes_it_for_a_nehalem(any_kernel):

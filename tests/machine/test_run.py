@@ -166,5 +166,6 @@ def test_settings_end_with_their_command(guest):
 
 
 def test_input_and_environment_reach_the_command(guest):
-    result = guest.run("cat; echo $GREETING; echo $USER", stdin=b"in\n", env=["GREETING=hi"], user="user")
+    script = "cat; echo $GREETING; echo $USER"
+    result = guest.run(script, stdin=b"in\n", env=["GREETING=hi"], user="user")
     assert result.stdout == "in\nhi\nuser\n"

@@ -7,7 +7,8 @@ import known
 
 def uncore(bench, events, command, **settings):
     """Counts of the package while a command runs: {event: count}."""
-    bench.say("[ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko")
+    known_pmu = "/sys/bus/event_source/devices/uncore"
+    bench.say(f"[ -e {known_pmu} ] || insmod /lib/modules/intel-uncore.ko")
     spelt = {f"uncore/{e}/": e for e in events}
     said = bench.say(f"perf stat -x, -o y -a -e {','.join(spelt)} {command}; cat y", paranoid=-1, **settings)
     found = {}

@@ -75,17 +75,10 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 	       named_by_table(host->events, attr, encoding);
 }
 
-bool core_config(const struct event *event, struct host *host, __u64 *config)
+const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)
 {
-	const struct pmu *pmu = host_core_pmu(host);
-	const struct perf_event_attr *attr = &event->attr;
-	struct encoding encoding;
-
-	*config = attr->config;
-	if (attr->type == PERF_TYPE_RAW || (pmu && attr->type == pmu->type))
-		return true;
-	if (attr->type != PERF_TYPE_HARDWARE || !host->events || !encoding_of(attr, host, &encoding))
-		return false;
-	*config = encoding.config;
-	return true;
+	for (size_t i = 0; i < nr; i++)
+		if ((config & rules[i].mask) == rules[i].config)
+			return &rules[i];
+	return NULL;
 }

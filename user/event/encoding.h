@@ -35,8 +35,7 @@ struct encoding {
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
-/* Whether the event is one of the core's, and config as the driver sees it: generic hardware events
- * become codes. Cache events are left to the kernel: false. */
-bool core_config(const struct event *event, struct host *host, __u64 *config);
+/* The rule of the kernel that holds for an event: the first of the list, or NULL. */
+const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);
 
 #endif

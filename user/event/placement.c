@@ -5,29 +5,21 @@
 
 #include "event/encoding.h"
 
-static const struct kernel_rule *rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)
-{
-	for (size_t i = 0; i < nr; i++)
-		if ((config & rules[i].mask) == rules[i].config)
-			return &rules[i];
-	return NULL;
-}
-
 unsigned long long placement_choices(struct host *host, const struct event *event)
 {
 	const struct cpu_events *cpu = host->events;
 	const struct kernel_rule *rule = NULL;
 	unsigned long long general = (1ULL << cpu->general_counters) - 1;
-	__u64 config;
+	struct encoding encoding;
 
-	if (event->attr.type == PERF_TYPE_HW_CACHE)
-		return general; /* which code it becomes, only the kernel knows */
-	if (!core_config(event, host, &config))
+	if (!encoding_of(&event->attr, host, &encoding))
 		return 0;
 	if (cpu->kernel && event->attr.precise_ip) /* PEBS has rules of its own, and no fixed counter */
-		rule = rule_of(cpu->kernel->precise, cpu->kernel->nr_precise, config);
+		rule = kernel_rule_of(cpu->kernel->precise, cpu->kernel->nr_precise,
+				      encoding.config);
 	else if (cpu->kernel)
-		rule = rule_of(cpu->kernel->placed, cpu->kernel->nr_placed, config);
+		rule = kernel_rule_of(cpu->kernel->placed, cpu->kernel->nr_placed,
+				      encoding.config);
 	if (!rule)
 		return general;
 	return rule->counters |

@@ -40,14 +40,6 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct en
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-static const struct kernel_rule *find_rule(const struct kernel_rule *rules, size_t nr, __u64 config)
-{
-	for (size_t i = 0; i < nr; i++)
-		if ((config & rules[i].mask) == rules[i].config)
-			return &rules[i];
-	return NULL;
-}
-
 /* intel_get_event_constraints(): PEBS first, then the others. */
 static void place(const struct perf_event_attr *attr, const struct cpu_events *cpu, __u64 config,
 		  struct registers *registers)
@@ -58,10 +50,10 @@ static void place(const struct perf_event_attr *attr, const struct cpu_events *c
 	registers->counters = (1U << cpu->general_counters) - 1;
 	registers->fixed_counter = -1;
 	if (attr->precise_ip) {
-		rule = find_rule(kernel->precise, kernel->nr_precise, config);
+		rule = kernel_rule_of(kernel->precise, kernel->nr_precise, config);
 		registers->refused = !rule;
 	} else {
-		rule = find_rule(kernel->placed, kernel->nr_placed, config);
+		rule = kernel_rule_of(kernel->placed, kernel->nr_placed, config);
 	}
 	if (!rule)
 		return;

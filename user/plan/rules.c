@@ -11,12 +11,24 @@
 /* What a rule looks at: one core event of the plan. */
 struct subject {
 	const struct event *event;
-	__u64 config; /* as the kernel's driver has it */
+	__u64 config, config1; /* as the kernel's driver has them: encoding_of() */
 	const struct cpu_events *cpu;
 	struct host *host;
 	const struct events *all;
 	const struct target *target;
 };
+
+/* Makes the subject that event. Returns false if it is none of the core's. */
+static bool look_at(struct subject *s, const struct event *event)
+{
+	struct encoding encoding = {0};
+	bool core = encoding_of(&event->attr, s->host, &encoding);
+
+	s->event = event;
+	s->config = encoding.config;
+	s->config1 = encoding.config1;
+	return core;
+}
 
 static bool selects(const struct subject *s, __u64 select)
 {
@@ -74,11 +86,11 @@ static int cmask_width(const struct subject *s, struct refusal *refusal)
 
 static int stray_config1(const struct subject *s, struct refusal *refusal)
 {
-	if (!s->event->attr.config1 || offcore(s) || load_latency(s))
+	if (!s->config1 || offcore(s) || load_latency(s))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "config1=0x%llx belongs to no register of this event, and the kernel would "
-		"ignore it", s->event->attr.config1);
+		"ignore it", s->config1);
 	according(refusal, "kernel, intel_nehalem_extra_regs");
 	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with "
 		       "cpu/event=0xb,umask=0x10/");
@@ -102,17 +114,17 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 
 static int offcore_width(const struct subject *s, struct refusal *refusal)
 {
-	if (!offcore(s) || !(s->event->attr.config1 & ~(REQUEST_BITS | RESPONSE_BITS)))
+	if (!offcore(s) || !(s->config1 & ~(REQUEST_BITS | RESPONSE_BITS)))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "offcore_rsp=0x%llx has bits beyond 15", s->event->attr.config1);
+	because(refusal, "offcore_rsp=0x%llx has bits beyond 15", s->config1);
 	according(refusal, "guide, Table 12");
 	return instead(refusal, "requests are bits 0-7, responses bits 8-15");
 }
 
 static int offcore_counts_nothing(const struct subject *s, struct refusal *refusal)
 {
-	__u64 value = s->event->attr.config1;
+	__u64 value = s->config1;
 
 	if (!offcore(s) || (value & REQUEST_BITS && value & RESPONSE_BITS))
 		return 0;
@@ -125,7 +137,7 @@ static int offcore_counts_nothing(const struct subject *s, struct refusal *refus
 
 static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 {
-	__u64 responses = s->event->attr.config1 & RESPONSE_BITS;
+	__u64 responses = s->config1 & RESPONSE_BITS;
 
 	if (!offcore(s) || responses & ~(__u64)s->cpu->offcore->reserved)
 		return 0;
@@ -142,7 +154,7 @@ static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 
 static int latency_range(const struct subject *s, struct refusal *refusal)
 {
-	__u64 threshold = s->event->attr.config1;
+	__u64 threshold = s->config1;
 	bool the_tables = s->event->known && s->event->known->config1 == threshold;
 
 	if (!load_latency(s) || the_tables ||
@@ -309,7 +321,7 @@ static bool branches(const struct subject *s)
 
 static __u64 config1(const struct subject *s)
 {
-	return s->event->attr.config1;
+	return s->config1;
 }
 
 /* Registers of which each core has one, for both of its threads: the driver's
@@ -329,8 +341,7 @@ static const struct shared_register *contested(const struct subject *s, const st
 {
 	struct subject that = *s;
 
-	that.event = other;
-	if (!core_config(other, s->host, &that.config))
+	if (!look_at(&that, other))
 		return NULL;
 	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
 		const struct shared_register *reg = &shared_registers[i];
@@ -421,9 +432,8 @@ int rules_check(const struct events *events, const struct target *target, struct
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
 	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
-		bool core = core_config(&events->list[i], host, &subject.config);
+		bool core = look_at(&subject, &events->list[i]);
 
-		subject.event = &events->list[i];
 
 		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
 			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&
