@@ -53,11 +53,11 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 
 /*
  * Defines struct table, the map "tables", table_add() and table_add_further() for struct key and struct
- * value, which the file has defined. A value begins with samples and period, the count and the sum of periods of the
- * samples of its key; a slot is free as long as it has none. table_add() adds a sample to a key's,
- * taking a slot for a key that is new, and returns the value for what else is to be added to it; or
- * NULL if all places of the key are taken by others, which it counts. table_add_further() does it for
- * entries that a sample makes besides; see entry_kind_t.
+ * value, which the file has defined. A value begins with samples and period, the count and the sum of
+ * periods of the samples of its key; a slot is free as long as it has none. table_add() adds a sample to
+ * a key's, taking a slot for a key that is new, and returns the value for what else is to be added to
+ * it; or NULL if all places of the key are taken by others, which it counts. table_add_further() does so
+ * for entries that a sample makes besides; see entry_kind_t.
  *
  * There are no totals to keep beside: what the slots and those without a place sum up to is the total,
  * and a store less into another cache line is an eighth of what it all costs.

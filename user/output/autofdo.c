@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A profile for a compiler: how often each straight piece of a program's code ran and each of its branches
- * was taken, as llvm-profgen --unsymbolized-profile reads it with --use-offset=0 (its
+ * A profile for a compiler: how often each straight piece of a program's code ran and each of its
+ * branches was taken, as llvm-profgen --unsymbolized-profile reads it with --use-offset=0 (its
  * PerfReader.cpp, readSampleCounters()):
  *
  *     number of ranges          2
@@ -82,7 +82,7 @@ int output_autofdo(struct stream *stream, const json_t *record)
 	if (!is_text(record, "type", "branch"))
 		return 0;
 	if (!json_object_get(record, "program")) {
-		/* The program ended before its code could be looked at, so there is nothing to write. */
+		/* The program ended before its code could be looked at: there is nothing to write. */
 		stream->sink.error = ENODATA;
 		return -ENODATA;
 	}

@@ -193,7 +193,8 @@ static int denied_offline(const struct denied *d)
 static int denied_busy(const struct denied *d)
 {
 	if (d->event->attr.branch_sample_type) {
-		because(d->refusal, "somebody traces branches (intel_bts) and has the last branch record for himself");
+		because(d->refusal, "another user traces branches (intel_bts), which takes the last branch "
+			"record too");
 		return instead(d->refusal, "end the trace; precise_ip 1 and profile go beside it");
 	}
 	because(d->refusal, "another user of the PMU has it for itself");

@@ -21,8 +21,8 @@ void branches_release(struct branches *branches);
 /* How many edges and ranges there are. */
 size_t branches_count(const struct branches *branches);
 
-/* Puts stacks, branches, entries (those with the highest counts first, not more than `top`) and rest, for
- * what is beyond, into a record. */
+/* Puts stacks, branches, entries (those with the highest counts first, not more than `top`) and, for
+ * what is beyond, rest into a record. */
 void branches_put(const struct branches *branches, json_t *record, size_t top);
 
 /* A program and where its code is; a new reference. */

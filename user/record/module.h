@@ -16,8 +16,8 @@ void module_look(pid_t pid);
 
 /*
  * The path of the file that the address of a process comes from, as the process sees it ("[vdso]" for
- * the kernel's gift), and the offset in that file; NULL if it is not known. What was mapped last counts.
- * Paths are kept; equal ones are the same string, which lives as long as the program.
+ * the kernel's gift), and the offset in that file; NULL if it is not known. What was mapped last
+ * counts. Paths are kept; equal ones are the same string, which lives as long as the program.
  */
 const char *module_of(pid_t pid, __u64 address, __u64 *offset);
 
