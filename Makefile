@@ -194,4 +194,4 @@ help: ## this list
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
--include tests/machine/machine.mk
+include tests/machine/machine.mk

@@ -29,6 +29,3 @@ check-machine: machine ## test the emulated Nehalem, and the program on it
 
 check-machine-mutants: machine ## break the emulated Nehalem in small ways; each must be noticed
 	$(if $(filter 1,$(V)),,@)$(PYTHON) $(MACHINE)/mutants.py
-
-# The tests of this folder are among those of `make test`.
-test: machine

@@ -163,7 +163,7 @@ MUTANTS = [
     Mutant(
         "bts-target-lost",
         PMU, "write_linear(index + 8, to)", "write_linear(index + 8, from)",
-        "lbr::test_branch_trace_store_has_every_branch",
+        "lbr::test_branch_trace_store_has_every_call",
     ),
     Mutant(
         "returns-mispredicted",

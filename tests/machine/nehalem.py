@@ -202,13 +202,14 @@ class Guest:
         return Result(" ".join(command), status, self._said(0), self._said(1))
 
     def fetch(self, *paths, timeout=300):
-        """The named files and folders of the guest, as a tarfile. Relative to /tmp, where the
+        """The named files and folders of the guest, as a tarfile, or None. Relative to /tmp, where the
         last command ran; what it left there is gone when the next one begins."""
         self._truncate(2)
         names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
         self._request(["tar", "cf", "-", "-C", "/", *names], output=FILES, timeout=timeout)
         data = self._read(2)
-        return tarfile.open(fileobj=io.BytesIO(data), mode="r:") if data else None
+        tar = tarfile.open(fileobj=io.BytesIO(data), mode="r:") if data else None
+        return tar if tar and tar.getmembers() else None
 
     def _said(self, stream):
         return self._read(stream).decode(errors="replace") if self.streams[stream] else ""

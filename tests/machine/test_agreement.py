@@ -7,9 +7,6 @@ import pytest
 
 import known
 import records
-from conftest import tool
-
-pytestmark = pytest.mark.skipif(not tool(), reason="nhmtap is not built (make)")
 
 
 def nhmtap(bench, *arguments, **options):
@@ -127,3 +124,11 @@ def test_two_values_of_the_offcore_register_say_that_they_took_turns(guest):
     counts = [r for r in said if r["type"] == "count"]
     assert len(counts) == 2
     assert all(0 < r["running_ns"] < r["enabled_ns"] for r in counts)
+
+
+def test_a_profile_without_an_event_samples_cycles_precisely(any_kernel):
+    start, *_, end = nhmtap(any_kernel, "profile", "--format", "json", "--", "known", "l")
+    event, = start["events"]
+    assert (event["name"], event["attr"]["precise_ip"]) == ("cycles:P", 2)
+    assert "precisely" in start["default_event_why"]
+    assert end["samples"]["aggregated"] > 0

@@ -37,9 +37,11 @@ def test_reads_and_write_backs_that_the_llc_satisfies(guest):
     stores, cleared = numbers["writeback.stores"], numbers["writeback.cleared"]
     counts = uncore(guest, [HITS, WRITE_HITS], "offcore writeback")
     idle = uncore(guest, [HITS, WRITE_HITS], "true")
-    # The program's own, and in between nothing and all of what Linux cleared.
+    # The program's own, and between nothing and all of what Linux cleared, and of what perf
+    # does besides (which differs by run: how much of it is in the LLC already).
     for event in (HITS, WRITE_HITS):
-        assert 0.95 * stores <= counts[event] - idle[event] <= stores + 1.1 * cleared, event
+        most = stores + 1.1 * cleared + 2 * idle[event]
+        assert 0.95 * stores <= counts[event] <= most, event
 
 
 def test_the_clock_ticks(guest):
