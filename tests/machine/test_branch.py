@@ -60,6 +60,12 @@ def depths(result):
     return result.of("branch")[0]["stacks"]["by_depth"]
 
 
+def missing(result):
+    """How many branches the stacks have less than sixteen each: the kernel empties the record when
+    another process has run, and leaves out what the filter has not kept out."""
+    return 16 * sum(depths(result)) - branches(result)["delivered"]
+
+
 def edges(program, *names):
     at = known.addresses(program)
     return {Edge(at[source], at[target]) for source, target in names}
@@ -92,8 +98,9 @@ def test_a_filter_lets_its_kinds_of_branches_through_and_no_others(any_kernel, k
 def test_a_sample_comes_with_sixteen_branches(any_kernel):
     result = branch(any_kernel, "-e branches:u -c 1009", "kinds")
     samples = known.numbers("kinds")["BRANCHES"] // 1009
-    assert depths(result) == [0] * 16 + [samples]
-    assert branches(result)["delivered"] == 16 * samples
+    assert sum(depths(result)) == samples
+    assert depths(result)[16] >= 0.97 * samples
+    assert branches(result)["delivered"] == sum(d * n for d, n in enumerate(depths(result)))
 
 
 def test_stacks_that_the_filter_left_empty_are_counted_as_samples(any_kernel):
@@ -108,8 +115,10 @@ def test_stacks_that_the_filter_left_empty_are_counted_as_samples(any_kernel):
 # A turn takes eight branches, and sixteen come with each sample: each edge twice.
 def test_edges_that_are_taken_equally_often_are_counted_equally_often(guest):
     result = branch(guest, "-e branches:u -c 1009", "kinds")
-    samples = depths(result)[16]
-    assert set(counts(result, "kinds").values()) == {2 * samples}
+    found = counts(result, "kinds")
+    assert len(found) == 8
+    assert all(abs(n - 2 * sum(depths(result))) <= missing(result) for n in found.values())
+    assert missing(result) <= 48
 
 
 def sequence(n):
@@ -151,7 +160,7 @@ def test_a_coin_jump_is_taken_in_its_share_of_the_branches(guest):
     coin = found.pop(Edge(at["coin"], at["coin_to"]))
     (loop,) = found.values()
     share = coins_in_a_stack() / 16
-    assert coin + loop == 16 * depths(result)[16]
+    assert coin + loop == branches(result)["delivered"]
     expected = [share * (coin + loop), (1 - share) * (coin + loop)]
     assert chi_square([coin, loop], expected) < ONE_IN_A_THOUSAND
 
@@ -223,13 +232,19 @@ def test_no_range_goes_beyond_a_branch_that_is_always_taken(guest):
 
 @pytest.mark.parametrize("kinds", ["any_call", "any_ret", "cond", "ind_call"])
 def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
-    ours = counts(branch(any_kernel, f"-e branches:u -c 997 --filter {kinds},u", "graph"), "graph")
+    result = branch(any_kernel, f"-e branches:u -c 997 --filter {kinds},u", "graph")
+    rows = any_kernel.samples(f"-c 997 -e branches:u -j {kinds},u", "graph", "brstack", tmp_path)
     theirs = collections.Counter()
-    for row in any_kernel.samples(f"-c 997 -e branches:u -j {kinds},u", "graph", "brstack", tmp_path):
-        for source, target in (entry.split("/")[:2] for entry in row):
-            theirs[Edge(int(source, 16), int(target, 16))] += 1
+    for source, target in (entry.split("/")[:2] for row in rows for entry in row):
+        theirs[Edge(int(source, 16), int(target, 16))] += 1
     own = set(instructions("graph"))
-    assert ours == {e: n for e, n in theirs.items() if e.source in own and e.target in own}
+    theirs = {e: n for e, n in theirs.items() if e.source in own and e.target in own}
+    ours = counts(result, "graph")
+    not_there = missing(result) + sum(16 - len(row) for row in rows)
+    assert sum(depths(result)) == len(rows)
+    assert set(ours) == set(theirs)
+    # Both run alike, but another process may come between at another moment.
+    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= not_there <= 48
 
 
 def test_of_the_kernels_side_come_the_kernels_branches(guest):
@@ -268,6 +283,26 @@ def test_processes_are_told_apart_if_that_is_asked_for(guest):
     apart = of_two_processes(guest, "edge,pid")
     assert len({e["pid"] for r in apart.of("branch") for e in r["entries"]}) == 2
     assert len(set(places(apart))) < len(places(apart))
+
+
+def test_of_a_process_that_nobody_looked_at_come_plain_addresses(guest):
+    # The shell's child is gone before the record of the run is made.
+    result = branch(guest, "-e branches:u -c 1009 --filter ind_call --by edge,comm", "sh -c 'kinds; :'")
+    entries = [e for e in result.one("branch")["entries"] if e["comm"] == "kinds"]
+    at = known.addresses("kinds")
+    assert [(e["from"], e["to"]) for e in entries] == [
+        ({"address": hex(at["ind_call"])}, {"address": hex(at["other"])})]
+    assert branches(result)["unresolved"] >= entries[0]["count"] > 1000
+
+
+def test_intervals_sum_up_to_the_run(guest):
+    result = branch(guest, "-e branches:u -c 1009 -I 1", "kinds")
+    firsts = [r for r in result.of("branch") if "stacks" in r]
+    assert len(firsts) > 1
+    samples = sum(sum(r["stacks"]["by_depth"]) for r in firsts)
+    assert samples == result.one("end")["samples"]["aggregated"]
+    entries = [e for r in result.of("branch") for e in r["entries"]]
+    assert sum(e["count"] for e in entries) == sum(r["branches"]["delivered"] for r in firsts)
 
 
 def test_of_a_steady_loop_a_hundredth_of_its_stacks_comes_out(guest):
@@ -329,7 +364,7 @@ def test_the_readme_has_examples():
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_of_the_readme_works(guest, example):
-    command = example.replace("COMMAND", "graph")
+    command = example.replace("COMMAND", "known l")
     done = guest.run(f"touch profile.txt; {command} && cat profile.txt", paranoid=-1)
     assert done.status == 0, str(done)
     assert done.stdout

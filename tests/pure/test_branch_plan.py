@@ -90,7 +90,7 @@ def test_a_key_that_is_not_there_is_refused_with_those_that_are(refused):
     assert remedy == "keys: edge, range, pid, cgroup, comm"
 
 
-@pytest.mark.parametrize("arguments", [["--by", "edge"], ["-I", 100], ["--top", 5]])
+@pytest.mark.parametrize("arguments", [["--by", "edge"], ["-I", 100], ["--top", 5], ["-a"], ["-p", "1,2"]])
 def test_a_compilers_profile_is_one_and_whole(nhmtap, host, arguments):
     result = nhmtap("branch", host(NEHALEM), "--format", "autofdo", *arguments, "--", "true")
     assert result.status == 1 and result.out == ""

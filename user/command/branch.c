@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap branch: which branches are taken, from the last branch record that comes with each sample. */
+#include <string.h>
+
 #include "command/command.h"
 #include "record/branches.h"
 #include "record/module.h"
@@ -39,12 +41,14 @@ static void branch_put(const struct run *run, json_t *record, const struct layou
 /* A compiler's profile is of one program, in a form of its own. */
 static int refuse_beside_autofdo(const struct options *options, struct refusal *refusal)
 {
-	const char *other = options->by	       ? "--by"
+	bool several = options->pids && strchr(options->pids, ',');
+	const char *other = options->by		   ? "--by"
 			    : options->interval_ms ? "--interval"
-			    : options->top	       ? "--top"
-			    : options->all_cpus    ? "--all-cpus"
-			    : options->cpus	       ? "--cpu"
-						       : NULL;
+			    : options->top	   ? "--top"
+			    : options->all_cpus	   ? "--all-cpus"
+			    : options->cpus	   ? "--cpu"
+			    : several		   ? "--pid of several processes"
+						   : NULL;
 
 	if (!other)
 		return 0;

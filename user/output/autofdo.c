@@ -82,8 +82,8 @@ int output_autofdo(struct stream *stream, const json_t *record)
 	if (!is_text(record, "type", "branch"))
 		return 0;
 	if (!json_object_get(record, "program")) {
-		/* The program ended before its code could be looked at: there is nothing to write. */
 		stream->sink.error = ENODATA;
+		stream->sink.why = "the program ended before it could be seen where its code lies";
 		return -ENODATA;
 	}
 	add_entries(&text, record, "range", "-");
