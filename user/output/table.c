@@ -132,6 +132,7 @@ static const struct {
 	{"metric", metric_table},
 	{"summary", summary_table},
 	{"profile", profile_table},
+	{"branch", branch_table},
 	{"end", end_table},
 	{"event", event_table},
 	{"disagreement", disagreement_table},
