@@ -51,7 +51,7 @@ struct aggregation {
 	__u64 further_lost; /* up to the last reading */
 };
 
-/* --- what the kernel and libbpf said last ----------------------------------------------------------- */
+/* --- what the kernel and libbpf said last ----------------------------------------------------- */
 
 static char last_words[512];
 
@@ -63,7 +63,7 @@ static int remember(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-/* --- layout from BTF -------------------------------------------------------------------------------- */
+/* --- layout from BTF -------------------------------------------------------------------------- */
 
 static const struct btf_type *resolved(const struct btf *btf, __u32 id)
 {
@@ -154,7 +154,7 @@ static int read_layout(struct aggregation *aggregation)
 	return 0;
 }
 
-/* --- keys -------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 /* The program's constants of this prefix are what it can be asked to tell apart. */
 #define BY "by_"
@@ -306,7 +306,7 @@ static int choose_keys(struct aggregation *aggregation, const char *by, struct r
 	return err;
 }
 
-/* --- opening ------------------------------------------------------------------------ */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 int aggregation_open(struct aggregation **result, const char *name, const char *by,
 		     struct refusal *refusal)
@@ -339,7 +339,7 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 	return 0;
 }
 
-/* --- the stream --------------------------------------------------------------------------------------- */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 static struct bpf_map *rings_of(const struct aggregation *aggregation)
 {
@@ -454,7 +454,7 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 	return false;
 }
 
-/* --- loading, attaching --------------------------------------------------------------------------------- */
+/* --- loading, attaching ----------------------------------------------------------------------- */
 
 int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		     struct refusal *refusal)
@@ -541,7 +541,7 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 	return &aggregation->layout;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static size_t words(const struct aggregation *aggregation)
 {

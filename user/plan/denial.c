@@ -17,7 +17,7 @@ struct denied {
 	size_t instances;
 };
 
-/* --- permissions -------------------------------------------------------------------------------- */
+/* --- permissions ------------------------------------------------------------------------------ */
 
 static bool is_trace(const struct denied *d)
 {
@@ -102,7 +102,7 @@ static int denied_nosys(const struct denied *d)
 	return instead(d->refusal, "run a kernel with CONFIG_PERF_EVENTS=y");
 }
 
-/* --- the request -------------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static bool needs_hardware(const struct event *event)
 {
@@ -230,7 +230,7 @@ int open_denied(struct refusal *refusal, struct host *host, const struct plan *p
 	return because(refusal, "the kernel refuses it: %s", strerror(error));
 }
 
-/* --- BPF ------------------------------------------------------------------------------------------ */
+/* --- BPF -------------------------------------------------------------------------------------- */
 
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
 	       const char *log)
@@ -268,7 +268,7 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	return instead(refusal, error == EEXIST ? "another BPF program is attached to this event" : "");
 }
 
-/* --- cgroups ------------------------------------------------------------------------------------------ */
+/* --- cgroups ---------------------------------------------------------------------------------- */
 
 int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, int error)
 {
@@ -290,7 +290,7 @@ int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, 
 	return instead(refusal, "measure whole CPUs and tell cgroups apart: nhmtap profile -a --by cgroup");
 }
 
-/* --- silence ------------------------------------------------------------------------------------------ */
+/* --- silence ---------------------------------------------------------------------------------- */
 
 int silent_denied(struct refusal *refusal, const struct host *host, const char *event, bool ran)
 {
@@ -308,7 +308,7 @@ int silent_denied(struct refusal *refusal, const struct host *host, const char *
 					: "end other users of the PMU, on this core's other thread too");
 }
 
-/* --- registers ------------------------------------------------------------------------------------- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 int msr_denied(struct refusal *refusal, struct host *host, const struct msr *msr)
 {

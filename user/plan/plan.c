@@ -13,7 +13,7 @@
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
 
-/* --- target ------------------------------------------------------------------------------------- */
+/* --- target ----------------------------------------------------------------------------------- */
 
 static int plan_pids(struct target *target, const char *text, struct refusal *refusal)
 {
@@ -86,7 +86,7 @@ static int plan_target(struct target *target, const struct options *options,
 	return instead(refusal, "give -- COMMAND, -p PID, -a or -C CPUS");
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 /* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
 static void respect_paranoid(struct event *event, const struct host *host)
@@ -270,7 +270,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* --- loads --------------------------------------------------------------------------------------- */
+/* --- loads ------------------------------------------------------------------------------------ */
 
 #define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */
 
@@ -360,7 +360,7 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* --- off-core requests --------------------------------------------------------------------------- */
+/* --- off-core requests ------------------------------------------------------------------------ */
 
 int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal)
@@ -386,7 +386,7 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* --- branches ------------------------------------------------------------------------------------ */
+/* --- branches --------------------------------------------------------------------------------- */
 
 /* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
 static const char *default_branch_event(struct plan *plan, const struct host *host)

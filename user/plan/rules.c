@@ -56,7 +56,7 @@ static int refused(const struct subject *s, enum status status, struct refusal *
 	return refuse(refusal, status, "event '%s'", s->event->name);
 }
 
-/* --- bits that do nothing ------------------------------------------------------------------------- */
+/* --- bits that do nothing --------------------------------------------------------------------- */
 
 static int pin_control(const struct subject *s, struct refusal *refusal)
 {
@@ -107,7 +107,7 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 	return instead(refusal, "use event 0xb7 for all off-core responses, one after the other");
 }
 
-/* --- off-core responses ----------------------------------------------------------------------------- */
+/* --- off-core responses ----------------------------------------------------------------------- */
 
 #define REQUEST_BITS  0x00ffULL /* guide, Table 12 */
 #define RESPONSE_BITS 0xff00ULL
@@ -147,7 +147,7 @@ static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "choose another response; --force insists");
 }
 
-/* --- load latency ------------------------------------------------------------------------------------ */
+/* --- load latency ----------------------------------------------------------------------------- */
 
 #define LATENCY_LEAST 3 /* guide, Table 17 */
 #define LATENCY_MOST  0xffff
@@ -178,7 +178,7 @@ static int latency_flags(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave them out");
 }
 
-/* --- precise sampling ------------------------------------------------------------------------------- */
+/* --- precise sampling ------------------------------------------------------------------------- */
 
 static int precise_without_period(const struct subject *s, struct refusal *refusal)
 {
@@ -220,7 +220,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
 }
 
-/* --- periods and rights --------------------------------------------------------------------------------- */
+/* --- periods and rights ----------------------------------------------------------------------- */
 
 static int short_period(const struct subject *s, struct refusal *refusal)
 {
@@ -250,7 +250,7 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out any, or: sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON");
 }
 
-/* --- several events ---------------------------------------------------------------------------------------- */
+/* --- several events --------------------------------------------------------------------------- */
 
 /* Events of the same group, from the first to one before the end. */
 static void group_of(const struct subject *s, const struct event **first, const struct event **end)
@@ -400,7 +400,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 	return 0;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------ */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);

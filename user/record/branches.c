@@ -63,7 +63,7 @@ static const struct modules *modules_of(const struct branches *branches, const v
 	return (const void *)((const char *)key + branches->layout->key_size);
 }
 
-/* --- taking in ------------------------------------------------------------------------------------ */
+/* --- taking in -------------------------------------------------------------------------------- */
 
 static bool is_kernel(__u64 address)
 {
@@ -180,7 +180,7 @@ size_t branches_count(const struct branches *branches)
 	return branches->keys.nr;
 }
 
-/* --- giving out ----------------------------------------------------------------------------------- */
+/* --- giving out ------------------------------------------------------------------------------- */
 
 static json_t *place_value(const char *module, __u64 address)
 {

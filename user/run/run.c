@@ -66,7 +66,7 @@ static void report(struct run *run, const struct activity *activity, bool last)
 	run->interval_began_at = ended_at;
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------ */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* What the loop waits for. The target's processes follow behind these. */
 enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_TARGET };
@@ -264,7 +264,7 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 	waiting_close(&waiting);
 }
 
-/* --- one execution -------------------------------------------------------------------------------------- */
+/* --- one execution ---------------------------------------------------------------------------- */
 
 static void write_start(struct run *run, const struct activity *activity)
 {
@@ -320,7 +320,7 @@ static void after_execution(struct run *run, const struct activity *activity)
 	run->counters = NULL;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static int exit_status(const struct run *run, const struct refusal *refusal)
 {

@@ -111,7 +111,7 @@ static void sampling_describe(struct run *run, json_t *start)
 	json_object_set_new(start, "by", by);
 }
 
-/* --- entries ------------------------------------------------------------------------------------------ */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static int by_samples(const void *a, const void *b, void *key_size)
 {
@@ -163,7 +163,7 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 	json_object_set_new(record, "entries", entries);
 }
 
-/* --- the stream ------------------------------------------------------------------------------------------ */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 /* A program that writes a sample just now may have taken its time a little while ago: samples that are
  * younger than this wait for the next reading, so that all come in the order of their times. */
@@ -222,7 +222,7 @@ static json_t *stream_value(const struct state *state)
 	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
 }
 
-/* --- intervals ------------------------------------------------------------------------------------------- */
+/* --- intervals -------------------------------------------------------------------------------- */
 
 /* Whether another event of the plan may fall into the same PEBS record. */
 static bool collides(const struct events *events, const struct event *event)
