@@ -25,6 +25,7 @@ define requirements
 gcc          | $(CC) --version
 libc6-dev    | echo '\#include <stdio.h>' | $(CC) -E -
 clang        | $(CLANG) --version
+llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
 libjansson-dev | pkg-config --exists jansson

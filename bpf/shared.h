@@ -34,10 +34,25 @@ typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up 
 #define NODE_IS(node)	((node) + 1)
 #define NODE_OTHER	0x80000000U /* | NODE_IS(node): any but that one */
 
+/* A sample that makes several entries makes one of kind 0, which stands for it in the account of
+ * samples. Its further entries have other kinds, and their values count how often they came. */
+typedef __u32 entry_kind_t;
+
+/* Kinds of branch.bpf.c. */
+enum branch_kind {
+	BRANCH_STACK,  /* the sample: `from` is how many branches came with it */
+	BRANCH_EDGE,   /* a branch that was taken */
+	BRANCH_MISSED, /* the same, mispredicted: for want of room in a slot's cache line it is an entry */
+	BRANCH_RANGE,  /* the straight code from the target of a branch to the next branch */
+	BRANCH_BROKEN, /* two branches with no straight code between them: something came in between */
+};
+
 /* At the beginning of every table. All members only grow. */
 struct table_head {
 	__u64 table_full;     /* samples that found no place for their key */
-	__u64 period_of_full; /* the sum of their periods: what they stand for */
+	__u64 stack_failed;   /* samples that came without the stack that the program is about */
+	__u64 period_of_full; /* the sum of the periods of both: what they stand for */
+	__u64 further_lost;   /* further entries of samples that found no place; see entry_kind_t */
 	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
 	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
 };

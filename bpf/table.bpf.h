@@ -36,6 +36,8 @@ static __always_inline void set_word(__u32 *members, __u64 word)
 	__builtin_memcpy(members, &word, sizeof(word));
 }
 
+#define KEY_WORDS_MOST 16
+
 /* Whether two keys, made of words, are equal. One branch for all of them: in code that is as cold as
  * this, each branch costs more than the loads. */
 static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words)
@@ -43,23 +45,29 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 	__u64 difference = 0;
 
 #pragma unroll
-	for (int i = 0; i < words; i++)
-		difference |= a[i] ^ b[i];
+	for (int i = 0; i < KEY_WORDS_MOST; i++)
+		if (i < words)
+			difference |= a[i] ^ b[i];
 	return !difference;
 }
 
 /*
- * Defines struct table, the map "tables" and table_add() for struct key and struct value, which the
- * file has defined. A value begins with samples and period, the count and the sum of periods of the
- * samples of its key; a slot is free as long as it has none. table_add() adds a sample to a key's,
- * taking a slot for a key that is new, and returns the value for what else is to be added to it; or
- * NULL if all places of the key are taken by others, which it counts.
+ * Defines struct table, the map "tables", table_add() and table_add_further() for struct key and struct
+ * value, which the file has defined. A value begins with samples and period, the count and the sum of
+ * periods of the samples of its key; a slot is free as long as it has none. table_add() adds a sample to
+ * a key's, taking a slot for a key that is new, and returns the value for what else is to be added to
+ * it; or NULL if all places of the key are taken by others, which it counts. table_add_further() does so
+ * for entries that a sample makes besides; see entry_kind_t.
  *
  * There are no totals to keep beside: what the slots and those without a place sum up to is the total,
  * and a store less into another cache line is an eighth of what it all costs.
  */
-#define DEFINE_TABLE()                                                                             \
-	_Static_assert(sizeof(struct key) % 8 == 0, "keys are compared word by word");             \
+#define DEFINE_TABLE() DEFINE_TABLE_OF(sizeof(struct key) / 8)
+
+/* The same, where only so many words at the keys' beginning are ever told apart in this run. */
+#define DEFINE_TABLE_OF(key_words)                                                                 \
+	_Static_assert(sizeof(struct key) % 8 == 0 && sizeof(struct key) / 8 <= KEY_WORDS_MOST,    \
+		       "keys are compared word by word");                                          \
 	struct slot {                                                                              \
 		struct key key;                                                                    \
 		struct value value;                                                                \
@@ -79,7 +87,7 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
                                                                                                    \
 	static __always_inline int keys_equal(const struct key *a, const struct key *b)            \
 	{                                                                                          \
-		return words_equal((const __u64 *)a, (const __u64 *)b, sizeof(*a) / 8);            \
+		return words_equal((const __u64 *)a, (const __u64 *)b, key_words);                 \
 	}                                                                                          \
                                                                                                    \
 	/* Not the usual case: the first place is free, or another key's. */                       \
@@ -106,23 +114,41 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 		return NULL;                                                                       \
 	}                                                                                          \
                                                                                                    \
-	static __always_inline struct value *table_add(struct table *table, const struct key *key, \
-						       __u32 hash, __u64 period)                   \
+	static __always_inline struct slot *table_find(struct table *table, const struct key *key, \
+						       __u32 hash)                                 \
 	{                                                                                          \
 		struct slot *slot = &table->slots[hash & (TABLE_SLOTS - 1)];                       \
                                                                                                    \
 		barrier_var(key); /* stays in memory: registers would spill it a second time */    \
-		if (!likely(slot->value.samples && keys_equal(&slot->key, key))) {                 \
-			slot = table_search(table, key, hash);                                     \
-			if (!slot) {                                                               \
-				table->head.table_full++;                                          \
-				table->head.period_of_full += period;                              \
-				return NULL;                                                       \
-			}                                                                          \
+		if (likely(slot->value.samples && keys_equal(&slot->key, key)))                    \
+			return slot;                                                               \
+		return table_search(table, key, hash);                                             \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline struct value *table_add(struct table *table, const struct key *key, \
+						       __u32 hash, __u64 period)                   \
+	{                                                                                          \
+		struct slot *slot = table_find(table, key, hash);                                  \
+                                                                                                   \
+		if (!slot) {                                                                       \
+			table->head.table_full++;                                                  \
+			table->head.period_of_full += period;                                      \
+			return NULL;                                                               \
 		}                                                                                  \
 		slot->value.samples++;                                                             \
 		slot->value.period += period;                                                      \
 		return &slot->value;                                                               \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline __attribute__((unused)) void                                        \
+	table_add_further(struct table *table, const struct key *key, __u32 hash)                  \
+	{                                                                                          \
+		struct slot *slot = table_find(table, key, hash);                                  \
+                                                                                                   \
+		if (slot)                                                                          \
+			slot->value.samples++;                                                     \
+		else                                                                               \
+			table->head.further_lost++;                                                \
 	}
 
 /* The table of the CPU that the program runs on. */

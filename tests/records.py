@@ -56,9 +56,27 @@ def check_stream(records):
         samples = record.get("samples")
         if samples:
             assert samples["expected"] == samples["aggregated"] + sum(samples["lost"].values())
+    for branches in [r for r in records if r["type"] == "branch" and "branches" in r]:
+        check_branches(branches, [r for r in records if r["type"] == "branch"
+                                  and r["event"] == branches["event"]
+                                  and r["start_time"] == branches["start_time"]],
+                       16 * os.cpu_count() if "interval_ms" in records[0] else 0)
     for kind in ("profile", "mem"):
         for event in {r["event"] for r in records if r["type"] == kind}:
             check_entries([r for r in records if r["type"] == kind and r["event"] == event])
+
+
+def check_branches(first, pieces, on_their_way):
+    """Each branch that was delivered is in an edge, or has found no place. Between two intervals a
+    stack may be on its way into a table."""
+    assert len(pieces) == first.get("parts", 1)
+    depths = first["stacks"]["by_depth"]
+    assert sum(depth * n for depth, n in enumerate(depths)) == first["branches"]["delivered"]
+    entries = [e for p in pieces for e in p["entries"]] + [first.get("rest", {"count": 0})]
+    if any(e.get("kind") == "range" for e in entries):
+        return
+    total = sum(e["count"] for e in entries) + first["branches"]["table_full"]
+    assert abs(total - first["branches"]["delivered"]) <= on_their_way
 
 
 def check_entries(profiles):

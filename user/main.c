@@ -17,6 +17,8 @@ static const struct command {
 } commands[] = {
 	{"profile", COMMAND_PROFILE, command_profile, "[OPTIONS] [-- COMMAND …]",
 	 "samples an event and aggregates the samples in the kernel"},
+	{"branch", COMMAND_BRANCH, command_branch, "[OPTIONS] [-- COMMAND …]",
+	 "shows which branches are taken, how often, how often mispredicted"},
 	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
 	{"mem", COMMAND_MEM, command_mem, "[OPTIONS] [-- COMMAND …]",
 	 "samples loads by where they found their data, and how long they took"},

@@ -88,6 +88,18 @@ static int parse_json(struct options *options, const char *name, const char *arg
 	return 0;
 }
 
+static int parse_branch_format(struct options *options, const char *name, const char *argument,
+			       struct refusal *refusal)
+{
+	if (!strcmp(argument, "autofdo")) {
+		options->format = FORMAT_AUTOFDO;
+		return 0;
+	}
+	if (!parse_format(options, name, argument, refusal))
+		return 0;
+	return instead(refusal, "formats: json, table, autofdo");
+}
+
 static int parse_duration(struct options *options, const char *name, const char *argument,
 			  struct refusal *refusal)
 {
@@ -147,7 +159,7 @@ FLAG(parse_force, force)
 FLAG(parse_precise, precise)
 FLAG(parse_help, help)
 
-#define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM)
+#define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM | COMMAND_BRANCH)
 #define WITH_EVENTS (COMMAND_STAT | SAMPLING | COMMAND_EXPLAIN)
 #define MEASURING (COMMAND_STAT | SAMPLING | COMMAND_OFFCORE)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
@@ -190,6 +202,9 @@ static const struct option_row {
 	{0, "side", "u|k", COMMAND_MEM | COMMAND_OFFCORE, parse_side,
 	 "only the user's side, or only the kernel's"},
 	{0, "per-cpu", NULL, COMMAND_OFFCORE, parse_per_cpu, "each CPU by itself"},
+	{0, "by", "KEYS", COMMAND_BRANCH, parse_by,
+	 "edge (branches, the default), range (the code between them), or both, and any of "
+	 "pid,comm,cgroup"},
 	{'p', "pid", "PID,…", MEASURING, parse_pids,
 	 "these processes: their threads, and those to come"},
 	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
@@ -198,19 +213,20 @@ static const struct option_row {
 	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},
-	{0, "top", "N", SAMPLING, parse_top,
-	 "only the N entries with the most samples; the rest is summed up"},
+	{0, "top", "N", SAMPLING, parse_top, "only the N largest entries; the rest is summed up"},
 	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
 	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
 	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
 	{0, "cpu", "NAME", SHOWING, parse_cpu,
 	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
-	{0, "filter", "BRANCHES", COMMAND_EXPLAIN, parse_filter,
-	 "with the LBR: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0, "filter", "BRANCHES", COMMAND_BRANCH | COMMAND_EXPLAIN, parse_filter,
+	 "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
 	{0, "precise", NULL, COMMAND_LIST, parse_precise,
 	 "only what the kernel samples precisely, those with [p]"},
 	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
-	{0, "format", "FORMAT", WRITING | SHOWING, parse_format,
+	{0, "format", "FORMAT", COMMAND_BRANCH, parse_branch_format,
+	 "json (a record a line), table (default on a terminal) or autofdo (for llvm-profgen)"},
+	{0, "format", "FORMAT", (WRITING | SHOWING) & ~COMMAND_BRANCH, parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,

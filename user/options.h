@@ -18,9 +18,10 @@ enum command_id {
 	COMMAND_LIST = 1 << 5,
 	COMMAND_MEM = 1 << 6,
 	COMMAND_OFFCORE = 1 << 7,
+	COMMAND_BRANCH = 1 << 8,
 };
 
-enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE };
+enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO };
 
 /* What was asked for. Strings point into argv. */
 struct options {
@@ -42,7 +43,7 @@ struct options {
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
 	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
-	const char *filter; /* explain --filter: branches, NULL if not given */
+	const char *filter; /* --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	__u64 top;          /* --top, 0: all */
 	const char *need;   /* --need, NULL if not given */

@@ -45,7 +45,10 @@ static int open_event(pid_t pid, int sampled)
 static void attach(const char *path, int event)
 {
 	struct bpf_object *object = bpf_object__open(path);
+	struct bpf_map *tables = object ? bpf_object__find_map_by_name(object, "tables") : NULL;
 
+	if (tables) /* one a CPU, as nhmtap makes them */
+		bpf_map__set_max_entries(tables, libbpf_num_possible_cpus());
 	if (!object || bpf_object__load(object) ||
 	    bpf_link_create(bpf_program__fd(bpf_object__next_program(object, NULL)), event,
 			    BPF_PERF_EVENT, NULL) < 0)

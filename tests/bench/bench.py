@@ -29,6 +29,8 @@ PLACES = os.path.join(PROGRAMS, "bench", "places")
 AROUND = os.path.join(PROGRAMS, "bench", "around")
 EMPTY = os.path.join(PROGRAMS, "bench", "empty.bpf.o")
 HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
+STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
+UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
@@ -213,6 +215,20 @@ def measure_loads(figures, folder, options):
             figures.add(f"instructions that the verifier went through for {name}", verified, None, "", "")
 
 
+def measure_stacks(figures, folder, options):
+    """A branch stack of 16, as edges into the table, beyond the same sample with its stack unread."""
+    command = [BURSTS, "1000"]
+    variants = {
+        "counting": lambda i: [AROUND, *command],
+        "unread": lambda i: [AROUND, "-p", UNREAD, *command],
+        "stacks": lambda i: [AROUND, "-p", STACKS, *command],
+    }
+    for _ in range(options.rounds):
+        beyond, _, _ = burst_costs(variants, 1000, 500)
+        figures.add("a branch of a stack of 16", (beyond["stacks"] - beyond["unread"]) / 16, 25,
+                    f"{beyond['stacks']:.0f} - {beyond['unread']:.0f} ns a sample", "ns")
+
+
 def measure_perf(figures, folder, options):
     """The same samples, aggregated by nhmtap or recorded by perf."""
     ours, theirs = os.path.join(folder, "nhmtap.json"), os.path.join(folder, "perf.data")
@@ -336,6 +352,7 @@ def measure_plan(figures, folder, options):
 MEASUREMENTS = {
     "samples": measure_samples,
     "loads": measure_loads,
+    "stacks": measure_stacks,
     "perf": measure_perf,
     "reading": measure_reading,
     "start": measure_start,

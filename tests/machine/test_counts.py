@@ -5,7 +5,7 @@ import pytest
 import known
 
 
-@pytest.mark.parametrize("program", ["count", "float", "graph"])
+@pytest.mark.parametrize("program", ["count", "float", "graph", "kinds"])
 def test_each_number_in_the_program_is_what_perf_counts(any_kernel, program):
     expected = {k: v for k, v in known.numbers(program).items() if "." in k}
     assert any_kernel.counts(list(expected), program) == expected

@@ -243,7 +243,7 @@ def test_each_suppressing_bit_has_the_guides_name(fields):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("cycles", "--filter", "call"), "no kind of branch"), (("cycles", "--filter", "u"), "no kind"),
+    (("cycles", "--filter", "call"), "every stack is empty"), (("cycles", "--filter", "u"), "no kind"),
     (("cycles", "--filter", "any,,u"), "no kind of branch"), (("cycles", "--filter", ""), "no kind"),
     (("cycles:pp", "--filter", "any_call"), "needs the LBR for all"),
     (("cycles:pp", "--filter", "any,u"), "own sides")])

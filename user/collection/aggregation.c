@@ -28,6 +28,7 @@ struct aggregation {
 	struct bpf_object *object;
 	struct layout layout;
 	struct table_layout table;
+	const struct member *kind; /* the key's of type entry_kind_t; NULL if it has none */
 	int nr_cpus;
 	char *tables; /* mapped: nr_cpus tables behind each other */
 	size_t mapped;
@@ -47,9 +48,10 @@ struct aggregation {
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
 	struct entry *entries;
+	__u64 further_lost; /* up to the last reading */
 };
 
-/* --- what the kernel and libbpf said last ----------------------------------------------------------- */
+/* --- what the kernel and libbpf said last ----------------------------------------------------- */
 
 static char last_words[512];
 
@@ -61,7 +63,7 @@ static int remember(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-/* --- layout from BTF -------------------------------------------------------------------------------- */
+/* --- layout from BTF -------------------------------------------------------------------------- */
 
 static const struct btf_type *resolved(const struct btf *btf, __u32 id)
 {
@@ -146,44 +148,57 @@ static int read_layout(struct aggregation *aggregation)
 	layout->nr_keys = read_members(btf, key, &layout->keys);
 	layout->nr_values = read_members(btf, value, &layout->values);
 	mark_maxima(aggregation);
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].type, "entry_kind_t"))
+			aggregation->kind = &layout->keys[i];
 	return 0;
 }
 
-/* --- keys -------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
-static struct member *key_member(struct layout *layout, const char *name, size_t length)
+/* The program's constants of this prefix are what it can be asked to tell apart. */
+#define BY "by_"
+
+struct choices {
+	const struct btf *btf;
+	const struct btf_type *section;
+};
+
+/* The name behind the prefix of the section's variable i; NULL for other variables. */
+static const char *choice(const struct choices *choices, int i)
 {
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (strlen(layout->keys[i].name) == length &&
-		    !strncmp(layout->keys[i].name, name, length))
-			return &layout->keys[i];
+	const struct btf_var_secinfo *place = &btf_var_secinfos(choices->section)[i];
+	const struct btf_type *variable = btf__type_by_id(choices->btf, place->type);
+	const char *name = btf__name_by_offset(choices->btf, variable->name_off);
+
+	return strncmp(name, BY, strlen(BY)) ? NULL : name + strlen(BY);
+}
+
+static const struct btf_var_secinfo *find_choice(const struct choices *choices, const char *name,
+						 size_t length)
+{
+	for (int i = 0; i < btf_vlen(choices->section); i++) {
+		const char *found = choice(choices, i);
+
+		if (found && strlen(found) == length && !strncmp(found, name, length))
+			return &btf_var_secinfos(choices->section)[i];
+	}
 	return NULL;
 }
 
-static int refuse_key(const struct layout *layout, const char *by, const char *name, int length,
+static int refuse_key(const struct choices *choices, const char *by, const char *name, int length,
 		      struct refusal *refusal)
 {
 	char known[200] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 layout->keys[i].name);
+	for (int i = 0; i < btf_vlen(choices->section); i++)
+		if (choice(choices, i))
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
+					 choice(choices, i));
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", by);
 	because(refusal, "there is no key '%.*s'", length, name);
 	return instead(refusal, "keys: %s", known);
-}
-
-static bool chosen(const char *by, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *at = by;; at += strcspn(at, ",") + 1) {
-		if (strcspn(at, ",") == length && !strncmp(at, name, length))
-			return true;
-		if (!at[strcspn(at, ",")])
-			return false;
-	}
 }
 
 /* Sets a constant of the program, before it is loaded; returns false if there is none of this name. */
@@ -212,32 +227,86 @@ static bool set_constant(struct aggregation *aggregation, const char *name, bool
 	return false;
 }
 
-/* The program's constant by_NAME says whether it tells key NAME apart; without one it always does. */
-static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
+static const struct member *key_member(const struct layout *layout, const char *name, size_t length)
 {
-	struct layout *layout = &aggregation->layout;
-	char name[64];
-
-	for (const char *at = by;; at++) {
-		size_t length = strcspn(at, ",");
-
-		if (!key_member(layout, at, length))
-			return refuse_key(layout, by, at, length, refusal);
-		at += length;
-		if (!*at)
-			break;
-	}
-	for (size_t i = 0; i < layout->nr_keys; i++) {
-		struct member *member = &layout->keys[i];
-
-		snprintf(name, sizeof(name), "by_%s", member->name);
-		member->optional = set_constant(aggregation, name, chosen(by, member->name));
-		member->shown = !member->optional || chosen(by, member->name);
-	}
-	return 0;
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (strlen(layout->keys[i].name) == length &&
+		    !strncmp(layout->keys[i].name, name, length))
+			return &layout->keys[i];
+	return NULL;
 }
 
-/* --- opening ------------------------------------------------------------------------ */
+/* A key that there is no choice about may be named as well, where all entries have the same keys. */
+static bool always_told(const struct aggregation *aggregation, const struct choices *choices,
+			const char *name, size_t length)
+{
+	return !aggregation->kind && !find_choice(choices, name, length) &&
+	       key_member(&aggregation->layout, name, length);
+}
+
+static int set_choices(const struct aggregation *aggregation, const struct choices *choices,
+		       const char *by, char *constants, struct refusal *refusal)
+{
+	for (const char *at = by;; at++) {
+		size_t length = strcspn(at, ",");
+		const struct btf_var_secinfo *place = find_choice(choices, at, length);
+
+		if (!place && !always_told(aggregation, choices, at, length))
+			return refuse_key(choices, by, at, length, refusal);
+		if (place)
+			constants[place->offset] = true;
+		at += length;
+		if (!*at)
+			return 0;
+	}
+}
+
+/* Members of the key that the program does not tell apart are not shown. What it was asked for is
+ * noted in the order of the key, what stands for no member of it behind. */
+static void note_choices(struct aggregation *aggregation, const struct choices *choices,
+			 const char *constants)
+{
+	struct layout *layout = &aggregation->layout;
+
+	layout->by = calloc(btf_vlen(choices->section) + layout->nr_keys, sizeof(*layout->by));
+	for (size_t i = 0; i < layout->nr_keys; i++) {
+		struct member *member = &layout->keys[i];
+		const struct btf_var_secinfo *place =
+			find_choice(choices, member->name, strlen(member->name));
+
+		member->optional = place;
+		member->shown = !place || constants[place->offset];
+		if (member->shown && (place || !aggregation->kind))
+			layout->by[layout->nr_by++] = member->name;
+	}
+	for (int i = 0; i < btf_vlen(choices->section); i++)
+		if (choice(choices, i) && constants[btf_var_secinfos(choices->section)[i].offset] &&
+		    !key_member(layout, choice(choices, i), strlen(choice(choices, i))))
+			layout->by[layout->nr_by++] = choice(choices, i);
+}
+
+static int choose_keys(struct aggregation *aggregation, const char *by, struct refusal *refusal)
+{
+	const struct btf *btf = bpf_object__btf(aggregation->object);
+	struct bpf_map *rodata = bpf_object__find_map_by_name(aggregation->object, ".rodata");
+	struct choices choices = {
+		.btf = btf,
+		.section = btf__type_by_id(btf, btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC)),
+	};
+	size_t size;
+	const void *initial = bpf_map__initial_value(rodata, &size);
+	char *constants = memcpy(malloc(size), initial, size);
+	int err = set_choices(aggregation, &choices, by, constants, refusal);
+
+	if (!err) {
+		note_choices(aggregation, &choices, constants);
+		bpf_map__set_initial_value(rodata, constants, size);
+	}
+	free(constants);
+	return err;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
 
 int aggregation_open(struct aggregation **result, const char *name, const char *by,
 		     struct refusal *refusal)
@@ -270,7 +339,7 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 	return 0;
 }
 
-/* --- the stream --------------------------------------------------------------------------------------- */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 static struct bpf_map *rings_of(const struct aggregation *aggregation)
 {
@@ -280,11 +349,14 @@ static struct bpf_map *rings_of(const struct aggregation *aggregation)
 void aggregation_stream(struct aggregation *aggregation)
 {
 	aggregation->stream = true;
+	aggregation->layout.nr_by = 0;
 	for (size_t i = 0; i < aggregation->layout.nr_keys; i++) {
 		struct member *member = &aggregation->layout.keys[i];
 
 		member->streamed = member->shown;
 		member->shown = !member->optional;
+		if (member->shown)
+			aggregation->layout.by[aggregation->layout.nr_by++] = member->name;
 	}
 	set_constant(aggregation, "stream", true);
 }
@@ -382,7 +454,7 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 	return false;
 }
 
-/* --- loading, attaching --------------------------------------------------------------------------------- */
+/* --- loading, attaching ----------------------------------------------------------------------- */
 
 int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		     struct refusal *refusal)
@@ -460,6 +532,7 @@ void aggregation_close(struct aggregation *aggregation)
 	free(aggregation->maximum);
 	free(aggregation->layout.keys);
 	free(aggregation->layout.values);
+	free(aggregation->layout.by);
 	free(aggregation);
 }
 
@@ -468,7 +541,7 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 	return &aggregation->layout;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static size_t words(const struct aggregation *aggregation)
 {
@@ -517,6 +590,14 @@ static void number_new_slots(struct aggregation *aggregation, int cpu, size_t us
 	aggregation->nr_numbers[cpu] = used;
 }
 
+/* See entry_kind_t in bpf/shared.h: an aggregation without it has one entry a sample. */
+static bool stands_for_sample(const struct aggregation *aggregation, const char *key)
+{
+	const struct member *kind = aggregation->kind;
+
+	return !kind || *(const __u32 *)(key + kind->offset) == 0;
+}
+
 static void add_slots(struct aggregation *aggregation, int cpu, struct reading *reading)
 {
 	const char *table = aggregation->tables + cpu * aggregation->table.size;
@@ -530,8 +611,11 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 		 * of what the entries say. */
 		struct value_head head = {value[0], value[1]};
 
-		reading->aggregated += head.samples;
-		reading->period += head.period;
+		if (stands_for_sample(aggregation, (const char *)value - aggregation->table.value +
+							   aggregation->table.key)) {
+			reading->aggregated += head.samples;
+			reading->period += head.period;
+		}
 		sum[0] += head.samples;
 		sum[1] += head.period;
 		for (size_t i = sizeof(head) / sizeof(__u64); i < n; i++) {
@@ -582,9 +666,13 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 		add_slots(aggregation, cpu, reading);
 		reading->table_full += head->table_full;
 		reading->throttled += head->throttled;
+		reading->stack_failed += head->stack_failed;
+		reading->further_lost += head->further_lost;
 		reading->period += head->period_of_full;
 	}
-	reading->runs = reading->aggregated + reading->table_full;
+	reading->further_lost -= aggregation->further_lost;
+	aggregation->further_lost += reading->further_lost;
+	reading->runs = reading->aggregated + reading->table_full + reading->stack_failed;
 	reading->entries = aggregation->entries;
 	collect_changes(aggregation, reading);
 }

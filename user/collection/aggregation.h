@@ -31,6 +31,8 @@ struct layout {
 	struct member *keys, *values;
 	size_t nr_keys, nr_values;
 	size_t key_size, value_size;
+	const char **by; /* what is told apart in this run, of what the program can tell apart */
+	size_t nr_by;
 };
 
 /* One key with its values, summed over CPUs. */
@@ -41,12 +43,14 @@ struct entry {
 
 /* What a reading found. All counts are since the beginning. */
 struct reading {
-	__u64 runs;       /* samples that reached the program: aggregated and table_full */
+	__u64 runs;       /* samples that reached the program: aggregated, table_full and stack_failed */
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
-	__u64 table_full;
-	__u64 throttled;  /* times */
-	struct entry *entries; /* those that have changed since the reading before */
+	__u64 table_full, stack_failed; /* see struct table_head */
+	__u64 throttled; /* times */
+	/* Since the reading before: */
+	__u64 further_lost;    /* see struct table_head */
+	struct entry *entries; /* those that have changed */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
 };
 

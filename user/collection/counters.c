@@ -29,7 +29,7 @@ struct counters {
 	size_t unfollowed;
 };
 
-/* --- threads of the target -------------------------------------------------------------------------- */
+/* --- threads of the target -------------------------------------------------------------------- */
 
 struct tids {
 	pid_t *list;
@@ -84,7 +84,7 @@ static size_t tids_new(const struct tids *before, const struct tids *now)
 	return count;
 }
 
-/* --- opening ------------------------------------------------------------------------------------------ */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static int leaders(const struct events *events)
 {
@@ -246,7 +246,7 @@ void counters_close(struct counters *counters)
 	free(counters);
 }
 
-/* --- switching and reading ---------------------------------------------------------------------------- */
+/* --- switching and reading -------------------------------------------------------------------- */
 
 static int each_leader(struct counters *counters, int (*call)(struct perf_evsel *))
 {

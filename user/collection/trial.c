@@ -16,7 +16,7 @@
 #include "plan/denial.h"
 #include "plan/plan.h"
 
-/* --- something to measure ------------------------------------------------------------------------- */
+/* --- something to measure --------------------------------------------------------------------- */
 
 #define WORK_NS    10000000 /* several of the scheduler's and of a sampling clock's ticks */
 #define WORK_BYTES (1 << 20) /* beyond a core's second level cache: loads go off the core */
@@ -46,7 +46,7 @@ static void work(void)
 	munmap((void *)memory, WORK_BYTES);
 }
 
-/* --- a plan, opened ----------------------------------------------------------------------------------- */
+/* --- a plan, opened --------------------------------------------------------------------------- */
 
 struct opened {
 	struct plan plan;
@@ -112,7 +112,7 @@ static int measure(struct opened *opened, struct host *host, struct found *found
 		   : 0;
 }
 
-/* --- counting and sampling ---------------------------------------------------------------------------- */
+/* --- counting and sampling -------------------------------------------------------------------- */
 
 #define PROGRAM "profile"
 #define KEYS    "cpu"
@@ -174,7 +174,7 @@ int trial_load(struct host *host, struct refusal *refusal)
 	return err;
 }
 
-/* --- the shared page ----------------------------------------------------------------------------------- */
+/* --- the shared page -------------------------------------------------------------------------- */
 
 static __u64 rdpmc(__u32 counter)
 {
@@ -228,7 +228,7 @@ int trial_page(const struct trial *trial, struct host *host, struct found *found
 	return err;
 }
 
-/* --- traces --------------------------------------------------------------------------------------------- */
+/* --- traces ----------------------------------------------------------------------------------- */
 
 #define TRACE_PAGES 64
 
@@ -286,7 +286,7 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 	return err;
 }
 
-/* --- cgroups --------------------------------------------------------------------------------------------- */
+/* --- cgroups ---------------------------------------------------------------------------------- */
 
 /* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
 static bool cgroup_root(char *path, size_t size)
@@ -350,7 +350,7 @@ int trial_cgroup(const struct trial *trial, struct host *host, struct found *fou
 	return err;
 }
 
-/* --- filters ------------------------------------------------------------------------------------------------ */
+/* --- filters ---------------------------------------------------------------------------------- */
 
 bool trial_perf_filtered(void)
 {

@@ -27,7 +27,7 @@ struct doctor {
 	struct timespec began; /* CLOCK_MONOTONIC */
 };
 
-/* --- what is asked for ------------------------------------------------------------------------------ */
+/* --- what is asked for ------------------------------------------------------------------------ */
 
 static bool needs(const char *need, const struct facility *facility)
 {
@@ -68,7 +68,7 @@ static int check(const struct options *options, struct refusal *refusal)
 	return check_need(options->need, refusal);
 }
 
-/* --- what there is ------------------------------------------------------------------------------------ */
+/* --- what there is ---------------------------------------------------------------------------- */
 
 static int gather(struct doctor *doctor, struct refusal *refusal)
 {

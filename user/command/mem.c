@@ -10,7 +10,7 @@
 #include "run/run.h"
 #include "run/sampling.h"
 
-/* --- sums by source ------------------------------------------------------------------------------- */
+/* --- sums by source --------------------------------------------------------------------------- */
 
 /* The guide has 16 codes; kernels may differ in a few more values. */
 #define SOURCES_MOST 32
@@ -75,7 +75,7 @@ static json_t *sources_value(const struct host *host, const struct sampled *samp
 	return list;
 }
 
-/* --- records --------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* The threshold is one register of the core, for both of its threads and for all events: another value
  * there keeps this event out (intel_shared_reg_get_constraints(), arch/x86/events/intel/core.c). */
@@ -100,7 +100,7 @@ static void mem_complete(const struct run *run, const struct sampled *sampled, j
 	json_object_set_new(record, "sources", sources_value(&run->host, sampled));
 }
 
-/* --- lines that cores share -------------------------------------------------------------------------- */
+/* --- lines that cores share ------------------------------------------------------------------- */
 
 #define LINE_BYTES	  64
 #define DEFAULT_TABLE_LINES 10

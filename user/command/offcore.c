@@ -66,7 +66,7 @@ static void offcore_describe(struct run *run, json_t *start)
 						 offcore->matrix.nr_cells));
 }
 
-/* --- cells ------------------------------------------------------------------------------------------ */
+/* --- cells ------------------------------------------------------------------------------------ */
 
 static const char *status_of(const struct count *count)
 {
@@ -115,7 +115,7 @@ static json_t *cell_value(const struct run *run, const struct measured *measured
 	return value;
 }
 
-/* --- shares ------------------------------------------------------------------------------------------ */
+/* --- shares ----------------------------------------------------------------------------------- */
 
 /* Bits of the guide's Table 12. */
 #define HITM_BITS     0x0c00 /* OTHER_CORE_HITM, REMOTE_CACHE_HITM */
@@ -181,7 +181,7 @@ static void put_shares(json_t *record, const struct matrix *matrix, const struct
 	}
 }
 
-/* --- records ------------------------------------------------------------------------------------------ */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static void read_cells(struct run *run, size_t instance, struct measured *cells)
 {

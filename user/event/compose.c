@@ -26,7 +26,7 @@ static char next_piece(const char *name, size_t *at, const char *ends, struct pi
 	return name[*at];
 }
 
-/* --- off-core responses ----------------------------------------------------------------------------- */
+/* --- off-core responses ----------------------------------------------------------------------- */
 
 /* The name that the table has for a register, request or response. */
 static const char *offcore_name(const struct known_offcore *offcore, const char *name)
@@ -134,7 +134,7 @@ static int compose_offcore(const struct known_offcore *offcore, const char *name
 	return instead(refusal, "write %s:REQUEST|…:RESPONSE|…", reg->name);
 }
 
-/* --- several umasks ------------------------------------------------------------------------------------- */
+/* --- several umasks --------------------------------------------------------------------------- */
 
 static int refuse_umask(const char *name, const struct piece *piece, const char *why,
 			struct composed *composed, struct refusal *refusal)
@@ -183,7 +183,7 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 	return 1;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 int compose_event(const struct cpu_events *cpu, const char *name, struct composed *composed,
 		  struct refusal *refusal)

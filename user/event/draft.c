@@ -134,7 +134,7 @@ void draft_release(struct draft *draft)
 	*draft = (struct draft){0};
 }
 
-/* --- sealing ---------------------------------------------------------------------------------------- */
+/* --- sealing ---------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct place *place
 
 static int look(struct place place, const json_t *schema, const json_t *value);
 
-/* --- one value -------------------------------------------------------------------------------------- */
+/* --- one value -------------------------------------------------------------------------------- */
 
 static bool has_type(const char *type, const json_t *value)
 {
@@ -149,7 +149,7 @@ static int unexpected(const struct place *place, const json_t *schema, const jso
 	return err;
 }
 
-/* --- objects and lists ------------------------------------------------------------------------------- */
+/* --- objects and lists ------------------------------------------------------------------------ */
 
 static int unknown_field(const struct place *place, const char *key, const json_t *known)
 {
@@ -282,7 +282,7 @@ static int look_at_items(const struct place *place, const json_t *schema, const 
 	return 0;
 }
 
-/* --- all --------------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static int look(struct place place, const json_t *schema, const json_t *value)
 {

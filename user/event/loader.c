@@ -50,7 +50,7 @@ bool from_folder(const struct draft *draft, const char *name)
 	return file_of(draft, name) != draft->cpu.name;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------ */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 const char *text(const json_t *entry, const char *field)
 {
@@ -122,7 +122,7 @@ void *keep(struct loader *loader, size_t nr, size_t size)
 	return loader->blocks[loader->nr_blocks++] = calloc(nr + 1, size);
 }
 
-/* --- checks that every entry has to pass ------------------------------------------------------------------ */
+/* --- checks that every entry has to pass ------------------------------------------------------ */
 
 static int check_source(struct loader *loader, const char *label, const char *source)
 {

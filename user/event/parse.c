@@ -30,7 +30,7 @@ struct parser {
 	int groups; /* so far */
 };
 
-/* --- modifiers ---------------------------------------------------------------------------------- */
+/* --- modifiers -------------------------------------------------------------------------------- */
 
 #define MODIFIERS "ukhpPGHID" /* "e" and the rest of perf's speak of things that are not asked for here */
 
@@ -92,7 +92,7 @@ static int modifier_length(const char *text)
 		       : 0;
 }
 
-/* --- terms ---------------------------------------------------------------------------------------- */
+/* --- terms ------------------------------------------------------------------------------------ */
 
 /* Puts a value into the bits of a format, lowest first. Returns false if it has more bits. */
 static bool deposit(__u64 *word, __u64 bits, __u64 value)
@@ -269,7 +269,7 @@ static int check_bits(struct parser *parser, struct event *event)
 	return 0;
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void set_selector(struct event *event, __u32 type, __u64 config, const char *why)
 {
@@ -378,7 +378,7 @@ static int refuse_pmu(struct parser *parser, const char *name)
 	return kernel_lacks_pmu(parser->host, name, parser->refusal);
 }
 
-/* --- the list --------------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 static int syntax(struct parser *parser, const char *why)
 {

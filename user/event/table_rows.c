@@ -7,7 +7,7 @@
 #include "event/loader.h"
 #include "event/names.h"
 
-/* --- what rows have in common ------------------------------------------------------------------------- */
+/* --- what rows have in common ----------------------------------------------------------------- */
 
 /* "counters" as bits, all of the CPU's where it is left out; -1 with the refusal. */
 static long counters_of(struct loader *loader, const struct draft *draft, const char *label,
@@ -71,7 +71,7 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 		}
 }
 
-/* --- the tables of a CPU -------------------------------------------------------------------------------- */
+/* --- the tables of a CPU ---------------------------------------------------------------------- */
 
 static int check_event(struct loader *loader, const json_t *entry, const struct known_event *event)
 {

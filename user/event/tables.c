@@ -10,7 +10,7 @@
 
 #include "event/loader.h"
 
-/* --- CPUs ------------------------------------------------------------------------------------------------ */
+/* --- CPUs ------------------------------------------------------------------------------------- */
 
 static const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
 {
@@ -225,7 +225,7 @@ static int check_models(struct loader *loader)
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------ */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static int load_sources(struct loader *loader)
 {

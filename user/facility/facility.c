@@ -8,7 +8,7 @@
 #include "host/kernel.h"
 #include "plan/denial.h"
 
-/* --- what a request needs beyond its plan -------------------------------------------------------------- */
+/* --- what a request needs beyond its plan ----------------------------------------------------- */
 
 /* The kernel maps a page or a trace of events that no child can inherit (perf_mmap(), core.c). */
 static void alone(struct perf_event_attr *attr)
@@ -29,7 +29,7 @@ static void with_branches(struct perf_event_attr *attr)
 		attr->branch_sample_type |= PERF_SAMPLE_BRANCH_USER;
 }
 
-/* --- ways to try --------------------------------------------------------------------------------------- */
+/* --- ways to try ------------------------------------------------------------------------------ */
 
 static const char *event_of(const struct facility *facility, struct host *host)
 {
@@ -187,7 +187,7 @@ static int try_never(const struct facility *facility, struct host *host, struct 
 	return because(refusal, "%s", facility->never);
 }
 
-/* --- the table ------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 #define COUNT(k, c, n)      .try = try_count, .known = (k), .core = (c), .none = (n)
 #define SAMPLE(k, c, every) .try = try_samples, .known = (k), .core = (c), \
@@ -259,7 +259,7 @@ void facility_try(const struct facility *facility, struct host *host, struct fin
 	finding->works = !facility->try(facility, host, finding, &finding->refusal);
 }
 
-/* --- free counters ---------------------------------------------------------------------------------------- */
+/* --- free counters ---------------------------------------------------------------------------- */
 
 /* Only general counters count these: no fixed counter's event has their code. */
 static const char *general_event(const struct host *host)

@@ -9,7 +9,7 @@
 
 #include "host/files.h"
 
-/* --- configuration ---------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 /* The whole text; gzopen() reads what is not compressed as it is. NULL if there is no such file. */
 static char *unpack(const char *path)
@@ -59,7 +59,7 @@ char kernel_config(struct host *host, const char *option)
 	return host->config[0] ? 'n' : 0;
 }
 
-/* --- states ------------------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 bool kernel_pti(const struct host *host)
 {
@@ -82,7 +82,7 @@ bool kernel_at_least(const struct host *host, int major, int minor)
 	return found[0] > major || (found[0] == major && found[1] >= minor);
 }
 
-/* --- PMUs that are not there ---------------------------------------------------------------------------- */
+/* --- PMUs that are not there ------------------------------------------------------------------ */
 
 static int no_core(struct host *host, struct refusal *refusal)
 {

@@ -21,7 +21,7 @@ const char *const perfmon_event_names[PERFMON_EVENTS] = {
 	"llc_misses", "branches_retired", "branch_misses_retired",
 };
 
-/* --- registers ------------------------------------------------------------------------------------- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 static const struct msr_field perf_capabilities[] = {
 	{"lbr_format", 0, 6, "0: 32-bit offsets, 1: 64-bit linear, 2: 64-bit effective addresses, "
@@ -76,7 +76,7 @@ __u64 msr_field_value(const struct msr *msr, const struct msr_field *field)
 	return msr->value >> field->low & ((1ULL << field->width) - 1);
 }
 
-/* --- CPUID ------------------------------------------------------------------------------------------- */
+/* --- CPUID ------------------------------------------------------------------------------------ */
 
 /* A line of `cpuid -r` for this leaf. */
 static bool recorded_leaf(const struct host *host, __u32 wanted, struct cpuid *leaf)

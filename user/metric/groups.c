@@ -7,7 +7,7 @@
 
 #include "metric/fit.h"
 
-/* --- a group ---------------------------------------------------------------------------------------- */
+/* --- a group ---------------------------------------------------------------------------------- */
 
 static bool group_has(const struct group *group, const char *name)
 {
@@ -67,7 +67,7 @@ static int group_fits(const struct group *group, struct host *host, struct refus
 	return fits;
 }
 
-/* --- all of them -------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 int groups_add(struct groups *groups, char *const *names, size_t nr, struct host *host,
 	       struct refusal *refusal)

@@ -24,7 +24,7 @@ const struct known_metric *metric_find(const struct host *host, const char *name
 	return found ? found : find_in(host->tables.metrics, host->tables.nr_metrics, name);
 }
 
-/* --- refusals ------------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static int refuse_unknown(const struct host *host, const char *name, struct refusal *refusal)
 {
@@ -74,7 +74,7 @@ static int refuse_formula(const struct known_metric *known, const char *why, str
 	return because(refusal, "its formula %s", why);
 }
 
-/* --- planning --------------------------------------------------------------------------------------- */
+/* --- planning --------------------------------------------------------------------------------- */
 
 static bool is_duration(const char *name)
 {
@@ -187,7 +187,7 @@ void metrics_release(struct metrics *metrics)
 	*metrics = (struct metrics){0};
 }
 
-/* --- values ------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value,
 		 char *why, size_t size)

@@ -12,6 +12,7 @@
 static const output_fn outputs[] = {
 	[FORMAT_JSON] = output_json,
 	[FORMAT_TABLE] = output_table,
+	[FORMAT_AUTOFDO] = output_autofdo,
 };
 
 int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal)

@@ -16,6 +16,7 @@ typedef int (*output_fn)(struct stream *stream, const json_t *record);
 
 int output_json(struct stream *stream, const json_t *record);
 int output_table(struct stream *stream, const json_t *record);
+int output_autofdo(struct stream *stream, const json_t *record);
 
 /*
  * A stream of records: gives each what all have in common (schema_version, time, run_id, seq), keeps

@@ -91,6 +91,8 @@ int sink_refusal(const struct sink *sink, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_PARTIAL, "writing to %s", sink->path ? sink->path : "stdout");
 	refusal->error = sink->error;
+	if (sink->why)
+		return because(refusal, "%s", sink->why);
 	because(refusal, "%s; the records end before the run does", strerror(sink->error));
 	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system"
 						      : "");

@@ -15,6 +15,7 @@ struct sink {
 	bool terminal;
 	bool begun;       /* something has been written; the file's old contents are gone */
 	int error;        /* errno of the write that failed; nothing is written after it */
+	const char *why;  /* it failed, where that is no matter of writing; NULL */
 	off_t whole;      /* bytes of whole records in a file */
 	char *buffer;     /* records that wait to be written */
 	size_t used, room;

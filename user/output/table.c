@@ -9,7 +9,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-/* --- start, error, end ------------------------------------------------------------------------------- */
+/* --- start, error, end ------------------------------------------------------------------------ */
 
 static void start_table(struct text *text, const struct stream *stream, const json_t *record)
 {
@@ -34,7 +34,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 			    row_grouped(json_integer_value(count), number, sizeof(number)), cause);
 }
 
-/* --- counts --------------------------------------------------------------------------------------------- */
+/* --- counts ----------------------------------------------------------------------------------- */
 
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
@@ -103,7 +103,7 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	text_add(text, "\n");
 }
 
-/* --- profiles ------------------------------------------------------------------------------------------- */
+/* --- profiles --------------------------------------------------------------------------------- */
 
 static void profile_table(struct text *text, const struct stream *stream, const json_t *record)
 {
@@ -121,7 +121,7 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	text_add(text, "\n");
 }
 
-/* --- by type --------------------------------------------------------------------------------------------- */
+/* --- by type ---------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *type;
@@ -132,6 +132,7 @@ static const struct {
 	{"metric", metric_table},
 	{"summary", summary_table},
 	{"profile", profile_table},
+	{"branch", branch_table},
 	{"end", end_table},
 	{"event", event_table},
 	{"disagreement", disagreement_table},

@@ -24,10 +24,13 @@ static inline json_int_t integer(const json_t *record, const char *name)
 
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 
+
 /* explain's: table_event.c */
 void event_table(struct text *text, const struct stream *stream, const json_t *record);
 void disagreement_table(struct text *text, const struct stream *stream, const json_t *record);
 void data_sources_table(struct text *text, const struct stream *stream, const json_t *record);
+/* branch's: table_branch.c */
+void branch_table(struct text *text, const struct stream *stream, const json_t *record);
 /* list's: table_listed.c */
 void listed_table(struct text *text, const struct stream *stream, const json_t *record);
 /* mem's: table_loads.c */

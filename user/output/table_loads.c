@@ -122,7 +122,7 @@ void sample_table(struct text *text, const struct stream *stream, const json_t *
 	row_end(text);
 }
 
-/* --- lines that cores share ----------------------------------------------------------------------------- */
+/* --- lines that cores share ------------------------------------------------------------------- */
 
 void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
 {

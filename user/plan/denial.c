@@ -17,7 +17,7 @@ struct denied {
 	size_t instances;
 };
 
-/* --- permissions -------------------------------------------------------------------------------- */
+/* --- permissions ------------------------------------------------------------------------------ */
 
 static bool is_trace(const struct denied *d)
 {
@@ -102,7 +102,7 @@ static int denied_nosys(const struct denied *d)
 	return instead(d->refusal, "run a kernel with CONFIG_PERF_EVENTS=y");
 }
 
-/* --- the request -------------------------------------------------------------------------------- */
+/* --- the request ------------------------------------------------------------------------------ */
 
 static bool needs_hardware(const struct event *event)
 {
@@ -126,10 +126,20 @@ static int denied_unsupported(const struct denied *d)
 {
 	if (needs_hardware(d->event) && !host_core_pmu(d->host))
 		return denied_absent(d);
+	if (d->event->attr.branch_sample_type && !needs_hardware(d->event)) {
+		because(d->refusal, "only the core's own events come with the branches that led to them");
+		return instead(d->refusal, host_core_pmu(d->host)
+			       ? "leave out -e: retired branches are the default"
+			       : "run on a machine with a core PMU; this one has none");
+	}
 	if (d->event->attr.precise_ip) {
 		because(d->refusal, "the PMU has no precise sampling of level %d",
 			(int)d->event->attr.precise_ip);
 		return instead(d->refusal, "leave out the modifier p, or lower it");
+	}
+	if (d->event->attr.branch_sample_type) {
+		because(d->refusal, "the CPU, or its driver here, has no last branch record, or not this filter");
+		return instead(d->refusal, "profile shows where samples fall, without branches");
 	}
 	because(d->refusal, "the PMU supports %s, but not this",
 		d->event->attr.sample_period ? "counting" : "other events");
@@ -182,6 +192,11 @@ static int denied_offline(const struct denied *d)
 
 static int denied_busy(const struct denied *d)
 {
+	if (d->event->attr.branch_sample_type) {
+		because(d->refusal, "another user traces branches (intel_bts), which takes the last branch "
+			"record too");
+		return instead(d->refusal, "end the trace; precise_ip 1 and profile go beside it");
+	}
 	because(d->refusal, "another user of the PMU has it for itself");
 	return instead(d->refusal, "end the other one (a running perf, the NMI watchdog)");
 }
@@ -215,7 +230,7 @@ int open_denied(struct refusal *refusal, struct host *host, const struct plan *p
 	return because(refusal, "the kernel refuses it: %s", strerror(error));
 }
 
-/* --- BPF ------------------------------------------------------------------------------------------ */
+/* --- BPF -------------------------------------------------------------------------------------- */
 
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
 	       const char *log)
@@ -253,7 +268,7 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	return instead(refusal, error == EEXIST ? "another BPF program is attached to this event" : "");
 }
 
-/* --- cgroups ------------------------------------------------------------------------------------------ */
+/* --- cgroups ---------------------------------------------------------------------------------- */
 
 int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, int error)
 {
@@ -275,7 +290,7 @@ int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, 
 	return instead(refusal, "measure whole CPUs and tell cgroups apart: nhmtap profile -a --by cgroup");
 }
 
-/* --- silence ------------------------------------------------------------------------------------------ */
+/* --- silence ---------------------------------------------------------------------------------- */
 
 int silent_denied(struct refusal *refusal, const struct host *host, const char *event, bool ran)
 {
@@ -293,7 +308,7 @@ int silent_denied(struct refusal *refusal, const struct host *host, const char *
 					: "end other users of the PMU, on this core's other thread too");
 }
 
-/* --- registers ------------------------------------------------------------------------------------- */
+/* --- registers -------------------------------------------------------------------------------- */
 
 int msr_denied(struct refusal *refusal, struct host *host, const struct msr *msr)
 {

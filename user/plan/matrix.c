@@ -35,7 +35,7 @@ static const struct preset *find_preset(const char *name, struct refusal *refusa
 	return NULL;
 }
 
-/* --- rows and columns ------------------------------------------------------------------------------ */
+/* --- rows and columns ------------------------------------------------------------------------- */
 
 /* One axis of the matrix: how its parts are asked for, and where a part stands in an event's name. */
 struct axis {
@@ -95,7 +95,7 @@ static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis
 	}
 }
 
-/* --- cells ------------------------------------------------------------------------------------------ */
+/* --- cells ------------------------------------------------------------------------------------ */
 
 static __u16 bits_of(const struct matrix_part *parts, int nr, int which)
 {
@@ -159,7 +159,7 @@ int matrix_make(struct matrix *matrix, const struct options *options, const stru
 	return 0;
 }
 
-/* --- events ------------------------------------------------------------------------------------------ */
+/* --- events ----------------------------------------------------------------------------------- */
 
 const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell)
 {

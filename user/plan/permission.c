@@ -27,7 +27,7 @@ static bool holds(const struct host *host, int capability)
 	return host->capabilities >> capability & 1;
 }
 
-/* --- perf ------------------------------------------------------------------------------------------ */
+/* --- perf ------------------------------------------------------------------------------------- */
 
 static void judge_paranoid(struct permission *permission, struct host *host)
 {
@@ -54,7 +54,7 @@ static void judge_paranoid(struct permission *permission, struct host *host)
 		level >= PARANOID_ALL ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
 }
 
-/* --- capabilities ----------------------------------------------------------------------------------- */
+/* --- capabilities ----------------------------------------------------------------------------- */
 
 static void capability(struct permission *permission, const struct host *host, int which)
 {
@@ -92,7 +92,7 @@ static void judge_admin(struct permission *permission, struct host *host)
 	instead(&permission->refusal, "run as root, or sysctl kernel.perf_event_paranoid=2");
 }
 
-/* --- filters ------------------------------------------------------------------------------------------ */
+/* --- filters ---------------------------------------------------------------------------------- */
 
 static void judge_seccomp(struct permission *permission, struct host *host)
 {
@@ -113,7 +113,7 @@ static void judge_lockdown(struct permission *permission, struct host *host)
 	instead(&permission->refusal, REMEDY_LOCKDOWN);
 }
 
-/* --- limits ------------------------------------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 #define EVENTS_EXPECTED 16 /* a large run's */
 

@@ -13,7 +13,7 @@
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
 
-/* --- target ------------------------------------------------------------------------------------- */
+/* --- target ----------------------------------------------------------------------------------- */
 
 static int plan_pids(struct target *target, const char *text, struct refusal *refusal)
 {
@@ -86,7 +86,7 @@ static int plan_target(struct target *target, const struct options *options,
 	return instead(refusal, "give -- COMMAND, -p PID, -a or -C CPUS");
 }
 
-/* --- events ------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 /* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
 static void respect_paranoid(struct event *event, const struct host *host)
@@ -270,7 +270,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* --- loads --------------------------------------------------------------------------------------- */
+/* --- loads ------------------------------------------------------------------------------------ */
 
 #define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */
 
@@ -360,7 +360,7 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* --- off-core requests --------------------------------------------------------------------------- */
+/* --- off-core requests ------------------------------------------------------------------------ */
 
 int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal)
@@ -383,6 +383,87 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 	if (err)
 		return -1;
 	plan_common(plan, host);
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}
+
+/* --- branches --------------------------------------------------------------------------------- */
+
+/* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
+static const char *default_branch_event(struct plan *plan, const struct host *host)
+{
+	if (!host->events) {
+		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
+		return "branches";
+	}
+	snprintf(plan->default_why, sizeof(plan->default_why),
+		 "a sample every so many retired branches, by the table of %s", host->events->name);
+	return "BR_INST_RETIRED.ALL_BRANCHES";
+}
+
+/* Whether --by has this word. */
+static bool by_has(const struct options *options, const char *word)
+{
+	const char *at = options->by;
+
+	for (size_t length; at; at = at[length] ? at + length + 1 : NULL) {
+		length = strcspn(at, ",");
+		if (strlen(word) == length && !strncmp(at, word, length))
+			return true;
+	}
+	return false;
+}
+
+static int check_by(const struct options *options, struct refusal *refusal)
+{
+	if (!options->by || by_has(options, "edge") || by_has(options, "range"))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
+	because(refusal, "it names neither edge nor range");
+	return instead(refusal, "for branches: --by edge,%s", options->by);
+}
+
+/* Between two branches lies straight code only if none between them is left out. */
+static int check_ranges(const struct options *options, const struct event *event,
+			struct refusal *refusal)
+{
+	if (!by_has(options, "range") ||
+	    event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --by '%s' with --filter %s", options->by, options->filter);
+	because(refusal, "between two branches there is straight code only if all branches are recorded");
+	return instead(refusal, "ask for --filter any, or for edges");
+}
+
+int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+		struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (plan_target(&plan->target, options, host, refusal) || check_by(options, refusal))
+		return -1;
+	if (options->period && options->frequency)
+		return refuse_period_and_frequency(refusal);
+	if (!text)
+		text = default_branch_event(plan, host);
+	if (events_parse(text, host, &plan->events, refusal))
+		return -1;
+	if (options->format == FORMAT_AUTOFDO && plan->events.nr > 1) {
+		refuse(refusal, STATUS_USAGE, "option --format autofdo with several events");
+		because(refusal, "one profile has one count of each branch");
+		return instead(refusal, "leave out -e, or name one event");
+	}
+	plan_common(plan, host);
+	if (plan_all_sampling(plan, options, host, refusal))
+		return -1;
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		if (branch_filter_set(event, options->filter ? options->filter : "any", refusal) ||
+		    check_ranges(options, event, refusal))
+			return -1;
+		if (!options->filter)
+			event_reason(event, "branch_sample_type", "the default: all, of the event's sides");
+	}
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

@@ -37,6 +37,9 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 /* Plans counting a matrix of off-core requests: an event for each of its cells, in their order. */
 int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
+/* Sampling with the branches that led to each sample. */
+int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+		struct refusal *refusal);
 /* Plans what either would, for a command that is not there: sampling where the options or an event ask
  * for it. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,

@@ -56,7 +56,7 @@ static int refused(const struct subject *s, enum status status, struct refusal *
 	return refuse(refusal, status, "event '%s'", s->event->name);
 }
 
-/* --- bits that do nothing ------------------------------------------------------------------------- */
+/* --- bits that do nothing --------------------------------------------------------------------- */
 
 static int pin_control(const struct subject *s, struct refusal *refusal)
 {
@@ -107,7 +107,7 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 	return instead(refusal, "use event 0xb7 for all off-core responses, one after the other");
 }
 
-/* --- off-core responses ----------------------------------------------------------------------------- */
+/* --- off-core responses ----------------------------------------------------------------------- */
 
 #define REQUEST_BITS  0x00ffULL /* guide, Table 12 */
 #define RESPONSE_BITS 0xff00ULL
@@ -147,7 +147,7 @@ static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "choose another response; --force insists");
 }
 
-/* --- load latency ------------------------------------------------------------------------------------ */
+/* --- load latency ----------------------------------------------------------------------------- */
 
 #define LATENCY_LEAST 3 /* guide, Table 17 */
 #define LATENCY_MOST  0xffff
@@ -178,7 +178,7 @@ static int latency_flags(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave them out");
 }
 
-/* --- precise sampling ------------------------------------------------------------------------------- */
+/* --- precise sampling ------------------------------------------------------------------------- */
 
 static int precise_without_period(const struct subject *s, struct refusal *refusal)
 {
@@ -220,7 +220,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
 }
 
-/* --- periods and rights --------------------------------------------------------------------------------- */
+/* --- periods and rights ----------------------------------------------------------------------- */
 
 static int short_period(const struct subject *s, struct refusal *refusal)
 {
@@ -250,7 +250,7 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out any, or: sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON");
 }
 
-/* --- several events ---------------------------------------------------------------------------------------- */
+/* --- several events --------------------------------------------------------------------------- */
 
 /* Events of the same group, from the first to one before the end. */
 static void group_of(const struct subject *s, const struct event **first, const struct event **end)
@@ -302,21 +302,54 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 		       s->cpu->general_counters, s->cpu->fixed_counters);
 }
 
-/* Whether another event wants another value in the one register that a core has for its kind:
+/* What LBR_SELECT is made from: a filter without sides has the event's (perf_copy_attr()). */
+static __u64 branch_filter(const struct subject *s)
+{
+	const struct perf_event_attr *attr = &s->event->attr;
+	__u64 filter = attr->branch_sample_type;
+
+	if (filter & PERF_SAMPLE_BRANCH_PLM_ALL)
+		return filter;
+	return filter | (attr->exclude_user ? 0 : PERF_SAMPLE_BRANCH_USER) |
+	       (attr->exclude_kernel ? 0 : PERF_SAMPLE_BRANCH_KERNEL);
+}
+
+static bool branches(const struct subject *s)
+{
+	return s->event->attr.branch_sample_type;
+}
+
+static __u64 config1(const struct subject *s)
+{
+	return s->config1;
+}
+
+/* Registers of which each core has one, for both of its threads: the driver's
  * intel_shared_reg_get_constraints(). */
-static bool wants_other_value(const struct subject *s, const struct event *other)
+static const struct shared_register {
+	const char *name;
+	bool (*used)(const struct subject *s);
+	__u64 (*value)(const struct subject *s);
+} shared_registers[] = {
+	{"load-latency threshold", load_latency, config1},
+	{"off-core register", offcore, config1},
+	{"branch filter", branches, branch_filter},
+};
+
+/* The register in which two events want different values; NULL if there is none. */
+static const struct shared_register *contested(const struct subject *s, const struct event *other)
 {
 	struct subject that = *s;
 
 	if (!look_at(&that, other))
-		return false;
-	return that.config1 != s->config1 && ((offcore(s) && offcore(&that)) ||
-					      (load_latency(s) && load_latency(&that)));
-}
+		return NULL;
+	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
+		const struct shared_register *reg = &shared_registers[i];
 
-static const char *shared_name(const struct subject *s)
-{
-	return load_latency(s) ? "load-latency threshold" : "off-core register";
+		if (reg->used(s) && reg->used(&that) && reg->value(s) != reg->value(&that))
+			return reg;
+	}
+	return NULL;
 }
 
 static int group_shares_register(const struct subject *s, struct refusal *refusal)
@@ -325,12 +358,13 @@ static int group_shares_register(const struct subject *s, struct refusal *refusa
 
 	group_of(s, &first, &end);
 	for (const struct event *other = first; other < s->event; other++) {
-		if (!wants_other_value(s, other))
+		const struct shared_register *reg = contested(s, other);
+
+		if (!reg)
 			continue;
 		refused(s, STATUS_USAGE, refusal);
 		refusal->error = EINVAL;
-		because(refusal, "the group already has '%s', and there is one %s", other->name,
-			shared_name(s));
+		because(refusal, "the group already has '%s', and there is one %s", other->name, reg->name);
 		according(refusal, "kernel, intel_shared_reg_get_constraints()");
 		return instead(refusal, "take them apart, {…},{…}: they are then counted in turns");
 	}
@@ -352,12 +386,13 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 	if (!covers_siblings(s))
 		return 0;
 	for (const struct event *other = s->all->list; other < s->event; other++) {
-		if (!wants_other_value(s, other))
+		const struct shared_register *reg = contested(s, other);
+
+		if (!reg)
 			continue;
 		refused(s, STATUS_USAGE, refusal);
 		because(refusal, "'%s' wants another value in the %s, of which each core has one for both "
-			"of its threads: on one of them it would never run", other->name,
-			shared_name(s));
+			"of its threads: on one of them it would never run", other->name, reg->name);
 		according(refusal, "kernel, intel_shared_reg_get_constraints()");
 		return instead(refusal, "measure them one after the other, or one thread of each core "
 			       "with -C; --force insists");
@@ -365,7 +400,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 	return 0;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------ */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);

@@ -36,7 +36,7 @@ static void put_refusal(json_t *record, const struct refusal *refusal)
 		json_object_set_new(record, "errno", json_string(error_name(refusal->error)));
 }
 
-/* --- the processor ----------------------------------------------------------------------------------- */
+/* --- the processor ---------------------------------------------------------------------------- */
 
 static json_t *signature_value(const struct signature *signature)
 {
@@ -117,7 +117,7 @@ json_t *processor_record(const struct processor *processor, struct host *host)
 	return record;
 }
 
-/* --- the kernel ------------------------------------------------------------------------------------------ */
+/* --- the kernel ------------------------------------------------------------------------------- */
 
 static const char *const options[] = {
 	"CONFIG_PERF_EVENTS", "CONFIG_CGROUP_PERF", "CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT",
@@ -201,7 +201,7 @@ json_t *kernel_record(struct host *host)
 	return record;
 }
 
-/* --- what may be done, and what works ---------------------------------------------------------------------- */
+/* --- what may be done, and what works --------------------------------------------------------- */
 
 json_t *permission_record(const struct permission *permission)
 {

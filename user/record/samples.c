@@ -19,10 +19,11 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 		.uncertainty = read->contexts,
 		.aggregated = read->aggregated,
 		.table_full = read->table_full,
+		.stack_failed = read->stack_failed,
 		.missed = lack > before->missed ? lack : before->missed,
 	};
 
-	samples.expected = samples.aggregated + samples.table_full + samples.missed;
+	samples.expected = samples.aggregated + samples.table_full + samples.stack_failed + samples.missed;
 	return samples;
 }
 
@@ -33,6 +34,7 @@ struct samples samples_since(const struct samples *now, const struct samples *be
 		.uncertainty = now->uncertainty,
 		.aggregated = now->aggregated - before->aggregated,
 		.table_full = now->table_full - before->table_full,
+		.stack_failed = now->stack_failed - before->stack_failed,
 		.missed = now->missed - before->missed,
 	};
 }

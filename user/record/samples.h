@@ -18,6 +18,7 @@ struct samples_read {
 	__u64 period;        /* the sum of their periods */
 	__u64 aggregated;    /* samples found in the tables */
 	__u64 table_full;
+	__u64 stack_failed;
 	/* Periods that may have been begun and not finished: one for each CPU, thread and child that
 	 * has a counter of its own. */
 	__u64 contexts;
@@ -27,12 +28,14 @@ struct samples_read {
 	bool filtered;       /* a timer that drops samples of the side (user, kernel) not asked for */
 };
 
-/* The account. expected = aggregated + table_full + missed, always; see samples_account(). */
+/* The account. expected = aggregated + table_full + stack_failed + missed, always; see
+ * samples_account(). */
 struct samples {
 	__u64 expected;
 	__u64 uncertainty;
 	__u64 aggregated;
 	__u64 table_full;
+	__u64 stack_failed; /* for programs that read a stack */
 	__u64 missed; /* for the cause that missed_cause() names */
 };
 

@@ -20,6 +20,10 @@
  * before they are killed; the records are to be out long before. */
 #define GRACE_S 2
 
+/* How long it is at most until the target is looked at again: what it maps later than at its start it
+ * mostly keeps. */
+#define LOOK_MOST_MS 1000
+
 static __u64 nanoseconds(const struct timespec *from, const struct timespec *to)
 {
 	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
@@ -62,7 +66,7 @@ static void report(struct run *run, const struct activity *activity, bool last)
 	run->interval_began_at = ended_at;
 }
 
-/* --- waiting ------------------------------------------------------------------------------------------ */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* What the loop waits for. The target's processes follow behind these. */
 enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_TARGET };
@@ -224,6 +228,7 @@ static void on_drain(struct run *run, struct waiting *waiting, const struct acti
 static void wait_for_end(struct run *run, const struct activity *activity)
 {
 	struct waiting waiting;
+	int pause = activity->look ? 1 : -1;
 	bool over;
 
 	counters_free_descriptors();
@@ -232,7 +237,13 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 	if (over)
 		run->reason = "exited";
 	while (!over) {
-		if (poll(waiting.polls, waiting.nr, -1) < 0)
+		int ready = poll(waiting.polls, waiting.nr, pause);
+
+		if (!ready) {
+			activity->look(run);
+			pause = 2 * pause < LOOK_MOST_MS ? 2 * pause : LOOK_MOST_MS;
+		}
+		if (ready <= 0)
 			continue;
 		if (waiting.polls[ON_SIGNAL].revents) {
 			on_signal(run, &waiting);
@@ -253,7 +264,7 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 	waiting_close(&waiting);
 }
 
-/* --- one execution -------------------------------------------------------------------------------------- */
+/* --- one execution ---------------------------------------------------------------------------- */
 
 static void write_start(struct run *run, const struct activity *activity)
 {
@@ -291,6 +302,8 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 	begin_interval(run);
 	if (target->command && child_go(&run->child, target->command, refusal))
 		return -1;
+	if (activity->look)
+		activity->look(run);
 	if (run->repeat == 1)
 		write_start(run, activity);
 	wait_for_end(run, activity);
@@ -307,7 +320,7 @@ static void after_execution(struct run *run, const struct activity *activity)
 	run->counters = NULL;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static int exit_status(const struct run *run, const struct refusal *refusal)
 {

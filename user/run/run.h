@@ -50,6 +50,9 @@ struct activity {
 	int (*attach)(struct run *run, struct refusal *refusal);
 	/* What is to be read more often than is reported, every 50 ms; may be NULL. Returns as report. */
 	int (*drain)(struct run *run);
+	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
+	 * NULL. */
+	void (*look)(struct run *run);
 	/* Writes the records of an interval; last: the events are disabled and the run ends. Returns 0
 	 * or -errno of the sink. */
 	int (*report)(struct run *run, bool last);

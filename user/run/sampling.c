@@ -106,13 +106,12 @@ static void sampling_describe(struct run *run, json_t *start)
 	const struct layout *layout = aggregation_layout(state->aggregations[0]);
 	json_t *by = json_array();
 
-	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (layout->keys[i].shown)
-			json_array_append_new(by, json_string(layout->keys[i].name));
+	for (size_t i = 0; i < layout->nr_by; i++)
+		json_array_append_new(by, json_string(layout->by[i]));
 	json_object_set_new(start, "by", by);
 }
 
-/* --- entries ------------------------------------------------------------------------------------------ */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static int by_samples(const void *a, const void *b, void *key_size)
 {
@@ -137,8 +136,7 @@ static json_t *rest_value(const struct host *host, const struct layout *layout,
 	return value;
 }
 
-/* Records hold all entries, a screen what fits, unless --top says otherwise. */
-static size_t most_entries(const struct run *run, size_t nr)
+size_t sampling_most_entries(const struct run *run, size_t nr)
 {
 	size_t top = run->options->top;
 
@@ -150,7 +148,7 @@ static size_t most_entries(const struct run *run, size_t nr)
 static void put_entries(const struct run *run, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	size_t top = most_entries(run, reading->nr_entries);
+	size_t top = sampling_most_entries(run, reading->nr_entries);
 	size_t key_size = layout->key_size;
 	json_t *entries = json_array();
 
@@ -165,7 +163,7 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 	json_object_set_new(record, "entries", entries);
 }
 
-/* --- the stream ------------------------------------------------------------------------------------------ */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 /* A program that writes a sample just now may have taken its time a little while ago: samples that are
  * younger than this wait for the next reading, so that all come in the order of their times. */
@@ -224,7 +222,7 @@ static json_t *stream_value(const struct state *state)
 	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
 }
 
-/* --- intervals ------------------------------------------------------------------------------------------- */
+/* --- intervals -------------------------------------------------------------------------------- */
 
 /* Whether another event of the plan may fall into the same PEBS record. */
 static bool collides(const struct events *events, const struct event *event)
@@ -249,6 +247,7 @@ static struct samples_read read_samples(const struct run *run, const struct even
 		.period = reading->period,
 		.aggregated = reading->aggregated,
 		.table_full = reading->table_full,
+		.stack_failed = reading->stack_failed,
 		.contexts = counters_instances(run->counters) +
 			    (attr->inherit ? forks_so_far() - state->forks : 0),
 		.precise = attr->precise_ip,
@@ -300,6 +299,9 @@ static json_t *account_value(struct state *state, size_t i, const struct samples
 	struct samples since = samples_since(&state->accounts[i], before);
 	json_t *value = samples_value(&since, state->causes[i]);
 
+	if (state->sampling->reads_stacks)
+		json_object_set_new(json_object_get(value, "lost"), "stack_failed",
+				    json_integer(since.stack_failed));
 	if (state->sampling->knows_throttling)
 		json_object_set_new(value, "throttled",
 				    json_integer(reading->throttled - state->throttled[i]));
@@ -312,6 +314,7 @@ static int report_event(struct run *run, size_t i)
 	static const char *const kept[] = {"type", "event", "start_time", "duration_ns", NULL};
 	struct state *state = run->state;
 	const struct sampling *sampling = state->sampling;
+	put_fn put = sampling->put ? sampling->put : put_entries;
 	struct samples before = state->accounts[i];
 	struct reading reading;
 	struct count count, since;
@@ -327,7 +330,7 @@ static int report_event(struct run *run, size_t i)
 	json_object_set_new(record, "samples", account_value(state, i, &before, &reading));
 	if (sampling->complete)
 		sampling->complete(run, &sampled, record);
-	put_entries(run, record, sampled.layout, &reading);
+	put(run, record, sampled.layout, &reading);
 	err = stream_write(&run->stream, record, "entries", kept);
 	return err || !sampling->follow ? err : sampling->follow(run, &sampled);
 }
@@ -361,10 +364,13 @@ static int sampling_finish(struct run *run, json_t *end)
 		sum.uncertainty += account->uncertainty;
 		sum.aggregated += account->aggregated;
 		sum.table_full += account->table_full;
+		sum.stack_failed += account->stack_failed;
 	}
 	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
 			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
 	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
+	if (state->sampling->reads_stacks)
+		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
 	for (size_t i = 0; i < state->nr; i++) {
 		const json_t *so_far = json_object_get(lost, state->causes[i]);
 
@@ -415,6 +421,7 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.describe = sampling_describe,
 		.attach = sampling_attach,
 		.drain = options->stream ? sampling_drain : NULL,
+		.look = sampling->look,
 		.report = sampling_report,
 		.finish = sampling_finish,
 		.release = sampling_release,

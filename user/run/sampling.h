@@ -4,6 +4,7 @@
 #ifndef NHMTAP_SAMPLING_H
 #define NHMTAP_SAMPLING_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 #include "collection/aggregation.h"
@@ -11,6 +12,11 @@
 #include "options.h"
 #include "plan/plan.h"
 #include "refusal.h"
+#include "run/run.h"
+
+/* Puts what a reading found into a record. */
+typedef void (*put_fn)(const struct run *run, json_t *record, const struct layout *layout,
+		       struct reading *reading);
 
 struct run;
 
@@ -28,6 +34,10 @@ struct sampling {
 	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
 	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
+	bool reads_stacks;        /* the program may get none, which the account then speaks of */
+	put_fn put;               /* NULL: entries, by their keys */
+	/* Looks at the target while it is there; see struct activity. May be NULL. */
+	void (*look)(struct run *run);
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
 	bool knows_throttling; /* its program counts the times that the event was stopped */
@@ -35,6 +45,10 @@ struct sampling {
 	void (*complete)(const struct run *run, const struct sampled *sampled, json_t *record);
 	int (*follow)(struct run *run, const struct sampled *sampled);
 };
+
+/* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says
+ * otherwise. */
+size_t sampling_most_entries(const struct run *run, size_t nr);
 
 /* Returns the exit status, with a refusal filled in if there is one to be told; see run_activity(). */
 int sampling_run(const struct sampling *sampling, const struct options *options,

@@ -9,7 +9,7 @@
 /* A command line may be megabytes; a record may not. */
 #define ARGUMENTS_MAX 1024
 
-/* --- an event -------------------------------------------------------------------------------------- */
+/* --- an event --------------------------------------------------------------------------------- */
 
 static const char *type_name(__u32 type)
 {
@@ -79,7 +79,7 @@ json_t *event_value(const struct event *event)
 	return value;
 }
 
-/* --- the rest ---------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 json_t *host_value(const struct host *host)
 {

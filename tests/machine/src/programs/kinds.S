@@ -1,0 +1,52 @@
+# One branch of every kind, each once in a turn: what a filter of the LBR has to let through.
+#
+#: N = 30000
+# In a turn: jz (taken), jnz (never), call, its ret, call *, its ret, jmp *, jmp, the loop's jnz.
+#: BRANCHES = 9*N
+#: TAKEN = 8*N - 1
+# In a turn, outside of the leaves: cmp, jz, cmp, jnz, call, call *, jmp *, jmp, dec, jnz; in
+# them: ret and nop, ret. Before: mov, lea, lea. Behind: mov, xor, syscall.
+#: BR_INST_RETIRED.CONDITIONAL = 3*N
+#: BR_INST_RETIRED.NEAR_CALL = 2*N
+#: INST_RETIRED.ANY_P = 13*N + 6
+
+	.globl	_start, turn, jcc_taken, after_jcc, jcc_not, rel_call, ind_call, ind_jmp, rel_jmp
+	.globl	after_ind_jmp, after_rel_jmp, loop_jcc, leaf, leaf_ret, other, other_ret
+	.text
+_start:	mov	$30000, %ecx
+	lea	other(%rip), %rbx
+	lea	after_ind_jmp(%rip), %r12
+turn:	cmp	%eax, %eax
+jcc_taken:
+	jz	after_jcc
+	ud2
+after_jcc:
+	cmp	%eax, %eax
+jcc_not:
+	jnz	turn
+rel_call:
+	call	leaf
+ind_call:
+	call	*%rbx
+ind_jmp:
+	jmp	*%r12
+	ud2
+after_ind_jmp:
+rel_jmp:
+	jmp	after_rel_jmp
+	ud2
+after_rel_jmp:
+	dec	%ecx
+loop_jcc:
+	jnz	turn
+	mov	$60, %eax
+	xor	%edi, %edi
+	syscall
+	.balign	64
+leaf:
+leaf_ret:
+	ret
+	.balign	64
+other:	nop
+other_ret:
+	ret

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap branch, on programs whose branches are known from their text.
+
+An edge of a record is turned into addresses by the program's ELF header and compared with the
+program's symbols and with objdump; perf record -b is the other witness.
+"""
+import collections
+import glob
+import os
+import re
+import subprocess
+
+import pytest
+
+import known
+import nehalem
+from records import Result
+
+Edge = collections.namedtuple("Edge", "source target")
+
+
+def branch(bench, options, command, **settings):
+    """A run of nhmtap branch in the guest; its records are checked."""
+    done = bench.run(f"nhmtap branch --format json {options} -- {command}", paranoid=-1, **settings)
+    assert done.status == 0, str(done)
+    return Result(done.status, done.stdout, done.stderr)
+
+
+def code_segment(program):
+    """Offset in the file and address of a program's code, by readelf."""
+    said = subprocess.run(["readelf", "-lW", known.path(program)], capture_output=True, text=True,
+                          check=True).stdout
+    offset, address = re.search(r"LOAD +(0x\w+) (0x\w+) .* R E ", said).groups()
+    return int(offset, 16), int(address, 16)
+
+
+def address(program, place):
+    """The address of a place in the program itself, None elsewhere."""
+    if place.get("module") != f"/opt/{program}":
+        return None
+    offset, start = code_segment(program)
+    return int(place["offset"], 16) - offset + start
+
+
+def counts(result, program, member="count"):
+    """{edge or range: count} of those within the program."""
+    found = collections.Counter()
+    for entry in (e for record in result.of("branch") for e in record["entries"]):
+        edge = Edge(address(program, entry["from"]), address(program, entry["to"]))
+        if None not in edge:
+            found[edge] += entry[member]
+    return found
+
+
+def branches(result):
+    return result.of("branch")[0]["branches"]
+
+
+def depths(result):
+    return result.of("branch")[0]["stacks"]["by_depth"]
+
+
+def missing(result):
+    """How many branches the stacks have less than sixteen each: the kernel empties the record when
+    another process has run, and leaves out what the filter has not kept out."""
+    return 16 * sum(depths(result)) - branches(result)["delivered"]
+
+
+def edges(program, *names):
+    at = known.addresses(program)
+    return {Edge(at[source], at[target]) for source, target in names}
+
+
+def chi_square(observed, expected):
+    return sum((o - e) ** 2 / e for o, e in zip(observed, expected))
+
+
+# Of the chi-square distribution with one degree of freedom, what one in a thousand exceeds.
+ONE_IN_A_THOUSAND = 10.83
+
+CALLS = [("rel_call", "leaf"), ("ind_call", "other")]
+RETURNS = [("leaf_ret", "ind_call"), ("other_ret", "ind_jmp")]
+CONDITIONAL = [("jcc_taken", "after_jcc"), ("loop_jcc", "turn")]
+INDIRECT_JUMP = [("ind_jmp", "after_ind_jmp")]
+ALL = CALLS + RETURNS + CONDITIONAL + INDIRECT_JUMP + [("rel_jmp", "after_rel_jmp")]
+
+KINDS = [("any", ALL), ("any_call", CALLS), ("any_ret", RETURNS), ("cond", CONDITIONAL),
+         ("ind_call", CALLS[1:]), ("ind_jmp", INDIRECT_JUMP),
+         ("cond,ind_jmp", CONDITIONAL + INDIRECT_JUMP)]
+
+
+@pytest.mark.parametrize("kinds, expected", KINDS)
+def test_a_filter_lets_its_kinds_of_branches_through_and_no_others(any_kernel, kinds, expected):
+    found = counts(branch(any_kernel, f"-e branches:u -c 1009 --filter {kinds}", "kinds"), "kinds")
+    assert set(found) == edges("kinds", *expected)
+
+
+def test_a_sample_comes_with_sixteen_branches(any_kernel):
+    result = branch(any_kernel, "-e branches:u -c 1009", "kinds")
+    samples = known.numbers("kinds")["BRANCHES"] // 1009
+    assert sum(depths(result)) == samples
+    assert depths(result)[16] >= 0.97 * samples
+    assert branches(result)["delivered"] == sum(d * n for d, n in enumerate(depths(result)))
+
+
+def test_stacks_that_the_filter_left_empty_are_counted_as_samples(any_kernel):
+    # count.S has no indirect jump.
+    result = branch(any_kernel, "-e branches:u -c 1009 --filter ind_jmp", "count")
+    samples = result.one("end")["samples"]
+    assert samples["aggregated"] == depths(result)[0] > 100
+    assert sum(depths(result)) == depths(result)[0]
+    assert branches(result)["delivered"] == 0 and result.one("branch")["entries"] == []
+
+
+# A turn takes eight branches, and sixteen come with each sample: each edge twice.
+def test_edges_that_are_taken_equally_often_are_counted_equally_often(guest):
+    result = branch(guest, "-e branches:u -c 1009", "kinds")
+    found = counts(result, "kinds")
+    assert len(found) == 8
+    assert all(abs(n - 2 * sum(depths(result))) <= missing(result) for n in found.values())
+    assert missing(result) <= 48
+
+
+def sequence(n):
+    """The bits that graph.S branches by: (c or d, jump or not)."""
+    x = 305419896
+    for _ in range(n):
+        x = (x * 1103515245 + 12345) % 2**32
+        yield x >> 30 & 1, x >> 29 & 1
+
+
+def test_an_indirect_calls_targets_come_in_their_shares(guest):
+    found = counts(branch(guest, "-e branches:u -c 997 --filter ind_call", "graph"), "graph")
+    at = known.addresses("graph")
+    observed = [found[Edge(at["main_x"], at[target])] for target in ("c", "d")]
+    assert set(found) == edges("graph", ("main_x", "c"), ("main_x", "d"))
+    share_of_d = sum(d for d, _ in sequence(20000)) / 20000
+    expected = [(1 - share_of_d) * sum(observed), share_of_d * sum(observed)]
+    assert sum(observed) > 2000
+    assert chi_square(observed, expected) < ONE_IN_A_THOUSAND
+
+
+def coins_in_a_stack():
+    """How many of the 16 newest conditional branches are the coin's jumps, on average over all
+    moments: a turn has eight branches, of which the coin's is the seventh and the loop's the last."""
+    stack, coins, moments = collections.deque(maxlen=16), 0, 0
+    for _, jump in sequence(20000):
+        coins += 6 * sum(stack)
+        stack.extend([1] if jump else [])
+        coins += sum(stack)
+        stack.append(0)
+        coins += sum(stack)
+        moments += 8
+    return coins / moments
+
+
+def test_a_coin_jump_is_taken_in_its_share_of_the_branches(guest):
+    result = branch(guest, "-e branches:u -c 997 --filter cond", "graph")
+    found, at = counts(result, "graph"), known.addresses("graph")
+    coin = found.pop(Edge(at["coin"], at["coin_to"]))
+    (loop,) = found.values()
+    share = coins_in_a_stack() / 16
+    assert coin + loop == branches(result)["delivered"]
+    expected = [share * (coin + loop), (1 - share) * (coin + loop)]
+    assert chi_square([coin, loop], expected) < ONE_IN_A_THOUSAND
+
+
+def test_mispredictions_are_where_the_target_changes(guest):
+    result = branch(guest, "-e branches:u -c 997 --filter ind_call", "graph")
+    taken = sum(counts(result, "graph").values())
+    missed = sum(counts(result, "graph", "mispredicted").values())
+    targets = [d for d, _ in sequence(20000)]
+    share = sum(a != b for a, b in zip(targets, targets[1:])) / 19999
+    assert chi_square([missed, taken - missed], [share * taken, (1 - share) * taken]) < ONE_IN_A_THOUSAND
+    assert branches(result)["mispredicted"] == missed
+    always_the_same = branch(guest, "-e branches:u -c 1009 --filter ind_call", "kinds")
+    assert branches(always_the_same)["mispredicted"] == 0
+
+
+def instructions(program):
+    """Of a program, by objdump: {address: (mnemonic, target or None)}, in order."""
+    said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", known.path(program)],
+                          capture_output=True, text=True, check=True).stdout
+    rows = re.findall(r"^ +(\w+):\t(\w+)(?: +(\w+) <)?", said, re.M)
+    return {int(at, 16): (name, int(to, 16) if to else None) for at, name, to in rows}
+
+
+@pytest.mark.parametrize("program", ["kinds", "graph", "count"])
+def test_every_edge_is_a_branch_of_the_disassembly(guest, program):
+    code = instructions(program)
+    addresses = list(code)
+    behind_calls = {b for a, b in zip(addresses, addresses[1:]) if code[a][0] == "call"}
+    found = counts(branch(guest, "-e branches:u -c 211", program), program)
+    assert found
+    for source, target in found:
+        name, to = code[source]
+        assert name.startswith(("j", "call", "ret")), hex(source)
+        if name == "ret":
+            assert target in behind_calls, hex(target)
+        elif to:
+            assert target == to, hex(source)
+        else:
+            assert target in code, hex(target)
+
+
+@pytest.mark.parametrize("program", ["kinds", "graph", "count"])
+def test_ranges_sum_up_to_the_instructions_that_were_executed(any_kernel, program):
+    addresses = list(instructions(program))
+    result = branch(any_kernel, "-e branches:u -c 211 --by edge,range", program)
+    ranges = collections.Counter()
+    for entry in (e for r in result.of("branch") for e in r["entries"] if e["kind"] == "range"):
+        ends = Edge(address(program, entry["from"]), address(program, entry["to"]))
+        if None not in ends:
+            ranges[ends] += entry["count"]
+    executed = sum(n * (addresses.index(b) - addresses.index(a) + 1) for (a, b), n in ranges.items())
+    mean = executed / sum(ranges.values())
+    # The CPU's own counts: a stretch of straight code ends with a branch that is taken.
+    counted = any_kernel.counts(["INST_RETIRED.ANY_P", "BR_INST_EXEC.TAKEN"], program)
+    assert mean * counted["BR_INST_EXEC.TAKEN"] == pytest.approx(
+        counted["INST_RETIRED.ANY_P"], rel=0.02)
+    if program == "kinds":
+        assert mean == pytest.approx(13 / 8, rel=0.02)
+
+
+def test_no_range_goes_beyond_a_branch_that_is_always_taken(guest):
+    code = instructions("kinds")
+    result = branch(guest, "-e branches:u -c 211 --by range", "kinds")
+    for start, end in counts(result, "kinds"):
+        inside = [name for at, (name, _) in code.items() if start <= at < end]
+        assert not {"call", "ret", "jmp"} & set(inside)
+
+
+@pytest.mark.parametrize("kinds", ["any_call", "any_ret", "cond", "ind_call"])
+def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
+    result = branch(any_kernel, f"-e branches:u -c 997 --filter {kinds},u", "graph")
+    rows = any_kernel.samples(f"-c 997 -e branches:u -j {kinds},u", "graph", "brstack", tmp_path)
+    theirs = collections.Counter()
+    for source, target in (entry.split("/")[:2] for row in rows for entry in row):
+        theirs[Edge(int(source, 16), int(target, 16))] += 1
+    own = set(instructions("graph"))
+    theirs = {e: n for e, n in theirs.items() if e.source in own and e.target in own}
+    ours = counts(result, "graph")
+    not_there = missing(result) + sum(16 - len(row) for row in rows)
+    assert sum(depths(result)) == len(rows)
+    assert set(ours) == set(theirs)
+    # Both run alike, but another process may come between at another moment.
+    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= not_there <= 48
+
+
+def test_of_the_kernels_side_come_the_kernels_branches(guest):
+    result = branch(guest, "-e branches:k -c 5003 --by edge,pid", "dd if=/dev/zero of=/dev/null bs=1 count=3000")
+    entries = [e for r in result.of("branch") for e in r["entries"]]
+    assert sum(depths(result)) > 50
+    assert {e["to"].get("module") for e in entries} == {"[kernel]"}
+
+
+def test_precise_samples_come_with_branches_too(guest):
+    result = branch(guest, "-e BR_INST_RETIRED.ALL_BRANCHES:upp -c 1009 --filter any,u", "kinds")
+    assert set(counts(result, "kinds")) == edges("kinds", *ALL)
+
+
+def of_two_processes(bench, by):
+    """The branches of two processes of one program, which run on."""
+    done = bench.run("yes > /dev/null & yes > /dev/null & sleep 0.1; nhmtap branch --format json "
+                     f"--by {by} -e branches:u -c 10007 -p $(pidof yes | tr ' ' ,) --duration 0.1",
+                     paranoid=-1)
+    assert done.status == 0, str(done)
+    return Result(done.status, done.stdout, done.stderr)
+
+
+def places(result):
+    return [(*sorted(e["from"].items()), *sorted(e["to"].items()))
+            for r in result.of("branch") for e in r["entries"]]
+
+
+def test_processes_that_run_the_same_program_share_its_edges(guest):
+    together = of_two_processes(guest, "edge")
+    assert len(set(places(together))) == len(places(together)) > 3
+    assert branches(together)["unresolved"] == 0
+
+
+def test_processes_are_told_apart_if_that_is_asked_for(guest):
+    apart = of_two_processes(guest, "edge,pid")
+    assert len({e["pid"] for r in apart.of("branch") for e in r["entries"]}) == 2
+    assert len(set(places(apart))) < len(places(apart))
+
+
+def test_of_a_process_that_nobody_looked_at_come_plain_addresses(guest):
+    # The shell's child is gone before the record of the run is made.
+    result = branch(guest, "-e branches:u -c 1009 --filter ind_call --by edge,comm", "sh -c 'kinds; :'")
+    entries = [e for e in result.one("branch")["entries"] if e["comm"] == "kinds"]
+    at = known.addresses("kinds")
+    assert [(e["from"], e["to"]) for e in entries] == [
+        ({"address": hex(at["ind_call"])}, {"address": hex(at["other"])})]
+    assert branches(result)["unresolved"] >= entries[0]["count"] > 1000
+
+
+def test_intervals_sum_up_to_the_run(guest):
+    result = branch(guest, "-e branches:u -c 1009 -I 1", "kinds")
+    firsts = [r for r in result.of("branch") if "stacks" in r]
+    assert len(firsts) > 1
+    samples = sum(sum(r["stacks"]["by_depth"]) for r in firsts)
+    assert samples == result.one("end")["samples"]["aggregated"]
+    entries = [e for r in result.of("branch") for e in r["entries"]]
+    assert sum(e["count"] for e in entries) == sum(r["branches"]["delivered"] for r in firsts)
+
+
+def test_of_a_steady_loop_a_hundredth_of_its_stacks_comes_out(guest):
+    result = branch(guest, "-e branches:u -c 101", "kinds")
+    assert len(result.out) <= 16 * 24 * sum(depths(result)) / 100
+
+
+def compile_hot(to, *options):
+    source = os.path.join(nehalem.HERE, "src/hot.c")
+    subprocess.run(["clang", "-O2", "-gline-tables-only", "-fdebug-info-for-profiling", *options,
+                    "-o", to, source], check=True)
+
+
+def calls_in_main(program):
+    said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True,
+                          text=True, check=True).stdout
+    return re.findall(r"call +\w+ <(\w+)>", said.split("<main>:")[1].split("\n\n")[0])
+
+
+def test_a_compiler_inlines_by_the_profile_what_it_would_not_have(guest, tmp_path):
+    """hot.c, at a random address, recorded on the machine; llvm-profgen, which knows its disassembly,
+    takes the profile; and clang with it inlines the hot call."""
+    before, after, profile = (str(tmp_path / name) for name in ("hot", "hot2", "profile"))
+    compile_hot(before, "-fpie", "-pie")
+    with open(before, "rb") as file:
+        done = guest.run("cat > hot; chmod +x hot; "
+                         "nhmtap branch --format autofdo -e branches:u -c 997 -o x -- ./hot",
+                         stdin=file.read(), paranoid=-1)
+    assert done.status == 0, str(done)
+    text = guest.fetch("x", tmp_path)
+    (*_, profgen) = sorted(glob.glob("/usr/lib/llvm-*/bin/llvm-profgen"))
+    said = subprocess.run([profgen, f"--binary={before}", f"--unsymbolized-profile={text}",
+                           "--use-offset=0", "--format=text", f"--output={profile}"],
+                          capture_output=True, text=True, check=True)
+    assert "warning" not in said.stderr
+    compile_hot(after, f"-fprofile-sample-use={profile}")
+    assert calls_in_main(before) == ["mix"]
+    assert calls_in_main(after) == []
+
+
+def test_a_table_shows_the_hottest_edges_with_their_mispredictions(guest):
+    done = guest.run("nhmtap branch --format table -e branches:u -c 997 --filter ind_call --top 1 -- graph",
+                     paranoid=-1)
+    lines = done.stdout.splitlines()
+    assert lines[1].split() == ["count", "share", "mispredicted", "from", "to"]
+    row = re.fullmatch(r" +[\d,]+ +(\d+\.\d)% +(\d+\.\d)% (#*) +graph\+0x\w+ +-> graph\+0x\w+", lines[2])
+    assert row, done.stdout
+    assert len(row[3]) == int(float(row[2]) / 10 + 0.5)
+    assert lines[3].endswith("in 1 more")
+
+
+README = os.path.join(nehalem.HERE, "../../README.md")
+EXAMPLES = re.findall(r"^    (nhmtap branch .+)$", open(README).read(), re.M)
+
+
+def test_the_readme_has_examples():
+    assert len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_of_the_readme_works(guest, example):
+    command = example.replace("COMMAND", "known l")
+    done = guest.run(f"touch profile.txt; {command} && cat profile.txt", paranoid=-1)
+    assert done.status == 0, str(done)
+    assert done.stdout

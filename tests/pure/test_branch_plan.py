@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What branch asks of the last branch record, and what it refuses, on a Nehalem that is not there.
+
+Sources: branch_sample_type in perf_event.h; nhm_lbr_sel_map (arch/x86/events/intel/lbr.c) and
+precise_br_compat() (arch/x86/events/core.c) of Linux 6.1; Intel's guide, Table 19."""
+import json
+
+import pytest
+
+from hosts import NEHALEM
+
+BRANCH_STACK = 1 << 11  # PERF_SAMPLE_BRANCH_STACK
+USER, KERNEL = 1, 2
+
+
+@pytest.fixture
+def refused(nhmtap, host):
+    """The error record of a branch that is refused before anything is opened."""
+    def run(*arguments):
+        result = nhmtap("branch", host(NEHALEM), *arguments, "--", "true")
+        assert result.status == 1
+        return result.one("error")
+    return run
+
+
+# The bits of the API, and what LBR_SELECT keeps out by nhm_lbr_sel_map: for the user's side also
+# ring 0 (bit 0). Jumps come with calls, and with returns, because of an erratum.
+@pytest.mark.parametrize("kinds, bits, lbr_select", [
+    ("any,u", 1 << 3 | USER, 0x01), ("any_call,u", 1 << 4 | USER, 0x25),
+    ("any_ret,u", 1 << 5 | USER, 0x1d), ("ind_call,u", 1 << 6 | USER, 0x1ad),
+    ("cond,u", 1 << 10 | USER, 0x1f9), ("ind_jmp,u", 1 << 12 | USER, 0x1bd),
+    ("any,k", 1 << 3 | KERNEL, 0x02), ("any", 1 << 3, 0x00)])
+def test_explain_shows_the_filter_and_the_lbr_select_that_the_kernel_makes_of_it(
+        nhmtap, host, kinds, bits, lbr_select):
+    result = nhmtap("explain", host(NEHALEM), "--format", "json", "-c", 1000, "--filter", kinds,
+                    "BR_INST_RETIRED.ALL_BRANCHES")
+    assert result.status == 0, result.err
+    record = json.loads(result.out.splitlines()[0])
+    assert int(record["event"]["attr"]["branch_sample_type"], 16) == bits
+    assert int(record["event"]["attr"]["sample_type"], 16) & BRANCH_STACK
+    (register,) = [r for r in record["registers"] if r["name"] == "LBR_SELECT"]
+    assert int(register["value"], 16) == lbr_select
+
+
+@pytest.mark.parametrize("kinds, words", [
+    ("any_call", "erratum"), ("any_ret", "erratum"), ("ind_call", "erratum")])
+def test_what_the_kernel_filters_in_software_is_said(explain, host, kinds, words):
+    (event,) = explain(host(NEHALEM), "-c", "1000", "--filter", kinds, "branches")
+    why = event["why"]["branch_sample_type"]
+    assert words in why and "the kernel drops them" in why
+
+
+@pytest.mark.parametrize("kind, why, remedy", [
+    ("call", "every stack is empty", "any_call"), ("abort_tx", "no transactions", "leave it out"),
+    ("stack", "EOPNOTSUPP", "any_call"), ("calls", "no kind of branch", "any_call")])
+def test_a_filter_that_the_cpu_has_not_is_refused_with_the_reason_and_the_alternative(
+        refused, kind, why, remedy):
+    error = refused("--filter", kind)
+    assert why in error["why"]
+    assert remedy in error["remedy"]
+
+
+def test_sides_alone_are_no_filter(refused):
+    assert refused("--filter", "u")["remedy"].endswith("any,u")
+
+
+@pytest.mark.parametrize("kinds", ["any_call", "any,k"])
+def test_precise_samples_of_level_2_need_the_record_for_themselves(refused, kinds):
+    error = refused("-e", "BR_INST_RETIRED.ALL_BRANCHES:upp", "-c", 1000, "--filter", kinds)
+    assert error["errno"] == "EOPNOTSUPP" and "precise_ip 2" in error["why"]
+    assert "precise_br_compat" in error["source"]
+
+
+def test_events_of_one_group_have_one_filter(refused):
+    error = refused("-e", "{branches:u,instructions:k}", "-c", 1000)
+    assert "one branch filter" in error["why"]
+
+
+def test_code_between_branches_is_straight_only_if_all_branches_are_there(refused):
+    assert "straight" in refused("--by", "range", "--filter", "cond")["why"]
+
+
+@pytest.mark.parametrize("by", ["pid", "comm,cgroup"])
+def test_keys_need_something_to_be_keys_of(refused, by):
+    assert refused("--by", by)["remedy"] == f"for branches: --by edge,{by}"
+
+
+def test_a_key_that_is_not_there_is_refused_with_those_that_are(refused):
+    remedy = refused("--by", "edge,symbol")["remedy"]
+    assert remedy == "keys: edge, range, pid, cgroup, comm"
+
+
+@pytest.mark.parametrize("arguments", [["--by", "edge"], ["-I", 100], ["--top", 5], ["-a"], ["-p", "1,2"]])
+def test_a_compilers_profile_is_one_and_whole(nhmtap, host, arguments):
+    result = nhmtap("branch", host(NEHALEM), "--format", "autofdo", *arguments, "--", "true")
+    assert result.status == 1 and result.out == ""
+    assert "autofdo" in result.err and "whole" in result.err

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A profile for a compiler: how often each straight piece of a program's code ran and each of its
+ * branches was taken, as llvm-profgen --unsymbolized-profile reads it with --use-offset=0 (its
+ * PerfReader.cpp, readSampleCounters()):
+ *
+ *     number of ranges          2
+ *     first-last:count          401000-401010:17
+ *     number of branches        1
+ *     from->to:count            401010->401000:16
+ *
+ * Addresses are those of the program's file, in hex without 0x.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/output.h"
+#include "output/text.h"
+
+static __u64 hex(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? strtoull(text, NULL, 16) : 0;
+}
+
+static bool is_text(const json_t *object, const char *name, const char *text)
+{
+	const char *found = json_string_value(json_object_get(object, name));
+
+	return found && !strcmp(found, text);
+}
+
+/* The address of a place in the program's own code; 0 for any other. */
+static __u64 address_of(const json_t *program, const json_t *place)
+{
+	const char *path = json_string_value(json_object_get(program, "path"));
+	__u64 offset = hex(place, "offset");
+	json_t *segment;
+	size_t i;
+
+	if (!path || !is_text(place, "module", path))
+		return 0;
+	json_array_foreach(json_object_get(program, "code"), i, segment) {
+		__u64 from = hex(segment, "offset");
+		__u64 size = json_integer_value(json_object_get(segment, "size"));
+
+		if (offset >= from && offset - from < size)
+			return hex(segment, "address") + offset - from;
+	}
+	return 0;
+}
+
+/* Adds the entries of a kind that are the program's own, behind their number. */
+static void add_entries(struct text *text, const json_t *record, const char *kind, const char *between)
+{
+	const json_t *program = json_object_get(record, "program");
+	struct text lines = {0};
+	size_t i, nr = 0;
+	json_t *entry;
+
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
+		__u64 from = address_of(program, json_object_get(entry, "from"));
+		__u64 to = address_of(program, json_object_get(entry, "to"));
+
+		if (!from || !to || !is_text(entry, "kind", kind))
+			continue;
+		nr++;
+		text_add(&lines, "%llx%s%llx:%lld\n", from, between, to,
+			 (long long)json_integer_value(json_object_get(entry, "count")));
+	}
+	text_add(text, "%zu\n%s", nr, nr ? lines.bytes : "");
+	free(lines.bytes);
+}
+
+int output_autofdo(struct stream *stream, const json_t *record)
+{
+	struct text text = {0};
+	int err;
+
+	if (!is_text(record, "type", "branch"))
+		return 0;
+	if (!json_object_get(record, "program")) {
+		stream->sink.error = ENODATA;
+		stream->sink.why = "the program ended before it could be seen where its code lies";
+		return -ENODATA;
+	}
+	add_entries(&text, record, "range", "-");
+	add_entries(&text, record, "edge", "->");
+	err = sink_put(&stream->sink, text.bytes, text.used);
+	free(text.bytes);
+	return err;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* branch's block: the hottest branches, with a bar for how many of them were mispredicted. */
+#include <ctype.h>
+#include <string.h>
+
+#include "output/rows.h"
+#include "output/table.h"
+
+#define BAR 10 /* characters of a bar that stands for all */
+
+static double percent(json_int_t part, json_int_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+/* Control characters must not reach the terminal. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+}
+
+/* "demo+0x1136", "[kernel] 0xffffffff81000000" or "0x401136". */
+static const char *place(const json_t *entry, const char *name, char *text, size_t size)
+{
+	const json_t *value = json_object_get(entry, name);
+	const char *module = string(value, "module"), *slash = strrchr(module, '/');
+
+	if (json_object_get(value, "offset"))
+		snprintf(text, size, "%s+%s", slash ? slash + 1 : module, string(value, "offset"));
+	else
+		snprintf(text, size, "%s%s%s", module, *module ? " " : "", string(value, "address"));
+	make_printable(text);
+	return text;
+}
+
+static int width_of(const json_t *entries, const char *name)
+{
+	int width = strlen(name);
+	char text[256];
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		int length = strlen(place(entry, name, text, sizeof(text)));
+
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+static void add_identity(struct text *text, const json_t *entry)
+{
+	char comm[64];
+
+	if (json_object_get(entry, "pid"))
+		text_add(text, "  %lld", (long long)integer(entry, "pid"));
+	snprintf(comm, sizeof(comm), "%s", string(entry, "comm"));
+	make_printable(comm);
+	if (*comm)
+		text_add(text, "  %s", comm);
+	if (json_object_get(entry, "cgroup"))
+		text_add(text, "  %s", string(entry, "cgroup"));
+}
+
+/* Only edges have a prediction. */
+static void add_prediction(struct text *text, const json_t *entry)
+{
+	double missed = percent(integer(entry, "mispredicted"), integer(entry, "count"));
+	int length = missed * BAR / 100 + 0.5;
+
+	if (json_object_get(entry, "mispredicted"))
+		text_add(text, "  %6.1f%% %.*s%*s", missed, length, "##########", BAR - length, "");
+	else
+		text_add(text, "  %*s", 8 + BAR, "");
+}
+
+static void add_rows(struct text *text, const json_t *entries, json_int_t total)
+{
+	int from = width_of(entries, "from"), to = width_of(entries, "to");
+	char number[40], a[256], b[256];
+	json_t *entry;
+	size_t i;
+
+	text_add(text, "%12s %7s  %-*s  %-*s     %s\n", "count", "share", 8 + BAR, "mispredicted", from,
+		 "from", "to");
+	json_array_foreach(entries, i, entry) {
+		json_int_t count = integer(entry, "count");
+		bool edge = !strcmp(string(entry, "kind"), "edge");
+
+		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), percent(count, total));
+		add_prediction(text, entry);
+		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
+			 edge ? "->" : "..", place(entry, "to", b, sizeof(b)));
+		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
+		    json_object_get(entry, "cgroup"))
+			text_add(text, "%*s", to - (int)strlen(b), "");
+		add_identity(text, entry);
+		text_add(text, "\n");
+	}
+}
+
+void branch_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *branches = json_object_get(record, "branches");
+	const json_t *entries = json_object_get(record, "entries");
+	const json_t *rest = json_object_get(record, "rest");
+	json_int_t samples = integer(json_object_get(record, "samples"), "aggregated");
+	json_int_t delivered = integer(branches, "delivered");
+	char number[40], others[40];
+
+	if (stream->intervals)
+		text_add(text, "%.12s  ", string(record, "time") + 11);
+	text_add(text, "%s: %s branches", string(record, "event"),
+		 row_grouped(delivered, number, sizeof(number)));
+	text_add(text, " with %s samples in %.3f s\n", row_grouped(samples, number, sizeof(number)),
+		 integer(record, "duration_ns") / 1e9);
+	if (json_array_size(entries))
+		add_rows(text, entries, delivered);
+	if (rest)
+		text_add(text, "%12s %6.1f%%  in %s more\n",
+			 row_grouped(integer(rest, "count"), number, sizeof(number)),
+			 percent(integer(rest, "count"), delivered),
+			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
+	text_add(text, "\n");
+}
