@@ -8,11 +8,6 @@
 
 #define BAR 10 /* characters of a bar that stands for all */
 
-static double percent(json_int_t part, json_int_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /* Control characters must not reach the terminal. */
 static void make_printable(char *text)
 {
@@ -67,7 +62,7 @@ static void add_identity(struct text *text, const json_t *entry)
 /* Only edges have a prediction. */
 static void add_prediction(struct text *text, const json_t *entry)
 {
-	double missed = percent(integer(entry, "mispredicted"), integer(entry, "count"));
+	double missed = row_share(integer(entry, "mispredicted"), integer(entry, "count"));
 	int length = missed * BAR / 100 + 0.5;
 
 	if (json_object_get(entry, "mispredicted"))
@@ -89,7 +84,7 @@ static void add_rows(struct text *text, const json_t *entries, json_int_t total)
 		json_int_t count = integer(entry, "count");
 		bool edge = !strcmp(string(entry, "kind"), "edge");
 
-		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), percent(count, total));
+		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), row_share(count, total));
 		add_prediction(text, entry);
 		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
 			 edge ? "->" : "..", place(entry, "to", b, sizeof(b)));
@@ -110,8 +105,7 @@ void branch_table(struct text *text, const struct stream *stream, const json_t *
 	json_int_t delivered = integer(branches, "delivered");
 	char number[40], others[40];
 
-	if (stream->intervals)
-		text_add(text, "%.12s  ", string(record, "time") + 11);
+	row_time(text, stream, record);
 	text_add(text, "%s: %s branches", string(record, "event"),
 		 row_grouped(delivered, number, sizeof(number)));
 	text_add(text, " with %s samples in %.3f s\n", row_grouped(samples, number, sizeof(number)),
@@ -121,7 +115,7 @@ void branch_table(struct text *text, const struct stream *stream, const json_t *
 	if (rest)
 		text_add(text, "%12s %6.1f%%  in %s more\n",
 			 row_grouped(integer(rest, "count"), number, sizeof(number)),
-			 percent(integer(rest, "count"), delivered),
+			 row_share(integer(rest, "count"), delivered),
 			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
 	text_add(text, "\n");
 }

@@ -204,7 +204,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 		const struct member *found = member(layout->keys, layout->nr_keys, names[i]);
 
 		if (found->shown)
-			json_object_set_new(value, names[i], 
+			json_object_set_new(value, names[i],
 					    member_value(branches->host, found, key));
 	}
 }
