@@ -41,6 +41,7 @@ jq           | jq --version
 linux-perf   | perf --version
 strace       | strace --version
 util-linux   | setpriv --version
+libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
 $(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
 endef
 comma := ,

@@ -140,9 +140,16 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     assert left == []
 
 
+def test_the_fuzzers_can_be_built_and_run(tree):
+    # Not the minute that they are meant for: that they are made of the program as it is now.
+    done = tree.run("fuzz", "FUZZ_SECONDS=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "DONE" in done.stderr
+
+
 def test_help_lists_the_targets(tree):
     listed = tree.run("help").stdout
-    for target in ("all", "demo", "test", "bench", "install", "uninstall", "clean"):
+    for target in ("all", "demo", "test", "bench", "fuzz", "install", "uninstall", "clean"):
         assert f"make {target} " in listed
 
 
