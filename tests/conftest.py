@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import errno
 import os
+import signal
 import time
 
 import pytest
 
 import hosts
 from records import Tool, parse
+
+# Whoever started the tests may have told signals to be ignored (nohup, a shell's background), and
+# programs inherit that; nhmtap respects it. The tests are about a program that is not told so.
+for ending in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(ending) == signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
 
 # libperf 6.1 keeps its maps and id arrays when a list is deleted; what is ours must still be freed.
 LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map__",
