@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """tests/programs/puppet.c, on a string."""
 import subprocess
+import time
 
 from records import program
 
@@ -29,6 +30,17 @@ class Puppet:
         self.said = self.process.stdout.readline()
         self.pid = int(self.said.split()[1])
         self.touched = touched(self.said)
+        self.wait_asleep()
+
+    def wait_asleep(self):
+        """Until it waits for its steps. It has said that it is ready a little before, and on a busy
+        machine that may be long."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
+                if file.read().rpartition(")")[2].split()[0] == "S":
+                    return
+            time.sleep(0.001)
 
     def __enter__(self):
         return self
