@@ -91,8 +91,7 @@ static int leaders(const struct events *events)
 	int count = 0;
 
 	for (size_t i = 0; i < events->nr; i++)
-		count += events->list[i].group < 0 || !i ||
-			 events->list[i - 1].group != events->list[i].group;
+		count += event_leads(events, i);
 	return count;
 }
 
@@ -107,7 +106,7 @@ static void build(struct counters *counters)
 		struct event *event = &events->list[i];
 		struct perf_evlist *list;
 
-		if (event->group < 0 || !i || events->list[i - 1].group != event->group)
+		if (event_leads(events, i))
 			counters->lists[counters->nr_lists++] = perf_evlist__new();
 		list = counters->lists[counters->nr_lists - 1];
 		counters->evsels[i] = perf_evsel__new(&event->attr);

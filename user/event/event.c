@@ -37,6 +37,13 @@ void events_release(struct events *events)
 	*events = (struct events){0};
 }
 
+bool event_leads(const struct events *events, size_t i)
+{
+	int group = events->list[i].group;
+
+	return group < 0 || !i || events->list[i - 1].group != group;
+}
+
 bool event_is_clock(const struct event *event)
 {
 	return event->attr.type == PERF_TYPE_SOFTWARE &&

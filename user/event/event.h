@@ -60,6 +60,9 @@ int events_parse(const char *text, struct host *host, struct events *events,
 		 struct refusal *refusal);
 void events_release(struct events *events);
 
+/* Whether event i is the first of its group, or stands alone: the one that switches the others. */
+bool event_leads(const struct events *events, size_t i);
+
 /* Whether the event counts time by one of the kernel's clocks: its count and period are in ns. */
 bool event_is_clock(const struct event *event);
 

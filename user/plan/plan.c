@@ -102,12 +102,6 @@ static void respect_paranoid(struct event *event, const struct host *host)
 		 strchr(event->name, ':') || strchr(event->name, '/') ? "u" : ":u");
 }
 
-static bool leads(const struct events *events, size_t i)
-{
-	return events->list[i].group < 0 || !i ||
-	       events->list[i - 1].group != events->list[i].group;
-}
-
 /* The fields that counting and sampling have in common. */
 static void plan_common(struct plan *plan, const struct host *host)
 {
@@ -116,7 +110,7 @@ static void plan_common(struct plan *plan, const struct host *host)
 
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
-		bool leader = leads(&plan->events, i);
+		bool leader = event_leads(&plan->events, i);
 
 		respect_paranoid(event, host);
 		EVENT_SET(event, read_format,

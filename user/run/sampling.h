@@ -18,8 +18,6 @@
 typedef void (*put_fn)(const struct run *run, json_t *record, const struct layout *layout,
 		       struct reading *reading);
 
-struct run;
-
 /* What an event's interval gave, before its entries are sorted and cut. */
 struct sampled {
 	const struct event *event;
