@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# libFuzzer targets: one file each in this folder, run for FUZZ_SECONDS under ASan and UBSan.
+# libFuzzer targets: one file each in this folder, run under ASan and UBSan for FUZZ_SECONDS, or up to
+# another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
 FUZZ_SECONDS ?= 60
+FUZZ_LIMIT   ?= -max_total_time=$(FUZZ_SECONDS)
 # The plan and all that it is made from: nothing of it opens anything.
 fuzz_sources := $(filter-out user/main.c,$(wildcard user/*.c $(patsubst %,user/%/*.c,host event metric plan)))
 fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
@@ -12,5 +14,5 @@ fuzz: $(O)/.packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc #
 	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $(O))/fuzz/host
 	$(call say,FUZZ,tests/fuzz/events.c)
 	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/events tests/fuzz/events.c $(fuzz_sources) $(O)/gen/known_events.c $(shell pkg-config --libs jansson zlib)
-	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host $(O)/fuzz/events -max_total_time=$(FUZZ_SECONDS) -max_len=512 \
+	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host $(O)/fuzz/events $(FUZZ_LIMIT) -max_len=512 \
 		-dict=tests/fuzz/events.dict -artifact_prefix=$(O)/fuzz/ -print_final_stats=1 $(O)/fuzz/corpus

@@ -387,8 +387,9 @@ def test_events_come_in_the_order_of_the_arguments_and_options_may_stand_behind(
         == ["cycles", "r1c0:u", "r2c0:u", "page-faults"]
 
 
-def test_every_reason_is_told_and_every_member_has_one(record):
-    event = record("mem-loads:upp", EP, "-F", "99", "--filter", "any,u")["event"]
+@pytest.mark.parametrize("text", ["mem-loads:upp", "cpu//", "cpu/period=1000/", "r0"])
+def test_every_reason_is_told_and_every_member_has_one(record, text):
+    event = record(text, EP, "-F", "99", "--filter", "any,u")["event"]
     assert event["attr"].keys() <= event["why"].keys()
 
 

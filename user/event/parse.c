@@ -445,6 +445,7 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	pmu = host_pmu(parser->host, name);
 	if (pmu) {
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
+		EVENT_SET(event, config, 0, "no term says otherwise");
 		event->sideless = pmu->sideless;
 		if (pmu->sideless)
 			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
