@@ -30,6 +30,8 @@ pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
 libjansson-dev | pkg-config --exists jansson
 zlib1g-dev   | pkg-config --exists zlib
+libdw-dev    | pkg-config --exists libdw libelf liblzma
+libiberty-dev | echo '\#include <libiberty/demangle.h>' | $(CC) -E -
 xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
 python3      | $(PYTHON) --version
@@ -106,8 +108,8 @@ sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fn
 CFLAGS   ?= -O2 -g
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson)
-libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib) -lm
+	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw)
+libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib libdw libelf liblzma) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
