@@ -85,7 +85,10 @@ def test_a_request_without_a_response_counts_nothing(guest, half):
 def test_write_backs(guest):
     stores = NUMBERS["writeback.stores"]
     n = count(guest, "WB", "UNCORE_HIT", "offcore writeback")
-    assert 0.99 * stores <= n <= stores + 256 + SLACK  # 256: the first touches
+    # What goes out has been modified: by the stores, by the 256 first touches, or before, by
+    # Linux, and then it is in the L1D's 512 lines or the L2's 4096. As many may stay behind.
+    held = 512 + 4096
+    assert stores - held <= n <= stores + 256 + held + SLACK
 
 
 def test_stores_that_find_their_line_in_the_llc(guest):
