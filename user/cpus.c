@@ -35,7 +35,7 @@ int cpus_parse(const char *text, struct cpus *cpus)
 		if (first < 0 || last < first)
 			return -1;
 		for (int cpu = first; cpu <= last; cpu++)
-			cpus->bits[cpu / WORD_BITS] |= 1UL << (cpu % WORD_BITS);
+			cpus_add(cpus, cpu);
 		if (*at == '\0' || *at == '\n')
 			return 0;
 		if (*at != ',')
@@ -46,6 +46,16 @@ int cpus_parse(const char *text, struct cpus *cpus)
 bool cpus_has(const struct cpus *cpus, int cpu)
 {
 	return cpu >= 0 && cpu < CPUS_MAX && (cpus->bits[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1);
+}
+
+void cpus_add(struct cpus *cpus, int cpu)
+{
+	cpus->bits[cpu / WORD_BITS] |= 1UL << (cpu % WORD_BITS);
+}
+
+void cpus_remove(struct cpus *cpus, int cpu)
+{
+	cpus->bits[cpu / WORD_BITS] &= ~(1UL << (cpu % WORD_BITS));
 }
 
 int cpus_count(const struct cpus *cpus)

@@ -15,6 +15,8 @@ struct cpus {
 /* Parses a list; returns 0, or -1 if it is malformed, reversed or beyond CPUS_MAX. */
 int cpus_parse(const char *text, struct cpus *cpus);
 bool cpus_has(const struct cpus *cpus, int cpu);
+void cpus_add(struct cpus *cpus, int cpu);
+void cpus_remove(struct cpus *cpus, int cpu);
 int cpus_count(const struct cpus *cpus);
 /* The first CPU of the set that is at least `from`, or -1. */
 int cpus_next(const struct cpus *cpus, int from);

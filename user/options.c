@@ -88,6 +88,13 @@ static int parse_json(struct options *options, const char *name, const char *arg
 	return 0;
 }
 
+static int parse_per_cpu(struct options *options, const char *name, const char *argument,
+			 struct refusal *refusal)
+{
+	options->per = "cpu";
+	return 0;
+}
+
 static int parse_branch_format(struct options *options, const char *name, const char *argument,
 			       struct refusal *refusal)
 {
@@ -144,6 +151,10 @@ STRING(parse_request, request)
 STRING(parse_response, response)
 STRING(parse_preset, preset)
 STRING(parse_pids, pids)
+STRING(parse_tids, tids)
+STRING(parse_cgroups, cgroups)
+STRING(parse_each_cgroup, each_cgroup)
+STRING(parse_per, per)
 STRING(parse_cpus, cpus)
 STRING(parse_cpu, cpu)
 STRING(parse_filter, filter)
@@ -152,7 +163,6 @@ STRING(parse_events_dir, events_dir)
 STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
-FLAG(parse_per_cpu, per_cpu)
 FLAG(parse_shared, shared)
 FLAG(parse_stream, stream)
 FLAG(parse_force, force)
@@ -161,7 +171,8 @@ FLAG(parse_help, help)
 
 #define SAMPLING  (COMMAND_PROFILE | COMMAND_MEM | COMMAND_BRANCH)
 #define WITH_EVENTS (COMMAND_STAT | SAMPLING | COMMAND_EXPLAIN)
-#define MEASURING (COMMAND_STAT | SAMPLING | COMMAND_OFFCORE)
+#define COUNTING (COMMAND_STAT | COMMAND_OFFCORE)
+#define MEASURING (COUNTING | SAMPLING)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
 #define WRITING   (MEASURING | COMMAND_DOCTOR)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
@@ -201,12 +212,20 @@ static const struct option_row {
 	{0, "response", "NAMES", COMMAND_OFFCORE, parse_response, "its columns: responses, likewise"},
 	{0, "side", "u|k", COMMAND_MEM | COMMAND_OFFCORE, parse_side,
 	 "only the user's side, or only the kernel's"},
-	{0, "per-cpu", NULL, COMMAND_OFFCORE, parse_per_cpu, "each CPU by itself"},
 	{0, "by", "KEYS", COMMAND_BRANCH, parse_by,
 	 "edge (branches, the default), range (the code between them), or both, and any of "
 	 "pid,comm,cgroup"},
 	{'p', "pid", "PID,…", MEASURING, parse_pids,
 	 "these processes: their threads, and those to come"},
+	{'t', "tid", "TID,…", MEASURING, parse_tids,
+	 "these threads, and what they start"},
+	{'G', "cgroup", "PATH,…", MEASURING, parse_cgroups,
+	 "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has them"},
+	{0, "for-each-cgroup", "PATH,…", COUNTING, parse_each_cgroup,
+	 "the same, each cgroup by itself: -G PATH,… --per cgroup"},
+	{0, "per", "KEYS", COUNTING, parse_per,
+	 "counts apart for each: any of cpu,core,socket,node,thread,cgroup"},
+	{0, "per-cpu", NULL, COUNTING, parse_per_cpu, "as --per cpu"},
 	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
 	{'C', "cpu", "CPUS", MEASURING, parse_cpus, "everything on these CPUs: 0-3,8"},
 	{'I', "interval", "MS", MEASURING, parse_interval, "records every MS milliseconds"},

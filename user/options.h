@@ -33,10 +33,12 @@ struct options {
 	__u64 ldlat;        /* --ldlat, core cycles; 0 if not given */
 	const char *request, *response, *preset; /* offcore's, NULL if not given */
 	const char *side;   /* --side, "u" or "k"; NULL: both, as far as permissions allow */
-	bool per_cpu;       /* --per-cpu */
 	bool shared;        /* --shared */
 	bool stream;        /* --stream */
 	const char *pids;   /* -p */
+	const char *tids;   /* -t */
+	const char *cgroups, *each_cgroup; /* -G, --for-each-cgroup: NULL if not given */
+	const char *per;    /* --per, NULL if not given */
 	const char *cpus;   /* -C */
 	bool all_cpus;      /* -a */
 	__u64 interval_ms;  /* -I, 0: one interval, the whole run */

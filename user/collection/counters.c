@@ -1,133 +1,151 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "collection/counters.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <perf/core.h>
 #include <perf/cpumap.h>
-#include <perf/evlist.h>
 #include <perf/evsel.h>
 #include <perf/threadmap.h>
 
 #include "collection/libperf_fd.h"
 #include "plan/denial.h"
 
+/* An event at a place. */
+struct cell {
+	struct perf_evsel *evsel; /* NULL: none, or one that was opened without libperf */
+	int fd;                   /* -1: not open; the evsel's, if there is one */
+	struct count before;      /* of descriptors that have been closed: their CPU went offline */
+	struct count last;        /* of this one, when it could last be read */
+};
+
 struct counters {
 	const struct plan *plan;
-	struct perf_evsel **evsels; /* one an event; the lists own them */
-	struct perf_evlist **lists; /* one a group, or event outside of groups */
-	size_t nr_lists;
-	struct perf_cpu_map *cpus; /* NULL: any CPU */
-	struct perf_thread_map *threads;
-	int nr_cpus, nr_threads;
+	struct places places;
+	struct cell *cells; /* an event's at all places behind each other */
+	int *cgroups;       /* descriptors of the target's, -1: not open */
+	size_t opened;      /* places, each as often as it was */
 	size_t unfollowed;
 };
 
-/* --- threads of the target -------------------------------------------------------------------- */
-
-struct tids {
-	pid_t *list;
-	size_t nr;
-};
-
-static int tids_of(pid_t pid, struct tids *tids)
+static struct cell *cell_at(const struct counters *counters, size_t event, size_t place)
 {
-	struct dirent *entry;
-	char path[64];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return -ESRCH;
-	while ((entry = readdir(dir))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		tids->list = realloc(tids->list, (tids->nr + 1) * sizeof(pid_t));
-		tids->list[tids->nr++] = atoi(entry->d_name);
-	}
-	closedir(dir);
-	return 0;
-}
-
-static int target_tids(const struct target *target, struct tids *tids, struct refusal *refusal)
-{
-	tids->nr = 0;
-	for (size_t i = 0; i < target->nr_pids; i++)
-		if (tids_of(target->pids[i], tids)) {
-			refuse(refusal, STATUS_REFUSED, "process %d", target->pids[i]);
-			refusal->error = ESRCH;
-			because(refusal, "there is no such process");
-			return instead(refusal, "it may have ended; see ps -e");
-		}
-	return 0;
-}
-
-/* How many of `now` are not in `before`. */
-static size_t tids_new(const struct tids *before, const struct tids *now)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < now->nr; i++) {
-		size_t j = 0;
-
-		while (j < before->nr && before->list[j] != now->list[i])
-			j++;
-		count += j == before->nr;
-	}
-	return count;
+	return &counters->cells[event * counters->places.nr + place];
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static int leaders(const struct events *events)
+bool counters_has(const struct counters *counters, size_t event, size_t place)
 {
-	int count = 0;
+	const struct cpus *counts = counters->plan->events.list[event].cpus;
 
-	for (size_t i = 0; i < events->nr; i++)
-		count += event_leads(events, i);
-	return count;
+	return !counts || cpus_has(counts, counters->places.list[place].cpu);
 }
 
-/* Makes the evsels, in one list a group: a list's first event is its leader. */
-static void build(struct counters *counters)
+/* libperf passes no flags, so that the system call is made here. */
+static int open_in_cgroup(struct cell *cell, const struct perf_event_attr *attr, int cgroup, int cpu,
+			  int leader)
+{
+	cell->fd = syscall(SYS_perf_event_open, attr, cgroup, cpu, leader,
+			   PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	return cell->fd < 0 ? -errno : 0;
+}
+
+static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int cpu, pid_t tid,
+			  struct perf_evsel *leader)
+{
+	struct perf_cpu_map *cpus = NULL; /* any */
+	struct perf_thread_map *threads = perf_thread_map__new_array(1, &tid);
+	char number[16];
+	int err;
+
+	if (cpu >= 0) {
+		snprintf(number, sizeof(number), "%d", cpu);
+		cpus = perf_cpu_map__new(number);
+	}
+	cell->evsel = perf_evsel__new(attr);
+	if (leader)
+		libperf_follow(cell->evsel, leader);
+	err = perf_evsel__open(cell->evsel, cpus, threads);
+	if (err) {
+		perf_evsel__delete(cell->evsel);
+		cell->evsel = NULL;
+	} else {
+		cell->fd = libperf_fd(cell->evsel, 0, 0);
+	}
+	perf_cpu_map__put(cpus);
+	perf_thread_map__put(threads);
+	return err;
+}
+
+static void close_cell(struct cell *cell)
+{
+	if (cell->evsel) {
+		perf_evsel__close(cell->evsel);
+		perf_evsel__delete(cell->evsel);
+	} else if (cell->fd >= 0) {
+		close(cell->fd);
+	}
+	cell->evsel = NULL;
+	cell->fd = -1;
+}
+
+static void close_place(struct counters *counters, size_t place)
+{
+	for (size_t i = 0; i < counters->plan->events.nr; i++)
+		close_cell(cell_at(counters, i, place));
+	counters->places.list[place].open = false;
+}
+
+/* Opens every event at a place. Returns 0, or -errno with nothing of it open, and the event that
+ * failed. */
+static int open_place(struct counters *counters, size_t p, size_t *failed)
 {
 	const struct events *events = &counters->plan->events;
+	struct place *place = &counters->places.list[p];
+	struct cell *leader = NULL;
 
-	counters->evsels = calloc(events->nr, sizeof(*counters->evsels));
-	counters->lists = calloc(leaders(events), sizeof(*counters->lists));
 	for (size_t i = 0; i < events->nr; i++) {
-		struct event *event = &events->list[i];
-		struct perf_evlist *list;
+		struct perf_event_attr *attr = &events->list[i].attr;
+		struct cell *cell = cell_at(counters, i, p);
+		int err;
 
+		if (!counters_has(counters, i, p))
+			continue;
 		if (event_leads(events, i))
-			counters->lists[counters->nr_lists++] = perf_evlist__new();
-		list = counters->lists[counters->nr_lists - 1];
-		counters->evsels[i] = perf_evsel__new(&event->attr);
-		perf_evlist__add(list, counters->evsels[i]);
-		perf_evlist__set_leader(list);
+			leader = NULL;
+		err = place->cgroup >= 0
+			      ? open_in_cgroup(cell, attr, counters->cgroups[place->cgroup],
+					       place->cpu, leader ? leader->fd : -1)
+			      : open_on_thread(cell, attr, place->cpu, place->tid,
+					       leader ? leader->evsel : NULL);
+		if (err) {
+			close_place(counters, p);
+			*failed = i;
+			return err;
+		}
+		if (!leader)
+			leader = cell;
 	}
+	place->open = place->seen = true;
+	counters->opened++;
+	return 0;
 }
 
 static void drop(struct counters *counters)
 {
-	for (size_t i = 0; counters->evsels && i < counters->plan->events.nr; i++)
-		perf_evsel__close(counters->evsels[i]);
-	for (size_t i = 0; i < counters->nr_lists; i++)
-		perf_evlist__delete(counters->lists[i]);
-	free(counters->evsels);
-	free(counters->lists);
-	perf_thread_map__put(counters->threads);
-	counters->evsels = NULL;
-	counters->lists = NULL;
-	counters->threads = NULL;
-	counters->nr_lists = 0;
+	for (size_t i = 0; counters->cells && i < counters->places.nr; i++)
+		close_place(counters, i);
+	free(counters->cells);
+	counters->cells = NULL;
+	counters->opened = 0;
 }
 
 /* One descriptor is needed an event, CPU and thread: the soft limit is for programs that know
@@ -151,16 +169,18 @@ void counters_free_descriptors(void)
 	raise_descriptor_limit(0);
 }
 
-/* Opens all events on these threads. Returns 0 or -errno, and the event that failed. */
-static int open_on(struct counters *counters, struct tids *tids, size_t *failed)
+/* Opens all events at all places whose CPU is online. Returns 0 or -errno, and the event that
+ * failed. */
+static int open_places(struct counters *counters, const struct cpus *online, size_t *failed)
 {
-	counters->threads = tids->nr ? perf_thread_map__new_array(tids->nr, tids->list)
-				     : perf_thread_map__new_dummy();
-	counters->nr_threads = perf_thread_map__nr(counters->threads);
-	build(counters);
-	for (*failed = 0; *failed < counters->plan->events.nr; ++*failed) {
-		int err = perf_evsel__open(counters->evsels[*failed], counters->cpus,
-					   counters->threads);
+	size_t nr = counters->plan->events.nr * counters->places.nr;
+
+	counters->cells = malloc((nr + 1) * sizeof(*counters->cells));
+	for (size_t i = 0; i < nr; i++)
+		counters->cells[i] = (struct cell){.fd = -1};
+	for (size_t i = 0; i < counters->places.nr; i++) {
+		int cpu = counters->places.list[i].cpu;
+		int err = cpu < 0 || cpus_has(online, cpu) ? open_place(counters, i, failed) : 0;
 
 		if (err)
 			return err;
@@ -175,60 +195,73 @@ static int open_on(struct counters *counters, struct tids *tids, size_t *failed)
  * was already open, and not if it was not yet; nothing tells which. Where the threads were the
  * same before and after, none can have been missed; otherwise it is tried again.
  */
-static int open_on_pids(struct counters *counters, struct tids *tids, size_t *failed,
-			struct refusal *refusal)
+static int open_on_threads(struct counters *counters, const struct host *host, size_t *failed,
+			   struct refusal *refusal)
 {
 	const struct target *target = &counters->plan->target;
-	struct tids after = {0};
+	struct places after = {0};
 	int err = 0;
 
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		drop(counters);
-		err = target_tids(target, tids, refusal) ? 1 : open_on(counters, tids, failed);
+		err = places_of_threads(&counters->places, target, refusal)
+			      ? 1
+			      : open_places(counters, &host->online, failed);
 		if (err == -ESRCH)
 			continue; /* one of the threads has ended */
 		if (err)
 			break;
-		err = target_tids(target, &after, refusal) ? 1 : 0;
+		err = places_of_threads(&after, target, refusal) ? 1 : 0;
 		if (err)
 			break;
-		counters->unfollowed = tids_new(tids, &after);
+		counters->unfollowed = places_new(&counters->places, &after);
 		if (!counters->unfollowed)
 			break;
 	}
-	free(after.list);
+	places_release(&after);
 	return err;
+}
+
+static int open_cgroups(struct counters *counters, struct host *host, struct refusal *refusal)
+{
+	const struct target *target = &counters->plan->target;
+
+	counters->cgroups = malloc((target->nr_cgroups + 1) * sizeof(*counters->cgroups));
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		counters->cgroups[i] = -1;
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		const char *path = target->cgroups[i].path;
+
+		counters->cgroups[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (counters->cgroups[i] < 0)
+			return cgroup_denied(refusal, host, path, errno);
+	}
+	return 0;
 }
 
 int counters_open(struct counters **result, const struct plan *plan, pid_t child,
 		  struct host *host, struct refusal *refusal)
 {
 	struct counters *counters = calloc(1, sizeof(*counters));
-	struct tids tids = {0};
-	char cpus[4096];
+	const struct target *target = &plan->target;
 	size_t failed = 0;
 	int err;
 
-	raise_descriptor_limit(KEPT_DESCRIPTORS + plan->target.nr_pids);
+	raise_descriptor_limit(KEPT_DESCRIPTORS + target->nr_pids + target->nr_tids);
 	counters->plan = plan;
-	counters->nr_cpus = 1;
-	if (plan->target.cpus_given) {
-		cpus_print(&plan->target.cpus, cpus, sizeof(cpus));
-		counters->cpus = perf_cpu_map__new(cpus);
-		counters->nr_cpus = cpus_count(&plan->target.cpus);
-	}
-	if (plan->target.nr_pids) {
-		err = open_on_pids(counters, &tids, &failed, refusal);
+	if (target->nr_pids || target->nr_tids) {
+		err = open_on_threads(counters, host, &failed, refusal);
 	} else {
-		if (child && !plan->target.cpus_given)
-			tids = (struct tids){memcpy(malloc(sizeof(child)), &child, sizeof(child)), 1};
-		err = open_on(counters, &tids, &failed);
+		if (target->cpus_given)
+			places_of_cpus(&counters->places, target, host);
+		else
+			places_of_thread(&counters->places, child);
+		err = open_cgroups(counters, host, refusal) ? 1 : open_places(counters, &host->online, &failed);
 	}
-	free(tids.list);
 	if (err) {
 		if (err < 0)
 			open_denied(refusal, host, plan, &plan->events.list[failed], -err,
-				    (size_t)counters->nr_cpus * counters->nr_threads);
+				    counters->places.nr);
 		counters_close(counters);
 		return -1;
 	}
@@ -241,62 +274,104 @@ void counters_close(struct counters *counters)
 	if (!counters)
 		return;
 	drop(counters);
-	perf_cpu_map__put(counters->cpus);
+	for (size_t i = 0; counters->cgroups && i < counters->plan->target.nr_cgroups; i++)
+		if (counters->cgroups[i] >= 0)
+			close(counters->cgroups[i]);
+	free(counters->cgroups);
+	places_release(&counters->places);
 	free(counters);
 }
 
 /* --- switching and reading -------------------------------------------------------------------- */
 
-static int each_leader(struct counters *counters, int (*call)(struct perf_evsel *))
+/* Leaders are disabled when they are opened; they switch their groups. Returns 0 or -errno of the
+ * first that can't be switched. */
+static int switch_place(struct counters *counters, size_t place, unsigned long request)
 {
 	const struct events *events = &counters->plan->events;
 
 	for (size_t i = 0; i < events->nr; i++) {
-		int err = 0;
+		int fd = cell_at(counters, i, place)->fd;
 
-		if (events->list[i].attr.disabled) /* leaders are; they switch their group */
-			err = call(counters->evsels[i]);
-		if (err)
-			return err;
+		if (fd >= 0 && events->list[i].attr.disabled && ioctl(fd, request, 0))
+			return -errno;
 	}
 	return 0;
 }
 
+static int switch_all(struct counters *counters, unsigned long request)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < counters->places.nr; i++) {
+		int err = switch_place(counters, i, request);
+
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
 int counters_enable(struct counters *counters)
 {
-	return each_leader(counters, perf_evsel__enable);
+	return switch_all(counters, PERF_EVENT_IOC_ENABLE);
 }
 
 int counters_disable(struct counters *counters)
 {
-	return each_leader(counters, perf_evsel__disable);
+	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
 }
 
-int counters_read_instance(struct counters *counters, size_t event, size_t instance,
-			   struct count *count)
+int counters_enable_at(struct counters *counters, size_t place)
 {
-	/* A pinned event that could not run reads as nothing at all, which libperf does not always call
-	 * an error. */
-	struct perf_counts_values values = {0};
-	int err = perf_evsel__read(counters->evsels[event], instance / counters->nr_threads,
-				   instance % counters->nr_threads, &values);
+	return switch_place(counters, place, PERF_EVENT_IOC_ENABLE);
+}
 
-	*count = (struct count){values.val, values.ena, values.run};
+/* A pinned event that could not run reads as nothing at all, which libperf does not always call an
+ * error, and so may one whose CPU has gone: what was read last stays true. */
+static int read_cell(struct cell *cell)
+{
+	struct perf_counts_values values = {0};
+	int err = 0;
+
+	if (cell->fd < 0)
+		return 0;
+	if (cell->evsel)
+		err = perf_evsel__read(cell->evsel, 0, 0, &values);
+	else if (read(cell->fd, &values, 3 * sizeof(__u64)) < 0)
+		err = -errno;
+	if (!err && values.ena >= cell->last.enabled_ns && values.val >= cell->last.value)
+		cell->last = (struct count){values.val, values.ena, values.run};
+	return err;
+}
+
+static void count_add(struct count *sum, const struct count *count)
+{
+	sum->value += count->value;
+	sum->enabled_ns += count->enabled_ns;
+	sum->running_ns += count->running_ns;
+}
+
+int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count)
+{
+	struct cell *cell = cell_at(counters, event, place);
+	int err = read_cell(cell);
+
+	*count = cell->before;
+	count_add(count, &cell->last);
 	return err;
 }
 
 int counters_read(struct counters *counters, size_t event, struct count *count)
 {
 	*count = (struct count){0};
-	for (size_t i = 0; i < counters_instances(counters); i++) {
+	for (size_t i = 0; i < counters->places.nr; i++) {
 		struct count one;
-		int err = counters_read_instance(counters, event, i, &one);
+		int err = counters_read_at(counters, event, i, &one);
 
 		if (err)
 			return err;
-		count->value += one.value;
-		count->enabled_ns += one.enabled_ns;
-		count->running_ns += one.running_ns;
+		count_add(count, &one);
 	}
 	return 0;
 }
@@ -306,18 +381,60 @@ double count_scaled(const struct count *count)
 	return (double)count->value * count->enabled_ns / count->running_ns;
 }
 
-size_t counters_instances(const struct counters *counters)
+const struct places *counters_places(const struct counters *counters)
 {
-	return (size_t)counters->nr_cpus * counters->nr_threads;
+	return &counters->places;
 }
 
-int counters_fd(const struct counters *counters, size_t event, size_t instance)
+size_t counters_opened(const struct counters *counters)
 {
-	return libperf_fd(counters->evsels[event], instance / counters->nr_threads,
-			  instance % counters->nr_threads);
+	return counters->opened;
+}
+
+int counters_fd(const struct counters *counters, size_t event, size_t place)
+{
+	return cell_at(counters, event, place)->fd;
 }
 
 size_t counters_unfollowed(const struct counters *counters)
 {
 	return counters->unfollowed;
+}
+
+/* --- CPUs that go and come -------------------------------------------------------------------- */
+
+/* What it has counted stays counted. */
+static void retire(struct cell *cell)
+{
+	read_cell(cell);
+	count_add(&cell->before, &cell->last);
+	cell->last = (struct count){0};
+	close_cell(cell);
+}
+
+/* Events whose counter is shared go over to another CPU that shares it: the kernel moves them
+ * (perf_pmu_migrate_context()). */
+void counters_leave(struct counters *counters, int cpu)
+{
+	const struct events *events = &counters->plan->events;
+
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		struct place *place = &counters->places.list[p];
+
+		if (place->cpu != cpu || !place->open)
+			continue;
+		for (size_t i = 0; i < events->nr; i++)
+			if (!events->list[i].cpus)
+				retire(cell_at(counters, i, p));
+		place->open = false;
+	}
+}
+
+int counters_join(struct counters *counters, size_t place)
+{
+	size_t failed;
+
+	for (size_t i = 0; i < counters->plan->events.nr; i++)
+		retire(cell_at(counters, i, place));
+	return open_place(counters, place, &failed);
 }

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "collection/places.h"
 #include "host/host.h"
 #include "plan/plan.h"
 #include "refusal.h"
@@ -24,9 +25,9 @@ struct count {
 double count_scaled(const struct count *count);
 
 /*
- * Opens every event of the plan on every CPU and thread of its target; child is the command's
- * process, 0 if there is none. All are disabled. The caller owns *counters up to counters_close().
- * Returns 0, or -1 with the refusal filled in and nothing left open.
+ * Opens every event of the plan at every place of its target; child is the command's process, 0 if
+ * there is none. All are disabled. The caller owns *counters up to counters_close(). Returns 0, or -1
+ * with the refusal filled in and nothing left open.
  */
 int counters_open(struct counters **counters, const struct plan *plan, pid_t child,
 		  struct host *host, struct refusal *refusal);
@@ -36,21 +37,37 @@ void counters_close(struct counters *counters);
  * they may be used. */
 void counters_free_descriptors(void);
 
-/* Switches all events, and the copies that children have inherited. Returns 0 or -errno. */
+/* Switches all events, and the copies that children have inherited; or those of a place. Returns 0 or
+ * -errno. */
 int counters_enable(struct counters *counters);
 int counters_disable(struct counters *counters);
+int counters_enable_at(struct counters *counters, size_t place);
 
-/* The count of an event so far, summed over its CPUs, threads and their children. Returns 0 or
- * -errno. */
+/* The count of an event so far, summed over its places, with the children of its threads. It never
+ * becomes less. Returns 0 or -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);
 
-/* The same of one instance, one CPU and thread: see counters_instances(). */
-int counters_read_instance(struct counters *counters, size_t event, size_t instance,
-			   struct count *count);
+/* The same at one place. */
+int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count);
 
-/* The descriptors of an event, one a CPU and thread: how many, and each. */
-size_t counters_instances(const struct counters *counters);
-int counters_fd(const struct counters *counters, size_t event, size_t instance);
+/* The places, those without open events among them; and how many were opened, each as often as it
+ * was. */
+const struct places *counters_places(const struct counters *counters);
+size_t counters_opened(const struct counters *counters);
+
+/* Whether an event is counted at a place when its CPU is online: one whose counter is shared is counted
+ * on one of the CPUs that share it. */
+bool counters_has(const struct counters *counters, size_t event, size_t place);
+
+/* The descriptor of an event at a place, -1: not open there. */
+int counters_fd(const struct counters *counters, size_t event, size_t place);
+
+/* A CPU has gone offline: closes the events there, and keeps what they have counted. The kernel does
+ * not bring them back with the CPU: perf_event_exit_cpu_context(), kernel/events/core.c. */
+void counters_leave(struct counters *counters, int cpu);
+
+/* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
+int counters_join(struct counters *counters, size_t place);
 
 /* Threads that appeared while the events were being opened and may not be followed. */
 size_t counters_unfollowed(const struct counters *counters);

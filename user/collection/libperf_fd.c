@@ -27,3 +27,8 @@ int libperf_fd(struct perf_evsel *evsel, int cpu_index, int thread_index)
 
 	return fd ? *fd : -1;
 }
+
+void libperf_follow(struct perf_evsel *evsel, struct perf_evsel *leader)
+{
+	evsel->leader = leader;
+}

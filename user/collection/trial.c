@@ -108,7 +108,7 @@ static int measure(struct opened *opened, struct host *host, struct found *found
 		err = counters_read(opened->counters, 0, &found->count);
 	found->counted = !err;
 	return err ? open_denied(refusal, host, &opened->plan, &opened->plan.events.list[0], -err,
-				 counters_instances(opened->counters))
+				 counters_opened(opened->counters))
 		   : 0;
 }
 
@@ -122,9 +122,12 @@ static int attach(struct aggregation *aggregation, const struct opened *opened, 
 {
 	if (aggregation_load(aggregation, host, refusal))
 		return -1;
-	for (size_t i = 0; i < counters_instances(opened->counters); i++)
-		if (aggregation_attach(aggregation, counters_fd(opened->counters, 0, i), host, refusal))
+	for (size_t i = 0; i < counters_places(opened->counters)->nr; i++) {
+		int fd = counters_fd(opened->counters, 0, i);
+
+		if (fd >= 0 && aggregation_attach(aggregation, fd, host, refusal))
 			return -1;
+	}
 	return 0;
 }
 

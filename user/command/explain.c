@@ -302,10 +302,10 @@ static json_t *disagreements_value(const struct subject *subject)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static json_t *event_record(const struct event *event)
+static json_t *event_record(const struct event *event, const struct host *host)
 {
 	json_t *record = json_pack("{s:s, s:s}", "type", "event", "schema_version", SCHEMA_VERSION);
-	json_t *value = event_value(event), *reasons = json_object();
+	json_t *value = event_value(event, host), *reasons = json_object();
 
 	for (size_t i = 0; i < event->nr_reasons; i++)
 		set(reasons, event->reasons[i].field,
@@ -406,7 +406,7 @@ static void write_events(struct stream *stream, struct host *host, const struct 
 	struct referred referred = {.disagreements = json_object()};
 
 	for (size_t i = 0; i < events->nr; i++) {
-		json_t *record = event_record(&events->list[i]);
+		json_t *record = event_record(&events->list[i], host);
 		struct subject subject;
 
 		if (look_into(host, &events->list[i], &subject)) {

@@ -9,13 +9,13 @@
 #include "plan/matrix.h"
 #include "record/record.h"
 #include "run/run.h"
+#include "run/tally.h"
 
 #define LINE_BYTES 64
 
 struct offcore {
 	struct matrix matrix;
-	struct count *before; /* an event's (and with --per-cpu, a CPU's): at the record before */
-	size_t instances;     /* what is read apart: CPUs with --per-cpu, else 1 */
+	struct tally tally;
 };
 
 /* What a cell gave in an interval. */
@@ -27,16 +27,9 @@ struct measured {
 static int offcore_check(struct run *run, struct refusal *refusal)
 {
 	struct offcore *offcore = calloc(1, sizeof(*offcore));
-	const struct target *target = &run->plan.target;
 
 	run->state = offcore;
-	if (run->options->per_cpu && !target->cpus_given) {
-		refuse(refusal, STATUS_USAGE, "option --per-cpu");
-		because(refusal, "processes are counted wherever they run");
-		return instead(refusal, "give the CPUs too: -a or -C CPUS");
-	}
-	offcore->instances = run->options->per_cpu ? cpus_count(&target->cpus) : 1;
-	offcore->before = calloc(run->plan.events.nr * offcore->instances, sizeof(*offcore->before));
+	tally_begin(&offcore->tally, &run->plan, &run->host);
 	return matrix_make(&offcore->matrix, run->options, &run->host, refusal);
 }
 
@@ -183,23 +176,11 @@ static void put_shares(json_t *record, const struct matrix *matrix, const struct
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static void read_cells(struct run *run, size_t instance, struct measured *cells)
+static void read_cells(const struct offcore *offcore, const struct tally_row *row,
+		       struct measured *cells)
 {
-	struct offcore *offcore = run->state;
-
-	for (int i = 0; i < offcore->matrix.nr_cells; i++) {
-		struct count *before = &offcore->before[i * offcore->instances + instance], now;
-
-		cells[i].cell = &offcore->matrix.cells[i];
-		if (run->options->per_cpu)
-			counters_read_instance(run->counters, i, instance, &now);
-		else
-			counters_read(run->counters, i, &now);
-		cells[i].count = (struct count){now.value - before->value,
-						now.enabled_ns - before->enabled_ns,
-						now.running_ns - before->running_ns};
-		*before = now;
-	}
+	for (int i = 0; i < offcore->matrix.nr_cells; i++)
+		cells[i] = (struct measured){&offcore->matrix.cells[i], row->since[i]};
 }
 
 /* Rows first, as one reads a matrix; sums behind what they sum up. */
@@ -229,29 +210,23 @@ static json_t *cells_value(const struct run *run, const struct measured *cells)
 	return list;
 }
 
-static int cpu_of_instance(const struct run *run, size_t instance)
-{
-	int cpu = cpus_next(&run->plan.target.cpus, 0);
-
-	while (instance--)
-		cpu = cpus_next(&run->plan.target.cpus, cpu + 1);
-	return cpu;
-}
-
 static int offcore_report(struct run *run, bool last)
 {
-	static const char *const kept[] = {"type", "cpu", "start_time", "duration_ns", NULL};
-	const struct offcore *offcore = run->state;
+	static const char *const kept[] = {"type", "cpu", "node", "socket", "core", "tid", "comm", "cgroup",
+					   "start_time", "duration_ns", "cpus_missing", NULL};
+	struct offcore *offcore = run->state;
 	struct measured *cells = calloc(offcore->matrix.nr_cells, sizeof(*cells));
 	int err = 0;
 
-	for (size_t i = 0; i < offcore->instances && !err; i++) {
+	tally_read(&offcore->tally, run->counters);
+	for (size_t r = 0; r < offcore->tally.nr && !err; r++) {
+		const struct tally_row *row = &offcore->tally.rows[r];
 		json_t *record = json_pack("{s:s}", "type", "offcore");
 
-		read_cells(run, i, cells);
-		if (run->options->per_cpu)
-			json_object_set_new(record, "cpu", json_integer(cpu_of_instance(run, i)));
+		read_cells(offcore, row, cells);
+		tally_put(record, &offcore->tally, row);
 		run_put_interval(run, record);
+		run_put_missing(run, record, &row->cpus);
 		put_shares(record, &offcore->matrix, cells);
 		json_object_set_new(record, "cells", cells_value(run, cells));
 		err = stream_write(&run->stream, record, "cells", kept);
@@ -266,7 +241,7 @@ static void offcore_release(struct run *run)
 
 	if (!offcore)
 		return;
-	free(offcore->before);
+	tally_release(&offcore->tally);
 	free(offcore);
 }
 

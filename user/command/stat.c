@@ -7,6 +7,7 @@
 #include "record/metric.h"
 #include "record/record.h"
 #include "run/run.h"
+#include "run/tally.h"
 
 /* Of names and units in records, in bytes. */
 #define NAME_MOST 200
@@ -19,11 +20,13 @@ struct moments {
 };
 
 struct stat {
-	struct count *now;        /* an event: of this execution, so far */
-	struct count *since;      /* an event: since the reading before */
+	struct tally tally;       /* now: of this execution, so far */
 	__u64 duration_ns;        /* of this execution, so far */
-	struct moments *moments;  /* an event, over executions */
-	struct moments *derived;  /* a metric, over executions */
+	/* Of each row of the tally, over executions: */
+	struct summary {
+		struct moments *events, *metrics;
+	} *summaries;
+	size_t nr_summaries;
 };
 
 static void moments_add(struct moments *moments, double value)
@@ -41,10 +44,7 @@ static int stat_check(struct run *run, struct refusal *refusal)
 {
 	struct stat *stat = calloc(1, sizeof(*stat));
 
-	stat->now = calloc(run->plan.events.nr, sizeof(*stat->now));
-	stat->since = calloc(run->plan.events.nr, sizeof(*stat->since));
-	stat->moments = calloc(run->plan.events.nr, sizeof(*stat->moments));
-	stat->derived = calloc(run->plan.metrics.nr + 1, sizeof(*stat->derived));
+	tally_begin(&stat->tally, &run->plan, &run->host);
 	run->state = stat;
 	return 0;
 }
@@ -69,22 +69,27 @@ static const char *count_status(const struct count *count)
 }
 
 /* Why there is no count, as far as the times tell. */
-static const char *why_not_counted(const struct count *count)
+static const char *why_not_counted(const struct run *run, const struct count *count)
 {
+	const struct target *target = &run->plan.target;
+
 	return count->enabled_ns ? "it never got a counter: others held those that it can use, or the "
 				   "register that it shares with the core's other thread"
-				 : "its target never ran";
+	       : target->cpus_given && !target->nr_cgroups ? "its CPU was offline"
+							   : "its target never ran";
 }
 
 static json_t *count_record(const struct run *run, const struct event *event,
-			    const struct count *count)
+			    const struct tally_row *row, const struct count *count)
 {
+	const struct stat *stat = run->state;
 	json_t *record = json_pack("{s:s}", "type", "count");
 
 	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	tally_put(record, &stat->tally, row);
 	json_object_set_new(record, "status", json_string(count_status(count)));
 	if (!count->running_ns)
-		json_object_set_new(record, "why", json_string(why_not_counted(count)));
+		json_object_set_new(record, "why", json_string(why_not_counted(run, count)));
 	json_object_set_new(record, "value", json_integer(count->value));
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
@@ -97,78 +102,87 @@ static json_t *count_record(const struct run *run, const struct event *event,
 					    value_real(count_scaled(count) * event->scale));
 	}
 	run_put_interval(run, record);
+	run_put_missing(run, record, &row->cpus);
 	if (run->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(run->repeat));
 	return record;
 }
 
-static void read_counts(struct run *run)
-{
-	struct stat *stat = run->state;
-
-	for (size_t i = 0; i < run->plan.events.nr; i++) {
-		struct count now, *last = &stat->now[i];
-
-		/* A pinned event that never ran can't be read: it stays at zero, not counted. */
-		if (counters_read(run->counters, i, &now))
-			now = *last;
-		stat->since[i] = (struct count){now.value - last->value,
-						now.enabled_ns - last->enabled_ns,
-						now.running_ns - last->running_ns};
-		*last = now;
-	}
-	stat->duration_ns += run_interval_ns(run);
-}
-
-static int report_metric(struct run *run, const struct metric *metric)
+static int report_metric(struct run *run, const struct metric *metric, const struct tally_row *row)
 {
 	const struct stat *stat = run->state;
 	const struct events *events = &run->plan.events;
 	struct metric_input *inputs =
-		metric_inputs(metric, events, stat->since, run_interval_ns(run));
+		metric_inputs(metric, events, row->since, run_interval_ns(run));
 	json_t *record = metric_record(metric, events, inputs);
 
 	free(inputs);
+	tally_put(record, &stat->tally, row);
 	run_put_interval(run, record);
+	run_put_missing(run, record, &row->cpus);
 	if (run->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(run->repeat));
 	return stream_write(&run->stream, record, "inputs", NULL);
 }
 
-/* The whole execution adds to the summary: whatever intervals it was reported in. */
-static void summarize(struct run *run)
+static void add_summaries(struct stat *stat, const struct plan *plan)
 {
-	struct stat *stat = run->state;
+	stat->summaries = realloc(stat->summaries, stat->tally.nr * sizeof(*stat->summaries));
+	for (; stat->nr_summaries < stat->tally.nr; stat->nr_summaries++)
+		stat->summaries[stat->nr_summaries] = (struct summary){
+			calloc(plan->events.nr, sizeof(struct moments)),
+			calloc(plan->metrics.nr + 1, sizeof(struct moments)),
+		};
+}
+
+/* The whole execution adds to the summary: whatever intervals it was reported in. */
+static void summarize(const struct run *run, const struct tally_row *row, struct summary *summary)
+{
+	const struct stat *stat = run->state;
 
 	for (size_t i = 0; i < run->plan.events.nr; i++)
-		if (stat->now[i].running_ns)
-			moments_add(&stat->moments[i], count_scaled(&stat->now[i]));
+		if (row->now[i].running_ns)
+			moments_add(&summary->events[i], count_scaled(&row->now[i]));
 	for (size_t i = 0; i < run->plan.metrics.nr; i++) {
 		const struct metric *metric = &run->plan.metrics.list[i];
 		struct metric_input *inputs =
-			metric_inputs(metric, &run->plan.events, stat->now, stat->duration_ns);
+			metric_inputs(metric, &run->plan.events, row->now, stat->duration_ns);
 		double value;
 
 		if (!metric_value(metric, inputs, &value, NULL, 0))
-			moments_add(&stat->derived[i], value);
+			moments_add(&summary->metrics[i], value);
 		free(inputs);
 	}
 }
 
-static int stat_report(struct run *run, bool last)
+static int report_row(struct run *run, const struct tally_row *row)
 {
-	const struct stat *stat = run->state;
 	int err = 0;
 
-	read_counts(run);
 	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
-		err = stream_write(&run->stream,
-				   count_record(run, &run->plan.events.list[i], &stat->since[i]), NULL,
-				   NULL);
+		if (row->has[i])
+			err = stream_write(&run->stream,
+					   count_record(run, &run->plan.events.list[i], row,
+							&row->since[i]), NULL, NULL);
 	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++)
-		err = report_metric(run, &run->plan.metrics.list[i]);
-	if (last)
-		summarize(run);
+		err = report_metric(run, &run->plan.metrics.list[i], row);
+	return err;
+}
+
+static int stat_report(struct run *run, bool last)
+{
+	struct stat *stat = run->state;
+	int err = 0;
+
+	tally_read(&stat->tally, run->counters);
+	stat->duration_ns += run_interval_ns(run);
+	for (size_t r = 0; r < stat->tally.nr && !err; r++)
+		err = report_row(run, &stat->tally.rows[r]);
+	if (!last)
+		return err;
+	add_summaries(stat, &run->plan);
+	for (size_t r = 0; r < stat->tally.nr; r++)
+		summarize(run, &stat->tally.rows[r], &stat->summaries[r]);
 	return err;
 }
 
@@ -177,19 +191,20 @@ static void stat_detach(struct run *run)
 {
 	struct stat *stat = run->state;
 
-	for (size_t i = 0; i < run->plan.events.nr; i++)
-		stat->now[i] = (struct count){0};
+	tally_restart(&stat->tally);
 	stat->duration_ns = 0;
 }
 
 /* kind: "event" or "metric", whose name and unit these are. */
-static json_t *summary_record(const struct run *run, const char *kind, const char *name,
-			      const char *unit, const struct moments *moments)
+static json_t *summary_record(const struct run *run, const struct tally_row *row, const char *kind,
+			      const char *name, const char *unit, const struct moments *moments)
 {
+	const struct stat *stat = run->state;
 	json_t *record = json_pack("{s:s}", "type", "summary");
 	double variance = moments->n > 1 ? moments->squares / (moments->n - 1) : NAN;
 
 	json_object_set_new(record, kind, value_text(name, NAME_MOST));
+	tally_put(record, &stat->tally, row);
 	if (unit[0])
 		json_object_set_new(record, "unit", value_text(unit, NAME_MOST));
 	json_object_set_new(record, "executions", json_integer(run->repeat));
@@ -207,6 +222,32 @@ static json_t *summary_record(const struct run *run, const char *kind, const cha
 	return record;
 }
 
+static int write_summary(struct run *run, size_t r)
+{
+	const struct stat *stat = run->state;
+	const struct tally_row *row = &stat->tally.rows[r];
+	const struct summary *summary = &stat->summaries[r];
+	int err = 0;
+
+	for (size_t i = 0; i < run->plan.events.nr && !err; i++) {
+		const struct event *event = &run->plan.events.list[i];
+
+		if (row->has[i])
+			err = stream_write(&run->stream,
+					   summary_record(run, row, "event", event->name, event->unit,
+							  &summary->events[i]), NULL, NULL);
+	}
+	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++) {
+		const struct metric *metric = &run->plan.metrics.list[i];
+
+		err = stream_write(&run->stream,
+				   summary_record(run, row, "metric", metric->name,
+						  metric->known->unit, &summary->metrics[i]),
+				   NULL, NULL);
+	}
+	return err;
+}
+
 static int stat_finish(struct run *run, json_t *end)
 {
 	const struct stat *stat = run->state;
@@ -214,19 +255,8 @@ static int stat_finish(struct run *run, json_t *end)
 
 	if (!stat || !run->options->repeats || !run->began.tv_sec)
 		return 0;
-	for (size_t i = 0; i < run->plan.events.nr && !err; i++) {
-		const struct event *event = &run->plan.events.list[i];
-
-		err = stream_write(&run->stream, summary_record(run, "event", event->name, event->unit,
-								&stat->moments[i]), NULL, NULL);
-	}
-	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++) {
-		const struct metric *metric = &run->plan.metrics.list[i];
-
-		err = stream_write(&run->stream,
-				   summary_record(run, "metric", metric->name, metric->known->unit,
-						  &stat->derived[i]), NULL, NULL);
-	}
+	for (size_t r = 0; r < stat->nr_summaries && !err; r++)
+		err = write_summary(run, r);
 	return err;
 }
 
@@ -236,10 +266,12 @@ static void stat_release(struct run *run)
 
 	if (!stat)
 		return;
-	free(stat->now);
-	free(stat->since);
-	free(stat->moments);
-	free(stat->derived);
+	tally_release(&stat->tally);
+	for (size_t r = 0; r < stat->nr_summaries; r++) {
+		free(stat->summaries[r].events);
+		free(stat->summaries[r].metrics);
+	}
+	free(stat->summaries);
 	free(stat);
 }
 

@@ -25,6 +25,8 @@ struct event {
 	char unit[32];                   /* of one count after scale: "ns", "Joules"; "" for a plain number */
 	double scale;                    /* from the PMU's driver, else 1 */
 	int group;                       /* events of one {…} share a number from 0; -1 outside */
+	const struct cpus *cpus;         /* those that count for all that share its counter: its PMU's, whose
+					  * it is; NULL where each CPU has its own */
 	bool sideless;                   /* its PMU is: struct pmu */
 	bool privilege_given;            /* the text says u, k or h */
 	bool sampling_given;             /* the text says period= or freq= */

@@ -447,6 +447,7 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 		EVENT_SET(event, type, pmu->type, "the PMU '%s'", name);
 		EVENT_SET(event, config, 0, "no term says otherwise");
 		event->sideless = pmu->sideless;
+		event->cpus = cpus_count(&pmu->cpus) ? &pmu->cpus : NULL;
 		if (pmu->sideless)
 			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
 	} else if (!is_event_name(parser, name)) {

@@ -109,6 +109,39 @@ static void read_container(struct host *host)
 	}
 }
 
+/* Whether a list with ',' between its words has one. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* proc(5): device, folder, type, options, … of each mount. */
+static void read_cgroup_mounts(struct host *host)
+{
+	char path[PATH_MAX], folder[256], type[32], options[512], *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/self/mounts", host->root);
+	file = fopen(path, "re");
+	while (file && getline(&line, &size, file) > 0) {
+		if (sscanf(line, "%*s %255s %31s %511s", folder, type, options) != 3)
+			continue;
+		if (!strcmp(type, "cgroup2") && !host->cgroup_mount[0])
+			memcpy(host->cgroup_mount, folder, sizeof(folder));
+		if (!strcmp(type, "cgroup") && has_word(options, "perf_event"))
+			memcpy(host->cgroup_v1, folder, sizeof(folder));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
 int host_gather(struct host *host, const char *root)
 {
 	char text[4096];
@@ -147,6 +180,7 @@ int host_gather(struct host *host, const char *root)
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);
+	read_cgroup_mounts(host);
 	return 0;
 }
 
@@ -252,7 +286,10 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	/* PMUs of more than a core say which CPU speaks for it; msr's is one that does not say so. All
 	 * have PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
-	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0 || !strcmp(name, "msr");
+	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0;
+	if (pmu->sideless && cpus_parse(text, &pmu->cpus))
+		pmu->cpus = (struct cpus){0};
+	pmu->sideless = pmu->sideless || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms", name);
@@ -357,6 +394,28 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
 	pretend_core_pmu(host);
 	return 0;
+}
+
+static int topology_number(const struct host *host, int cpu, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, name);
+	return slurp_number(host, path, -1);
+}
+
+struct topology host_topology(const struct host *host, int cpu)
+{
+	struct topology topology = {topology_number(host, cpu, "core_id"),
+				    topology_number(host, cpu, "physical_package_id"), -1};
+	struct cpus cpus;
+	char text[1024];
+
+	for (int node = cpus_next(&host->nodes, 0); node >= 0; node = cpus_next(&host->nodes, node + 1))
+		if (slurp(host, text, sizeof(text), "/sys/devices/system/node/node%d/cpulist", node) > 0 &&
+		    !cpus_parse(text, &cpus) && cpus_has(&cpus, cpu))
+			topology.node = node;
+	return topology;
 }
 
 int host_sibling(const struct host *host, int cpu)

@@ -35,6 +35,8 @@ struct pmu {
 	char name[64];
 	__u32 type;
 	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
+	struct cpus cpus; /* its cpumask: those that count for all CPUs that share its counters; empty
+			   * where each CPU has its own */
 	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
 	struct pmu_format *formats;
@@ -58,6 +60,8 @@ struct host {
 	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
+	char cgroup_mount[256];     /* where cgroup2 is mounted, "" if nowhere */
+	char cgroup_v1[256];        /* the hierarchy of version 1 that has perf events, "" if none has */
 	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
@@ -104,6 +108,13 @@ void host_read_pmus(struct host *host);
 
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
+
+/* Where a CPU is. Each is -1 where the kernel does not say: sysfs-devices-system-cpu, of CPUs that are
+ * online. A core's number is its package's own, and packages are what one puts into sockets. */
+struct topology {
+	int core, socket, node;
+};
+struct topology host_topology(const struct host *host, int cpu);
 
 /* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
 int host_sibling(const struct host *host, int cpu);

@@ -2,8 +2,10 @@
 #include "output/rows.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/table.h"
@@ -20,6 +22,40 @@ const char *row_grouped(json_int_t number, char *buffer, size_t size)
 		buffer[used++] = digits[i];
 	}
 	buffer[used] = '\0';
+	return buffer;
+}
+
+const char *row_grouped_real(double number, char *buffer, size_t size)
+{
+	char text[352], whole[352];
+	size_t length = snprintf(text, sizeof(text), "%.3f", number) - 4;
+
+	if (fabs(number) < 1e15) {
+		row_grouped((json_int_t)strtoll(text, NULL, 10), whole, sizeof(whole));
+		snprintf(buffer, size, "%s%s%s", *text == '-' && *whole != '-' ? "-" : "", whole,
+			 text + length);
+	} else {
+		snprintf(buffer, size, "%s", text);
+	}
+	return buffer;
+}
+
+const char *row_name(const json_t *record, char *buffer, size_t size)
+{
+	static const char *const keys[] = {"node", "socket", "core", "cpu", "tid", "comm", "cgroup"};
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && used < size; i++) {
+		const json_t *value = json_object_get(record, keys[i]);
+		char text[128];
+
+		if (!value)
+			continue;
+		row_cell(value, text, sizeof(text));
+		used += snprintf(buffer + used, size - used, "%s%s %s", used ? ", " : "",
+				 !strcmp(keys[i], "cpu") ? "CPU" : keys[i], text);
+	}
 	return buffer;
 }
 

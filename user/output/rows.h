@@ -12,6 +12,12 @@
 /* 1234567 as "1,234,567", in every locale; returns buffer. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size);
 
+/* 1234567.25 as "1,234,567.250"; returns buffer. */
+const char *row_grouped_real(double number, char *buffer, size_t size);
+
+/* What tells a row of counts apart: "socket 0, core 1"; "" if nothing does. Returns buffer. */
+const char *row_name(const json_t *record, char *buffer, size_t size);
+
 /* In percent; 0 of nothing. */
 double row_share(json_int_t part, json_int_t whole);
 

@@ -36,6 +36,23 @@ static void end_table(struct text *text, const struct stream *stream, const json
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
+/* Rows of counts that are told apart begin with what they are of. */
+static void add_row_name(struct text *text, const json_t *record)
+{
+	char name[256];
+
+	if (*row_name(record, name, sizeof(name)))
+		text_add(text, "%-20s", name);
+}
+
+static void add_missing(struct text *text, const json_t *record)
+{
+	const char *missing = string(record, "cpus_missing");
+
+	if (*missing)
+		text_add(text, "  (CPU %s was offline)", missing);
+}
+
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *status = string(record, "status");
@@ -44,14 +61,16 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	char number[40] = "not counted";
 
 	row_time(text, stream, record);
+	add_row_name(text, record);
 	if (in_unit)
-		snprintf(number, sizeof(number), "%.3f", json_real_value(in_unit));
+		row_grouped_real(json_real_value(in_unit), number, sizeof(number));
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
 	if (!strcmp(status, "multiplexed"))
 		text_add(text, "  (ran %.1f%% of the time)",
 		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
+	add_missing(text, record);
 	text_add(text, "\n");
 }
 
@@ -74,6 +93,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 		shown_real(mean, number, sizeof(number));
 	else if (integer(record, "counted"))
 		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
+	add_row_name(text, record);
 	if (derived)
 		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
 			 string(record, "unit"));
@@ -95,12 +115,27 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	if (value)
 		shown_real(json_number_value(value), number, sizeof(number));
 	row_time(text, stream, record);
+	add_row_name(text, record);
 	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
 	if (!value)
 		text_add(text, ": %s", string(record, "why"));
 	else if (share_run < 1)
 		text_add(text, "  (ran %.1f%% of the time)", 100 * share_run);
+	add_missing(text, record);
 	text_add(text, "\n");
+}
+
+static void hotplug_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *change = string(record, "change");
+
+	row_time(text, stream, record);
+	text_add(text, "# CPU %lld ", (long long)integer(record, "cpu"));
+	if (!strcmp(change, "refused"))
+		text_add(text, "is online, and not counted: %s\n", string(record, "why"));
+	else
+		text_add(text, "%s\n", !strcmp(change, "online") ? "is online, and counted"
+								  : "went offline");
 }
 
 /* --- profiles --------------------------------------------------------------------------------- */
@@ -131,6 +166,7 @@ static const struct {
 	{"count", count_table},
 	{"metric", metric_table},
 	{"summary", summary_table},
+	{"hotplug", hotplug_table},
 	{"profile", profile_table},
 	{"branch", branch_table},
 	{"end", end_table},

@@ -136,15 +136,17 @@ static void add_running(struct text *text, const json_t *cells)
 
 void offcore_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const json_t *cells = json_object_get(record, "cells"), *cpu = json_object_get(record, "cpu");
+	const json_t *cells = json_object_get(record, "cells");
+	char name[256];
+	bool apart = *row_name(record, name, sizeof(name));
 	struct columns columns = columns_of(cells);
 
-	if (!cpu)
+	if (!apart)
 		row_screen(text, stream);
 	row_time(text, stream, record);
 	text_add(text, "off-core requests in %.3f s", integer(record, "duration_ns") / 1e9);
-	if (cpu)
-		text_add(text, " on CPU %lld", (long long)json_integer_value(cpu));
+	if (apart)
+		text_add(text, ", %s", name);
 	text_add(text, "\n");
 	heading_rows(text, columns);
 	cell_rows(text, cells, &columns);

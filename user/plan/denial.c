@@ -73,7 +73,7 @@ static int denied_access(const struct denied *d)
 
 	if (!privileged && d->host->perf_event_paranoid > level)
 		return denied_by_paranoid(d, level);
-	if (d->plan->target.nr_pids) {
+	if (d->plan->target.nr_pids || d->plan->target.nr_tids) {
 		because(d->refusal, "a process of another user may not be looked at");
 		return instead(d->refusal, "run as its user, or give CAP_PERFMON");
 	}
@@ -112,6 +112,10 @@ static bool needs_hardware(const struct event *event)
 
 static int denied_absent(const struct denied *d)
 {
+	const struct target *target = &d->plan->target;
+
+	if (target->nr_cgroups && (!needs_hardware(d->event) || host_core_pmu(d->host)))
+		return cgroup_denied(d->refusal, d->host, target->cgroups[0].path, ENOENT);
 	if (!needs_hardware(d->event)) {
 		because(d->refusal, "this machine's kernel does not have it");
 		return instead(d->refusal, "use another event; perf list shows what there is");

@@ -2,89 +2,16 @@
 #include "plan/plan.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "event/branch_filter.h"
 #include "plan/matrix.h"
+#include "plan/neighbours.h"
 #include "plan/rules.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
-
-/* --- target ----------------------------------------------------------------------------------- */
-
-static int plan_pids(struct target *target, const char *text, struct refusal *refusal)
-{
-	for (const char *at = text;; at++) {
-		char *end;
-		long pid = strtol(at, &end, 10);
-
-		if (end == at || pid <= 0 || pid > INT_MAX || (*end && *end != ',')) {
-			refuse(refusal, STATUS_USAGE, "option --pid '%s'", text);
-			because(refusal, "'%.*s' is no process id", (int)strcspn(at, ","), at);
-			return instead(refusal, "it takes process ids with ',' between them");
-		}
-		target->pids = realloc(target->pids, (target->nr_pids + 1) * sizeof(pid_t));
-		target->pids[target->nr_pids++] = pid;
-		at = end;
-		if (!*at)
-			return 0;
-	}
-}
-
-static int plan_cpus(struct target *target, const char *text, const struct host *host,
-		     struct refusal *refusal)
-{
-	char online[256];
-	int missing;
-
-	target->cpus_given = true;
-	if (!text) {
-		target->cpus = host->online;
-		return 0;
-	}
-	if (cpus_parse(text, &target->cpus)) {
-		refuse(refusal, STATUS_USAGE, "option --cpu '%s'", text);
-		because(refusal, "it is no list of CPUs");
-		return instead(refusal, "write one like 0-3,8");
-	}
-	missing = cpus_missing(&target->cpus, &host->online);
-	if (missing < 0)
-		return 0;
-	refuse(refusal, STATUS_REFUSED, "option --cpu '%s'", text);
-	refusal->error = ENODEV;
-	because(refusal, "CPU %d %s", missing,
-		cpus_has(&host->possible, missing) ? "is offline" : "does not exist on this machine");
-	return instead(refusal, "online are %s", cpus_print(&host->online, online, sizeof(online)));
-}
-
-static int plan_target(struct target *target, const struct options *options,
-		       const struct host *host, struct refusal *refusal)
-{
-	if (options->nr_rest)
-		target->command = options->rest;
-	if (options->all_cpus && options->cpus) {
-		refuse(refusal, STATUS_USAGE, "options --all-cpus and --cpu");
-		return because(refusal, "they contradict each other");
-	}
-	if (options->pids && target->command) {
-		refuse(refusal, STATUS_USAGE, "option --pid together with a command");
-		because(refusal, "a run has one target");
-		return instead(refusal, "for a time limit use --duration");
-	}
-	if ((options->all_cpus || options->cpus) &&
-	    plan_cpus(target, options->cpus, host, refusal))
-		return -1;
-	if (options->pids && plan_pids(target, options->pids, refusal))
-		return -1;
-	if (target->command || target->nr_pids || target->cpus_given)
-		return 0;
-	refuse(refusal, STATUS_USAGE, "a run without a target");
-	because(refusal, "there is nothing to measure");
-	return instead(refusal, "give -- COMMAND, -p PID, -a or -C CPUS");
-}
 
 /* --- events ----------------------------------------------------------------------------------- */
 
@@ -125,6 +52,15 @@ static void plan_common(struct plan *plan, const struct host *host)
 		if (on_exec && leader)
 			EVENT_SET(event, enable_on_exec, 1, "counting begins with COMMAND itself");
 	}
+}
+
+/* What is known of the events and, for a target that is there, whether they can count it. */
+static int check(const struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	if (neighbours_check(&plan->events, &plan->target, host, refusal))
+		return -1;
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
 static int refuse_frequency(const struct event *event, const struct host *host, __u64 frequency,
@@ -214,7 +150,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 {
 	const char *text = options->events;
 
-	if (plan_target(&plan->target, options, host, refusal))
+	if (target_plan(&plan->target, options, host, refusal))
 		return -1;
 	if (options->repeats && !plan->target.command) {
 		refuse(refusal, STATUS_USAGE, "option --repeat");
@@ -226,7 +162,7 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	if (plan_counts(plan, text, options->metrics, host, refusal))
 		return -1;
 	plan_common(plan, host);
-	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+	return check(plan, options, host, refusal);
 }
 
 static int plan_all_sampling(struct plan *plan, const struct options *options,
@@ -250,7 +186,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 {
 	const char *text = options->events;
 
-	if (plan_target(&plan->target, options, host, refusal))
+	if (target_plan(&plan->target, options, host, refusal))
 		return -1;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
@@ -261,7 +197,7 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 	plan_common(plan, host);
 	if (plan_all_sampling(plan, options, host, refusal))
 		return -1;
-	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+	return check(plan, options, host, refusal);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -314,7 +250,7 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 	const char *text = options->events;
 	char loads[128];
 
-	if (plan_target(&plan->target, options, host, refusal))
+	if (target_plan(&plan->target, options, host, refusal))
 		return -1;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
@@ -351,7 +287,7 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
 		ask_for_load(&plan->events.list[i]);
-	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+	return check(plan, options, host, refusal);
 }
 
 /* --- off-core requests ------------------------------------------------------------------------ */
@@ -363,7 +299,7 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 	char *text;
 	int err;
 
-	if (plan_target(&plan->target, options, host, refusal) ||
+	if (target_plan(&plan->target, options, host, refusal) ||
 	    matrix_make(&matrix, options, host, refusal))
 		return -1;
 	if (!host_core_pmu(host)) {
@@ -377,7 +313,7 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 	if (err)
 		return -1;
 	plan_common(plan, host);
-	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+	return check(plan, options, host, refusal);
 }
 
 /* --- branches --------------------------------------------------------------------------------- */
@@ -433,7 +369,7 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 {
 	const char *text = options->events;
 
-	if (plan_target(&plan->target, options, host, refusal) || check_by(options, refusal))
+	if (target_plan(&plan->target, options, host, refusal) || check_by(options, refusal))
 		return -1;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);
@@ -458,7 +394,7 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 		if (!options->filter)
 			event_reason(event, "branch_sample_type", "the default: all, of the event's sides");
 	}
-	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+	return check(plan, options, host, refusal);
 }
 
 /* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
@@ -506,7 +442,5 @@ void plan_release(struct plan *plan)
 {
 	events_release(&plan->events);
 	metrics_release(&plan->metrics);
-	free(plan->target.pids);
-	plan->target.pids = NULL;
-	plan->target.nr_pids = 0;
+	target_release(&plan->target);
 }

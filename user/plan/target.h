@@ -8,13 +8,45 @@
 #include <sys/types.h>
 
 #include "cpus.h"
+#include "host/host.h"
+#include "options.h"
+#include "refusal.h"
 
 struct target {
 	char **command; /* NULL-terminated, from argv; NULL if there is none */
 	pid_t *pids;
 	size_t nr_pids;
-	bool cpus_given; /* everything on these CPUs, whatever runs there */
-	struct cpus cpus;
+	pid_t *tids; /* threads alone, without the others of their processes */
+	size_t nr_tids;
+	bool cpus_given; /* everything on these CPUs, whatever runs there, or whatever of the cgroups */
+	bool all_cpus;   /* those, and others that come online */
+	struct cpus cpus; /* online when the run is planned */
+	struct cgroup {
+		char *name; /* as it was asked for */
+		char *path; /* its folder */
+	} *cgroups;
+	size_t nr_cgroups;
+	unsigned int per; /* what counts are told apart by: bits of enum per, 0 if by nothing */
 };
+
+/* What --per names. */
+enum per {
+	PER_CPU = 1 << 0,
+	PER_CORE = 1 << 1,
+	PER_SOCKET = 1 << 2,
+	PER_NODE = 1 << 3,
+	PER_THREAD = 1 << 4,
+	PER_CGROUP = 1 << 5,
+};
+
+/* Plans the target that the options name, on this host. Returns 0, or -1 with the refusal. The target
+ * owns its lists up to target_release(), which may also be called on a zeroed one or after a
+ * refusal. */
+int target_plan(struct target *target, const struct options *options, const struct host *host,
+		struct refusal *refusal);
+void target_release(struct target *target);
+
+/* The CPU among these that counts for others is the target's: those of an event that it counts on. */
+bool target_counts(const struct target *target, const struct cpus *cpus);
 
 #endif

@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,9 @@ static void report(struct run *run, const struct activity *activity, bool last)
 	struct timespec ended_at = now_of(CLOCK_REALTIME);
 
 	run->interval_ended = now_of(CLOCK_MONOTONIC);
+	hotplug_follow(run);
 	activity->report(run, last);
+	hotplug_next(run);
 	run->interval_began = run->interval_ended;
 	run->interval_began_at = ended_at;
 }
@@ -69,7 +72,7 @@ static void report(struct run *run, const struct activity *activity, bool last)
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* What the loop waits for. The target's processes follow behind these. */
-enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_TARGET };
+enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_TARGET };
 
 #define DRAIN_MS 50
 
@@ -98,26 +101,56 @@ static int pidfd_open(pid_t pid)
 	return syscall(SYS_pidfd_open, pid, 0);
 }
 
+#define LOOK_AT_THREAD_MS 100
+
+static bool thread_is_there(pid_t tid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", tid);
+	return !access(path, F_OK);
+}
+
+/* A descriptor that becomes readable when a thread has ended. Before Linux 6.9 there is none for one
+ * that does not lead its process: a timer stands for it, to look each time. -1: it has ended. */
+static int thread_fd(pid_t tid)
+{
+	int fd = syscall(SYS_pidfd_open, tid, O_EXCL /* PIDFD_THREAD */);
+
+	if (fd < 0)
+		fd = pidfd_open(tid);
+	if (fd < 0 && errno != ESRCH && thread_is_there(tid))
+		fd = timer(LOOK_AT_THREAD_MS * 1000000ULL, true);
+	return fd;
+}
+
+/* Waits for a process or thread too; one that has ended since its events were opened is not waited
+ * for. */
+static void wait_for(struct waiting *waiting, int fd)
+{
+	if (fd >= 0)
+		waiting->polls[waiting->nr++].fd = fd;
+}
+
 static void waiting_open(struct waiting *waiting, const struct run *run)
 {
 	const struct target *target = &run->plan.target;
 
-	waiting->polls = calloc(ON_TARGET + target->nr_pids + 1, sizeof(*waiting->polls));
+	waiting->polls = calloc(ON_TARGET + target->nr_pids + target->nr_tids + 1,
+				sizeof(*waiting->polls));
 	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &run->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	waiting->polls[ON_INTERVAL].fd = timer(run->options->interval_ms * 1000000, true);
 	waiting->polls[ON_DRAIN].fd = timer(run->activity->drain ? DRAIN_MS * 1000000ULL : 0, true);
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
+	waiting->polls[ON_HOTPLUG].fd = run->hotplug.notices;
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
-	/* One that has ended since its events were opened is not waited for. */
-	for (size_t i = 0; i < target->nr_pids; i++) {
-		int fd = pidfd_open(target->pids[i]);
-
-		if (fd >= 0)
-			waiting->polls[waiting->nr++].fd = fd;
-	}
+	for (size_t i = 0; i < target->nr_pids; i++)
+		wait_for(waiting, pidfd_open(target->pids[i]));
+	for (size_t i = 0; i < target->nr_tids; i++)
+		wait_for(waiting, thread_fd(target->tids[i]));
 	waiting->targets_left = waiting->nr - ON_TARGET;
 	/* No events are asked for of the output: that its reader has gone is told all the same. */
 	for (size_t i = 0; i < waiting->nr; i++)
@@ -127,7 +160,7 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 static void waiting_close(struct waiting *waiting)
 {
 	for (size_t i = 0; i < waiting->nr; i++)
-		if (i != ON_OUTPUT && waiting->polls[i].fd >= 0)
+		if (i != ON_OUTPUT && i != ON_HOTPLUG && waiting->polls[i].fd >= 0)
 			close(waiting->polls[i].fd);
 	free(waiting->polls);
 }
@@ -186,8 +219,23 @@ static void on_output(struct run *run, struct waiting *waiting, bool *over)
 	*over = !run->child.pid;
 }
 
+static size_t threads_there(const struct run *run)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->plan.target.nr_tids; i++)
+		nr += thread_is_there(run->plan.target.tids[i]);
+	return nr;
+}
+
 static void on_target(struct run *run, struct waiting *waiting, size_t which, bool *over)
 {
+	__u64 expirations;
+
+	/* A timer that stands for a thread: any that has gone ends it, as good as its own. */
+	if (read(waiting->polls[which].fd, &expirations, sizeof(expirations)) > 0 &&
+	    threads_there(run) >= waiting->targets_left)
+		return;
 	close(waiting->polls[which].fd);
 	waiting->polls[which].fd = -1;
 	if (run->child.pid) {
@@ -233,7 +281,7 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 
 	counters_free_descriptors();
 	waiting_open(&waiting, run);
-	over = run->plan.target.nr_pids && !waiting.targets_left;
+	over = (run->plan.target.nr_pids || run->plan.target.nr_tids) && !waiting.targets_left;
 	if (over)
 		run->reason = "exited";
 	while (!over) {
@@ -256,6 +304,8 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 				on_target(run, &waiting, i, &over);
 		if (!over && waiting.polls[ON_DEADLINE].revents)
 			on_deadline(run, &waiting, &over);
+		if (!over && waiting.polls[ON_HOTPLUG].revents)
+			hotplug_follow(run);
 		if (!over && waiting.polls[ON_DRAIN].revents)
 			on_drain(run, &waiting, activity, &over);
 		if (!over && waiting.polls[ON_INTERVAL].revents)
@@ -289,6 +339,7 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 		return -1;
 	if (activity->attach && activity->attach(run, refusal))
 		return -1;
+	hotplug_begin(run);
 
 	/* Counting of a command begins by itself, at its exec. */
 	if (!target->command || target->cpus_given) {
@@ -316,6 +367,7 @@ static void after_execution(struct run *run, const struct activity *activity)
 {
 	if (activity->detach)
 		activity->detach(run);
+	hotplug_end(run);
 	counters_close(run->counters);
 	run->counters = NULL;
 }
@@ -404,6 +456,7 @@ int run_activity(const struct activity *activity, const struct options *options,
 	int status, err;
 
 	run.child.go_fd = run.child.failure_fd = -1;
+	run.hotplug.notices = run.hotplug.online = -1;
 	*refusal = (struct refusal){0};
 	if (stream_open(&run.stream, options, refusal))
 		return refusal->status;

@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "plan/plan.h"
 #include "refusal.h"
+#include "run/hotplug.h"
 
 struct run {
 	const struct activity *activity;
@@ -26,6 +27,7 @@ struct run {
 	struct stream stream;
 	struct counters *counters;
 	struct child child;
+	struct hotplug hotplug;
 	sigset_t ending;      /* signals that end the run */
 	sigset_t signals;     /* the mask that the program was started with: the command's */
 	__u64 repeat;         /* this execution of the command, from 1 */
@@ -48,6 +50,8 @@ struct activity {
 	void (*describe)(struct run *run, json_t *start);
 	/* Once the counters are open and before they are enabled. */
 	int (*attach)(struct run *run, struct refusal *refusal);
+	/* The same again at one place that was not open then; may be NULL. */
+	int (*attach_at)(struct run *run, size_t place, struct refusal *refusal);
 	/* What is to be read more often than is reported, every 50 ms; may be NULL. Returns as report. */
 	int (*drain)(struct run *run);
 	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
@@ -73,5 +77,9 @@ __u64 run_interval_ns(const struct run *run);
 
 /* Members that the records of an interval have in common: start_time, duration_ns. */
 void run_put_interval(const struct run *run, json_t *record);
+
+/* cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for a part of
+ * the interval or all of it; nothing where none was. */
+void run_put_missing(const struct run *run, json_t *record, const struct cpus *of);
 
 #endif

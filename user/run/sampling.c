@@ -83,20 +83,30 @@ static __u64 now_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+static int sampling_attach_at(struct run *run, size_t place, struct refusal *refusal)
+{
+	struct state *state = run->state;
+
+	for (size_t i = 0; i < state->nr; i++)
+		if (aggregation_attach(state->aggregations[i], counters_fd(run->counters, i, place),
+				       &run->host, refusal))
+			return -1;
+	return 0;
+}
+
 static int sampling_attach(struct run *run, struct refusal *refusal)
 {
+	const struct places *places = counters_places(run->counters);
 	struct state *state = run->state;
 
 	state->forks = forks_so_far();
 	state->real_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
-	for (size_t i = 0; i < state->nr; i++) {
+	for (size_t i = 0; i < state->nr; i++)
 		if (aggregation_load(state->aggregations[i], &run->host, refusal))
 			return -1;
-		for (size_t j = 0; j < counters_instances(run->counters); j++)
-			if (aggregation_attach(state->aggregations[i],
-					       counters_fd(run->counters, i, j), &run->host, refusal))
-				return -1;
-	}
+	for (size_t p = 0; p < places->nr; p++)
+		if (places->list[p].open && sampling_attach_at(run, p, refusal))
+			return -1;
 	return 0;
 }
 
@@ -248,7 +258,7 @@ static struct samples_read read_samples(const struct run *run, const struct even
 		.aggregated = reading->aggregated,
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
-		.contexts = counters_instances(run->counters) +
+		.contexts = counters_opened(run->counters) +
 			    (attr->inherit ? forks_so_far() - state->forks : 0),
 		.precise = attr->precise_ip,
 		.collides = collides(&run->plan.events, event),
@@ -272,6 +282,7 @@ static json_t *interval_record(const struct run *run, const struct sampled *samp
 	json_object_set_new(record, "event",
 			    value_text(sampled->event->name, sizeof(sampled->event->name)));
 	run_put_interval(run, record);
+	run_put_missing(run, record, NULL);
 	json_object_set_new(record, "value", json_integer(count->value));
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
@@ -420,6 +431,7 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.check = sampling_check,
 		.describe = sampling_describe,
 		.attach = sampling_attach,
+		.attach_at = sampling_attach_at,
 		.drain = options->stream ? sampling_drain : NULL,
 		.look = sampling->look,
 		.report = sampling_report,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plan/neighbours.h"
 #include "record/record.h"
 
 /* A command line may be megabytes; a record may not. */
@@ -59,10 +60,12 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 #undef FIELD
 }
 
-json_t *event_value(const struct event *event)
+json_t *event_value(const struct event *event, const struct host *host)
 {
 	json_t *value = json_object(), *attr = json_object();
 	const char *type = type_name(event->attr.type);
+	const struct neighbour *neighbour = neighbour_of(event, host);
+	char cpus[256];
 
 	json_object_set_new(value, "name", value_text(event->name, sizeof(event->name)));
 	if (event->description[0])
@@ -72,6 +75,13 @@ json_t *event_value(const struct event *event)
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)
 		json_object_set_new(value, "group", json_integer(event->group));
+	if (neighbour)
+		json_object_set_new(value, "scope", json_string(neighbour->scope));
+	if (neighbour)
+		json_object_set_new(value, "scope_why", json_string(neighbour->words));
+	if (event->cpus)
+		json_object_set_new(value, "cpus",
+				    json_string(cpus_print(event->cpus, cpus, sizeof(cpus))));
 	if (type)
 		json_object_set_new(value, "type", json_string(type));
 	put_attr(attr, &event->attr);
@@ -115,6 +125,26 @@ static json_t *resource_value(const struct host *host)
 	return value;
 }
 
+#define SHOWN_MOST 64
+
+static json_t *ids_value(const pid_t *ids, size_t nr)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < nr && i < SHOWN_MOST; i++)
+		json_array_append_new(list, json_integer(ids[i]));
+	return list;
+}
+
+static json_t *cgroups_value(const struct target *target)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < target->nr_cgroups && i < SHOWN_MOST; i++)
+		json_array_append_new(list, value_text(target->cgroups[i].name, 1024));
+	return list;
+}
+
 static json_t *target_value(const struct run *run)
 {
 	const struct target *target = &run->plan.target;
@@ -139,13 +169,12 @@ static json_t *target_value(const struct run *run)
 			json_object_set_new(value, "arguments_cut", json_true());
 		json_object_set_new(value, "process.pid", json_integer(run->child.pid));
 	}
-	if (target->nr_pids) {
-		json_t *pids = json_array();
-
-		for (size_t i = 0; i < target->nr_pids && i < 64; i++)
-			json_array_append_new(pids, json_integer(target->pids[i]));
-		json_object_set_new(value, "pids", pids);
-	}
+	if (target->nr_pids)
+		json_object_set_new(value, "pids", ids_value(target->pids, target->nr_pids));
+	if (target->nr_tids)
+		json_object_set_new(value, "tids", ids_value(target->tids, target->nr_tids));
+	if (target->nr_cgroups)
+		json_object_set_new(value, "cgroups", cgroups_value(target));
 	if (target->cpus_given)
 		json_object_set_new(value, "cpus",
 				    json_string(cpus_print(&target->cpus, cpus, sizeof(cpus))));
@@ -173,7 +202,7 @@ json_t *start_record(const struct run *run, const char *command)
 	if (run->options->interval_ms)
 		json_object_set_new(record, "interval_ms", json_integer(run->options->interval_ms));
 	for (size_t i = 0; i < run->plan.events.nr; i++)
-		json_array_append_new(events, event_value(&run->plan.events.list[i]));
+		json_array_append_new(events, event_value(&run->plan.events.list[i], &run->host));
 	if (run->plan.default_why[0])
 		json_object_set_new(record, "default_event_why",
 				    value_text(run->plan.default_why, sizeof(run->plan.default_why)));

@@ -14,7 +14,7 @@ json_t *start_base(const struct host *host, const char *command);
 json_t *start_record(const struct run *run, const char *command);
 
 /* An event with its full encoding, as the start record and `explain` show it. A new reference. */
-json_t *event_value(const struct event *event);
+json_t *event_value(const struct event *event, const struct host *host);
 
 /* The CPU and kernel. A new reference. */
 json_t *host_value(const struct host *host);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/places.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void add(struct places *places, int cpu, pid_t tid, int cgroup)
+{
+	places->list = realloc(places->list, (places->nr + 1) * sizeof(*places->list));
+	places->list[places->nr++] = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
+}
+
+void places_of_cpus(struct places *places, const struct target *target, const struct host *host)
+{
+	const struct cpus *cpus = target->all_cpus ? &host->possible : &target->cpus;
+
+	places->nr = 0;
+	for (size_t i = 0; i < (target->nr_cgroups ? target->nr_cgroups : 1); i++)
+		for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
+			add(places, cpu, -1, target->nr_cgroups ? (int)i : -1);
+}
+
+void places_of_thread(struct places *places, pid_t tid)
+{
+	places->nr = 0;
+	add(places, -1, tid, -1);
+}
+
+static int add_process(struct places *places, pid_t pid)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return -ESRCH;
+	while ((entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			add(places, -1, atoi(entry->d_name), -1);
+	closedir(dir);
+	return 0;
+}
+
+/* /proc has a folder for every thread, though it lists those of whole processes only. */
+static int add_thread(struct places *places, pid_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", tid);
+	if (access(path, F_OK))
+		return -ESRCH;
+	add(places, -1, tid, -1);
+	return 0;
+}
+
+static int gone(struct refusal *refusal, const char *what, pid_t id)
+{
+	refuse(refusal, STATUS_REFUSED, "%s %d", what, id);
+	refusal->error = ESRCH;
+	because(refusal, "there is no such %s", what);
+	return instead(refusal, "it may have ended; see ps -e%s", *what == 't' ? "L" : "");
+}
+
+int places_of_threads(struct places *places, const struct target *target, struct refusal *refusal)
+{
+	places->nr = 0;
+	for (size_t i = 0; i < target->nr_pids; i++)
+		if (add_process(places, target->pids[i]))
+			return gone(refusal, "process", target->pids[i]);
+	for (size_t i = 0; i < target->nr_tids; i++)
+		if (add_thread(places, target->tids[i]))
+			return gone(refusal, "thread", target->tids[i]);
+	return 0;
+}
+
+size_t places_new(const struct places *before, const struct places *now)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < now->nr; i++) {
+		size_t j = 0;
+
+		while (j < before->nr && before->list[j].tid != now->list[i].tid)
+			j++;
+		count += j == before->nr;
+	}
+	return count;
+}
+
+void places_release(struct places *places)
+{
+	free(places->list);
+	*places = (struct places){0};
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The places at which a plan's events are counted: a CPU, a thread or a cgroup on a CPU each. */
+#ifndef NHMTAP_PLACES_H
+#define NHMTAP_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "host/host.h"
+#include "plan/target.h"
+#include "refusal.h"
+
+struct place {
+	int cpu;    /* -1: any */
+	pid_t tid;  /* -1: whatever runs there */
+	int cgroup; /* one of the target's, by its index; -1: whatever cgroup it belongs to */
+	bool open;  /* its events are; not while its CPU is offline */
+	bool seen;  /* they were, at some time */
+};
+
+struct places {
+	struct place *list;
+	size_t nr;
+};
+
+/* Places on the target's CPUs, or, of all CPUs, on every one that may come: a row of them for each
+ * cgroup if there are any. */
+void places_of_cpus(struct places *places, const struct target *target, const struct host *host);
+
+/* A place for the one thread. */
+void places_of_thread(struct places *places, pid_t tid);
+
+/* A place for each thread of the target's processes, and each thread of the target, as they are
+ * now. Returns 0, or -1 with the refusal: one is not there. */
+int places_of_threads(struct places *places, const struct target *target, struct refusal *refusal);
+
+/* How many threads of `now` are not in `before`. */
+size_t places_new(const struct places *before, const struct places *now);
+
+void places_release(struct places *places);
+
+#endif

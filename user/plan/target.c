@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plan/target.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/files.h"
+
+/* --- processes and threads -------------------------------------------------------------------- */
+
+/* what: "process"; option: "--pid" */
+static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *option, const char *text,
+		    struct refusal *refusal)
+{
+	for (const char *at = text;; at++) {
+		char *end;
+		long id = strtol(at, &end, 10);
+
+		if (end == at || id <= 0 || id > INT_MAX || (*end && *end != ',')) {
+			refuse(refusal, STATUS_USAGE, "option %s '%s'", option, text);
+			because(refusal, "'%.*s' is no %s id", (int)strcspn(at, ","), at, what);
+			return instead(refusal, "it takes %s ids with ',' between them", what);
+		}
+		*ids = realloc(*ids, (*nr + 1) * sizeof(**ids));
+		(*ids)[(*nr)++] = id;
+		at = end;
+		if (!*at)
+			return 0;
+	}
+}
+
+/* --- CPUs ------------------------------------------------------------------------------------- */
+
+static int plan_cpus(struct target *target, const char *text, const struct host *host,
+		     struct refusal *refusal)
+{
+	char online[256];
+	int missing;
+
+	target->cpus_given = true;
+	if (!text) {
+		target->all_cpus = true;
+		target->cpus = host->online;
+		return 0;
+	}
+	if (cpus_parse(text, &target->cpus)) {
+		refuse(refusal, STATUS_USAGE, "option --cpu '%s'", text);
+		because(refusal, "it is no list of CPUs");
+		return instead(refusal, "write one like 0-3,8");
+	}
+	missing = cpus_missing(&target->cpus, &host->online);
+	if (missing < 0)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "option --cpu '%s'", text);
+	refusal->error = ENODEV;
+	because(refusal, "CPU %d %s", missing,
+		cpus_has(&host->possible, missing) ? "is offline" : "does not exist on this machine");
+	return instead(refusal, "online are %s", cpus_print(&host->online, online, sizeof(online)));
+}
+
+/* --- cgroups ---------------------------------------------------------------------------------- */
+
+static int refuse_cgroup(struct refusal *refusal, const char *name, int error)
+{
+	refuse(refusal, STATUS_REFUSED, "cgroup '%s'", name);
+	refusal->error = error;
+	return -1;
+}
+
+/* Events of cgroups belong to one hierarchy: the unified one, unless version 1 has taken them. */
+static int check_hierarchy(const struct host *host, const char *name, struct refusal *refusal)
+{
+	if (host->cgroup_v1[0]) {
+		refuse_cgroup(refusal, name, EOPNOTSUPP);
+		because(refusal, "the perf_event controller is mounted as version 1, at %s, and cgroups "
+			"of version 2 then have no events", host->cgroup_v1);
+		return instead(refusal, "umount %s, or boot with cgroup_no_v1=perf_event",
+			       host->cgroup_v1);
+	}
+	if (host->cgroup_mount[0])
+		return 0;
+	refuse_cgroup(refusal, name, EOPNOTSUPP);
+	because(refusal, "no cgroup hierarchy of version 2 is mounted here");
+	return instead(refusal, "mount -t cgroup2 none /sys/fs/cgroup; in a container, bind the host's");
+}
+
+/* A name is the folder's path, or what follows the mount's, as /proc/PID/cgroup has it. The caller
+ * frees it. */
+static char *cgroup_folder(const struct host *host, const char *name)
+{
+	const char *mount = host->cgroup_mount;
+	size_t length = strlen(mount), end = strlen(name);
+	char *path;
+
+	while (end > 1 && name[end - 1] == '/')
+		end--;
+	if (!strncmp(name, mount, length) && (!name[length] || name[length] == '/')) {
+		path = strndup(name, end);
+	} else {
+		name += *name == '/';
+		end -= end && name[-1] == '/';
+		if (asprintf(&path, "%s%s%.*s", mount, end ? "/" : "", (int)end, name) < 0)
+			abort();
+	}
+	return path;
+}
+
+static int add_cgroup(struct target *target, char *name, const struct host *host,
+		      struct refusal *refusal)
+{
+	struct cgroup cgroup = {strdup(name), NULL};
+	char text[64];
+	int length;
+
+	target->cgroups = realloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
+	cgroup.path = cgroup_folder(host, name);
+	target->cgroups[target->nr_cgroups++] = cgroup;
+	if (!*name) {
+		refuse(refusal, STATUS_USAGE, "option --cgroup");
+		because(refusal, "a cgroup's name is missing");
+		return instead(refusal, "it takes paths below %s with ',' between them; / is the root",
+			       host->cgroup_mount);
+	}
+	length = slurp(host, text, sizeof(text), "%s/cgroup.procs", cgroup.path);
+	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded one, which lists no processes */
+		return 0;
+	refuse_cgroup(refusal, name, -length);
+	if (length == -ENOENT)
+		because(refusal, "there is no cgroup %s", cgroup.path);
+	else
+		because(refusal, "%s can't be looked into: %s", cgroup.path, strerror(-length));
+	return instead(refusal, "see /proc/PID/cgroup, or: find %s -type d", host->cgroup_mount);
+}
+
+/* Whether everything of cgroup b is in cgroup a as well. */
+static bool contains(const struct cgroup *a, const struct cgroup *b)
+{
+	size_t length = strlen(a->path);
+
+	return !strncmp(a->path, b->path, length) && (!b->path[length] || b->path[length] == '/');
+}
+
+static int check_apart(const struct target *target, struct refusal *refusal)
+{
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		for (size_t j = 0; j < target->nr_cgroups; j++) {
+			const struct cgroup *a = &target->cgroups[i], *b = &target->cgroups[j];
+
+			if (i == j || !contains(a, b))
+				continue;
+			refuse(refusal, STATUS_USAGE, "option --cgroup");
+			because(refusal, "what belongs to '%.150s' belongs to '%.150s' too, and would be counted "
+				"twice", b->name, a->name);
+			return instead(refusal, "name one of them, or count each by itself with "
+				       "--for-each-cgroup");
+		}
+	return 0;
+}
+
+static int plan_cgroups(struct target *target, const char *names, const struct host *host,
+			struct refusal *refusal)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+	int err = check_hierarchy(host, names, refusal);
+
+	while (!err && (name = strsep(&rest, ",")))
+		err = add_cgroup(target, name, host, refusal);
+	free(copy);
+	return err;
+}
+
+/* --- what is told apart ----------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum per per;
+} keys[] = {
+	{"cpu", PER_CPU},   {"core", PER_CORE},	    {"socket", PER_SOCKET},
+	{"node", PER_NODE}, {"thread", PER_THREAD}, {"cgroup", PER_CGROUP},
+};
+#define KEYS (sizeof(keys) / sizeof(keys[0]))
+
+static int add_key(struct target *target, const char *name, struct refusal *refusal)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (!strcmp(keys[i].name, name)) {
+			target->per |= keys[i].per;
+			return 0;
+		}
+	refuse(refusal, STATUS_USAGE, "option --per '%s'", name);
+	because(refusal, "there is no such key");
+	return instead(refusal, "keys: cpu, core, socket, node, thread, cgroup");
+}
+
+static int plan_keys(struct target *target, const char *names, struct refusal *refusal)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+	int err = 0;
+
+	while (!err && (name = strsep(&rest, ",")))
+		err = add_key(target, name, refusal);
+	free(copy);
+	return err;
+}
+
+static int check_keys(const struct target *target, const struct host *host, struct refusal *refusal)
+{
+	unsigned int of_cpus = PER_CPU | PER_CORE | PER_SOCKET | PER_NODE;
+
+	refuse(refusal, STATUS_USAGE, "option --per");
+	if (target->per & of_cpus && !target->cpus_given) {
+		because(refusal, "processes are counted wherever they run");
+		return instead(refusal, "give the CPUs too: -a or -C CPUS");
+	}
+	if (target->per & PER_CGROUP && !target->nr_cgroups) {
+		because(refusal, "there are no cgroups to tell apart");
+		return instead(refusal, "give them: -G PATH,… or --for-each-cgroup PATH,…");
+	}
+	if (target->per & PER_THREAD && !target->nr_pids && !target->nr_tids) {
+		because(refusal, target->cpus_given
+					 ? "CPUs are counted whatever thread runs there"
+					 : "a command begins with one thread, and those that it makes are "
+					   "counted with the one that made them");
+		return instead(refusal, "count threads that are there: -p PID or -t TID");
+	}
+	if (target->per & PER_NODE && cpus_next(&host->nodes, 0) < 0) {
+		refusal->status = STATUS_REFUSED;
+		because(refusal, "this kernel knows no NUMA nodes");
+		return instead(refusal, "--per socket");
+	}
+	*refusal = (struct refusal){0};
+	return 0;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static const struct choice {
+	const char *option, *given;
+} no_choice;
+
+/* The ways to name a target of which a run has one. */
+static int check_one_target(const struct options *options, struct refusal *refusal)
+{
+	const struct choice choices[] = {
+		{"--pid", options->pids},
+		{"--tid", options->tids},
+		{"--cgroup", options->cgroups},
+		{"--for-each-cgroup", options->each_cgroup},
+	};
+	const struct choice *first = &no_choice;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		if (!choices[i].given)
+			continue;
+		if (first->given) {
+			refuse(refusal, STATUS_USAGE, "options %s and %s", first->option,
+			       choices[i].option);
+			because(refusal, "a run has one target");
+			return instead(refusal, "use one of them");
+		}
+		first = &choices[i];
+		if (!options->nr_rest || options->cgroups || options->each_cgroup)
+			continue;
+		refuse(refusal, STATUS_USAGE, "option %s together with a command", first->option);
+		because(refusal, "a run has one target");
+		return instead(refusal, "for a time limit use --duration");
+	}
+	if (first->given && (options->all_cpus || options->cpus) &&
+	    (options->pids || options->tids)) {
+		refuse(refusal, STATUS_USAGE, "option %s together with CPUs", first->option);
+		because(refusal, "processes are counted wherever they run; the kernel's times can't tell a "
+			"CPU on which one does not run from a counter that is not free");
+		return instead(refusal, "leave the CPUs out, or bind the process: taskset -cp CPUS PID");
+	}
+	if (!options->all_cpus || !options->cpus)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "options --all-cpus and --cpu");
+	return because(refusal, "they contradict each other");
+}
+
+int target_plan(struct target *target, const struct options *options, const struct host *host,
+		struct refusal *refusal)
+{
+	const char *cgroups = options->cgroups ? options->cgroups : options->each_cgroup;
+
+	if (options->nr_rest)
+		target->command = options->rest;
+	if (check_one_target(options, refusal))
+		return -1;
+	/* A cgroup's events are opened on CPUs: all of them, if none are named. */
+	if ((options->all_cpus || options->cpus || cgroups) &&
+	    plan_cpus(target, options->cpus, host, refusal))
+		return -1;
+	if (options->pids && plan_ids(&target->pids, &target->nr_pids, "process", "--pid",
+				      options->pids, refusal))
+		return -1;
+	if (options->tids && plan_ids(&target->tids, &target->nr_tids, "thread", "--tid",
+				      options->tids, refusal))
+		return -1;
+	if (cgroups && plan_cgroups(target, cgroups, host, refusal))
+		return -1;
+	if (options->each_cgroup)
+		target->per |= PER_CGROUP;
+	if (options->per && plan_keys(target, options->per, refusal))
+		return -1;
+	if (!target->command && !target->nr_pids && !target->nr_tids && !target->cpus_given) {
+		refuse(refusal, STATUS_USAGE, "a run without a target");
+		because(refusal, "there is nothing to measure");
+		return instead(refusal, "give -- COMMAND, -p PID, -t TID, -G CGROUP, -a or -C CPUS");
+	}
+	if (target->nr_cgroups && !(target->per & PER_CGROUP) && check_apart(target, refusal))
+		return -1;
+	return target->per ? check_keys(target, host, refusal) : 0;
+}
+
+void target_release(struct target *target)
+{
+	free(target->pids);
+	free(target->tids);
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		free(target->cgroups[i].name);
+		free(target->cgroups[i].path);
+	}
+	free(target->cgroups);
+	*target = (struct target){0};
+}
+
+bool target_counts(const struct target *target, const struct cpus *cpus)
+{
+	for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
+		if (cpus_has(&target->cpus, cpu))
+			return true;
+	return false;
+}
