@@ -1,49 +1,624 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/naming.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "naming/debug_file.h"
+#include "naming/demangle.h"
+#include "naming/lines.h"
+#include "naming/maps.h"
+#include "naming/pool.h"
+
+#define NAMES_CODE_MAX 32 /* frames of a name */
+
+/* What tells two files apart, and a file from what it was. */
+struct identity {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+
+/* Something that has symbols, and the names that were made of them. */
+struct source {
+	struct source *newer, *older; /* by when it was last asked for */
+	size_t bytes;
+	char *path; /* of a map of compiled code; NULL: it is something else */
+	struct identity identity; /* of that */
+	time_t read_at;           /* seconds of CLOCK_MONOTONIC */
+	const char *why; /* it has no symbols; NULL if it has */
+	char build_id[2 * BUILD_ID_MAX + 1];
+	struct segment *segments;
+	size_t nr_segments;
+	struct symbols symbols;
+	struct lines *lines; /* NULL: none */
+	struct pool pool;    /* what is below */
+	struct map names;    /* struct name by place */
+	struct map shown;    /* demangled texts by the address of the mangled one */
+};
+
+/* A way in which a file was asked for before. */
+struct alias {
+	struct alias *next; /* with the same hash */
+	struct source *source; /* NULL: forgotten */
+	struct identity identity; /* zeros: `text` is a build-id, not a path */
+	char *text;
+};
 
 struct naming {
 	struct naming_settings settings;
-	struct name name;
+	struct source *newest, *oldest;
+	struct source *kernel;
+	size_t bytes; /* of all sources */
+	struct map aliases;
+	struct pool alias_pool;
+	struct name unknown;
 };
+
+/* --- sources, in the order in which they were asked for ---------------------------------------- */
+
+static void unlink_source(struct naming *naming, struct source *source)
+{
+	*(source->newer ? &source->newer->older : &naming->newest) = source->older;
+	*(source->older ? &source->older->newer : &naming->oldest) = source->newer;
+	source->newer = source->older = NULL;
+}
+
+static void put_first(struct naming *naming, struct source *source)
+{
+	source->older = naming->newest;
+	*(naming->newest ? &naming->newest->newer : &naming->oldest) = source;
+	naming->newest = source;
+}
+
+static void use(struct naming *naming, struct source *source)
+{
+	if (naming->newest == source)
+		return;
+	unlink_source(naming, source);
+	put_first(naming, source);
+}
+
+static struct source *new_source(struct naming *naming)
+{
+	struct source *source = calloc(1, sizeof(*source));
+
+	put_first(naming, source);
+	return source;
+}
+
+/* Counts again what the source takes. */
+static void weigh(struct naming *naming, struct source *source)
+{
+	naming->bytes -= source->bytes;
+	source->bytes = sizeof(*source) + symbols_bytes(&source->symbols) + source->pool.bytes +
+			map_bytes(&source->names) + map_bytes(&source->shown) +
+			source->nr_segments * sizeof(*source->segments) +
+			(source->lines ? lines_bytes(source->lines) : 0);
+	naming->bytes += source->bytes;
+}
+
+/* Leaves the place in the order. */
+static void empty(struct source *source)
+{
+	free(source->segments);
+	source->segments = NULL;
+	source->nr_segments = 0;
+	symbols_release(&source->symbols);
+	lines_close(source->lines);
+	source->lines = NULL;
+	map_release(&source->names);
+	map_release(&source->shown);
+	pool_release(&source->pool);
+}
+
+static void forget_aliases(struct naming *naming, const struct source *source)
+{
+	for (size_t i = 0; i < naming->aliases.room; i++)
+		for (struct alias *alias = naming->aliases.entries[i].value; alias; alias = alias->next)
+			if (alias->source == source)
+				alias->source = NULL;
+}
+
+static void forget(struct naming *naming, struct source *source)
+{
+	unlink_source(naming, source);
+	naming->bytes -= source->bytes;
+	if (naming->kernel == source)
+		naming->kernel = NULL;
+	forget_aliases(naming, source);
+	empty(source);
+	free(source->path);
+	free(source);
+}
+
+size_t naming_memory(const struct naming *naming)
+{
+	return naming->bytes + map_bytes(&naming->aliases) + naming->alias_pool.bytes;
+}
+
+/* Before anything is looked up: what the last call returned is not needed any more. */
+static void make_room(struct naming *naming)
+{
+	while (naming->oldest && naming_memory(naming) > naming->settings.memory)
+		forget(naming, naming->oldest);
+	if (!naming->oldest) { /* no more than ways to ask for what is not there any more */
+		map_release(&naming->aliases);
+		pool_release(&naming->alias_pool);
+	}
+}
 
 struct naming *naming_open(const struct naming_settings *settings)
 {
 	struct naming *naming = calloc(1, sizeof(*naming));
 
 	naming->settings = *settings;
+	if (!naming->settings.debug_dir)
+		naming->settings.debug_dir = "/usr/lib/debug";
+	if (!naming->settings.kallsyms)
+		naming->settings.kallsyms = "/proc/kallsyms";
+	if (!naming->settings.modules)
+		naming->settings.modules = "/proc/modules";
+	if (!naming->settings.memory)
+		naming->settings.memory = NAMING_MEMORY;
 	return naming;
 }
 
 void naming_close(struct naming *naming)
 {
+	if (!naming)
+		return;
+	while (naming->oldest)
+		forget(naming, naming->oldest);
+	make_room(naming);
 	free(naming);
 }
 
+/* --- names from a source ------------------------------------------------------------------------ */
+
 static const struct name *unknown(struct naming *naming, const char *why)
 {
-	naming->name = (struct name){.why = why};
-	return &naming->name;
+	naming->unknown = (struct name){.why = why};
+	return &naming->unknown;
+}
+
+/* A symbol's text as it is shown; made once. */
+static const char *shown(struct source *source, const char *symbol)
+{
+	__u64 key = (uintptr_t)symbol;
+	char text[NAMING_SYMBOL_MAX + 1], *known;
+	size_t length;
+
+	if (!symbol)
+		return NULL;
+	known = map_find(&source->shown, key);
+	if (known)
+		return known;
+	length = demangle(symbol, text, sizeof(text));
+	if (!strcmp(symbol, text)) /* the symbol's own text lives as long */
+		return symbol;
+	known = pool_text(&source->pool, text, length);
+	map_put(&source->shown, key, known);
+	return known;
+}
+
+static void set_frames(struct source *source, struct frame *frames, const struct source_place *places,
+		       size_t nr, const struct symbol *symbol, __u64 address)
+{
+	struct frame *last = &frames[nr - 1];
+
+	for (size_t i = 0; i < nr; i++)
+		frames[i] = (struct frame){shown(source, places[i].function), 0, places[i].file,
+					   places[i].file ? places[i].line : 0};
+	/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
+	if (symbol) {
+		last->symbol = shown(source, symbol_name(&source->symbols, symbol));
+		last->offset = address - symbol->address;
+	} else if (places[nr - 1].entry && places[nr - 1].entry <= address) {
+		last->offset = address - places[nr - 1].entry;
+	}
+}
+
+static const struct name *make_name(struct source *source, __u64 address)
+{
+	const struct symbol *symbol = symbols_find(&source->symbols, address);
+	struct source_place places[NAMES_CODE_MAX] = {0};
+	size_t nr = source->lines ? lines_find(source->lines, address, places, NAMES_CODE_MAX) : 0;
+	struct name *name = pool_take(&source->pool, sizeof(*name));
+	struct frame *frames;
+
+	name->build_id = source->build_id[0] ? source->build_id : NULL;
+	if (nr == 1 && !places[0].function && !places[0].file)
+		nr = 0;
+	if (!nr && !symbol) {
+		name->why = "no symbol is there";
+		return name;
+	}
+	name->nr = nr ? nr : 1;
+	frames = pool_take(&source->pool, name->nr * sizeof(*frames));
+	set_frames(source, frames, places, name->nr, symbol, address);
+	name->frames = frames;
+	return name;
+}
+
+/* The name of an address in the source, by the number that it is asked for with. */
+static const struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
+{
+	const struct name *name = make_name(source, address);
+
+	map_put(&source->names, key, (void *)name);
+	weigh(naming, source);
+	return name;
+}
+
+/* --- ELF files ---------------------------------------------------------------------------------- */
+
+/* The image as it was mapped into this process. */
+static const char *open_vdso(struct image *image)
+{
+	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long long low = 0, high = 0;
+	char line[256];
+
+	while (begin && maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%llx-%llx", &low, &high) == 2 && low == (uintptr_t)begin)
+			break;
+	if (maps)
+		fclose(maps);
+	if (!begin || low != (uintptr_t)begin)
+		return "this machine has no vdso";
+	return image_from_memory(image, memcpy(malloc(high - low), begin, high - low), high - low);
+}
+
+static const char *why_not_opened(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ESRCH:
+		return "there is no such file";
+	case EACCES:
+	case EPERM:
+		return "the file may not be read";
+	}
+	return "the file can't be opened";
+}
+
+static const char *open_image(struct image *image, const struct place *place)
+{
+	int fd;
+
+	if (!strcmp(place->path, "[vdso]"))
+		return open_vdso(image);
+	fd = place_open(place);
+	return fd < 0 ? why_not_opened(errno) : image_from_file(image, fd);
+}
+
+static void load_symbols(struct source *source, const struct image *image, const struct image *debug,
+			 size_t most)
+{
+	struct symbols *symbols = &source->symbols;
+	struct image mini;
+
+	if (!image_add_symbols(image, SHT_SYMTAB, symbols, most) &&
+	    !(debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most))) {
+		image_add_symbols(image, SHT_DYNSYM, symbols, most);
+		if (image_mini(image, &mini, most)) {
+			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
+			image_close(&mini);
+		}
+	}
+	image_add_plt(image, symbols, most);
+	symbols_finish(symbols, image_end_of_code, image);
+}
+
+/* Takes over the image that has the DWARF, and marks it so (elf: NULL). */
+static struct lines *load_lines(struct image *image, const struct place *place, const char *debug_dir,
+				size_t most)
+{
+	char build_id[2 * BUILD_ID_MAX + 1];
+	const char *name = lines_alternate(image, build_id);
+	struct image alternate;
+	bool shares = name && alternate_open(&alternate, name, build_id, place, debug_dir);
+	struct lines *lines = lines_open(image, shares ? &alternate : NULL, most);
+
+	*image = (struct image){.fd = -1};
+	return lines;
+}
+
+/* Takes over the image. */
+static void load(struct naming *naming, struct source *source, struct image *image, const struct place *place)
+{
+	const struct naming_settings *settings = &naming->settings;
+	struct image debug = {.fd = -1};
+	GElf_Shdr header;
+	bool own_lines = lines_in(image), own_symbols = image_section(image, ".symtab", &header);
+	bool other = (!own_symbols || (settings->lines && !own_lines)) &&
+		     debug_file_open(&debug, image, place, settings->debug_dir);
+
+	source->segments = image_segments(image, &source->nr_segments);
+	load_symbols(source, image, other ? &debug : NULL, settings->memory / 8);
+	if (settings->lines && own_lines)
+		source->lines = load_lines(image, place, settings->debug_dir, settings->memory / 2);
+	else if (settings->lines && other && lines_in(&debug))
+		source->lines = load_lines(&debug, place, settings->debug_dir, settings->memory / 2);
+	image_close(image);
+	image_close(&debug);
+}
+
+/* --- which file --------------------------------------------------------------------------------- */
+
+static bool same_identity(const struct identity *a, const struct identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static struct identity identity_of(const struct stat *stat)
+{
+	return (struct identity){stat->st_dev, stat->st_ino, stat->st_size, stat->st_mtim};
+}
+
+static __u64 hash(const char *text, const struct identity *identity)
+{
+	__u64 hash = identity->ino ^ (__u64)identity->changed.tv_nsec << 32 ^ 0xcbf29ce484222325;
+
+	while (*text)
+		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
+	return hash;
+}
+
+static struct source *find_alias(struct naming *naming, const char *text, const struct identity *identity)
+{
+	struct alias *alias = map_find(&naming->aliases, hash(text, identity));
+
+	for (; alias; alias = alias->next)
+		if (alias->source && same_identity(&alias->identity, identity) &&
+		    !strcmp(alias->text, text))
+			return alias->source;
+	return NULL;
+}
+
+static void add_alias(struct naming *naming, const char *text, const struct identity *identity,
+		      struct source *source)
+{
+	struct alias *alias = pool_take(&naming->alias_pool, sizeof(*alias));
+	struct alias *first = map_find(&naming->aliases, hash(text, identity));
+
+	*alias = (struct alias){.source = source, .identity = *identity,
+				.text = pool_text(&naming->alias_pool, text, strlen(text))};
+	if (first) {
+		alias->next = first->next;
+		first->next = alias;
+	} else {
+		map_put(&naming->aliases, hash(text, identity), alias);
+	}
+}
+
+/* What the file is now. False: there is none. */
+static bool identify(const struct place *place, struct identity *identity)
+{
+	char whole[sizeof(place->root) + sizeof(place->path)];
+	struct stat now;
+	int fd;
+
+	if (!strcmp(place->path, "[vdso]")) {
+		*identity = (struct identity){.ino = 1};
+		return true;
+	}
+	snprintf(whole, sizeof(whole), "%s%s%s", place->root, place->root[0] && place->path[0] != '/' ? "/" : "",
+		 place->path);
+	if (stat(place->direct[0] ? place->direct : whole, &now)) {
+		fd = place_open(place); /* a link may lead out of the root, where it leads to its own top */
+		if (fd < 0)
+			return false;
+		fstat(fd, &now);
+		close(fd);
+	}
+	*identity = identity_of(&now);
+	return true;
+}
+
+static const struct identity no_identity;
+
+static struct source *open_source(struct naming *naming, const struct place *place)
+{
+	struct source *source = NULL;
+	struct image image;
+	char build_id[2 * BUILD_ID_MAX + 1] = "";
+	const char *why = open_image(&image, place);
+
+	if (!why) {
+		image_build_id(&image, build_id);
+		if (build_id[0])
+			source = find_alias(naming, build_id, &no_identity);
+		if (source) {
+			image_close(&image);
+			return source;
+		}
+	}
+	source = new_source(naming);
+	source->why = why;
+	if (!why)
+		load(naming, source, &image, place);
+	strcpy(source->build_id, build_id);
+	weigh(naming, source);
+	if (build_id[0])
+		add_alias(naming, build_id, &no_identity, source);
+	return source;
+}
+
+static const struct name *name_in_file(struct naming *naming, struct source *source, __u64 offset)
+{
+	const struct name *name = map_find(&source->names, offset);
+
+	if (name)
+		return name;
+	for (size_t i = 0; i < source->nr_segments; i++) {
+		const struct segment *segment = &source->segments[i];
+
+		if (offset >= segment->offset && offset - segment->offset < segment->size)
+			return name_at(naming, source, offset, offset - segment->offset + segment->address);
+	}
+	return unknown(naming, source->why ? source->why : "no code of the file is there");
+}
+
+/* As image_build_id() writes it. False: it is none. */
+static bool plain_build_id(const char *given, char text[2 * BUILD_ID_MAX + 1])
+{
+	size_t length = strspn(given, "0123456789abcdefABCDEF");
+
+	if (given[length] || !length || length > 2 * BUILD_ID_MAX)
+		return false;
+	for (size_t i = 0; i <= length; i++)
+		text[i] = tolower((unsigned char)given[i]);
+	return true;
+}
+
+/* The kernel's own note of a build-id has 20 bytes, whatever the file's has: zeros fill it up. */
+static bool agrees(const char *build_id, const char *wanted)
+{
+	size_t length = strlen(build_id);
+
+	return !strncmp(build_id, wanted, length) && strspn(wanted + length, "0") == strlen(wanted + length);
 }
 
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
 			       __u64 offset)
 {
-	return unknown(naming, "it is not looked for yet");
+	char wanted[2 * BUILD_ID_MAX + 1];
+	bool known = build_id && plain_build_id(build_id, wanted);
+	struct source *source = NULL;
+	struct identity identity;
+	struct place place;
+
+	make_room(naming);
+	if (known)
+		source = find_alias(naming, wanted, &no_identity);
+	if (!source) {
+		place_of(&place, path, naming->settings.root);
+		if (!identify(&place, &identity))
+			return unknown(naming, why_not_opened(errno));
+		source = find_alias(naming, path, &identity);
+		if (!source) {
+			source = open_source(naming, &place);
+			add_alias(naming, path, &identity, source);
+		}
+		if (known && !source->why && !agrees(source->build_id, wanted))
+			return unknown(naming, "the file that is there now has another build-id");
+	}
+	use(naming, source);
+	return name_in_file(naming, source, offset);
 }
+
+/* --- the kernel --------------------------------------------------------------------------------- */
 
 const struct name *naming_kernel(struct naming *naming, __u64 address)
 {
-	return unknown(naming, "it is not looked for yet");
+	const struct symbol *symbol;
+	struct source *source;
+	struct name *name;
+
+	make_room(naming);
+	source = naming->kernel;
+	if (!source) {
+		source = naming->kernel = new_source(naming);
+		source->why = kernel_symbols(&source->symbols, naming->settings.kallsyms,
+					     naming->settings.modules);
+	}
+	use(naming, source);
+	if (source->why)
+		return unknown(naming, source->why);
+	name = map_find(&source->names, address);
+	if (name)
+		return name;
+	name = (struct name *)name_at(naming, source, address, address);
+	symbol = symbols_find(&source->symbols, address);
+	if (symbol) {
+		const char *text = symbol_name(&source->symbols, symbol);
+
+		name->module = text + strlen(text) + 1;
+		if (!name->module[0])
+			name->module = "[kernel]";
+	}
+	return name;
+}
+
+/* --- run-time compilers --------------------------------------------------------------------------- */
+
+static struct source *find_jit(struct naming *naming, const char *map)
+{
+	for (struct source *source = naming->newest; source; source = source->older)
+		if (source->path && !strcmp(source->path, map))
+			return source;
+	return NULL;
+}
+
+static time_t seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static void read_jit(struct naming *naming, struct source *source, const struct place *place)
+{
+	int fd = place_open(place);
+	struct stat stat;
+
+	empty(source);
+	source->read_at = seconds();
+	source->why = NULL;
+	if (fd < 0) {
+		source->why = why_not_opened(errno);
+	} else if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
+		source->why = "the map of compiled code is no regular file";
+		close(fd);
+	} else {
+		source->identity = identity_of(&stat);
+		source->why = jit_symbols(&source->symbols, fd, naming->settings.memory / 4);
+	}
+	weigh(naming, source);
 }
 
 const struct name *naming_jit(struct naming *naming, const char *map, __u64 address)
 {
-	return unknown(naming, "it is not looked for yet");
-}
+	struct identity identity;
+	struct source *source;
+	struct place place;
+	bool changed;
 
-size_t naming_memory(const struct naming *naming)
-{
-	return 0;
+	make_room(naming);
+	place_of(&place, map, naming->settings.root);
+	source = find_jit(naming, map);
+	if (!source) {
+		if (!identify(&place, &identity))
+			return unknown(naming, why_not_opened(errno));
+		source = new_source(naming);
+		source->path = strdup(map);
+		read_jit(naming, source, &place);
+	} else {
+		/* A compiler at work adds to it all the time: what is known is believed for a second. */
+		changed = (!symbols_find(&source->symbols, address) || seconds() != source->read_at) &&
+			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
+		if (changed)
+			read_jit(naming, source, &place);
+	}
+	use(naming, source);
+	if (source->why)
+		return unknown(naming, source->why);
+	if (map_find(&source->names, address))
+		return map_find(&source->names, address);
+	return name_at(naming, source, address, address);
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * names [-l] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-b BYTES]: names the places that are
+ * asked for on stdin, a line each: "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS", "jit MAP ADDRESS"
+ * (numbers in hex, no blanks in paths), each as a line of JSON; "memory" prints the bytes that are kept.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <jansson.h>
+
+#include "naming/naming.h"
+
+static void set_text(json_t *value, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(value, key, json_string(text));
+}
+
+static json_t *name_value(const struct name *name)
+{
+	json_t *value = json_object(), *frames = json_array();
+
+	set_text(value, "build_id", name->build_id);
+	set_text(value, "module", name->module);
+	set_text(value, "why", name->why);
+	for (size_t i = 0; i < name->nr; i++) {
+		json_t *frame = json_pack("{s:I, s:i}", "offset", (json_int_t)name->frames[i].offset, "line",
+					  name->frames[i].line);
+
+		set_text(frame, "symbol", name->frames[i].symbol);
+		set_text(frame, "file", name->frames[i].file);
+		json_array_append_new(frames, frame);
+	}
+	json_object_set_new(value, "frames", frames);
+	return value;
+}
+
+static const struct name *ask(struct naming *naming, const char *line)
+{
+	char path[4096], build_id[256];
+	unsigned long long at;
+
+	if (sscanf(line, "file %4095s %255s %llx", path, build_id, &at) == 3)
+		return naming_file(naming, path, strcmp(build_id, "-") ? build_id : NULL, at);
+	if (sscanf(line, "kernel %llx", &at) == 1)
+		return naming_kernel(naming, at);
+	if (sscanf(line, "jit %4095s %llx", path, &at) == 2)
+		return naming_jit(naming, path, at);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct naming_settings settings = {0};
+	struct naming *naming;
+	char line[8192];
+
+	for (int option; (option = getopt(argc, argv, "ls:d:k:m:b:")) != -1;)
+		switch (option) {
+		case 'l': settings.lines = true; break;
+		case 's': settings.root = optarg; break;
+		case 'd': settings.debug_dir = optarg; break;
+		case 'k': settings.kallsyms = optarg; break;
+		case 'm': settings.modules = optarg; break;
+		case 'b': settings.memory = strtoull(optarg, NULL, 10); break;
+		default: return 1;
+		}
+	naming = naming_open(&settings);
+	while (fgets(line, sizeof(line), stdin)) {
+		const struct name *name = ask(naming, line);
+		json_t *value = name ? name_value(name) : json_integer(naming_memory(naming));
+
+		json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS);
+		json_decref(value);
+		puts("");
+		fflush(stdout);
+	}
+	naming_close(naming);
+	return 0;
+}

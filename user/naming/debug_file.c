@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/debug_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/openat2.h>
+#include <zlib.h>
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+#define READING (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* a pipe's end must not be waited for */
+
+void place_of(struct place *place, const char *path, const char *root)
+{
+	int pid = 0, at = 0;
+	ssize_t length;
+
+	place->direct[0] = '\0';
+	if (sscanf(path, "/proc/%d/root%n", &pid, &at) == 1 && at && path[at] == '/') {
+		snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
+		snprintf(place->path, sizeof(place->path), "%s", path + at);
+		return;
+	}
+	at = 0;
+	sscanf(path, "/proc/%d/map_files/%n", &pid, &at);
+	if (!at)
+		sscanf(path, "/proc/%d/exe%n", &pid, &at);
+	if (!at) {
+		snprintf(place->root, sizeof(place->root), "%s", root ? root : "");
+		snprintf(place->path, sizeof(place->path), "%s", path);
+		return;
+	}
+	snprintf(place->direct, sizeof(place->direct), "%s", path);
+	snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
+	length = readlink(path, place->path, sizeof(place->path) - 1);
+	place->path[length > 0 ? length : 0] = '\0';
+}
+
+static int open_below(const char *root, const char *path)
+{
+	struct open_how how = {.flags = READING, .resolve = RESOLVE_IN_ROOT};
+	char whole[2 * PATH_MAX];
+	int folder, fd;
+
+	if (!root[0])
+		return open(path, READING);
+	folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -1;
+	fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { /* before Linux 5.6, or filtered */
+		snprintf(whole, sizeof(whole), "%s/%s", root, path);
+		fd = open(whole, READING);
+	}
+	close(folder);
+	return fd;
+}
+
+int place_open(const struct place *place)
+{
+	return place->direct[0] ? open(place->direct, READING) : open_below(place->root, place->path);
+}
+
+static bool open_image(struct image *image, const char *root, const char *path)
+{
+	int fd = open_below(root, path);
+
+	return fd >= 0 && !image_from_file(image, fd);
+}
+
+/* --- debug files ------------------------------------------------------------------------------ */
+
+static bool has_build_id(const struct image *image, const char *build_id)
+{
+	char own[2 * BUILD_ID_MAX + 1];
+
+	image_build_id(image, own);
+	return !strcmp(own, build_id);
+}
+
+/* debug_dir/.build-id/ab/cdef….debug, in the file's own system, and in ours. */
+static bool open_by_build_id(struct image *debug, const char *build_id, const char *root,
+			     const char *debug_dir)
+{
+	const char *const roots[] = {root, ""};
+	char path[2 * PATH_MAX];
+
+	if (strlen(build_id) < 4)
+		return false;
+	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
+	for (int i = 0; i < (root[0] ? 2 : 1); i++) {
+		if (!open_image(debug, roots[i], path))
+			continue;
+		if (has_build_id(debug, build_id))
+			return true;
+		image_close(debug);
+	}
+	return false;
+}
+
+/* The checksum that a .gnu_debuglink has of its file is zlib's. */
+static bool has_checksum(const struct image *image, __u32 expected)
+{
+	unsigned char piece[65536];
+	uLong sum = crc32(0, NULL, 0);
+	off_t at = 0;
+
+	for (ssize_t got; (got = pread(image->fd, piece, sizeof(piece), at)) > 0; at += got)
+		sum = crc32(sum, piece, got);
+	return sum == expected;
+}
+
+/* The name, ended, and behind it at a multiple of four the checksum. */
+static char *debug_link(const struct image *of, __u32 *checksum)
+{
+	GElf_Shdr header;
+	size_t at;
+	char *link;
+
+	if (!image_section(of, ".gnu_debuglink", &header))
+		return NULL;
+	link = image_read_section(of, &header, PATH_MAX);
+	if (!link)
+		return NULL;
+	at = (strnlen(link, header.sh_size) + 4) & -4UL;
+	if (link[0] && at + sizeof(*checksum) <= header.sh_size && !strchr(link, '/')) {
+		memcpy(checksum, link + at, sizeof(*checksum));
+		return link;
+	}
+	free(link);
+	return NULL;
+}
+
+static bool open_by_link(struct image *debug, const struct image *of, const char *build_id,
+			 const struct place *place, const char *debug_dir)
+{
+	int length = strrchr(place->path, '/') ? strrchr(place->path, '/') - place->path : 0;
+	char paths[3][3 * PATH_MAX];
+	__u32 checksum;
+	char *link = debug_link(of, &checksum);
+
+	if (!link)
+		return false;
+	if (strchr(place->path, '/'))
+		length++;
+	snprintf(paths[0], sizeof(paths[0]), "%.*s%s", length, place->path, link);
+	snprintf(paths[1], sizeof(paths[1]), "%.*s.debug/%s", length, place->path, link);
+	snprintf(paths[2], sizeof(paths[2]), "%s/%.*s%s", debug_dir, length, place->path, link);
+	free(link);
+	for (int i = 0; i < 3; i++) {
+		if (!open_image(debug, place->root, paths[i]))
+			continue;
+		if ((build_id[0] && has_build_id(debug, build_id)) || has_checksum(debug, checksum))
+			return true;
+		image_close(debug);
+	}
+	return false;
+}
+
+bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
+		     const char *debug_dir)
+{
+	char build_id[2 * BUILD_ID_MAX + 1];
+
+	image_build_id(of, build_id);
+	return open_by_build_id(debug, build_id, place->root, debug_dir) ||
+	       open_by_link(debug, of, build_id, place, debug_dir);
+}
+
+bool alternate_open(struct image *alternate, const char *name, const char *build_id,
+		    const struct place *place, const char *debug_dir)
+{
+	const char *at = name;
+
+	if (open_by_build_id(alternate, build_id, place->root, debug_dir))
+		return true;
+	/* Debian's names lead from the debug file's folder up to …/debug/.dwz: what is behind is the same. */
+	while (!strncmp(at, "../", 3))
+		at += 3;
+	if (at != name) {
+		char path[3 * PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
+		if (open_image(alternate, place->root, path) || (place->root[0] && open_image(alternate, "", path))) {
+			if (has_build_id(alternate, build_id))
+				return true;
+			image_close(alternate);
+		}
+		return false;
+	}
+	if (name[0] != '/' || !open_image(alternate, place->root, name))
+		return false;
+	if (has_build_id(alternate, build_id))
+		return true;
+	image_close(alternate);
+	return false;
+}

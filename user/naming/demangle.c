@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/demangle.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <libiberty/demangle.h>
+
+struct writing {
+	char *text;
+	size_t size, used;
+	jmp_buf enough;
+};
+
+/*
+ * A mangled name of a hundred letters can stand for gigabytes. The C++ demangler holds no memory of the
+ * heap while it calls this, so it can be left from here; Rust's holds at most one identifier's.
+ */
+static void write_piece(const char *piece, size_t length, void *opaque)
+{
+	struct writing *writing = opaque;
+	size_t left = writing->size - 1 - writing->used;
+
+	memcpy(writing->text + writing->used, piece, length < left ? length : left);
+	writing->used += length < left ? length : left;
+	if (length > left)
+		longjmp(writing->enough, 1);
+}
+
+/* The last bytes become "…", at the border of a character. */
+static size_t cut(char *text, size_t size)
+{
+	size_t length = size - 1 - strlen("…");
+
+	while (length && (text[length] & 0xc0) == 0x80)
+		length--;
+	strcpy(text + length, "…");
+	return length + strlen("…");
+}
+
+static size_t plain(const char *symbol, char *text, size_t size)
+{
+	size_t length = strnlen(symbol, size);
+
+	memcpy(text, symbol, length < size ? length : size - 1);
+	if (length == size)
+		return cut(text, size);
+	text[length] = '\0';
+	return length;
+}
+
+size_t demangle(const char *symbol, char *text, size_t size)
+{
+	static const int style = DMGL_PARAMS | DMGL_ANSI;
+	struct writing writing = {.text = text, .size = size};
+	bool mangled = !strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2) ||
+		       !strncmp(symbol, "_GLOBAL_", 8);
+
+	if (!mangled)
+		return plain(symbol, text, size);
+	if (setjmp(writing.enough))
+		return cut(writing.text, writing.size);
+	/* Rust's older names are C++ names as well, with a hash at the end. */
+	if (!rust_demangle_callback(symbol, style, write_piece, &writing)) {
+		writing.used = 0;
+		if (!cplus_demangle_v3_callback(symbol, style, write_piece, &writing))
+			return plain(symbol, text, size);
+	}
+	text[writing.used] = '\0';
+	return writing.used;
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/image.h"
+
+#include <errno.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <elfutils/libdwelf.h>
+
+static bool read_at(const struct image *image, void *to, size_t size, __u64 offset)
+{
+	if (offset > image->size || size > image->size - offset)
+		return false;
+	if (image->memory) {
+		memcpy(to, image->memory + offset, size);
+		return true;
+	}
+	for (size_t done = 0; done < size;) {
+		ssize_t got = pread(image->fd, (char *)to + done, size - done, offset + done);
+
+		if (got <= 0 && !(got < 0 && errno == EINTR))
+			return false;
+		done += got > 0 ? got : 0;
+	}
+	return true;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* libelf makes room for as many sections as a header says there are. */
+#define SECTIONS_MOST 100000
+
+/* Where there are too many for the header's own number, the first section's size tells it. */
+static __u64 further_sections(const struct image *image, const Elf64_Ehdr *header)
+{
+	Elf64_Shdr wide;
+	Elf32_Shdr narrow;
+
+	if (header->e_ident[EI_CLASS] == ELFCLASS64)
+		return header->e_shoff && read_at(image, &wide, sizeof(wide), header->e_shoff) ? wide.sh_size : 0;
+	return ((const Elf32_Ehdr *)header)->e_shoff &&
+	       read_at(image, &narrow, sizeof(narrow), ((const Elf32_Ehdr *)header)->e_shoff) ? narrow.sh_size : 0;
+}
+
+static const char *check_header(const struct image *image)
+{
+	Elf64_Ehdr header = {0};
+	__u64 sections;
+
+	if (!read_at(image, &header, sizeof(Elf32_Ehdr), 0) || memcmp(header.e_ident, ELFMAG, SELFMAG))
+		return "the file is no ELF file";
+	read_at(image, &header, sizeof(header), 0);
+	if (header.e_ident[EI_DATA] != ELFDATA2LSB)
+		return "the file is of another machine";
+	sections = header.e_ident[EI_CLASS] == ELFCLASS64 ? header.e_shnum : ((Elf32_Ehdr *)&header)->e_shnum;
+	if (!sections)
+		sections = further_sections(image, &header);
+	return sections > SECTIONS_MOST ? "the file has more sections than are read" : NULL;
+}
+
+static void find_code(struct image *image)
+{
+	size_t nr = 0, room = 0;
+	struct span *spans;
+	GElf_Shdr header;
+
+	elf_getshdrnum(image->elf, &room);
+	spans = malloc((room + 1) * sizeof(*spans));
+	image->code_ends = malloc((room + 1) * sizeof(*image->code_ends));
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section)) && nr < room;)
+		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR) {
+			image->code_ends[nr] = header.sh_addr + header.sh_size;
+			spans[nr] = (struct span){header.sh_addr, image->code_ends[nr], 0, nr};
+			nr++;
+		}
+	spans_make(&image->code, spans, nr);
+	free(spans);
+}
+
+static const char *begin(struct image *image)
+{
+	const char *why = check_header(image);
+
+	if (!why) {
+		elf_version(EV_CURRENT);
+		image->elf = image->memory ? elf_memory(image->memory, image->size)
+					   : elf_begin(image->fd, ELF_C_READ, NULL);
+		if (!image->elf || elf_kind(image->elf) != ELF_K_ELF)
+			why = "the file is a broken ELF file";
+	}
+	if (why)
+		image_close(image);
+	else
+		find_code(image);
+	return why;
+}
+
+const char *image_from_file(struct image *image, int fd)
+{
+	struct stat stat;
+
+	*image = (struct image){.fd = fd};
+	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode)) {
+		image->size = stat.st_size;
+		return begin(image);
+	}
+	image_close(image);
+	return "it is no regular file";
+}
+
+const char *image_from_memory(struct image *image, char *memory, size_t size)
+{
+	*image = (struct image){.fd = -1, .memory = memory, .size = size};
+	return begin(image);
+}
+
+void image_close(struct image *image)
+{
+	elf_end(image->elf);
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->memory);
+	spans_release(&image->code);
+	free(image->code_ends);
+	*image = (struct image){.fd = -1};
+}
+
+/* --- its parts -------------------------------------------------------------------------------- */
+
+void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	const void *id;
+	ssize_t size = dwelf_elf_gnu_build_id(image->elf, &id);
+	char *at = text;
+
+	for (ssize_t i = 0; size <= BUILD_ID_MAX && i < size; i++) {
+		*at++ = digits[((const unsigned char *)id)[i] >> 4];
+		*at++ = digits[((const unsigned char *)id)[i] & 15];
+	}
+	*at = '\0';
+}
+
+static const char *section_name(const struct image *image, const GElf_Shdr *header)
+{
+	size_t names;
+	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
+			   : elf_strptr(image->elf, names, header->sh_name);
+
+	return name ? name : "";
+}
+
+Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header)
+{
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+		if (gelf_getshdr(section, header) && !strcmp(section_name(image, header), name))
+			return section;
+	return NULL;
+}
+
+static Elf_Scn *section_of_kind(const struct image *image, __u32 kind, GElf_Shdr *header)
+{
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+		if (gelf_getshdr(section, header) && header->sh_type == kind)
+			return section;
+	return NULL;
+}
+
+char *image_read_section(const struct image *image, const GElf_Shdr *header, size_t most)
+{
+	char *bytes;
+
+	if (header->sh_type == SHT_NOBITS || !header->sh_size || header->sh_size > most ||
+	    header->sh_size > image->size)
+		return NULL;
+	bytes = malloc(header->sh_size);
+	if (read_at(image, bytes, header->sh_size, header->sh_offset))
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+struct segment *image_segments(const struct image *image, size_t *nr)
+{
+	struct segment *segments = NULL;
+	GElf_Phdr header;
+	size_t count = 0;
+
+	*nr = 0;
+	if (elf_getphdrnum(image->elf, &count) || count > SECTIONS_MOST)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_LOAD ||
+		    !(header.p_flags & PF_X))
+			continue;
+		segments = realloc(segments, (*nr + 1) * sizeof(*segments));
+		segments[(*nr)++] = (struct segment){header.p_offset, header.p_filesz, header.p_vaddr};
+	}
+	return segments;
+}
+
+__u64 image_end_of_code(const void *of, __u64 address)
+{
+	const struct image *image = of;
+	__u32 section = spans_find(&image->code, address);
+
+	return section == SPANS_NONE ? address : image->code_ends[section];
+}
+
+/* --- symbols ---------------------------------------------------------------------------------- */
+
+static GElf_Sym symbol_at(const char *table, bool wide, size_t i)
+{
+	const Elf64_Sym *symbol = (const Elf64_Sym *)table + i;
+	const Elf32_Sym *narrow = (const Elf32_Sym *)table + i;
+
+	if (wide)
+		return *symbol;
+	return (GElf_Sym){narrow->st_name, narrow->st_info, narrow->st_other, narrow->st_shndx,
+			  narrow->st_value, narrow->st_size};
+}
+
+/* Which sections have code, by their numbers; malloc()ed. */
+static bool *code_sections(const struct image *image, size_t *nr)
+{
+	GElf_Shdr header;
+	bool *code;
+
+	if (elf_getshdrnum(image->elf, nr))
+		*nr = 0;
+	code = calloc(*nr + 1, sizeof(*code));
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
+		if (elf_ndxscn(section) < *nr && gelf_getshdr(section, &header))
+			code[elf_ndxscn(section)] = header.sh_flags & SHF_EXECINSTR;
+	return code;
+}
+
+static bool is_code(const GElf_Sym *symbol, const bool *code, size_t nr_code)
+{
+	int type = GELF_ST_TYPE(symbol->st_info);
+
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_name)
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	return type == STT_NOTYPE && symbol->st_shndx < nr_code && code[symbol->st_shndx];
+}
+
+static void add_symbols(struct symbols *symbols, const char *table, size_t nr, bool wide, __u32 base,
+			size_t strings_size, const bool *code, size_t nr_code)
+{
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Sym symbol = symbol_at(table, wide, i);
+
+		if (symbol.st_name >= strings_size || !is_code(&symbol, code, nr_code))
+			continue;
+		if (symbol.st_size > -1ULL - symbol.st_value)
+			symbol.st_size = 0;
+		symbols_add(symbols, &(struct found_symbol){
+			symbol.st_value, symbol.st_value + symbol.st_size, base + symbol.st_name, 0,
+			.weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
+			.local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
+			.label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE});
+	}
+}
+
+static bool is_wide(const struct image *image)
+{
+	return gelf_getclass(image->elf) == ELFCLASS64;
+}
+
+static size_t symbol_size(const struct image *image)
+{
+	return is_wide(image) ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+}
+
+/* The strings that a section is linked with; malloc()ed. */
+static char *linked_strings(const struct image *image, const GElf_Shdr *header, size_t most, size_t *size)
+{
+	GElf_Shdr strings;
+
+	if (!gelf_getshdr(elf_getscn(image->elf, header->sh_link), &strings))
+		return NULL;
+	*size = strings.sh_size;
+	return image_read_section(image, &strings, most);
+}
+
+bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most)
+{
+	size_t strings_size, nr_code;
+	char *table, *strings;
+	bool *code;
+	GElf_Shdr header;
+	long long base = -1;
+
+	if (!section_of_kind(image, kind, &header))
+		return false;
+	table = image_read_section(image, &header, most);
+	strings = table ? linked_strings(image, &header, most, &strings_size) : NULL;
+	if (strings)
+		base = symbols_add_strings(symbols, strings, strings_size);
+	free(strings);
+	if (base >= 0) {
+		code = code_sections(image, &nr_code);
+		add_symbols(symbols, table, header.sh_size / symbol_size(image), is_wide(image), base,
+			    strings_size, code, nr_code);
+		free(code);
+	}
+	free(table);
+	return base >= 0;
+}
+
+/* --- the procedure linkage table -------------------------------------------------------------- */
+
+#define PLT_ENTRY 16 /* x86's, in all its forms */
+#define PLT_NAME_MAX 4096
+
+/* Names the entries of a table in the order of the relocations that fill them. */
+static void name_entries(const struct image *image, const char *table, size_t header_size, char **names,
+			 size_t nr, struct symbols *symbols)
+{
+	char name[PLT_NAME_MAX];
+	GElf_Shdr header;
+
+	if (!image_section(image, table, &header))
+		return;
+	for (size_t i = 0; i < nr && header_size + (i + 1) * PLT_ENTRY <= header.sh_size; i++) {
+		__u64 address = header.sh_addr + header_size + i * PLT_ENTRY;
+		long long at;
+
+		if (!names[i])
+			continue;
+		at = symbols_add_strings(symbols, name, snprintf(name, sizeof(name), "%.4000s@plt", names[i]));
+		if (at >= 0)
+			symbols_add(symbols, &(struct found_symbol){
+				.address = address, .end = address + PLT_ENTRY, .name = at});
+	}
+}
+
+void image_add_plt(const struct image *image, struct symbols *symbols, size_t most)
+{
+	size_t strings_size = 0, nr, nr_symbols;
+	GElf_Shdr relocations, dynamic;
+	char *table = NULL, *dynamics = NULL, *strings = NULL, **names = NULL;
+
+	if (!is_wide(image) || !image_section(image, ".rela.plt", &relocations) ||
+	    !section_of_kind(image, SHT_DYNSYM, &dynamic))
+		return;
+	table = image_read_section(image, &relocations, most);
+	dynamics = image_read_section(image, &dynamic, most);
+	strings = linked_strings(image, &dynamic, most, &strings_size);
+	if (table && dynamics && strings) {
+		nr = relocations.sh_size / sizeof(Elf64_Rela);
+		nr_symbols = dynamic.sh_size / sizeof(Elf64_Sym);
+		strings[strings_size - 1] = '\0';
+		names = calloc(nr + 1, sizeof(*names));
+		for (size_t i = 0; i < nr; i++) {
+			size_t number = ELF64_R_SYM(((Elf64_Rela *)table)[i].r_info);
+			size_t name = number && number < nr_symbols ? ((Elf64_Sym *)dynamics)[number].st_name : 0;
+
+			names[i] = name && name < strings_size ? strings + name : NULL;
+		}
+		name_entries(image, ".plt", PLT_ENTRY, names, nr, symbols);
+		name_entries(image, ".plt.sec", 0, names, nr, symbols);
+	}
+	free(names);
+	free(strings);
+	free(dynamics);
+	free(table);
+}
+
+/* --- .gnu_debugdata --------------------------------------------------------------------------- */
+
+bool image_mini(const struct image *image, struct image *mini, size_t most)
+{
+	size_t in = 0, out = 0, room = 1 << 20;
+	uint64_t memory = most;
+	lzma_ret result;
+	GElf_Shdr header;
+	char *packed, *bytes;
+
+	if (!image_section(image, ".gnu_debugdata", &header))
+		return false;
+	packed = image_read_section(image, &header, most);
+	if (!packed)
+		return false;
+	for (;;) {
+		bytes = malloc(room);
+		in = out = 0;
+		result = lzma_stream_buffer_decode(&memory, 0, NULL, (uint8_t *)packed, &in, header.sh_size,
+						   (uint8_t *)bytes, &out, room);
+		if (result != LZMA_BUF_ERROR || room >= most)
+			break;
+		free(bytes);
+		room *= 4;
+	}
+	free(packed);
+	if (result == LZMA_OK)
+		return !image_from_memory(mini, bytes, out);
+	free(bytes);
+	return false;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/lines.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+
+/* A function, or one that is inlined in it. */
+struct function {
+	Dwarf_Die die;
+	struct calls *calls; /* NULL: not looked at yet */
+};
+
+/* What is inlined in a function. */
+struct calls {
+	struct spans spans; /* to numbers of the list */
+	struct call {
+		Dwarf_Die die;
+		__u32 in; /* the one that it is inlined in, SPANS_NONE: the function */
+	} *list;
+	size_t nr, room;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool looked, rows; /* the rest is filled in; there are rows of lines */
+	Dwarf_Files *files;
+	struct spans spans; /* to numbers of the functions */
+	struct function *functions;
+	size_t nr, room;
+};
+
+struct lines {
+	struct image image, alternate;
+	Dwarf *dwarf, *alternate_dwarf;
+	struct spans spans; /* to numbers of the units */
+	struct unit *units;
+	size_t nr, room;
+	size_t bytes, most;
+	size_t steps; /* that are left: see step() */
+};
+
+/* A list of ranges that is being made. */
+struct ranges {
+	struct span *list;
+	size_t nr, room;
+};
+
+#define GROW(list, nr, room)                                                                       \
+	do {                                                                                       \
+		if ((nr) == (room)) {                                                              \
+			(room) = (room) ? (room) + (room) / 2 : 16;                                \
+			(list) = realloc(list, (room) * sizeof(*(list)));                          \
+		}                                                                                  \
+	} while (0)
+
+/* Whatever refers to whatever: together no more is looked at than a few times the size of the DWARF. */
+static bool step(struct lines *lines, size_t bytes)
+{
+	lines->steps -= bytes < lines->steps ? bytes : lines->steps;
+	return lines->steps;
+}
+
+/* Goes to the next entry beside this one. libdw goes through all that is below where the entry does not
+ * say where that ends. */
+static bool next(struct lines *lines, Dwarf_Die *die)
+{
+	Dwarf_Off before = dwarf_dieoffset(die);
+	bool known = dwarf_hasattr(die, DW_AT_sibling);
+
+	return !dwarf_siblingof(die, die) && step(lines, known ? 1 : dwarf_dieoffset(die) - before);
+}
+
+/* Adds all ranges of code that belong to an entry. Returns whether it has any. */
+static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *die, __u32 order, __u32 what)
+{
+	Dwarf_Addr base, low, high;
+	bool any = false;
+
+	for (ptrdiff_t at = 0; step(lines, 1) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
+		GROW(ranges->list, ranges->nr, ranges->room);
+		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
+		any = true;
+	}
+	return any;
+}
+
+static void take_ranges(struct lines *lines, struct spans *spans, struct ranges *ranges)
+{
+	spans_make(spans, ranges->list, ranges->nr);
+	lines->bytes += spans_bytes(spans);
+	free(ranges->list);
+}
+
+/* --- references, which may leave the file or go in circles -------------------------------------- */
+
+/* libdw would go and open what a form of the alternate file asks for, wherever its name leads to. */
+static bool elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attribute *attribute)
+{
+	switch (dwarf_whatform(attribute)) {
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
+	case DW_FORM_strp_sup:
+		return !lines->alternate_dwarf || dwarf_cu_getdwarf(of->cu) != lines->dwarf;
+	}
+	return false;
+}
+
+static const char *text_of(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) && !elsewhere(lines, die, &attribute)
+		       ? dwarf_formstring(&attribute)
+		       : NULL;
+}
+
+static bool follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die next;
+
+	if (!dwarf_attr(die, name, &attribute) || elsewhere(lines, die, &attribute) ||
+	    !dwarf_formref_die(&attribute, &next))
+		return false;
+	*die = next;
+	return true;
+}
+
+#define HOPS_MOST 16 /* an instance, its abstract form, its declaration: three are usual */
+
+static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
+{
+	Dwarf_Die die = *of;
+	const char *plain = NULL;
+
+	for (int hops = 0; hops < HOPS_MOST; hops++) {
+		const char *linkage = text_of(lines, &die, DW_AT_linkage_name);
+
+		if (!linkage)
+			linkage = text_of(lines, &die, DW_AT_MIPS_linkage_name);
+		if (linkage)
+			return linkage;
+		if (!plain)
+			plain = text_of(lines, &die, DW_AT_name);
+		if (!follow(lines, &die, DW_AT_abstract_origin) && !follow(lines, &die, DW_AT_specification))
+			break;
+	}
+	return plain;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static bool is_debug(const char *name)
+{
+	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
+}
+
+static const char *name_of(const struct image *image, const GElf_Shdr *header)
+{
+	size_t names;
+	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
+			   : elf_strptr(image->elf, names, header->sh_name);
+
+	return name ? name : "";
+}
+
+/* What libdw will take for it: it reads all of them at once. */
+static __u64 size_of_dwarf(const struct image *image)
+{
+	__u64 size = 0;
+	GElf_Shdr header;
+	GElf_Chdr packed;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
+		    !is_debug(name_of(image, &header)))
+			continue;
+		size += header.sh_size;
+		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
+			size += packed.ch_size;
+		if (size > 1ULL << 40)
+			return size;
+	}
+	return size;
+}
+
+bool lines_in(const struct image *image)
+{
+	GElf_Shdr header;
+
+	return (image_section(image, ".debug_info", &header) && header.sh_type != SHT_NOBITS) ||
+	       image_section(image, ".zdebug_info", &header);
+}
+
+const char *lines_alternate(const struct image *image, char build_id[2 * BUILD_ID_MAX + 1])
+{
+	Elf_Data *data = NULL;
+	Elf_Scn *section;
+	GElf_Shdr header;
+	size_t length;
+
+	section = image_section(image, ".gnu_debugaltlink", &header);
+	if (section && header.sh_size <= 1 << 16 && header.sh_type != SHT_NOBITS)
+		data = elf_rawdata(section, NULL);
+	length = data && data->d_buf ? strnlen(data->d_buf, data->d_size) : 0;
+	if (!data || length == data->d_size || !length || data->d_size - length - 1 > BUILD_ID_MAX)
+		return NULL;
+	build_id[0] = '\0';
+	for (size_t i = length + 1; i < data->d_size; i++)
+		sprintf(build_id + 2 * (i - length - 1), "%02x", ((unsigned char *)data->d_buf)[i]);
+	return data->d_buf;
+}
+
+#define UNIT_BYTES 1500 /* libdw's own memory for it */
+
+static void find_units(struct lines *lines)
+{
+	struct ranges ranges = {0};
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+	Dwarf_Die die;
+
+	while (lines->bytes <= lines->most &&
+	       !dwarf_get_units(lines->dwarf, cu, &cu, NULL, &type, &die, NULL)) {
+		lines->bytes += UNIT_BYTES;
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		GROW(lines->units, lines->nr, lines->room);
+		lines->units[lines->nr] = (struct unit){.die = die};
+		add_ranges(lines, &ranges, &die, 0, lines->nr++);
+	}
+	lines->bytes += lines->room * sizeof(*lines->units);
+	take_ranges(lines, &lines->spans, &ranges);
+}
+
+/* Everything is read: the file need not stay open. */
+static Dwarf *dwarf_of(struct image *image)
+{
+	Dwarf *dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+
+	if (dwarf && image->fd >= 0) {
+		elf_cntl(image->elf, ELF_C_FDDONE);
+		close(image->fd);
+		image->fd = -1;
+	}
+	return dwarf;
+}
+
+struct lines *lines_open(struct image *image, struct image *alternate, size_t most)
+{
+	__u64 size = size_of_dwarf(image) + (alternate ? size_of_dwarf(alternate) : 0);
+	struct lines *lines = calloc(1, sizeof(*lines));
+
+	lines->image = *image;
+	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
+	lines->bytes = sizeof(*lines) + size;
+	lines->most = most;
+	lines->steps = 4 * size + 1000;
+	if (size <= most)
+		lines->dwarf = dwarf_of(&lines->image);
+	if (!lines->dwarf) {
+		lines_close(lines);
+		return NULL;
+	}
+	if (alternate)
+		lines->alternate_dwarf = dwarf_of(&lines->alternate);
+	if (lines->alternate_dwarf)
+		dwarf_setalt(lines->dwarf, lines->alternate_dwarf);
+	find_units(lines);
+	if (lines->bytes <= most)
+		return lines;
+	lines_close(lines);
+	return NULL;
+}
+
+static void release_calls(struct calls *calls)
+{
+	if (!calls)
+		return;
+	spans_release(&calls->spans);
+	free(calls->list);
+	free(calls);
+}
+
+static void release_unit(struct unit *unit)
+{
+	for (size_t i = 0; i < unit->nr; i++)
+		release_calls(unit->functions[i].calls);
+	free(unit->functions);
+	spans_release(&unit->spans);
+}
+
+void lines_close(struct lines *lines)
+{
+	if (!lines)
+		return;
+	for (size_t i = 0; i < lines->nr; i++)
+		release_unit(&lines->units[i]);
+	free(lines->units);
+	spans_release(&lines->spans);
+	dwarf_end(lines->dwarf);
+	dwarf_end(lines->alternate_dwarf);
+	image_close(&lines->image);
+	image_close(&lines->alternate);
+	free(lines);
+}
+
+size_t lines_bytes(const struct lines *lines)
+{
+	return lines->bytes;
+}
+
+/* --- the functions of a unit -------------------------------------------------------------------- */
+
+#define NESTED_MOST 256
+
+static bool holds_functions(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+}
+
+static void find_functions(struct lines *lines, struct unit *unit, struct ranges *ranges, Dwarf_Die *in,
+			   int depth)
+{
+	Dwarf_Die die;
+
+	if (depth > NESTED_MOST || dwarf_child(in, &die))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (holds_functions(tag))
+			find_functions(lines, unit, ranges, &die, depth + 1);
+		if (tag != DW_TAG_subprogram || !add_ranges(lines, ranges, &die, 0, unit->nr))
+			continue;
+		GROW(unit->functions, unit->nr, unit->room);
+		unit->functions[unit->nr++] = (struct function){.die = die};
+	} while (next(lines, &die));
+}
+
+/* libdw's own memory for a row of the line table, and for a file's name. */
+#define ROW_BYTES 48
+#define FILE_BYTES 64
+#define ROW_BYTES_MEANWHILE 100 /* while it reads them; a row may be one byte of the program */
+
+/* Whether the unit's line table is small enough to be read. */
+static bool bearable(const struct lines *lines, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	Elf_Data *data;
+	Dwarf_Word at;
+	__u32 size;
+
+	if (!dwarf_attr(unit, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &at))
+		return false;
+	section = image_section(&lines->image, ".debug_line", &header);
+	if (!section)
+		section = image_section(&lines->image, ".zdebug_line", &header);
+	data = section ? elf_getdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || at > data->d_size || data->d_size - at < sizeof(size))
+		return false;
+	memcpy(&size, (char *)data->d_buf + at, sizeof(size));
+	if (size > data->d_size - at) /* 64-bit DWARF, or wrong */
+		size = data->d_size - at;
+	return size <= lines->most / ROW_BYTES_MEANWHILE;
+}
+
+static void look_at_unit(struct lines *lines, struct unit *unit)
+{
+	struct ranges ranges = {0};
+	size_t nr_rows = 0, nr_files = 0;
+	Dwarf_Lines *rows;
+
+	unit->looked = true;
+	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
+	if (unit->rows && dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
+		unit->files = NULL;
+	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
+	find_functions(lines, unit, &ranges, &unit->die, 0);
+	lines->bytes += unit->room * sizeof(*unit->functions);
+	take_ranges(lines, &unit->spans, &ranges);
+}
+
+/* --- what is inlined in a function -------------------------------------------------------------- */
+
+static void find_calls(struct lines *lines, struct calls *calls, struct ranges *ranges, Dwarf_Die *in_die,
+		       __u32 in, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth > NESTED_MOST || dwarf_child(in_die, &die))
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_inlined_subroutine) {
+			__u32 number = calls->nr;
+
+			GROW(calls->list, calls->nr, calls->room);
+			calls->list[calls->nr++] = (struct call){die, in};
+			add_ranges(lines, ranges, &die, depth, number);
+			find_calls(lines, calls, ranges, &die, number, depth + 1);
+		} else if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block) {
+			find_calls(lines, calls, ranges, &die, in, depth + 1);
+		}
+	} while (next(lines, &die));
+}
+
+static struct calls *calls_of(struct lines *lines, struct function *function)
+{
+	struct ranges ranges = {0};
+
+	if (function->calls)
+		return function->calls;
+	function->calls = calloc(1, sizeof(*function->calls));
+	find_calls(lines, function->calls, &ranges, &function->die, SPANS_NONE, 0);
+	lines->bytes += sizeof(*function->calls) + function->calls->room * sizeof(*function->calls->list);
+	take_ranges(lines, &function->calls->spans, &ranges);
+	return function->calls;
+}
+
+/* --- an address ------------------------------------------------------------------------------- */
+
+static unsigned int number_of(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+
+	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, &number) ? number : 0;
+}
+
+static void set_row(const struct unit *unit, __u64 address, struct source_place *place)
+{
+	Dwarf_Die die = unit->die;
+	Dwarf_Line *row = unit->rows ? dwarf_getsrc_die(&die, address) : NULL;
+	int line;
+
+	if (!row)
+		return;
+	place->file = dwarf_linesrc(row, NULL, NULL);
+	place->line = dwarf_lineno(row, &line) ? 0 : line;
+}
+
+/* Where the function that the place is in has been called from: the place in the one around it. */
+static void set_call(const struct unit *unit, struct call *call, struct source_place *place)
+{
+	place->file = unit->files ? dwarf_filesrc(unit->files, number_of(&call->die, DW_AT_call_file), NULL, NULL)
+				  : NULL;
+	place->line = number_of(&call->die, DW_AT_call_line);
+}
+
+static __u64 entry_of(Dwarf_Die *die)
+{
+	Dwarf_Addr entry;
+
+	return dwarf_entrypc(die, &entry) ? 0 : entry;
+}
+
+size_t lines_find(struct lines *lines, __u64 address, struct source_place *places, size_t most)
+{
+	__u32 number = spans_find(&lines->spans, address), call;
+	struct source_place place = {0};
+	struct function *function;
+	struct calls *calls;
+	struct unit *unit;
+	size_t nr = 0;
+
+	if (number == SPANS_NONE)
+		return 0;
+	unit = &lines->units[number];
+	if (!unit->looked)
+		look_at_unit(lines, unit);
+	set_row(unit, address, &place);
+	number = spans_find(&unit->spans, address);
+	if (number == SPANS_NONE) {
+		places[0] = place;
+		return 1;
+	}
+	function = &unit->functions[number];
+	calls = calls_of(lines, function);
+	for (call = spans_find(&calls->spans, address); call != SPANS_NONE; call = calls->list[call].in) {
+		if (nr == most - 1) { /* the innermost makes room */
+			memmove(places, places + 1, (nr - 1) * sizeof(*places));
+			nr--;
+		}
+		place.function = function_name(lines, &calls->list[call].die);
+		places[nr++] = place;
+		place = (struct source_place){0};
+		set_call(unit, &calls->list[call], &place);
+	}
+	place.function = function_name(lines, &function->die);
+	place.entry = entry_of(&function->die);
+	places[nr++] = place;
+	return nr;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/maps.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The whole text, ended with a zero byte; malloc()ed. NULL: it can't be read, or is longer than `most`. */
+static char *read_text(int fd, size_t most, size_t *size)
+{
+	size_t room = 1 << 16;
+	char *text = malloc(room);
+	ssize_t got;
+
+	*size = 0;
+	while ((got = read(fd, text + *size, room - 1 - *size)) > 0 || (got < 0 && errno == EINTR)) {
+		*size += got > 0 ? got : 0;
+		if (*size >= most)
+			break;
+		if (room - 1 - *size < room / 4)
+			text = realloc(text, room *= 2);
+	}
+	close(fd);
+	if (!got) {
+		text[*size] = '\0';
+		return realloc(text, *size + 1);
+	}
+	free(text);
+	return NULL;
+}
+
+/* The number at *at, which is moved behind it and the blanks that follow; false if there is none. */
+static bool take_hex(char **at, __u64 *number)
+{
+	char *begin = *at, *end;
+
+	if (!isxdigit((unsigned char)*begin))
+		return false;
+	*number = strtoull(begin, &end, 16);
+	if (*end != ' ' && *end != '\t')
+		return false;
+	*at = end + strspn(end, " \t");
+	return true;
+}
+
+/* Ends the line that begins at `at` with a zero byte; returns where the next one begins. */
+static char *end_line(char *at)
+{
+	at += strcspn(at, "\n");
+	if (*at)
+		*at++ = '\0';
+	return at;
+}
+
+/* --- the kernel ------------------------------------------------------------------------------- */
+
+#define KALLSYMS_MOST (256UL << 20)
+
+struct modules {
+	struct spans spans; /* to numbers of the ends */
+	__u64 *ends;
+	__u64 kernel_low, kernel_high;
+};
+
+/* "ext4 1028096 1 - Live 0xffffffffc0a3b000": proc(5). */
+static void read_modules(struct modules *modules, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct span *spans = NULL;
+	char *text = NULL;
+	size_t size, nr = 0;
+
+	if (fd >= 0)
+		text = read_text(fd, KALLSYMS_MOST, &size);
+	for (char *line = text, *next; line && *line; line = next) {
+		unsigned long long bytes, low;
+
+		next = end_line(line);
+		if (sscanf(line, "%*s %llu %*s %*s %*s %llx", &bytes, &low) != 2 || !low)
+			continue;
+		modules->ends = realloc(modules->ends, (nr + 1) * sizeof(*modules->ends));
+		spans = realloc(spans, (nr + 1) * sizeof(*spans));
+		modules->ends[nr] = low + bytes;
+		spans[nr] = (struct span){low, low + bytes, 0, nr};
+		nr++;
+	}
+	spans_make(&modules->spans, spans, nr);
+	free(spans);
+	free(text);
+}
+
+/* Where a symbol ends that says nothing of it, at the latest. */
+static __u64 end_of_module(const void *of, __u64 address)
+{
+	const struct modules *modules = of;
+	__u32 found = spans_find(&modules->spans, address);
+
+	if (found != SPANS_NONE)
+		return modules->ends[found];
+	if (address >= modules->kernel_low && address < modules->kernel_high)
+		return modules->kernel_high;
+	return address + 4096;
+}
+
+static void note_bounds(struct modules *modules, const char *name, __u64 address)
+{
+	if (!strcmp(name, "_stext"))
+		modules->kernel_low = address;
+	/* What runs only while the kernel starts lies behind _etext. */
+	if (!strcmp(name, "_etext") || !strcmp(name, "_einittext"))
+		modules->kernel_high = address > modules->kernel_high ? address : modules->kernel_high;
+}
+
+/* "ffffffffc0a3b000 t ext4_free_inode\t[ext4]": in place, the name and its module become texts. Returns
+ * whether the address is hidden. */
+static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line)
+{
+	struct found_symbol symbol = {0};
+	char *name = line, *module;
+	char kind;
+
+	if (!take_hex(&name, &symbol.address) || !name[0] || name[1] != ' ')
+		return false;
+	kind = *name;
+	name += 2;
+	module = strpbrk(name, " \t");
+	if (module) {
+		*module++ = '\0';
+		module += strspn(module, " \t");
+		memmove(name + strlen(name) + 1, module, strlen(module) + 1);
+	} else { /* one to the left: its end is then followed by the line's, an empty text */
+		name--;
+		memmove(name, name + 1, strlen(name + 1) + 1);
+	}
+	note_bounds(modules, name, symbol.address);
+	if (!strchr("tTwW", kind) || !*name)
+		return false;
+	symbol.end = symbol.address;
+	symbol.name = name - symbols->strings;
+	symbol.local = kind == 't';
+	symbol.weak = kind == 'w' || kind == 'W';
+	if (symbol.address)
+		symbols_add(symbols, &symbol);
+	return !symbol.address;
+}
+
+const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules_path)
+{
+	struct modules modules = {0};
+	int fd = open(kallsyms, O_RDONLY | O_CLOEXEC);
+	bool hidden = false;
+
+	if (fd < 0)
+		return "the kernel's symbols (kallsyms) can't be read";
+	symbols->strings = read_text(fd, KALLSYMS_MOST, &symbols->strings_size);
+	if (!symbols->strings)
+		return "the kernel's symbols (kallsyms) can't be read";
+	symbols->strings_size++;
+	read_modules(&modules, modules_path);
+	for (char *line = symbols->strings, *next; *line; line = next) {
+		next = end_line(line);
+		hidden |= add_kernel_line(symbols, &modules, line);
+	}
+	symbols_finish(symbols, end_of_module, &modules);
+	spans_release(&modules.spans);
+	free(modules.ends);
+	if (symbols->nr)
+		return NULL;
+	return hidden ? "the kernel hides its addresses: kernel.kptr_restrict, or no CAP_SYSLOG"
+		      : "the kernel has no symbols (kallsyms)";
+}
+
+/* --- run-time compilers ----------------------------------------------------------------------- */
+
+const char *jit_symbols(struct symbols *symbols, int fd, size_t most)
+{
+	struct found_symbol symbol = {0};
+	__u64 size;
+
+	symbols->strings = read_text(fd, most, &symbols->strings_size);
+	if (!symbols->strings) {
+		symbols->strings_size = 0;
+		return "the map of compiled code can't be read";
+	}
+	symbols->strings_size++;
+	for (char *line = symbols->strings, *next; *line; line = next) {
+		char *name = line;
+
+		next = end_line(line);
+		symbol.order++;
+		if (!take_hex(&name, &symbol.address) || !take_hex(&name, &size) || !*name || !size ||
+		    size > -1ULL - symbol.address)
+			continue;
+		symbol.end = symbol.address + size;
+		symbol.name = name - symbols->strings;
+		symbols_add(symbols, &symbol);
+	}
+	symbols_finish(symbols, NULL, NULL);
+	return NULL;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)
+{
+	size_t at = symbols->strings_size;
+
+	if (size >= (1ULL << 32) - 1 - at)
+		return -1;
+	symbols->strings = realloc(symbols->strings, at + size + 1);
+	memcpy(symbols->strings + at, strings, size);
+	symbols->strings[at + size] = '\0';
+	symbols->strings_size = at + size + 1;
+	return at;
+}
+
+void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
+{
+	if (symbols->nr_found == symbols->room) {
+		symbols->room = symbols->room ? symbols->room + symbols->room / 2 : 256;
+		symbols->found = realloc(symbols->found, symbols->room * sizeof(*symbols->found));
+	}
+	symbols->found[symbols->nr_found++] = *symbol;
+}
+
+/*
+ * Which of two names at one address to show, negative: the first. perf's order: what has a size, is not
+ * weak, is global, begins with fewer underscores, is longer.
+ */
+static int better(const struct found_symbol *a, const struct found_symbol *b, const char *strings)
+{
+	const char *x = strings + a->name, *y = strings + b->name;
+	size_t under_x = strspn(x, "_"), under_y = strspn(y, "_");
+	size_t long_x = strlen(x), long_y = strlen(y);
+
+	if (a->order != b->order)
+		return a->order > b->order ? -1 : 1;
+	if ((a->end == a->address) != (b->end == b->address))
+		return a->end == a->address ? 1 : -1;
+	if (a->weak != b->weak)
+		return a->weak - b->weak;
+	if (a->local != b->local)
+		return a->local - b->local;
+	if (under_x != under_y)
+		return under_x < under_y ? -1 : 1;
+	if (long_x != long_y)
+		return long_x > long_y ? -1 : 1;
+	return strcmp(x, y);
+}
+
+static int by_address(const void *a, const void *b, void *strings)
+{
+	const struct found_symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return better(x, y, strings);
+}
+
+/* A place in a function that has a name of its own, as assembly has: the function's is meant. */
+static bool inside(const struct found_symbol *symbol, __u64 reach)
+{
+	return symbol->label && symbol->end == symbol->address && symbol->address < reach;
+}
+
+static void keep_one_each(struct symbols *symbols)
+{
+	__u64 reach = 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < symbols->nr_found; i++) {
+		const struct found_symbol *symbol = &symbols->found[i];
+
+		if ((nr && symbols->found[nr - 1].address == symbol->address) || inside(symbol, reach))
+			continue;
+		if (symbol->end > reach)
+			reach = symbol->end;
+		symbols->found[nr++] = *symbol;
+	}
+	symbols->nr = nr;
+}
+
+#define PAGE 4096
+
+static __u64 end_at(const struct symbols *symbols, size_t at, __u64 (*end_of)(const void *of, __u64 address),
+		    const void *of)
+{
+	const struct found_symbol *symbol = &symbols->found[at];
+	__u64 limit;
+
+	if (symbol->end != symbol->address)
+		return symbol->end;
+	limit = end_of ? end_of(of, symbol->address) : symbol->address + PAGE;
+	return at + 1 < symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
+}
+
+void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address),
+		    const void *of)
+{
+	struct span *spans;
+
+	if (symbols->nr_found)
+		qsort_r(symbols->found, symbols->nr_found, sizeof(*symbols->found), by_address,
+			symbols->strings);
+	keep_one_each(symbols);
+	spans = malloc((symbols->nr + 1) * sizeof(*spans));
+	symbols->list = malloc((symbols->nr + 1) * sizeof(*symbols->list));
+	for (size_t i = 0; i < symbols->nr; i++) {
+		const struct found_symbol *symbol = &symbols->found[i];
+
+		spans[i] = (struct span){symbol->address, end_at(symbols, i, end_of, of), symbol->order, i};
+		symbols->list[i] = (struct symbol){symbol->address, symbol->name};
+	}
+	free(symbols->found);
+	symbols->found = NULL;
+	spans_make(&symbols->spans, spans, symbols->nr);
+	free(spans);
+}
+
+const struct symbol *symbols_find(const struct symbols *symbols, __u64 address)
+{
+	__u32 found = spans_find(&symbols->spans, address);
+
+	return found == SPANS_NONE ? NULL : &symbols->list[found];
+}
+
+void symbols_release(struct symbols *symbols)
+{
+	spans_release(&symbols->spans);
+	free(symbols->list);
+	free(symbols->strings);
+	free(symbols->found);
+	*symbols = (struct symbols){0};
+}
+
+size_t symbols_bytes(const struct symbols *symbols)
+{
+	return spans_bytes(&symbols->spans) + symbols->nr * sizeof(*symbols->list) + symbols->strings_size;
+}
