@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Samples and what they stand for, by where and in whom they were taken. */
 #include "vmlinux.h"
+#include "stack.bpf.h"
 #include "table.bpf.h"
 
 /* Which members of the key are told apart; the others stay zero. User space sets them before
  * loading, so that the verifier removes the code of those that are off. */
-const volatile _Bool by_ip, by_cgroup, by_pid, by_tid, by_cpu, by_comm;
+const volatile _Bool by_ip, by_cgroup, by_pid, by_tid, by_cpu, by_comm, by_stack;
 
 struct key {
 	address_t ip;
@@ -13,7 +14,7 @@ struct key {
 	number_t pid;
 	number_t tid;
 	number_t cpu;
-	padding_t padding;
+	stack_id_t stack;
 	comm_t comm;
 };
 
@@ -49,9 +50,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		set_word(&key.pid, ids);
 		hash = hash_word(hash, ids);
 	}
-	if (by_cpu) {
-		set_word(&key.cpu, bpf_get_smp_processor_id());
-		hash = hash_word(hash, key.cpu);
+	if (by_cpu || by_stack) {
+		__u64 word = by_cpu ? bpf_get_smp_processor_id() : 0;
+
+		word |= by_stack ? (__u64)stack_of(ctx) << 32 : 0;
+		set_word(&key.cpu, word);
+		hash = hash_word(hash, word);
 	}
 	if (by_comm) {
 		bpf_get_current_comm(key.comm, sizeof(key.comm));

@@ -26,6 +26,7 @@ typedef char comm_t[16];   /* a string that ends at its first zero */
 typedef __u32 padding_t;   /* not shown; always zero */
 typedef __u32 node_t;      /* a NUMA node: see the macros below */
 typedef __u64 data_source_t; /* perf_mem_data_src.val; the name of the guide's code */
+typedef __u32 stack_id_t;  /* the frames that led there: see struct stored_stack */
 typedef __u64 maximum_t;   /* the largest so far; of several CPUs, the largest */
 #define LOG2_BUCKETS 16
 typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
@@ -61,6 +62,36 @@ struct table_head {
 struct value_head {
 	__u64 samples;
 	__u64 period; /* the sum of their periods */
+};
+
+/*
+ * Stacks beside the table: what a key of type stack_id_t names. Each CPU has an area of its own in
+ * mapped memory, in which each stack stands once, one behind the other; nothing is ever taken away.
+ * Stacks are told apart by a hash of 64 bits: that two of the 2^14 that fit have the same one happens
+ * in one of 10^11 runs.
+ */
+#define STACK_FRAMES 127 /* the most of one stack */
+#define STACK_SLOTS TABLE_SLOTS
+#define STACK_WORDS (1 << 18) /* 2 MiB a CPU: some 12,000 stacks of 20 frames */
+
+/* What a stack_id_t is: where the stack begins among the words of the CPU's area, from STACK_FIRST on;
+ * or why there is none. 0: stacks are not told apart. */
+enum stack_id {
+	STACK_FAILED = 1, /* the kernel gave no frame */
+	STACK_FULL,	  /* there was no room for another stack */
+	STACK_FIRST,
+};
+
+struct stored_stack {
+	__u64 hash;
+	__u32 pid; /* whose the user's frames are; 0 if there are none */
+	__u16 kernel_frames, user_frames;
+	__u64 frames[]; /* the kernel's, then the user's, each from the innermost */
+};
+
+/* At the beginning of each CPU's area; its words follow. */
+struct stacks_head {
+	__u64 used; /* words; increased once the stack in them is whole */
 };
 
 /*

@@ -34,6 +34,7 @@ MACHINE = {
     "proc/self/cgroup": "0::/\n",
     "proc/sys/kernel/perf_event_paranoid": "2\n",
     "proc/sys/kernel/perf_event_max_sample_rate": "100000\n",
+    "proc/sys/kernel/perf_event_max_stack": "127\n",
     "sys/devices/system/cpu/online": "0-7\n",
     "sys/devices/system/cpu/possible": "0-7\n",
     "sys/kernel/btf/vmlinux": "BTF",

@@ -64,6 +64,9 @@ def check_stream(records):
     for kind in ("profile", "mem"):
         for event in {r["event"] for r in records if r["type"] == kind}:
             check_entries([r for r in records if r["type"] == kind and r["event"] == event])
+    for first in [r for r in records if r["type"] == "profile" and "stacks" in r]:
+        check_stacks(records, first, [r for r in records if r["type"] == "profile" and
+                                      all(r[k] == first[k] for k in ("event", "start_time"))])
 
 
 def check_branches(first, pieces, on_their_way):
@@ -77,6 +80,26 @@ def check_branches(first, pieces, on_their_way):
         return
     total = sum(e["count"] for e in entries) + first["branches"]["table_full"]
     assert abs(total - first["branches"]["delivered"]) <= on_their_way
+
+
+def check_stacks(records, first, pieces):
+    """Every stack consists of frames that were defined before, and every sample has one or has lost it."""
+    stacks, defined = first["stacks"], frames_of(records, first)
+    assert stacks["delivered"] + stacks["failed"] + stacks["table_full"] == first["samples"]["aggregated"]
+    assert stacks["truncated"] <= stacks["delivered"]
+    assert list(defined) == list(range(len(defined)))
+    used = set()
+    for entry in (e for p in pieces for e in p["entries"]):
+        assert ("stack_lost" in entry) == (not entry["stack"])
+        used.update(entry["stack"])
+    assert used == set(defined)
+
+
+def frames_of(records, profile):
+    """The frames that the stacks of a profile record consist of, by their ids."""
+    return {frame["id"]: frame for r in records if r["type"] == "frames" and r["seq"] < profile["seq"]
+            and (r["event"], r["start_time"]) == (profile["event"], profile["start_time"])
+            for frame in r["frames"]}
 
 
 def check_entries(profiles):

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared.h"
+
 typedef int (*parse_fn)(struct options *options, const char *name, const char *argument,
 			struct refusal *refusal);
 
@@ -95,16 +97,44 @@ static int parse_per_cpu(struct options *options, const char *name, const char *
 	return 0;
 }
 
-static int parse_branch_format(struct options *options, const char *name, const char *argument,
-			       struct refusal *refusal)
+/* Formats that a command has beside those that all have. */
+struct own_format {
+	const char *name;
+	enum format format;
+};
+
+static int parse_own_format(struct options *options, const struct own_format *own, const char *name,
+			    const char *argument, struct refusal *refusal)
 {
-	if (!strcmp(argument, "autofdo")) {
-		options->format = FORMAT_AUTOFDO;
-		return 0;
+	char known[64] = "json, table";
+	size_t used = strlen(known);
+
+	for (; own->name; own++) {
+		if (!strcmp(argument, own->name)) {
+			options->format = own->format;
+			return 0;
+		}
+		used += snprintf(known + used, sizeof(known) - used, ", %s", own->name);
 	}
 	if (!parse_format(options, name, argument, refusal))
 		return 0;
-	return instead(refusal, "formats: json, table, autofdo");
+	return instead(refusal, "formats: %s", known);
+}
+
+static int parse_branch_format(struct options *options, const char *name, const char *argument,
+			       struct refusal *refusal)
+{
+	static const struct own_format own[] = {{"autofdo", FORMAT_AUTOFDO}, {0}};
+
+	return parse_own_format(options, own, name, argument, refusal);
+}
+
+static int parse_profile_format(struct options *options, const char *name, const char *argument,
+				struct refusal *refusal)
+{
+	static const struct own_format own[] = {{"folded", FORMAT_FOLDED}, {0}};
+
+	return parse_own_format(options, own, name, argument, refusal);
 }
 
 static int parse_duration(struct options *options, const char *name, const char *argument,
@@ -146,6 +176,7 @@ NUMBER(parse_ldlat, ldlat, 3, 65535) /* guide, Table 17 */
 NUMBER(parse_interval, interval_ms, 1, 86400000)
 NUMBER(parse_repeats, repeats, 1, 1000000)
 NUMBER(parse_top, top, 1, 1000000)
+NUMBER(parse_max_stack, max_stack, 1, STACK_FRAMES)
 STRING(parse_by, by)
 STRING(parse_request, request)
 STRING(parse_response, response)
@@ -163,6 +194,7 @@ STRING(parse_events_dir, events_dir)
 STRING(parse_need, need)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
+FLAG(parse_call_graph, call_graph)
 FLAG(parse_shared, shared)
 FLAG(parse_stream, stream)
 FLAG(parse_force, force)
@@ -194,8 +226,12 @@ static const struct option_row {
 	 "a sample every PERIOD occurrences"},
 	{'F', "freq", "HZ", SAMPLING | COMMAND_EXPLAIN, parse_frequency,
 	 "about HZ samples a second (default 4000)"},
+	{'g', "call-graph", NULL, COMMAND_PROFILE | COMMAND_EXPLAIN, parse_call_graph,
+	 "the calls that led to each sample, by frame pointers (default keys: stack,comm)"},
+	{0, "max-stack", "N", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_max_stack,
+	 "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
 	{0, "by", "KEYS", COMMAND_PROFILE, parse_by,
-	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup (default comm,ip)"},
+	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip)"},
 	{0, "by", "KEYS", COMMAND_MEM, parse_by,
 	 "keys to aggregate by, besides source, which is always one: any of ip,pid,tid,comm,cpu,cgroup,"
 	 "cacheline,offset,page,node (default source)"},
@@ -245,7 +281,9 @@ static const struct option_row {
 	{0, "json", NULL, COMMAND_LIST, parse_json, "as --format json"},
 	{0, "format", "FORMAT", COMMAND_BRANCH, parse_branch_format,
 	 "json (a record a line), table (default on a terminal) or autofdo (for llvm-profgen)"},
-	{0, "format", "FORMAT", (WRITING | SHOWING) & ~COMMAND_BRANCH, parse_format,
+	{0, "format", "FORMAT", COMMAND_PROFILE, parse_profile_format,
+	 "json (a record a line), table (default on a terminal), or folded (a line a stack; with -g)"},
+	{0, "format", "FORMAT", (WRITING | SHOWING) & ~(COMMAND_BRANCH | COMMAND_PROFILE), parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
@@ -311,6 +349,18 @@ int options_parse(struct options *options, enum command_id command, int argc, ch
 	options->rest = argv + optind;
 	options->nr_rest = argc - optind;
 	return 0;
+}
+
+bool options_by(const struct options *options, const char *word)
+{
+	const char *at = options->by;
+
+	for (size_t length; at; at = at[length] ? at + length + 1 : NULL) {
+		length = strcspn(at, ",");
+		if (strlen(word) == length && !strncmp(at, word, length))
+			return true;
+	}
+	return false;
 }
 
 void options_help(enum command_id command, FILE *out)

@@ -21,7 +21,7 @@ enum command_id {
 	COMMAND_BRANCH = 1 << 8,
 };
 
-enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO };
+enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO, FORMAT_FOLDED };
 
 /* What was asked for. Strings point into argv. */
 struct options {
@@ -30,6 +30,8 @@ struct options {
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */
+	bool call_graph;    /* -g, or the key stack */
+	__u64 max_stack;    /* --max-stack, frames; 0 if not given */
 	__u64 ldlat;        /* --ldlat, core cycles; 0 if not given */
 	const char *request, *response, *preset; /* offcore's, NULL if not given */
 	const char *side;   /* --side, "u" or "k"; NULL: both, as far as permissions allow */
@@ -65,6 +67,9 @@ struct options {
 /* Parses what follows the subcommand's name. Returns 0, or -1 with the refusal. */
 int options_parse(struct options *options, enum command_id command, int argc, char **argv,
 		  struct refusal *refusal);
+
+/* Whether --by has this word. */
+bool options_by(const struct options *options, const char *word);
 
 /* Prints the rows that go with a command. */
 void options_help(enum command_id command, FILE *out);

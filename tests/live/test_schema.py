@@ -35,6 +35,7 @@ def records(tmp_path_factory):
     for arguments in (["stat", "-e", "cs", "-r", "2", "--", "true"],
                       ["profile", "-e", "page-faults", "-c", "1", "--top", "1", "--by",
                        "ip,comm,pid", "--", "true"],
+                      ["profile", "-g", "-e", "page-faults", "-c", "1", "--", "true"],
                       ["stat", "-e", "cycels", "--", "true"]):
         subprocess.run([NHMTAP, arguments[0], "-o", out, *arguments[1:]], check=False,
                        stderr=subprocess.DEVNULL)
@@ -48,7 +49,7 @@ def records(tmp_path_factory):
 
 
 # Those that a run on this machine writes; tests of other commands see to theirs.
-SEEN = ["count", "end", "error", "event", "profile", "start", "summary"]
+SEEN = ["count", "end", "error", "event", "frames", "profile", "start", "summary"]
 
 
 def test_the_whole_is_a_valid_schema():

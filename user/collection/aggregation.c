@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "collection/keys.h"
+#include "collection/stacks.h"
 #include "embedded.h"
 #include "plan/denial.h"
 #include "shared.h"
@@ -29,6 +30,9 @@ struct aggregation {
 	struct layout layout;
 	struct table_layout table;
 	const struct member *kind; /* the key's of type entry_kind_t; NULL if it has none */
+	const struct member *stack; /* the key's of type stack_id_t; likewise */
+	unsigned int stack_frames;  /* of a stack at most */
+	struct stacks *stacks;      /* NULL: stacks are not told apart */
 	int nr_cpus;
 	char *tables; /* mapped: nr_cpus tables behind each other */
 	size_t mapped;
@@ -148,9 +152,12 @@ static int read_layout(struct aggregation *aggregation)
 	layout->nr_keys = read_members(btf, key, &layout->keys);
 	layout->nr_values = read_members(btf, value, &layout->values);
 	mark_maxima(aggregation);
-	for (size_t i = 0; i < layout->nr_keys; i++)
+	for (size_t i = 0; i < layout->nr_keys; i++) {
 		if (!strcmp(layout->keys[i].type, "entry_kind_t"))
 			aggregation->kind = &layout->keys[i];
+		if (!strcmp(layout->keys[i].type, "stack_id_t"))
+			aggregation->stack = &layout->keys[i];
+	}
 	return 0;
 }
 
@@ -202,7 +209,7 @@ static int refuse_key(const struct choices *choices, const char *by, const char 
 }
 
 /* Sets a constant of the program, before it is loaded; returns false if there is none of this name. */
-static bool set_constant(struct aggregation *aggregation, const char *name, bool value)
+static bool set_constant(struct aggregation *aggregation, const char *name, __u64 value)
 {
 	const struct btf *btf = bpf_object__btf(aggregation->object);
 	struct bpf_map *rodata = bpf_object__find_map_by_name(aggregation->object, ".rodata");
@@ -219,7 +226,7 @@ static bool set_constant(struct aggregation *aggregation, const char *name, bool
 			continue;
 		constants = (char *)bpf_map__initial_value(rodata, &size);
 		constants = memcpy(malloc(size), constants, size);
-		constants[place->offset] = value;
+		memcpy(constants + place->offset, &value, place->size); /* little endian */
 		bpf_map__set_initial_value(rodata, constants, size);
 		free(constants);
 		return true;
@@ -361,6 +368,14 @@ void aggregation_stream(struct aggregation *aggregation)
 	set_constant(aggregation, "stream", true);
 }
 
+void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames)
+{
+	aggregation->stack_frames = frames;
+	set_constant(aggregation, "kernel_stacks", kernel);
+	set_constant(aggregation, "user_stacks", user);
+	set_constant(aggregation, "max_stack", frames);
+}
+
 static size_t sample_size(const struct aggregation *aggregation)
 {
 	return sizeof(struct sample_head) + aggregation->layout.key_size;
@@ -476,6 +491,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	bpf_map__set_max_entries(tables, aggregation->nr_cpus);
 	if (aggregation->stream)
 		bpf_map__set_max_entries(rings_of(aggregation), aggregation->nr_cpus);
+	aggregation->stacks = stacks_prepare(aggregation->object, aggregation->nr_cpus,
+					     aggregation->stack_frames);
 	err = bpf_object__load(aggregation->object);
 	if (err)
 		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);
@@ -487,6 +504,9 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		aggregation->tables = NULL;
 		return bpf_denied(refusal, host, "mapping the BPF program's tables", errno, "");
 	}
+	err = aggregation->stacks ? stacks_map(aggregation->stacks) : 0;
+	if (err)
+		return bpf_denied(refusal, host, "mapping the BPF program's stacks", -err, "");
 	return aggregation->stream ? map_rings(aggregation, host, refusal) : 0;
 }
 
@@ -516,6 +536,7 @@ void aggregation_close(struct aggregation *aggregation)
 		munmap(aggregation->tables, aggregation->mapped);
 	if (aggregation->rings)
 		munmap(aggregation->rings, ring_size(aggregation) * aggregation->nr_cpus);
+	stacks_close(aggregation->stacks);
 	free(aggregation->read);
 	free(aggregation->sample);
 	bpf_object__close(aggregation->object);
@@ -573,6 +594,21 @@ static const char *slot_at(const struct aggregation *aggregation, const char *ta
 	return table + aggregation->table.slots + order[place] * aggregation->table.slot_size;
 }
 
+/* The number of a CPU's key. What its stack is called differs from CPU to CPU. */
+static __u32 number_key(struct aggregation *aggregation, int cpu, const char *key)
+{
+	size_t size = aggregation->layout.key_size;
+	__u64 words[size / sizeof(__u64)];
+	__u32 *stack;
+
+	if (!aggregation->stacks)
+		return keys_number(&aggregation->keys, key);
+	memcpy(words, key, size);
+	stack = (__u32 *)((char *)words + aggregation->stack->offset);
+	*stack = stacks_number(aggregation->stacks, cpu, *stack);
+	return keys_number(&aggregation->keys, words);
+}
+
 /* Gives a number to the key of each slot that was taken since the last reading. Slots are never
  * given back, so that is done once for each. */
 static void number_new_slots(struct aggregation *aggregation, int cpu, size_t used)
@@ -585,8 +621,8 @@ static void number_new_slots(struct aggregation *aggregation, int cpu, size_t us
 	aggregation->numbers[cpu] = realloc(aggregation->numbers[cpu], used * sizeof(__u32));
 	for (size_t place = from; place < used; place++)
 		aggregation->numbers[cpu][place] =
-			keys_number(&aggregation->keys, slot_at(aggregation, table, place) +
-								aggregation->table.key);
+			number_key(aggregation, cpu, slot_at(aggregation, table, place) +
+							     aggregation->table.key);
 	aggregation->nr_numbers[cpu] = used;
 }
 
@@ -674,5 +710,6 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 	aggregation->further_lost += reading->further_lost;
 	reading->runs = reading->aggregated + reading->table_full + reading->stack_failed;
 	reading->entries = aggregation->entries;
+	reading->stacks = aggregation->stacks;
 	collect_changes(aggregation, reading);
 }

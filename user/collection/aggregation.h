@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "collection/stacks.h"
 #include "host/host.h"
 #include "refusal.h"
 
@@ -52,6 +53,7 @@ struct reading {
 	__u64 further_lost;    /* see struct table_head */
 	struct entry *entries; /* those that have changed */
 	size_t nr_entries;     /* owned by the aggregation, valid up to the next reading */
+	const struct stacks *stacks; /* what the entries' stacks are; NULL: they are not told apart */
 };
 
 /*
@@ -76,6 +78,10 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
  * keys that they always tell apart. To be called before loading.
  */
 void aggregation_stream(struct aggregation *aggregation);
+
+/* Which sides' frames the stacks are to have, and how many of both together, if stacks are among the
+ * keys. To be called before loading. */
+void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames);
 
 /* A sample of the stream. */
 struct streamed {

@@ -1,7 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap profile: samples of any event, by where and in whom they were taken. */
+/* nhmtap profile: samples of any event, by where and in whom they were taken, and by the calls that led
+ * there. */
+#include <stdio.h>
+
 #include "command/command.h"
+#include "record/module.h"
+#include "record/stacks.h"
 #include "run/sampling.h"
+
+/* A command's files must be known before it ends: then they are gone. */
+static void profile_look(struct run *run)
+{
+	const struct target *target = &run->plan.target;
+
+	if (run->child.pid)
+		module_look(run->child.pid);
+	for (size_t i = 0; i < target->nr_pids; i++)
+		module_look(target->pids[i]);
+}
+
+static void put_stacks(const struct run *run, json_t *record, const struct layout *layout,
+		       struct reading *reading)
+{
+	struct called *called = called_of(&run->host, layout, reading);
+
+	called_put(called, record, sampling_most_entries(run, called_count(called)));
+	called_release(called);
+}
+
+static int refuse_depth(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --max-stack");
+	because(refusal, "no stacks are asked for");
+	return instead(refusal, "give -g as well");
+}
+
+static int profile_calls(const struct options *options, struct refusal *refusal)
+{
+	static const struct sampling stacks = {
+		.command = "profile",
+		.aggregation = "profile",
+		.ahead = "frames",
+		.put = put_stacks,
+		.look = profile_look,
+		.plan = plan_profile,
+	};
+	struct options chosen = *options;
+	char by[256];
+
+	chosen.call_graph = true;
+	if (!options_by(options, "stack")) {
+		snprintf(by, sizeof(by), "%s,stack", options->by ? options->by : "comm");
+		chosen.by = by;
+	}
+	return sampling_run(&stacks, &chosen, refusal);
+}
 
 int command_profile(const struct options *options, struct refusal *refusal)
 {
@@ -12,5 +65,11 @@ int command_profile(const struct options *options, struct refusal *refusal)
 		.plan = plan_profile,
 	};
 
+	if (options->call_graph || options->format == FORMAT_FOLDED || options_by(options, "stack"))
+		return profile_calls(options, refusal);
+	if (options->max_stack) {
+		refuse_depth(refusal);
+		return refusal->status;
+	}
 	return sampling_run(&profile, options, refusal);
 }

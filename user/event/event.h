@@ -14,7 +14,7 @@
 #include "host/host.h"
 #include "refusal.h"
 
-#define EVENT_REASONS 28 /* the members of perf_event_attr that anything sets, with room */
+#define EVENT_REASONS 32 /* the members of perf_event_attr that anything sets, with room */
 
 struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */

@@ -177,6 +177,7 @@ int host_gather(struct host *host, const char *root)
 		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
 	host->max_sample_rate =
 		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
+	host->max_stack = slurp_number(host, "/proc/sys/kernel/perf_event_max_stack", LONG_MAX);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
 	read_container(host);
@@ -392,6 +393,7 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 	host->cpu.stepping = 0;
 	host->perf_event_paranoid = -1;
 	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
+	host->max_stack = 127; /* likewise: PERF_MAX_STACK_DEPTH */
 	pretend_core_pmu(host);
 	return 0;
 }

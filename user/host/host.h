@@ -64,6 +64,7 @@ struct host {
 	char cgroup_v1[256];        /* the hierarchy of version 1 that has perf events, "" if none has */
 	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
 	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
+	long max_stack;             /* frames; perf_event_max_stack */
 	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
 	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
 	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */

@@ -13,6 +13,7 @@ static const output_fn outputs[] = {
 	[FORMAT_JSON] = output_json,
 	[FORMAT_TABLE] = output_table,
 	[FORMAT_AUTOFDO] = output_autofdo,
+	[FORMAT_FOLDED] = output_folded,
 };
 
 int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal)
@@ -117,6 +118,8 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 {
 	int err;
 
+	if (list && !strcmp(list, "frames") && stream->format != FORMAT_JSON)
+		calls_define(&stream->calls, record);
 	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX) {
 		err = write_parts(stream, record, list, kept);
 	} else {
@@ -131,5 +134,6 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 
 int stream_close(struct stream *stream)
 {
+	calls_release(&stream->calls);
 	return sink_close(&stream->sink);
 }

@@ -150,7 +150,9 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
 	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
-	if (json_array_size(entries))
+	if (json_object_get(record, "stacks"))
+		rows_of_stacks(text, &stream->calls, entries, total);
+	else if (json_array_size(entries))
 		rows_of_entries(text, entries, total);
 	row_of_rest(text, json_object_get(record, "rest"), total);
 	text_add(text, "\n");

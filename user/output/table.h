@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "output/calls.h"
 #include "output/output.h"
 #include "output/text.h"
 
@@ -25,6 +26,8 @@ static inline json_int_t integer(const json_t *record, const char *name)
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 
 
+/* profile's, where entries have stacks: table_stacks.c */
+void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total);
 /* explain's: table_event.c */
 void event_table(struct text *text, const struct stream *stream, const json_t *record);
 void disagreement_table(struct text *text, const struct stream *stream, const json_t *record);

@@ -10,6 +10,7 @@
 #include "plan/matrix.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
+#include "shared.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
 
@@ -100,6 +101,42 @@ static int plan_sampling(struct event *event, const struct options *options,
 	return 0;
 }
 
+/* A chain has a word in front of each side's frames, and the helper that reads it counts them:
+ * __bpf_get_stack(), kernel/bpf/stackmap.c. */
+#define CHAIN_CONTEXTS 2
+
+static int refuse_depth(const struct host *host, __u64 depth, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "option --max-stack '%llu'", depth);
+	because(refusal, "kernel.perf_event_max_stack is %ld, and a program gets %d frames less",
+		host->max_stack, CHAIN_CONTEXTS);
+	return instead(refusal, "ask for %ld, or: sysctl kernel.perf_event_max_stack=%llu",
+		       host->max_stack - CHAIN_CONTEXTS, depth + CHAIN_CONTEXTS);
+}
+
+/* A stack is of the sides that the event is about. A program may read it from a precise sample only
+ * where the kernel has taken the whole chain: perf_event_set_bpf_handler(), kernel/events/core.c. */
+static int plan_stacks(struct event *event, const struct options *options, const struct host *host,
+		       struct refusal *refusal)
+{
+	long most = host->max_stack - CHAIN_CONTEXTS;
+	__u64 depth = options->max_stack;
+	bool precise = event->attr.precise_ip;
+
+	if (!depth)
+		depth = most < STACK_FRAMES ? most : STACK_FRAMES;
+	if (most < 1 || depth > (__u64)most)
+		return refuse_depth(host, depth, refusal);
+	EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_CALLCHAIN,
+		  "the program reads the registers and the calls; no ring is used");
+	EVENT_SET(event, sample_max_stack, depth, options->max_stack ? "--max-stack" : "the default");
+	if (event->attr.exclude_kernel && !precise)
+		EVENT_SET(event, exclude_callchain_kernel, 1, "as exclude_kernel");
+	if (event->attr.exclude_user && !precise)
+		EVENT_SET(event, exclude_callchain_user, 1, "as exclude_user");
+	return 0;
+}
+
 /* Precise cycles where the machine has them; a clock runs everywhere. */
 static const char *default_profile_event(struct plan *plan, struct host *host)
 {
@@ -169,7 +206,8 @@ static int plan_all_sampling(struct plan *plan, const struct options *options,
 			     const struct host *host, struct refusal *refusal)
 {
 	for (size_t i = 0; i < plan->events.nr; i++)
-		if (plan_sampling(&plan->events.list[i], options, host, refusal))
+		if (plan_sampling(&plan->events.list[i], options, host, refusal) ||
+		    (options->call_graph && plan_stacks(&plan->events.list[i], options, host, refusal)))
 			return -1;
 	return 0;
 }
@@ -194,6 +232,11 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 		text = default_profile_event(plan, host);
 	if (events_parse(text, host, &plan->events, refusal))
 		return -1;
+	if (options->format == FORMAT_FOLDED && plan->events.nr > 1) {
+		refuse(refusal, STATUS_USAGE, "option --format folded with several events");
+		because(refusal, "its lines do not say of which event they are");
+		return instead(refusal, "name one event, or write json");
+	}
 	plan_common(plan, host);
 	if (plan_all_sampling(plan, options, host, refusal))
 		return -1;
@@ -330,22 +373,9 @@ static const char *default_branch_event(struct plan *plan, const struct host *ho
 	return "BR_INST_RETIRED.ALL_BRANCHES";
 }
 
-/* Whether --by has this word. */
-static bool by_has(const struct options *options, const char *word)
-{
-	const char *at = options->by;
-
-	for (size_t length; at; at = at[length] ? at + length + 1 : NULL) {
-		length = strcspn(at, ",");
-		if (strlen(word) == length && !strncmp(at, word, length))
-			return true;
-	}
-	return false;
-}
-
 static int check_by(const struct options *options, struct refusal *refusal)
 {
-	if (!options->by || by_has(options, "edge") || by_has(options, "range"))
+	if (!options->by || options_by(options, "edge") || options_by(options, "range"))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
 	because(refusal, "it names neither edge nor range");
@@ -356,7 +386,7 @@ static int check_by(const struct options *options, struct refusal *refusal)
 static int check_ranges(const struct options *options, const struct event *event,
 			struct refusal *refusal)
 {
-	if (!by_has(options, "range") ||
+	if (!options_by(options, "range") ||
 	    event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s' with --filter %s", options->by, options->filter);
@@ -417,7 +447,7 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		 struct refusal *refusal)
 {
 	static char *command[] = {"true", NULL};
-	bool sampling = options->period || options->frequency || options->filter;
+	bool sampling = options->period || options->frequency || options->filter || options->call_graph;
 
 	plan->target.command = command;
 	if (options->period && options->frequency)
@@ -431,6 +461,8 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		/* There is no precise event without samples. */
 		if ((sampling || event->attr.precise_ip) &&
 		    plan_sampling(event, options, host, refusal))
+			return -1;
+		if (options->call_graph && plan_stacks(event, options, host, refusal))
 			return -1;
 		if (options->filter && branch_filter_set(event, options->filter, refusal))
 			return -1;

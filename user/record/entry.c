@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/entry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "record/key.h"
@@ -57,4 +58,33 @@ __u64 key_number(const struct layout *layout, const struct entry *entry, const c
 			memcpy(&number, (const char *)entry->key + layout->keys[i].offset,
 			       layout->keys[i].size);
 	return number;
+}
+
+static int by_samples(const void *a, const void *b, void *key_size)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->values[0] != y->values[0])
+		return x->values[0] < y->values[0] ? 1 : -1;
+	return memcmp(x->key, y->key, *(const size_t *)key_size); /* the same order in every run */
+}
+
+void entries_sort(const struct layout *layout, struct entry *entries, size_t nr)
+{
+	size_t key_size = layout->key_size;
+
+	qsort_r(entries, nr, sizeof(*entries), by_samples, &key_size);
+}
+
+json_t *rest_value(const struct host *host, const struct layout *layout,
+		   const struct entry *entries, size_t nr)
+{
+	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
+	__u64 *sum = calloc(1, layout->value_size);
+
+	for (size_t i = 0; i < nr; i++)
+		values_add(layout, sum, entries[i].values);
+	put_values(value, host, layout, sum);
+	free(sum);
+	return value;
 }

@@ -49,11 +49,16 @@ static int sampling_check(struct run *run, struct refusal *refusal)
 	state->throttled = calloc(state->nr, sizeof(*state->throttled));
 	state->causes = calloc(state->nr, sizeof(*state->causes));
 	for (size_t i = 0; i < state->nr; i++) {
+		const struct perf_event_attr *attr = &run->plan.events.list[i].attr;
+
 		if (aggregation_open(&state->aggregations[i], state->sampling->aggregation,
 				     keys_of(run), refusal))
 			return -1;
 		if (run->options->stream)
 			aggregation_stream(state->aggregations[i]);
+		if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel,
+					   !attr->exclude_user, attr->sample_max_stack);
 	}
 	return 0;
 }
@@ -123,29 +128,6 @@ static void sampling_describe(struct run *run, json_t *start)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static int by_samples(const void *a, const void *b, void *key_size)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->values[0] != y->values[0])
-		return x->values[0] < y->values[0] ? 1 : -1;
-	return memcmp(x->key, y->key, *(const size_t *)key_size); /* the same order in every run */
-}
-
-/* The entries beyond --top, summed up. */
-static json_t *rest_value(const struct host *host, const struct layout *layout,
-			  const struct entry *entries, size_t nr)
-{
-	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
-	__u64 *sum = calloc(1, layout->value_size);
-
-	for (size_t i = 0; i < nr; i++)
-		values_add(layout, sum, entries[i].values);
-	put_values(value, host, layout, sum);
-	free(sum);
-	return value;
-}
-
 size_t sampling_most_entries(const struct run *run, size_t nr)
 {
 	size_t top = run->options->top;
@@ -159,10 +141,9 @@ static void put_entries(const struct run *run, json_t *record, const struct layo
 			struct reading *reading)
 {
 	size_t top = sampling_most_entries(run, reading->nr_entries);
-	size_t key_size = layout->key_size;
 	json_t *entries = json_array();
 
-	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_samples, &key_size);
+	entries_sort(layout, reading->entries, reading->nr_entries);
 	for (size_t i = 0; i < top; i++)
 		json_array_append_new(entries, entry_value(&run->host, layout,
 							   &reading->entries[i]));
@@ -320,6 +301,19 @@ static json_t *account_value(struct state *state, size_t i, const struct samples
 	return value;
 }
 
+/* Takes a list out of a record, and writes it as a record of its own. */
+static int write_ahead(struct run *run, json_t *record, const char *list, const char *const *kept)
+{
+	json_t *ahead = json_object();
+
+	for (; *kept; kept++)
+		json_object_set(ahead, *kept, json_object_get(record, *kept));
+	json_object_set_new(ahead, "type", json_string(list));
+	json_object_set(ahead, list, json_object_get(record, list));
+	json_object_del(record, list);
+	return stream_write(&run->stream, ahead, list, NULL);
+}
+
 static int report_event(struct run *run, size_t i)
 {
 	static const char *const kept[] = {"type", "event", "start_time", "duration_ns", NULL};
@@ -342,6 +336,8 @@ static int report_event(struct run *run, size_t i)
 	if (sampling->complete)
 		sampling->complete(run, &sampled, record);
 	put(run, record, sampled.layout, &reading);
+	if (sampling->ahead && write_ahead(run, record, sampling->ahead, kept))
+		return -run->stream.sink.error;
 	err = stream_write(&run->stream, record, "entries", kept);
 	return err || !sampling->follow ? err : sampling->follow(run, &sampled);
 }

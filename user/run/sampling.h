@@ -34,6 +34,8 @@ struct sampling {
 	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
 	bool reads_stacks;        /* the program may get none, which the account then speaks of */
 	put_fn put;               /* NULL: entries, by their keys */
+	const char *ahead;        /* a list of its records that stands in front of them, as records of
+				   * a type of this name; NULL: none */
 	/* Looks at the target while it is there; see struct activity. May be NULL. */
 	void (*look)(struct run *run);
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,

@@ -43,6 +43,9 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 #define FIELD(name)                                                                                \
 	if (attr->name)                                                                            \
 		json_object_set_new(value, #name, json_integer(attr->name));
+	FIELD(sample_max_stack)
+	FIELD(exclude_callchain_kernel)
+	FIELD(exclude_callchain_user)
 	FIELD(precise_ip)
 	FIELD(disabled)
 	FIELD(inherit)

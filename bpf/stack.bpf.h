@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The stack of a sample, by its id, for the key of an aggregation; see struct stored_stack. The frames
+ * are the kernel's own call chain of the sample, by frame pointers on the user's side.
+ *
+ * The kernel writes them where the next new stack would stand. Most stacks are not new: then that place
+ * is just not taken, and nothing was copied.
+ */
+#ifndef NHMTAP_STACK_BPF_H
+#define NHMTAP_STACK_BPF_H
+
+#include "table.bpf.h"
+
+/* Set by user space before loading. */
+const volatile _Bool kernel_stacks, user_stacks;
+const volatile __u32 max_stack = STACK_FRAMES; /* frames of both sides together */
+
+#define STACK_LONGEST (sizeof(struct stored_stack) / 8 + STACK_FRAMES)
+
+struct stacks {
+	struct stacks_head head;
+	__u64 words[STACK_WORDS + STACK_LONGEST]; /* there is always room to look at one more */
+	struct stack_slot {
+		__u64 hash;
+		__u64 id; /* 0: free */
+	} slots[STACK_SLOTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* user space makes it the number of CPUs */
+	__type(key, __u32);
+	__type(value, struct stacks);
+} stack_areas SEC(".maps");
+
+/* The chain's first word says whose frames follow (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER). */
+#define SKIP_CONTEXT 1
+
+/* Writes frames of one side, no more than max_stack - `before`; returns how many there are. */
+static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *frames, __u64 before,
+					__u64 side)
+{
+	__u64 room = before < max_stack ? max_stack - before : 0;
+	long bytes = bpf_get_stack(ctx, frames + before, room * sizeof(*frames), side | SKIP_CONTEXT);
+
+	return bytes > 0 ? bytes / sizeof(*frames) & STACK_FRAMES : 0;
+}
+
+static __always_inline __u64 hash_stack(const struct stored_stack *stack, __u64 nr)
+{
+	__u64 hash = hash_word(nr, (__u64)stack->pid << 16 | stack->kernel_frames);
+
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_FRAMES; i++) {
+		if (i >= nr)
+			break;
+		hash = hash_word(hash, stack->frames[i]);
+	}
+	return hash;
+}
+
+/* The id that stands for the hash: `next`, if the stack is new; STACK_FULL, if it is and there is no place
+ * for it, or no room for its words. */
+static __always_inline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, _Bool room)
+{
+	__u32 place = hash;
+
+#pragma nounroll
+	for (__u32 i = 1; i <= TABLE_PROBES; place += i++) {
+		struct stack_slot *slot = &stacks->slots[place & (STACK_SLOTS - 1)];
+
+		if (slot->id && slot->hash != hash)
+			continue;
+		if (slot->id)
+			return slot->id;
+		if (!room)
+			break;
+		slot->hash = hash;
+		slot->id = next;
+		return next;
+	}
+	return STACK_FULL;
+}
+
+/* Whether the sample was taken in user mode: it then has no frames of the kernel. */
+static __always_inline _Bool in_user_mode(struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.cs & 3) == 3;
+}
+
+static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
+{
+	__u32 this_cpu = bpf_get_smp_processor_id();
+	struct stacks *stacks = bpf_map_lookup_elem(&stack_areas, &this_cpu);
+	struct stored_stack *stack;
+	__u64 used, kernel = 0, user = 0, end;
+	__u32 id;
+
+	if (!stacks)
+		return STACK_FAILED;
+	used = stacks->head.used;
+	if (used > STACK_WORDS) /* never; for the verifier */
+		return STACK_FULL;
+	stack = (struct stored_stack *)&stacks->words[used];
+	if (kernel_stacks && !in_user_mode(ctx))
+		kernel = get_frames(ctx, stack->frames, 0, 0);
+	if (user_stacks)
+		user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);
+	if (!kernel && !user)
+		return STACK_FAILED;
+	stack->pid = user ? bpf_get_current_pid_tgid() >> 32 : 0;
+	stack->kernel_frames = kernel;
+	stack->user_frames = user;
+	stack->hash = hash_stack(stack, kernel + user);
+	end = used + sizeof(*stack) / 8 + kernel + user;
+	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end <= STACK_WORDS);
+	if (id == used + STACK_FIRST) {
+		barrier();
+		stacks->head.used = end;
+	}
+	return id;
+}
+
+#endif

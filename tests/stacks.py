@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stacks as a test reads them: of nhmtap's records, and of perf's, which are folded here."""
+import collections
+import functools
+import re
+import subprocess
+
+from records import frames_of
+
+
+def place(frame):
+    """A frame as (file, offset), or its address."""
+    if "offset" in frame:
+        return frame["module"], int(frame["offset"], 16)
+    return int(frame["address"], 16)
+
+
+def chains(result, **members):
+    """{places from the innermost outwards: samples} of entries with these members."""
+    found = collections.Counter()
+    for record in result.of("profile"):
+        frames = frames_of(result.records, record)
+        for entry in record["entries"]:
+            if all(entry.get(name) == value for name, value in members.items()):
+                found[tuple(place(frames[i]) for i in entry["stack"])] += entry["samples"]
+    return found
+
+
+@functools.cache
+def code(program):
+    """The functions of a program: (offset in the file, size, name); by nm and readelf."""
+    said = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True)
+    offset, address = (int(x, 16) for x in
+                       re.search(r"LOAD +(0x\w+) (0x\w+) .* R E ", said.stdout).groups())
+    said = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True)
+    rows = [line.split() for line in said.stdout.splitlines()]
+    return [(int(row[0], 16) - address + offset, int(row[1], 16), row[3])
+            for row in rows if len(row) == 4 and row[2] in "tT"]
+
+
+def function(program, offset):
+    """The function of a program that an offset lies in, or one behind its last call."""
+    return next((name for start, size, name in code(program) if start < offset <= start + size
+                 or offset == start), None)
+
+
+def within(program, found):
+    """The same chains by the functions of a program, outermost first; what lies further out is left
+    away, and so are chains that go through none of it."""
+    named = collections.Counter()
+    for chain, samples in found.items():
+        names = [function(program, at[1]) for at in chain if isinstance(at, tuple) and at[0] == program]
+        if names:
+            named[tuple(reversed(names))] += samples
+    return named
+
+
+def by_perf(data, comm):
+    """{places from the innermost outwards: samples} of what perf recorded of a command."""
+    said = subprocess.run(["perf", "script", "-f", "-i", data, "-F", "comm,ip,sym,dso", "--no-inline"],
+                          capture_output=True, text=True, check=True, errors="replace").stdout
+    found = collections.Counter()
+    for block in said.split("\n\n"):
+        name, *lines = block.strip("\n").split("\n")
+        if name.strip() != comm:
+            continue
+        chain = []
+        for line in lines:
+            address, dso = re.match(r"\s*([0-9a-f]+) .*\((.*?)\)$", line).groups()
+            address = int(address, 16)
+            chain.append(address if address >> 63 or dso == "[unknown]" else (dso, address))
+        found[tuple(chain)] += 1
+    return found

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/calls.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
+void calls_define(struct calls *calls, const json_t *frames)
+{
+	json_t *list = json_object_get(frames, "frames");
+
+	if (json_integer_value(json_object_get(frames, "part")) > 1 && calls->defined) {
+		json_array_extend(json_object_get(calls->defined, "frames"), list);
+		return;
+	}
+	calls_release(calls);
+	calls->defined = json_object();
+	json_object_set_new(calls->defined, "frames", json_copy(list));
+}
+
+void calls_release(struct calls *calls)
+{
+	json_decref(calls->defined);
+	calls->defined = NULL;
+}
+
+const json_t *calls_frame(const struct calls *calls, json_int_t id)
+{
+	const json_t *frames = json_object_get(calls->defined, "frames");
+
+	return id < 0 ? NULL : json_array_get(frames, id);
+}
+
+size_t calls_in(const json_t *frame)
+{
+	return json_array_size(json_object_get(frame, "inlined")) + 1;
+}
+
+struct call calls_at(const json_t *frame, size_t i)
+{
+	const json_t *inlined = json_array_get(json_object_get(frame, "inlined"), i);
+	const json_t *from = inlined ? inlined : frame;
+
+	return (struct call){frame, text_of(from, "symbol"), text_of(from, "file"),
+			     json_integer_value(json_object_get(from, "line")), inlined};
+}
+
+bool calls_of_kernel(const json_t *frame)
+{
+	const char *address = text_of(frame, "address");
+
+	/* The upper half of the addresses: 16 digits, the first of them 8 or more. */
+	return address && strlen(address) == 18 && strchr("89abcdef", address[2]);
+}
+
+/* What would end a line, a name, or a terminal's patience. */
+static void clean(char *name)
+{
+	for (; *name; name++)
+		if (iscntrl((unsigned char)*name))
+			*name = '?';
+		else if (*name == ';')
+			*name = ':';
+}
+
+const char *calls_name(const struct call *call, char *name, size_t size)
+{
+	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");
+	const char *address = text_of(call->frame, "address"), *slash = module ? strrchr(module, '/') : NULL;
+
+	if (call->symbol)
+		snprintf(name, size, "%s", call->symbol);
+	else
+		snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "", module ? "+" : "",
+			 offset ? offset : address ? address : "?");
+	clean(name);
+	return name;
+}
+
+const char *calls_owner(const json_t *entry, char *name, size_t size)
+{
+	const char *comm = text_of(entry, "comm");
+	const json_t *pid = json_object_get(entry, "pid"), *tid = json_object_get(entry, "tid");
+	size_t used = snprintf(name, size, "%s", comm ? comm : "");
+
+	if (pid && used < size)
+		used += snprintf(name + used, size - used, "%s%lld", used ? "-" : "",
+				 (long long)json_integer_value(pid));
+	if (tid && used < size)
+		used += snprintf(name + used, size - used, "%s%lld", used ? "/" : "",
+				 (long long)json_integer_value(tid));
+	if (!used)
+		snprintf(name, size, "all");
+	clean(name);
+	return name;
+}

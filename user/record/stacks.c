@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/stacks.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collection/keys.h"
+#include "record/entry.h"
+#include "record/key.h"
+#include "record/module.h"
+#include "record/record.h"
+#include "shared.h"
+
+/* Where a frame is. */
+struct place {
+	const char *module; /* kept by record/module.c, so that pointers can be compared; NULL: none */
+	__u64 address;      /* in memory, or the offset in the module */
+};
+
+/* A stack by its places. */
+struct chain {
+	__u32 *places; /* numbers, from the innermost */
+	unsigned int nr;
+	bool truncated; /* as deep as was asked for: what lies further out is missing */
+};
+
+struct called {
+	const struct host *host;
+	const struct layout *layout;
+	const struct reading *reading;
+	const struct member *stack; /* of the key */
+	struct keys places;   /* struct place, by number */
+	struct keys hashes;   /* of chains, by number */
+	struct chain *chains; /* likewise */
+	size_t room;
+	__u32 *chain_of;      /* the chain's number + 1, by the number of the reading's stack */
+	size_t nr_stacks;
+	/* Each entry once: the program's key with the chain's number, from STACK_FIRST on, as its stack. */
+	struct keys keys;
+	__u64 *sums;          /* by the key's number: layout.value_size bytes each */
+	struct entry *entries;
+};
+
+static __u32 *stack_of(const struct called *called, const void *key)
+{
+	return (__u32 *)((char *)key + called->stack->offset);
+}
+
+/* --- taking in -------------------------------------------------------------------------------- */
+
+static struct place place_of(__u32 pid, __u64 address)
+{
+	struct place place = {NULL, address};
+
+	if (pid)
+		place.module = module_of(pid, address, &place.address);
+	return place;
+}
+
+static void take_frames(struct called *called, struct chain *chain, const struct stack *stack)
+{
+	unsigned int nr = stack->kernel_frames + stack->user_frames;
+
+	chain->places = calloc(nr, sizeof(*chain->places));
+	chain->nr = nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct place place = place_of(i < stack->kernel_frames ? 0 : stack->pid, stack->frames[i]);
+
+		chain->places[i] = keys_number(&called->places, &place);
+	}
+}
+
+/* The same mixing as of the program's own hash: bpf/table.bpf.h. */
+static __u64 hash_of(const struct chain *chain)
+{
+	__u64 hash = chain->truncated;
+
+	for (unsigned int i = 0; i < chain->nr; i++) {
+		hash = (hash ^ (chain->places[i] + 1)) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* The number of a chain, which is taken over. */
+static __u32 number_chain(struct called *called, struct chain *chain)
+{
+	__u64 hash = hash_of(chain);
+	size_t seen = called->hashes.nr;
+	__u32 number = keys_number(&called->hashes, &hash);
+
+	if (number < seen) {
+		free(chain->places);
+		return number;
+	}
+	if (number >= called->room) {
+		called->room = 2 * (number + 1);
+		called->chains = realloc(called->chains, called->room * sizeof(*called->chains));
+	}
+	called->chains[number] = *chain;
+	return number;
+}
+
+/* What a key's stack becomes: the number of a chain, or why there is none. */
+static __u32 chain_of(struct called *called, __u32 number)
+{
+	size_t at = number - STACK_FIRST;
+	struct chain chain = {0};
+	struct stack stack;
+
+	if (number < STACK_FIRST)
+		return number;
+	if (at >= called->nr_stacks) {
+		size_t nr = 2 * (at + 1);
+
+		called->chain_of = realloc(called->chain_of, nr * sizeof(__u32));
+		memset(called->chain_of + called->nr_stacks, 0, (nr - called->nr_stacks) * sizeof(__u32));
+		called->nr_stacks = nr;
+	}
+	if (!called->chain_of[at]) {
+		stack = stacks_at(called->reading->stacks, number);
+		chain.truncated = stack.full_depth;
+		take_frames(called, &chain, &stack);
+		called->chain_of[at] = number_chain(called, &chain) + 1;
+	}
+	return called->chain_of[at] - 1 + STACK_FIRST;
+}
+
+static void take_entry(struct called *called, const struct entry *entry)
+{
+	const struct layout *layout = called->layout;
+	__u64 words[layout->key_size / sizeof(__u64)];
+	__u32 number;
+
+	memcpy(words, entry->key, layout->key_size);
+	*stack_of(called, words) = chain_of(called, *stack_of(called, words));
+	number = keys_number(&called->keys, words);
+	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
+}
+
+/* Each once: entries of one process need not stand together. */
+static void look_at_processes(const struct called *called)
+{
+	struct keys pids;
+
+	keys_init(&pids, sizeof(__u64));
+	for (size_t i = 0; i < called->reading->nr_entries; i++) {
+		__u32 number = *stack_of(called, called->reading->entries[i].key);
+		size_t seen = pids.nr;
+		__u64 pid;
+
+		if (number < STACK_FIRST)
+			continue;
+		pid = stacks_at(called->reading->stacks, number).pid;
+		if (pid && keys_number(&pids, &pid) == seen)
+			module_look(pid);
+	}
+	keys_release(&pids);
+}
+
+struct called *called_of(const struct host *host, const struct layout *layout,
+			 const struct reading *reading)
+{
+	struct called *called = calloc(1, sizeof(*called));
+	size_t words = layout->value_size / sizeof(__u64);
+
+	called->host = host;
+	called->layout = layout;
+	called->reading = reading;
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].type, "stack_id_t"))
+			called->stack = &layout->keys[i];
+	keys_init(&called->places, sizeof(struct place));
+	keys_init(&called->hashes, sizeof(__u64));
+	keys_init(&called->keys, layout->key_size);
+	called->sums = calloc(reading->nr_entries + 1, words * sizeof(__u64));
+	look_at_processes(called);
+	for (size_t i = 0; i < reading->nr_entries; i++)
+		take_entry(called, &reading->entries[i]);
+	called->entries = calloc(called->keys.nr + 1, sizeof(*called->entries));
+	for (size_t i = 0; i < called->keys.nr; i++)
+		called->entries[i] = (struct entry){keys_at(&called->keys, i), called->sums + i * words};
+	entries_sort(layout, called->entries, called->keys.nr);
+	return called;
+}
+
+void called_release(struct called *called)
+{
+	for (size_t i = 0; i < called->hashes.nr; i++)
+		free(called->chains[i].places);
+	keys_release(&called->places);
+	keys_release(&called->hashes);
+	keys_release(&called->keys);
+	free(called->chains);
+	free(called->chain_of);
+	free(called->sums);
+	free(called->entries);
+	free(called);
+}
+
+size_t called_count(const struct called *called)
+{
+	return called->keys.nr;
+}
+
+/* --- giving out ------------------------------------------------------------------------------- */
+
+static json_t *frame_value(const struct place *place, __u32 number)
+{
+	json_t *value = json_pack("{s:I}", "id", (json_int_t)number);
+
+	if (place->address >> 63)
+		json_object_set_new(value, "module", json_string("[kernel]"));
+	else if (place->module)
+		json_object_set_new(value, "module", value_text(place->module, strlen(place->module)));
+	json_object_set_new(value, place->module ? "offset" : "address", value_hex(place->address));
+	return value;
+}
+
+/* Frames are numbered anew, in the order in which the entries name them. */
+struct numbering {
+	__u32 *number; /* + 1, by the place's */
+	__u32 nr;
+	json_t *frames;
+};
+
+static __u32 renumber(const struct called *called, struct numbering *numbering, __u32 place)
+{
+	if (!numbering->number[place]) {
+		json_array_append_new(numbering->frames,
+				      frame_value(keys_at(&called->places, place), numbering->nr));
+		numbering->number[place] = ++numbering->nr;
+	}
+	return numbering->number[place] - 1;
+}
+
+static const char *lack(__u32 number)
+{
+	return number == STACK_FULL ? "table_full" : "failed";
+}
+
+static void put_stack(const struct called *called, json_t *value, __u32 number,
+		      struct numbering *numbering)
+{
+	json_t *stack = json_array();
+
+	json_object_set_new(value, "stack", stack);
+	if (number < STACK_FIRST) {
+		json_object_set_new(value, "stack_lost", json_string(lack(number)));
+		return;
+	}
+	for (unsigned int i = 0; i < called->chains[number - STACK_FIRST].nr; i++) {
+		__u32 place = called->chains[number - STACK_FIRST].places[i];
+
+		json_array_append_new(stack, json_integer(renumber(called, numbering, place)));
+	}
+	if (called->chains[number - STACK_FIRST].truncated)
+		json_object_set_new(value, "truncated", json_true());
+}
+
+static json_t *called_value(const struct called *called, const struct entry *entry,
+			    struct numbering *numbering)
+{
+	const struct layout *layout = called->layout;
+	json_t *value = json_object();
+
+	put_stack(called, value, *stack_of(called, entry->key), numbering);
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (layout->keys[i].shown && &layout->keys[i] != called->stack)
+			json_object_set_new(value, layout->keys[i].name,
+					    member_value(called->host, &layout->keys[i], entry->key));
+	put_values(value, called->host, layout, entry->values);
+	return value;
+}
+
+/* What became of the samples' stacks. */
+static json_t *account(const struct called *called)
+{
+	json_int_t delivered = 0, truncated = 0, failed = 0, full = 0;
+
+	for (size_t i = 0; i < called->keys.nr; i++) {
+		__u32 number = *stack_of(called, called->entries[i].key);
+		__u64 samples = called->entries[i].values[0];
+
+		if (number == STACK_FULL)
+			full += samples;
+		else if (number < STACK_FIRST)
+			failed += samples;
+		else
+			delivered += samples;
+		if (number >= STACK_FIRST && called->chains[number - STACK_FIRST].truncated)
+			truncated += samples;
+	}
+	return json_pack("{s:I, s:I, s:I, s:I}", "delivered", delivered, "truncated", truncated, "failed",
+			 failed, "table_full", full);
+}
+
+void called_put(struct called *called, json_t *record, size_t top)
+{
+	struct numbering numbering = {calloc(called->places.nr + 1, sizeof(__u32)), 0, json_array()};
+	json_t *entries = json_array();
+
+	json_object_set_new(record, "stacks", account(called));
+	for (size_t i = 0; i < top; i++)
+		json_array_append_new(entries, called_value(called, &called->entries[i], &numbering));
+	if (top < called->keys.nr)
+		json_object_set_new(record, "rest", rest_value(called->host, called->layout,
+							       called->entries + top,
+							       called->keys.nr - top));
+	json_object_set_new(record, "frames", numbering.frames);
+	json_object_set_new(record, "entries", entries);
+	free(numbering.number);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Entries with stacks as values of a record. A frame stands once in a list of frames, and entries name
+ * it by its number there. Addresses of processes become places in files where these are known; stacks
+ * of different processes that are then the same count together, unless pid is among the keys.
+ */
+#ifndef NHMTAP_RECORD_STACKS_H
+#define NHMTAP_RECORD_STACKS_H
+
+#include <jansson.h>
+
+#include "collection/aggregation.h"
+#include "host/host.h"
+
+struct called;
+
+/* Takes in what was read; looks at the processes that are there for what they have mapped. The reading
+ * must live as long. */
+struct called *called_of(const struct host *host, const struct layout *layout,
+			 const struct reading *reading);
+void called_release(struct called *called);
+
+/* How many entries there are. */
+size_t called_count(const struct called *called);
+
+/* Puts the account of the stacks, the list "frames", and the `top` largest "entries", the others summed
+ * up as "rest". Frames are those of the entries that are put. */
+void called_put(struct called *called, json_t *record, size_t top);
+
+#endif
