@@ -57,6 +57,17 @@ static int parse_metrics(struct options *options, const char *name, const char *
 	return join(options->joined_metrics, sizeof(options->joined_metrics), name, argument, refusal);
 }
 
+static int parse_expect(struct options *options, const char *name, const char *argument,
+			struct refusal *refusal)
+{
+	if (options->nr_expect < EXPECT_MOST) {
+		options->expect[options->nr_expect++] = argument;
+		return 0;
+	}
+	bad_value(refusal, name, argument);
+	return because(refusal, "a run has at most %d expectations", EXPECT_MOST);
+}
+
 static int parse_format(struct options *options, const char *name, const char *argument,
 			struct refusal *refusal)
 {
@@ -268,6 +279,8 @@ static const struct option_row {
 	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},
+	{0, "expect", "EXPR", COMMAND_STAT, parse_expect,
+	 "end with status 4 unless it holds, as often as you like: 'ipc>0.8', 'page-faults<=1e4'"},
 	{0, "top", "N", SAMPLING, parse_top, "only the N largest entries; the rest is summed up"},
 	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
 	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},

@@ -23,10 +23,14 @@ enum command_id {
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO, FORMAT_FOLDED };
 
+#define EXPECT_MOST 64
+
 /* What was asked for. Strings point into argv. */
 struct options {
 	const char *events; /* -e; several join into one list */
 	const char *metrics; /* -M; several join too, NULL if not given */
+	const char *expect[EXPECT_MOST]; /* --expect, as often as it was given */
+	size_t nr_expect;
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
 	const char *by;     /* --by, NULL if not given */

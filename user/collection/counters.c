@@ -345,13 +345,6 @@ static int read_cell(struct cell *cell)
 	return err;
 }
 
-static void count_add(struct count *sum, const struct count *count)
-{
-	sum->value += count->value;
-	sum->enabled_ns += count->enabled_ns;
-	sum->running_ns += count->running_ns;
-}
-
 int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count)
 {
 	struct cell *cell = cell_at(counters, event, place);
@@ -374,11 +367,6 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 		count_add(count, &one);
 	}
 	return 0;
-}
-
-double count_scaled(const struct count *count)
-{
-	return (double)count->value * count->enabled_ns / count->running_ns;
 }
 
 const struct places *counters_places(const struct counters *counters)

@@ -7,22 +7,12 @@
 #include <sys/types.h>
 
 #include "collection/places.h"
+#include "count.h"
 #include "host/host.h"
 #include "plan/plan.h"
 #include "refusal.h"
 
 struct counters;
-
-/* A count and the times without which it says little. Times are sums over CPUs and threads. */
-struct count {
-	__u64 value;
-	__u64 enabled_ns;
-	__u64 running_ns; /* less than enabled_ns where the event shared its counter */
-};
-
-/* What the count would be had the event run all the time that it was enabled: an estimate, and the
- * count itself where it did. Only of one that ran. */
-double count_scaled(const struct count *count);
 
 /*
  * Opens every event of the plan at every place of its target; child is the command's process, 0 if

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "command/command.h"
+#include "record/bound.h"
+#include "record/expectation.h"
 #include "record/metric.h"
 #include "record/record.h"
 #include "run/run.h"
@@ -45,6 +47,7 @@ static int stat_check(struct run *run, struct refusal *refusal)
 	struct stat *stat = calloc(1, sizeof(*stat));
 
 	tally_begin(&stat->tally, &run->plan, &run->host);
+	run->drain_ns = stat->tally.span_ns;
 	run->state = stat;
 	return 0;
 }
@@ -53,19 +56,6 @@ static void stat_describe(struct run *run, json_t *start)
 {
 	if (run->options->repeats)
 		json_object_set_new(start, "repeats", json_integer(run->options->repeats));
-}
-
-static json_t *scaled_value(const struct count *count)
-{
-	return count->running_ns == count->enabled_ns ? json_integer(count->value)
-						      : json_integer(llround(count_scaled(count)));
-}
-
-static const char *count_status(const struct count *count)
-{
-	if (!count->running_ns)
-		return "not_counted";
-	return count->running_ns < count->enabled_ns ? "multiplexed" : "counted";
 }
 
 /* Why there is no count, as far as the times tell. */
@@ -79,22 +69,18 @@ static const char *why_not_counted(const struct run *run, const struct count *co
 							   : "its target never ran";
 }
 
-static json_t *count_record(const struct run *run, const struct event *event,
-			    const struct tally_row *row, const struct count *count)
+static json_t *count_record(const struct run *run, size_t i, const struct tally_row *row)
 {
 	const struct stat *stat = run->state;
+	const struct event *event = &run->plan.events.list[i];
+	const struct count *count = &row->since[i];
 	json_t *record = json_pack("{s:s}", "type", "count");
 
 	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
 	tally_put(record, &stat->tally, row);
-	json_object_set_new(record, "status", json_string(count_status(count)));
 	if (!count->running_ns)
 		json_object_set_new(record, "why", json_string(why_not_counted(run, count)));
-	json_object_set_new(record, "value", json_integer(count->value));
-	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
-	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
-	if (count->running_ns)
-		json_object_set_new(record, "scaled", scaled_value(count));
+	put_count(record, &row->interval_turns, row->since, i);
 	if (event->unit[0]) {
 		json_object_set_new(record, "unit", value_text(event->unit, sizeof(event->unit)));
 		if (event->scale != 1 && count->running_ns)
@@ -108,15 +94,25 @@ static json_t *count_record(const struct run *run, const struct event *event,
 	return record;
 }
 
+/* What an interval's, or an execution's, counts say of metrics. */
+static struct sums sums_of_interval(const struct run *run, const struct tally_row *row)
+{
+	return (struct sums){row->since, &row->interval_turns, run_interval_ns(run)};
+}
+
+static struct sums sums_of_execution(const struct run *run, const struct tally_row *row)
+{
+	const struct stat *stat = run->state;
+
+	return (struct sums){row->now, &row->turns, stat->duration_ns};
+}
+
 static int report_metric(struct run *run, const struct metric *metric, const struct tally_row *row)
 {
 	const struct stat *stat = run->state;
-	const struct events *events = &run->plan.events;
-	struct metric_input *inputs =
-		metric_inputs(metric, events, row->since, run_interval_ns(run));
-	json_t *record = metric_record(metric, events, inputs);
+	struct sums sums = sums_of_interval(run, row);
+	json_t *record = metric_record(metric, &run->plan.events, &sums);
 
-	free(inputs);
 	tally_put(record, &stat->tally, row);
 	run_put_interval(run, record);
 	run_put_missing(run, record, &row->cpus);
@@ -138,21 +134,101 @@ static void add_summaries(struct stat *stat, const struct plan *plan)
 /* The whole execution adds to the summary: whatever intervals it was reported in. */
 static void summarize(const struct run *run, const struct tally_row *row, struct summary *summary)
 {
-	const struct stat *stat = run->state;
-
 	for (size_t i = 0; i < run->plan.events.nr; i++)
 		if (row->now[i].running_ns)
 			moments_add(&summary->events[i], count_scaled(&row->now[i]));
 	for (size_t i = 0; i < run->plan.metrics.nr; i++) {
-		const struct metric *metric = &run->plan.metrics.list[i];
-		struct metric_input *inputs =
-			metric_inputs(metric, &run->plan.events, row->now, stat->duration_ns);
+		struct sums sums = sums_of_execution(run, row);
 		double value;
 
-		if (!metric_value(metric, inputs, &value, NULL, 0))
+		if (!metric_of(&run->plan.metrics.list[i], &run->plan.events, &sums, &value, NULL, 0))
 			moments_add(&summary->metrics[i], value);
-		free(inputs);
 	}
+}
+
+/* --- expectations ----------------------------------------------------------------------------- */
+
+static void find_metric(const struct run *run, const struct tally_row *row,
+			const struct metric *metric, struct finding *finding, char *why, size_t size)
+{
+	struct sums sums = sums_of_execution(run, row);
+
+	finding->unit = metric->known->unit;
+	finding->there = !metric_of(metric, &run->plan.events, &sums, &finding->value, why, size) &&
+			 !metric_bound(metric, &run->plan.events, &sums, &finding->bound);
+}
+
+static void find_count(const struct run *run, const struct tally_row *row, size_t i,
+		       struct finding *finding)
+{
+	const struct event *event = &run->plan.events.list[i];
+
+	finding->unit = event->unit;
+	finding->why = why_not_counted(run, &row->now[i]);
+	finding->there = row->now[i].running_ns;
+	if (!finding->there)
+		return;
+	bound_of_count(&row->turns, row->now, i, &finding->bound);
+	finding->value = count_scaled(&row->now[i]) * event->scale;
+	finding->bound.low *= event->scale;
+	finding->bound.high *= event->scale;
+}
+
+static int report_expectation(struct run *run, const struct expectation *expectation,
+			      const struct tally_row *row)
+{
+	static const enum status statuses[] = {
+		[MET] = STATUS_DONE, [FAILED] = STATUS_UNEXPECTED, [CANNOT_TELL] = STATUS_PARTIAL,
+	};
+	const struct stat *stat = run->state;
+	char why[300];
+	struct finding finding = {.why = why};
+	enum outcome outcome;
+	json_t *record;
+
+	if (expectation->of_metric)
+		find_metric(run, row, &run->plan.metrics.list[expectation->place], &finding, why,
+			    sizeof(why));
+	else
+		find_count(run, row, expectation->place, &finding);
+	record = expectation_record(expectation, &finding, &outcome);
+	tally_put(record, &stat->tally, row);
+	run_put_missing(run, record, &row->cpus);
+	if (run->options->repeats)
+		json_object_set_new(record, "repeat", json_integer(run->repeat));
+	if (statuses[outcome] > run->verdict)
+		run->verdict = statuses[outcome];
+	return stream_write(&run->stream, record, NULL, NULL);
+}
+
+/* Each row that has what is expected something of has to meet it. */
+static int report_expectations(struct run *run)
+{
+	const struct stat *stat = run->state;
+	int err = 0;
+
+	for (size_t e = 0; e < run->plan.expectations.nr; e++) {
+		const struct expectation *expectation = &run->plan.expectations.list[e];
+
+		for (size_t r = 0; r < stat->tally.nr && !err; r++) {
+			const struct tally_row *row = &stat->tally.rows[r];
+
+			if (expectation->of_metric || row->has[expectation->place])
+				err = report_expectation(run, expectation, row);
+		}
+	}
+	return err;
+}
+
+/* --- intervals -------------------------------------------------------------------------------- */
+
+static int stat_drain(struct run *run)
+{
+	struct stat *stat = run->state;
+
+	tally_look(&stat->tally, run->counters);
+	run->drain_ns = tally_pace(&stat->tally, run->drain_ns, run->options->interval_ms);
+	return 0;
 }
 
 static int report_row(struct run *run, const struct tally_row *row)
@@ -161,9 +237,7 @@ static int report_row(struct run *run, const struct tally_row *row)
 
 	for (size_t i = 0; i < run->plan.events.nr && !err; i++)
 		if (row->has[i])
-			err = stream_write(&run->stream,
-					   count_record(run, &run->plan.events.list[i], row,
-							&row->since[i]), NULL, NULL);
+			err = stream_write(&run->stream, count_record(run, i, row), NULL, NULL);
 	for (size_t i = 0; i < run->plan.metrics.nr && !err; i++)
 		err = report_metric(run, &run->plan.metrics.list[i], row);
 	return err;
@@ -175,6 +249,7 @@ static int stat_report(struct run *run, bool last)
 	int err = 0;
 
 	tally_read(&stat->tally, run->counters);
+	run->drain_ns = tally_pace(&stat->tally, run->drain_ns, run->options->interval_ms);
 	stat->duration_ns += run_interval_ns(run);
 	for (size_t r = 0; r < stat->tally.nr && !err; r++)
 		err = report_row(run, &stat->tally.rows[r]);
@@ -183,7 +258,7 @@ static int stat_report(struct run *run, bool last)
 	add_summaries(stat, &run->plan);
 	for (size_t r = 0; r < stat->tally.nr; r++)
 		summarize(run, &stat->tally.rows[r], &stat->summaries[r]);
-	return err;
+	return err ? err : report_expectations(run);
 }
 
 /* The next execution's counters begin at zero. */
@@ -192,6 +267,7 @@ static void stat_detach(struct run *run)
 	struct stat *stat = run->state;
 
 	tally_restart(&stat->tally);
+	run->drain_ns = stat->tally.span_ns;
 	stat->duration_ns = 0;
 }
 
@@ -282,6 +358,7 @@ int command_stat(const struct options *options, struct refusal *refusal)
 		.plan = plan_stat,
 		.check = stat_check,
 		.describe = stat_describe,
+		.drain = stat_drain,
 		.report = stat_report,
 		.detach = stat_detach,
 		.finish = stat_finish,

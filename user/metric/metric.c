@@ -26,19 +26,25 @@ const struct known_metric *metric_find(const struct host *host, const char *name
 
 /* --- refusals --------------------------------------------------------------------------------- */
 
-static int refuse_unknown(const struct host *host, const char *name, struct refusal *refusal)
+bool metric_nearest(const struct host *host, const char *name, char *near, size_t size)
 {
 	struct nearest nearest;
-	char near[400];
 
-	refuse(refusal, STATUS_USAGE, "metric '%s'", name);
-	because(refusal, "there is no metric of this name%s", host->events ? "" : " here");
 	nearest_begin(&nearest, name, 3);
 	for (size_t i = 0; host->events && i < host->events->nr_metrics; i++)
 		nearest_offer(&nearest, host->events->metrics[i].name);
 	for (size_t i = 0; i < host->tables.nr_metrics; i++)
 		nearest_offer(&nearest, host->tables.metrics[i].name);
-	if (nearest_print(&nearest, near, sizeof(near)))
+	return nearest_print(&nearest, near, size);
+}
+
+static int refuse_unknown(const struct host *host, const char *name, struct refusal *refusal)
+{
+	char near[400];
+
+	refuse(refusal, STATUS_USAGE, "metric '%s'", name);
+	because(refusal, "there is no metric of this name%s", host->events ? "" : " here");
+	if (metric_nearest(host, name, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
 	return instead(refusal, "see nhmtap list");
 }

@@ -31,6 +31,9 @@ struct metrics {
  * which any machine may have; NULL if there is none. */
 const struct known_metric *metric_find(const struct host *host, const char *name);
 
+/* Names of metrics that are spelled much like this one, ", " between them. Returns whether there are. */
+bool metric_nearest(const struct host *host, const char *name, char *near, size_t size);
+
 /*
  * Appends the events of these metrics (names with ',' between them) to events, in as few groups as
  * fit the counters: a metric joins the first group that has room for it. A name may have modifiers,

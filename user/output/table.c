@@ -53,6 +53,29 @@ static void add_missing(struct text *text, const json_t *record)
 		text_add(text, "  (CPU %s was offline)", missing);
 }
 
+/* A number of any size and sign, with as many digits as are worth reading. */
+static const char *shown_real(double number, char *buffer, size_t size)
+{
+	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
+		 number);
+	return buffer;
+}
+
+/* How far an estimate can be off, as a share of it. */
+static void add_bound(struct text *text, const json_t *record, double value)
+{
+	const json_t *bound = json_object_get(record, "bound"), *high = json_object_get(bound, "high");
+	double low = json_number_value(json_object_get(bound, "low"));
+
+	if (!json_object_get(bound, "readings") || !value)
+		return;
+	if (!high)
+		text_add(text, ", too short to say how far off");
+	else
+		text_add(text, ", within %.1f%%",
+			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));
+}
+
 static void count_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *status = string(record, "status");
@@ -67,19 +90,14 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
-	if (!strcmp(status, "multiplexed"))
-		text_add(text, "  (ran %.1f%% of the time)",
-		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
+	if (!strcmp(status, "multiplexed")) {
+		text_add(text, "  (ran %.1f%% of the time",
+			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
+		add_bound(text, record, integer(record, "scaled"));
+		text_add(text, ")");
+	}
 	add_missing(text, record);
 	text_add(text, "\n");
-}
-
-/* A number of any size and sign, with as many digits as are worth reading. */
-static const char *shown_real(double number, char *buffer, size_t size)
-{
-	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
-		 number);
-	return buffer;
 }
 
 static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -117,10 +135,13 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	row_time(text, stream, record);
 	add_row_name(text, record);
 	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
-	if (!value)
+	if (!value) {
 		text_add(text, ": %s", string(record, "why"));
-	else if (share_run < 1)
-		text_add(text, "  (ran %.1f%% of the time)", 100 * share_run);
+	} else if (share_run < 1) {
+		text_add(text, "  (ran %.1f%% of the time", 100 * share_run);
+		add_bound(text, record, json_number_value(value));
+		text_add(text, ")");
+	}
 	add_missing(text, record);
 	text_add(text, "\n");
 }
@@ -136,6 +157,38 @@ static void hotplug_table(struct text *text, const struct stream *stream, const 
 	else
 		text_add(text, "%s\n", !strcmp(change, "online") ? "is online, and counted"
 								  : "went offline");
+}
+
+/* A whole number as it is, another one with the digits that are worth reading. */
+static const char *shown_number(const json_t *value, char *buffer, size_t size)
+{
+	double number = json_number_value(value);
+
+	if (number == rint(number) && fabs(number) < 1e15)
+		return row_grouped((json_int_t)number, buffer, size);
+	return shown_real(number, buffer, size);
+}
+
+static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	static const char *const words[][2] = {{"met", "as expected"}, {"failed", "NOT AS EXPECTED"},
+					       {"cannot_tell", "CAN'T TELL"}};
+	const json_t *value = json_object_get(record, "value");
+	const char *outcome = string(record, "outcome");
+	char number[40] = "no value";
+	double measured = json_number_value(value);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(outcome, words[i][0]))
+			text_add(text, "%24s        ", words[i][1]);
+	if (value)
+		shown_number(value, number, sizeof(number));
+	add_row_name(text, record);
+	text_add(text, "%s: %s", string(record, "expectation"), number);
+	add_bound(text, record, measured);
+	if (*string(record, "why"))
+		text_add(text, "; %s", string(record, "why"));
+	text_add(text, "\n");
 }
 
 /* --- profiles --------------------------------------------------------------------------------- */
@@ -168,6 +221,7 @@ static const struct {
 	{"count", count_table},
 	{"metric", metric_table},
 	{"summary", summary_table},
+	{"expectation", expectation_table},
 	{"hotplug", hotplug_table},
 	{"profile", profile_table},
 	{"branch", branch_table},

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/branch_filter.h"
+#include "plan/expect.h"
 #include "plan/matrix.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
@@ -186,17 +187,23 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	      struct refusal *refusal)
 {
 	const char *text = options->events;
+	char *metrics;
+	int err;
 
-	if (target_plan(&plan->target, options, host, refusal))
+	if (target_plan(&plan->target, options, host, refusal) ||
+	    expect_parse(plan, options, host, refusal))
 		return -1;
 	if (options->repeats && !plan->target.command) {
 		refuse(refusal, STATUS_USAGE, "option --repeat");
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text && !options->metrics)
+	if (!text && !options->metrics && !options->nr_expect)
 		text = default_stat_events(plan, host);
-	if (plan_counts(plan, text, options->metrics, host, refusal))
+	metrics = expect_metrics(plan, options);
+	err = plan_counts(plan, text, metrics, host, refusal) || expect_bind(plan, host, refusal);
+	free(metrics);
+	if (err)
 		return -1;
 	plan_common(plan, host);
 	return check(plan, options, host, refusal);
@@ -474,5 +481,7 @@ void plan_release(struct plan *plan)
 {
 	events_release(&plan->events);
 	metrics_release(&plan->metrics);
+	free(plan->expectations.list);
+	plan->expectations = (struct expectations){0};
 	target_release(&plan->target);
 }

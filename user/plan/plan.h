@@ -10,6 +10,7 @@
 
 #include "event/event.h"
 #include "host/host.h"
+#include "metric/expectation.h"
 #include "metric/metric.h"
 #include "options.h"
 #include "plan/target.h"
@@ -19,6 +20,7 @@ struct plan {
 	struct target target;
 	struct events events;
 	struct metrics metrics; /* what is to be derived from the events */
+	struct expectations expectations; /* of both */
 	char default_why[160]; /* why this event, where the user named none; "" otherwise */
 };
 

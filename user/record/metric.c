@@ -4,31 +4,70 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "record/bound.h"
 #include "record/record.h"
 
 /* Bytes of the longest text that the tables' form allows: 1000 characters. */
 #define TEXT_MOST 4000
 
-struct metric_input *metric_inputs(const struct metric *metric, const struct events *events,
-				   const struct count *counts, __u64 duration_ns)
+/* The inputs in the order of the formula's; `inputs` has room for all. */
+static void find_inputs(const struct metric *metric, const struct events *events,
+			const struct count *counts, __u64 duration_ns, struct metric_input *inputs)
 {
-	struct metric_input *inputs = calloc(metric->formula.nr_inputs, sizeof(*inputs));
-
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
-		size_t event = metric->events[i];
+		const struct count *count;
 
-		if (event == NO_EVENT) {
+		if (metric->events[i] == NO_EVENT) {
 			inputs[i] = (struct metric_input){duration_ns, 1, true};
 			continue;
 		}
-		inputs[i].enabled = counts[event].enabled_ns;
-		if (!counts[event].running_ns)
+		count = &counts[metric->events[i]];
+		inputs[i] = (struct metric_input){.enabled = count->enabled_ns};
+		if (!count->running_ns)
 			continue;
-		inputs[i].value = count_scaled(&counts[event]) * events->list[event].scale;
-		inputs[i].running_share = (double)counts[event].running_ns / counts[event].enabled_ns;
+		inputs[i].value = count_scaled(count) * events->list[metric->events[i]].scale;
+		inputs[i].running_share = (double)count->running_ns / count->enabled_ns;
 	}
-	return inputs;
 }
+
+int metric_of(const struct metric *metric, const struct events *events, const struct sums *sums,
+	      double *value, char *why, size_t size)
+{
+	struct metric_input inputs[metric->formula.nr_inputs];
+
+	find_inputs(metric, events, sums->counts, sums->duration_ns, inputs);
+	return metric_value(metric, inputs, value, why, size);
+}
+
+/* --- the bound -------------------------------------------------------------------------------- */
+
+struct estimated {
+	const struct metric *metric;
+	const struct events *events;
+	__u64 duration_ns;
+};
+
+static int estimate(const void *what, const struct count *counts, double *value)
+{
+	const struct estimated *estimated = what;
+	struct sums sums = {counts, NULL, estimated->duration_ns};
+
+	return metric_of(estimated->metric, estimated->events, &sums, value, NULL, 0);
+}
+
+int metric_bound(const struct metric *metric, const struct events *events, const struct sums *sums,
+		 struct bound *bound)
+{
+	struct estimated estimated = {metric, events, sums->duration_ns};
+	size_t places[metric->formula.nr_inputs], nr = 0;
+
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++)
+		if (metric->events[i] != NO_EVENT)
+			places[nr++] = metric->events[i];
+	return bound_of(sums->turns, sums->counts, places, nr, estimate, &estimated, bound);
+}
+
+/* --- the record ------------------------------------------------------------------------------- */
 
 static json_t *input_value(const struct metric *metric, const struct events *events, size_t i,
 			   const struct metric_input *input)
@@ -68,14 +107,18 @@ static bool together(const struct metric *metric, const struct events *events)
 }
 
 json_t *metric_record(const struct metric *metric, const struct events *events,
-		      const struct metric_input *inputs)
+		      const struct sums *sums)
 {
 	const struct known_metric *known = metric->known;
+	struct metric_input inputs[metric->formula.nr_inputs];
+	struct bound bound;
 	json_t *record = json_pack("{s:s}", "type", "metric"), *list = json_array();
 	double value, share = 1;
 	char why[300];
-	bool absent = metric_value(metric, inputs, &value, why, sizeof(why));
+	bool absent;
 
+	find_inputs(metric, events, sums->counts, sums->duration_ns, inputs);
+	absent = metric_value(metric, inputs, &value, why, sizeof(why));
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
 		json_array_append_new(list, input_value(metric, events, i, &inputs[i]));
 		share = fmin(share, inputs[i].running_share);
@@ -85,6 +128,8 @@ json_t *metric_record(const struct metric *metric, const struct events *events,
 		json_object_set_new(record, "why", value_text(why, sizeof(why)));
 	else
 		json_object_set_new(record, "value", value_real(value));
+	if (!absent && share < 1 && !metric_bound(metric, events, sums, &bound))
+		json_object_set_new(record, "bound", bound_value(&bound));
 	json_object_set_new(record, "unit", value_text(known->unit, TEXT_MOST));
 	json_object_set_new(record, "description", value_text(known->description, TEXT_MOST));
 	json_object_set_new(record, "formula", value_text(known->formula, TEXT_MOST));

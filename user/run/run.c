@@ -74,25 +74,30 @@ static void report(struct run *run, const struct activity *activity, bool last)
 /* What the loop waits for. The target's processes follow behind these. */
 enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_TARGET };
 
-#define DRAIN_MS 50
-
 struct waiting {
 	struct pollfd *polls;
 	size_t nr;
 	size_t targets_left;
+	__u64 drain_ns; /* that the timer is set to */
 };
+
+static void set_timer(int fd, __u64 ns, bool periodic)
+{
+	struct timespec time = {ns / 1000000000, ns % 1000000000};
+	struct itimerspec setting = {.it_value = time, .it_interval = periodic ? time : (struct timespec){0}};
+
+	timerfd_settime(fd, 0, &setting, NULL);
+}
 
 /* A descriptor that becomes readable every (or once after) so many ns; -1 for 0. */
 static int timer(__u64 ns, bool periodic)
 {
-	struct timespec time = {ns / 1000000000, ns % 1000000000};
-	struct itimerspec setting = {.it_value = time, .it_interval = periodic ? time : (struct timespec){0}};
 	int fd;
 
 	if (!ns)
 		return -1;
 	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	timerfd_settime(fd, 0, &setting, NULL);
+	set_timer(fd, ns, periodic);
 	return fd;
 }
 
@@ -140,7 +145,8 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 				sizeof(*waiting->polls));
 	waiting->polls[ON_SIGNAL].fd = signalfd(-1, &run->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	waiting->polls[ON_INTERVAL].fd = timer(run->options->interval_ms * 1000000, true);
-	waiting->polls[ON_DRAIN].fd = timer(run->activity->drain ? DRAIN_MS * 1000000ULL : 0, true);
+	waiting->polls[ON_DRAIN].fd = timer(run->drain_ns, true);
+	waiting->drain_ns = run->drain_ns;
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
 	waiting->polls[ON_HOTPLUG].fd = run->hotplug.notices;
@@ -248,6 +254,15 @@ static void on_target(struct run *run, struct waiting *waiting, size_t which, bo
 		run->reason = "exited";
 }
 
+/* The activity has said how often it wants to be drained. */
+static void keep_drain_pace(const struct run *run, struct waiting *waiting)
+{
+	if (run->drain_ns == waiting->drain_ns || waiting->polls[ON_DRAIN].fd < 0)
+		return;
+	set_timer(waiting->polls[ON_DRAIN].fd, run->drain_ns, true);
+	waiting->drain_ns = run->drain_ns;
+}
+
 static void on_interval(struct run *run, struct waiting *waiting, const struct activity *activity,
 			bool *over)
 {
@@ -256,6 +271,7 @@ static void on_interval(struct run *run, struct waiting *waiting, const struct a
 	if (read(waiting->polls[ON_INTERVAL].fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	report(run, activity, false);
+	keep_drain_pace(run, waiting);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -268,6 +284,7 @@ static void on_drain(struct run *run, struct waiting *waiting, const struct acti
 	if (read(waiting->polls[ON_DRAIN].fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	activity->drain(run);
+	keep_drain_pace(run, waiting);
 	if (sink_flush(&run->stream.sink))
 		on_output(run, waiting, over);
 }
@@ -382,10 +399,12 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 		return refusal->status;
 	if (error && error != EPIPE)
 		return STATUS_PARTIAL;
-	if (run->child.exited)
+	if (run->child.exited && child_status(&run->child))
 		return child_status(&run->child);
 	/* The command outlived the run; it has no status to pass on. */
-	return run->child.pid && run->ended_by ? STATUS_SIGNAL + run->ended_by : STATUS_DONE;
+	if (run->child.pid && !run->child.exited && run->ended_by)
+		return STATUS_SIGNAL + run->ended_by;
+	return run->verdict;
 }
 
 static json_t *child_value(const struct child *child, pid_t pid)

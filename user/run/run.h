@@ -33,6 +33,8 @@ struct run {
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the run ended: the end record's */
 	int ended_by;         /* the signal that ended it, 0 if none */
+	enum status verdict;  /* the status of a run that went well: the activity's to set */
+	__u64 drain_ns;       /* how often to drain, 0: never; the activity's to set, and to change */
 	struct timespec began;                          /* CLOCK_MONOTONIC */
 	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
 	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
@@ -52,7 +54,8 @@ struct activity {
 	int (*attach)(struct run *run, struct refusal *refusal);
 	/* The same again at one place that was not open then; may be NULL. */
 	int (*attach_at)(struct run *run, size_t place, struct refusal *refusal);
-	/* What is to be read more often than is reported, every 50 ms; may be NULL. Returns as report. */
+	/* What is to be read more often than is reported, every run->drain_ns; may be NULL. Returns as
+	 * report. */
 	int (*drain)(struct run *run);
 	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
 	 * NULL. */

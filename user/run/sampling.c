@@ -12,6 +12,9 @@
 
 #define DEFAULT_TABLE_ENTRIES 20
 
+/* How often samples that stream are taken out of the rings. */
+#define DRAIN_NS 50000000
+
 struct state {
 	const struct sampling *sampling;
 	size_t nr;                          /* events */
@@ -40,6 +43,7 @@ static int sampling_check(struct run *run, struct refusal *refusal)
 
 	run->state = state;
 	state->sampling = run->activity->details;
+	run->drain_ns = run->activity->drain ? DRAIN_NS : 0;
 	state->nr = run->plan.events.nr;
 	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
 	state->before = calloc(state->nr, sizeof(*state->before));

@@ -4,23 +4,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "host/files.h"
 #include "record/record.h"
 
 #define NO_ROW ((size_t)-1)
 
-void tally_begin(struct tally *tally, const struct plan *plan, const struct host *host)
+/* Between two looks there are to be some turns of the kernel's, so that each event has had one. */
+#define TURNS_A_LOOK 2
+#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+
+/* While no event has shared its counter there is nothing to bound, and a look a second is enough to see
+ * when that begins. */
+#define UNSHARED_MOST_NS 1000000000
+
+/* 0 if there are none but software events, which have no counter to share. */
+static __u64 first_span_ns(const struct plan *plan, struct host *host)
 {
-	*tally = (struct tally){.plan = plan, .host = host};
+	const struct pmu *pmu = host_core_pmu(host);
+	int turn_ms = pmu && pmu->mux_interval_ms > 0 ? pmu->mux_interval_ms : TURN_MS;
+
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan->events.list[i].attr.type != PERF_TYPE_SOFTWARE)
+			return TURNS_A_LOOK * turn_ms * 1000000ULL;
+	return 0;
+}
+
+void tally_begin(struct tally *tally, const struct plan *plan, struct host *host)
+{
+	*tally = (struct tally){.plan = plan, .host = host, .span_ns = first_span_ns(plan, host)};
 }
 
 void tally_release(struct tally *tally)
 {
 	for (size_t i = 0; i < tally->nr; i++) {
-		free(tally->rows[i].now);
-		free(tally->rows[i].since);
-		free(tally->rows[i].has);
+		struct tally_row *row = &tally->rows[i];
+
+		free(row->now);
+		free(row->reported);
+		free(row->since);
+		free(row->turn);
+		free(row->has);
+		turns_close(&row->turns);
+		turns_close(&row->interval_turns);
 	}
 	free(tally->rows);
 	free(tally->row_of);
@@ -54,10 +81,14 @@ static size_t add_row(struct tally *tally, const struct place_key *key)
 	struct tally_row row = {
 		.key = *key,
 		.now = calloc(events, sizeof(struct count)),
+		.reported = calloc(events, sizeof(struct count)),
 		.since = calloc(events, sizeof(struct count)),
+		.turn = calloc(events, sizeof(struct count)),
 		.has = calloc(events, sizeof(bool)),
 	};
 
+	turns_open(&row.turns, events, tally->span_ns);
+	turns_open(&row.interval_turns, events, tally->span_ns);
 	if (key->tid >= 0)
 		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", key->tid);
 	tally->rows = realloc(tally->rows, (tally->nr + 1) * sizeof(row));
@@ -114,41 +145,94 @@ static void add_place(struct tally *tally, struct counters *counters, size_t pla
 		if (!counters_has(counters, i, place))
 			continue;
 		counters_read_at(counters, i, place, &one);
-		row->now[i].value += one.value;
-		row->now[i].enabled_ns += one.enabled_ns;
-		row->now[i].running_ns += one.running_ns;
+		count_add(&row->turn[i], &one);
 	}
 }
 
-void tally_read(struct tally *tally, struct counters *counters)
+/* From what was counted so far and what is counted now: what came since, never less than nothing. */
+static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 {
-	size_t events = tally->plan->events.nr;
+	for (size_t i = 0; i < tally->plan->events.nr; i++) {
+		struct count *turn = &row->turn[i], *now = &row->now[i];
+
+		*turn = count_beyond(turn, now);
+		count_add(now, turn);
+		tally->shared = tally->shared || count_is_estimate(now);
+	}
+	if (!tally->span_ns)
+		return;
+	turns_add(&row->turns, row->turn, ns);
+	turns_add(&row->interval_turns, row->turn, ns);
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+void tally_look(struct tally *tally, struct counters *counters)
+{
+	__u64 now = now_ns(), since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
 
 	find_rows(tally, counters);
 	for (size_t r = 0; r < tally->nr; r++) {
-		memcpy(tally->rows[r].since, tally->rows[r].now, events * sizeof(struct count));
-		memset(tally->rows[r].now, 0, events * sizeof(struct count));
+		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
+		if (tally->told)
+			turns_clear(&tally->rows[r].interval_turns);
 	}
+	tally->told = false;
 	for (size_t p = 0; p < counters_places(counters)->nr; p++)
 		if (tally->row_of[p] != NO_ROW)
 			add_place(tally, counters, p);
 	for (size_t r = 0; r < tally->nr; r++)
-		for (size_t i = 0; i < events; i++) {
-			const struct count *now = &tally->rows[r].now[i];
-			struct count *since = &tally->rows[r].since[i];
+		end_look(tally, &tally->rows[r], since);
+	tally->looked_ns = now;
+}
 
-			*since = (struct count){now->value - since->value,
-						now->enabled_ns - since->enabled_ns,
-						now->running_ns - since->running_ns};
+/* An interval is to have looks enough; a run needs no more than are kept. */
+__u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
+{
+	__u64 of_interval = interval_ms * 1000000 / (2 * TURNS_LEAST);
+	__u64 of_run = tally->nr ? tally->rows[0].turns.span_ns : every_ns;
+
+	if (!tally->span_ns)
+		return 0;
+	if (!tally->shared)
+		return every_ns < UNSHARED_MOST_NS ? 2 * every_ns : every_ns;
+	if (of_interval && of_interval < of_run)
+		return of_interval > tally->span_ns ? of_interval : tally->span_ns;
+	return of_run;
+}
+
+void tally_read(struct tally *tally, struct counters *counters)
+{
+	tally_look(tally, counters);
+	for (size_t r = 0; r < tally->nr; r++)
+		for (size_t i = 0; i < tally->plan->events.nr; i++) {
+			struct tally_row *row = &tally->rows[r];
+
+			row->since[i] = count_beyond(&row->now[i], &row->reported[i]);
+			row->reported[i] = row->now[i];
 		}
+	tally->told = true;
 }
 
 void tally_restart(struct tally *tally)
 {
-	for (size_t r = 0; r < tally->nr; r++)
-		memset(tally->rows[r].now, 0, tally->plan->events.nr * sizeof(struct count));
+	size_t size = tally->plan->events.nr * sizeof(struct count);
+
+	for (size_t r = 0; r < tally->nr; r++) {
+		memset(tally->rows[r].now, 0, size);
+		memset(tally->rows[r].reported, 0, size);
+		turns_clear(&tally->rows[r].turns);
+	}
 	free(tally->row_of);
 	tally->row_of = NULL;
+	tally->looked_ns = 0;
+	tally->shared = false;
 }
 
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)

@@ -13,6 +13,7 @@
 #include "collection/counters.h"
 #include "cpus.h"
 #include "host/host.h"
+#include "metric/bound.h"
 #include "plan/plan.h"
 
 struct tally_row {
@@ -24,7 +25,10 @@ struct tally_row {
 	char comm[16];       /* of the thread, where threads are told apart */
 	struct cpus cpus;    /* those that it sums up; none where processes are counted */
 	struct count *now;   /* an event's: so far */
-	struct count *since; /* an event's: since the reading before */
+	struct count *reported; /* an event's: so far, when it was last reported */
+	struct count *since; /* an event's: what is to be reported, since then */
+	struct count *turn;  /* an event's: since the look before */
+	struct turns turns, interval_turns; /* looks so far, and of what is to be reported */
 	bool *has;           /* an event's: it is counted somewhere in this row */
 };
 
@@ -34,12 +38,23 @@ struct tally {
 	struct tally_row *rows;
 	size_t nr;
 	size_t *row_of; /* a place's */
+	__u64 span_ns;  /* how often to look at first; 0: never, no event shares its counter */
+	__u64 looked_ns; /* CLOCK_MONOTONIC of the last look, 0: none yet */
+	bool shared;    /* an event has shared its counter */
+	bool told;      /* what was seen so far is reported */
 };
 
-void tally_begin(struct tally *tally, const struct plan *plan, const struct host *host);
+void tally_begin(struct tally *tally, const struct plan *plan, struct host *host);
 void tally_release(struct tally *tally);
 
-/* Reads all counters. */
+/* Reads all counters between two reports: how unlike each other such looks are bounds estimates. */
+void tally_look(struct tally *tally, struct counters *counters);
+
+/* How long to wait for the next look, in ns, if that was every_ns and reports are interval_ms apart (0:
+ * one at the end). */
+__u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms);
+
+/* Reads all counters for a report. */
 void tally_read(struct tally *tally, struct counters *counters);
 
 /* The next counters begin at zero. */

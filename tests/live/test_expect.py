@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--expect: what comes of an expectation, and what of the exit status. The faults are made by a program
+that is told how many."""
+import json
+
+import pytest
+from puppet import Puppet
+from records import program
+
+FAULTS = 1234
+
+
+def expecting(nhmtap, *expectations, more=()):
+    """A run in which a puppet makes 1234 page faults."""
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", *[f"--expect={text}" for text in expectations], *more,
+                                "-p", puppet.pid)
+        puppet.do(f"faults={FAULTS}")
+        return nhmtap.interrupt(process)
+
+
+@pytest.mark.parametrize("comparison, outcome, status", [
+    ("<1235", "met", 0), ("<1234", "failed", 4), ("<=1234", "met", 0), ("<=1233", "failed", 4),
+    (">1233", "met", 0), (">1234", "failed", 4), (">=1234", "met", 0), (">=1235", "failed", 4),
+    ("==1234", "met", 0), ("==1233", "failed", 4), (" < 1.3e3", "met", 0),
+])
+def test_an_expectation_compares_the_count(nhmtap, comparison, outcome, status):
+    result = expecting(nhmtap, "page-faults" + comparison)
+    record = result.one("expectation")
+    assert (record["outcome"], result.status) == (outcome, status)
+    assert record["expectation"] == "page-faults" + comparison
+    assert (record["event"], record["value"]) == ("page-faults", FAULTS)
+    assert record["bound"] == {"level": 1, "low": FAULTS, "high": FAULTS}
+    assert result.one("end")["exit_status"] == status
+
+
+def test_what_is_expected_of_is_counted_without_being_asked_for(nhmtap):
+    result = expecting(nhmtap, "page-faults>0", "minor-faults>0")
+    assert [event["name"] for event in result.one("start")["events"]] == ["page-faults", "minor-faults"]
+
+
+def test_what_is_counted_anyway_is_not_counted_twice(nhmtap):
+    result = expecting(nhmtap, "page-faults>0", "PAGE-FAULTS>0", "cs>=0",
+                       more=["-e", "{page-faults,cs}"])
+    assert [event["name"] for event in result.one("start")["events"]] == ["page-faults", "cs"]
+    assert [record["outcome"] for record in result.of("expectation")] == ["met"] * 3
+
+
+def test_one_that_fails_among_many_decides(nhmtap):
+    result = expecting(nhmtap, "page-faults>0", "page-faults<5", "minor-faults==1234")
+    assert [record["outcome"] for record in result.of("expectation")] == ["met", "failed", "met"]
+    assert result.status == 4
+
+
+def test_a_metric_may_be_expected_something_of(nhmtap):
+    result = expecting(nhmtap, "page_faults_per_second>0")
+    record = result.one("expectation")
+    assert record["value"] == result.one("metric")["value"]
+    assert record["unit"] == result.one("metric")["unit"]
+    assert (record["metric"], record["outcome"]) == ("page_faults_per_second", "met")
+
+
+def test_a_metric_that_is_asked_for_and_expected_something_of_is_derived_once(nhmtap):
+    result = expecting(nhmtap, "cpus_utilized<1000", more=["-M", "cpus_utilized"])
+    assert len(result.of("metric")) == 1
+
+
+def test_what_can_not_be_derived_can_not_be_told(nhmtap):
+    with Puppet() as puppet:  # which sleeps all the time
+        process = nhmtap.attach("stat", "--expect", "page_faults_per_second<1", "-p", puppet.pid)
+        result = nhmtap.interrupt(process)
+    record = result.one("expectation")
+    assert (record["outcome"], result.status) == ("cannot_tell", 3)
+    assert "value" not in record
+    assert "the target did not run" in record["why"]
+
+
+def test_what_never_ran_can_not_be_told(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "--expect", "page-faults<1", "-p", puppet.pid)
+        result = nhmtap.interrupt(process)
+    assert (result.one("expectation")["outcome"], result.status) == ("cannot_tell", 3)
+
+
+def test_a_failed_one_weighs_more_than_one_that_can_not_be_told(nhmtap, tmp_path):
+    (tmp_path / "generic").mkdir()
+    (tmp_path / "generic" / "metrics.json").write_text(json.dumps([
+        {"name": "nothing", "formula": "page-faults / (0 * page-faults)", "unit": "things",
+         "description": "Divides by zero", "source": "reasoning"}]))
+    result = expecting(nhmtap, "page-faults<0", "nothing>0", more=["--events-dir", tmp_path])
+    assert [record["outcome"] for record in result.of("expectation")] == ["failed", "cannot_tell"]
+    assert result.status == 4
+
+
+def test_the_commands_own_failure_comes_first(nhmtap):
+    result = nhmtap("stat", "--expect", "page-faults<0", "--", "sh", "-c", "exit 9")
+    assert (result.one("expectation")["outcome"], result.status) == ("failed", 9)
+
+
+def test_the_commands_success_does_not_hide_a_failed_expectation(nhmtap):
+    assert nhmtap("stat", "--expect", "page-faults<0", "--", "true").status == 4
+
+
+def test_intervals_are_expected_nothing_of(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "--expect", "page-faults==300", "-I", "20", "-p", puppet.pid)
+        for _ in range(3):
+            puppet.do("faults=100")
+            puppet.do("spin=50")
+        result = nhmtap.interrupt(process)
+    assert len(result.of("count")) > 3
+    assert (result.one("expectation")["value"], result.status) == (300, 0)
+
+
+def test_each_execution_has_to_be_as_expected(nhmtap, tmp_path):
+    script = (f"echo x >> {tmp_path}/n; [ $(wc -l < {tmp_path}/n) != 2 ] || "
+              f"{program('puppet')} faults=5000 exit=0")
+    result = nhmtap.into(tmp_path / "out", "stat", "-r", "3", "--expect", "page-faults<3000", "--",
+                         "sh", "-c", script)
+    assert [record["repeat"] for record in result.of("expectation")] == [1, 2, 3]
+    assert [record["outcome"] for record in result.of("expectation")] == ["met", "failed", "met"]
+    assert result.status == 4
+
+
+def test_the_table_says_what_was_not_as_expected(nhmtap):
+    result = nhmtap("stat", "--format", "table", "--expect", "page-faults<0", "--expect",
+                    "page-faults>0", "--", "true")
+    assert "NOT AS EXPECTED        page-faults<0: " in result.out
+    assert "    as expected        page-faults>0: " in result.out
+
+
+@pytest.mark.parametrize("text, words", [
+    ("page-faults", "it compares nothing"), ("page-faults=3", "there is no such comparison"),
+    ("page-faults<", "there is no number"), ("page-faults<x", "there is no number"),
+    ("page-faults<3x", "there is no number"), ("page-faults<nan", "there is no number"),
+    ("page-faults<inf", "there is no number"), ("<3", "it names nothing"),
+    ("  >3", "it names nothing"), ("cs,cs>3", "it names several events"),
+    ("page-fautls>3", "did you mean page-faults?"),
+    ("cpus_utilised>3", "did you mean the metric cpus_utilized?"),
+])
+def test_what_is_no_expectation_is_refused_before_anything_runs(nhmtap, tmp_path, text, words):
+    result = nhmtap("stat", "--expect", text, "--", "touch", tmp_path / "ran")
+    assert result.status == 1
+    assert words in result.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_terms_of_a_pmu_are_no_comparison(nhmtap):
+    result = nhmtap("stat", "--expect", "nopmu/config=0x2,umask=1/>=1", "--", "true")
+    assert result.status == 2  # this machine has no such PMU
+    assert "has no PMU 'nopmu'" in result.err

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""More events than counters: how far the estimates are off, of programs whose counts are known."""
+import json
+
+import known
+
+# Eight for four counters; the first two are those whose counts are known.
+EVENTS = ["r010b:u", "r020b:u", "r04c4:u", "r01c4:u", "r00c5:u", "r02c0:u", "r01c0:u", "r02c4:u"]
+TURN_OF_1_MS = "echo 1 > /sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms; "
+
+
+def records(said):
+    return [json.loads(line) for line in said.splitlines()]
+
+
+def test_at_least_95_of_100_bounds_hold(guest):
+    """Each execution does the same, in an order of its own."""
+    # The first time, the kernel takes a second to switch perf on, in which the command runs unread.
+    said = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {EVENTS[0]} -- phases > /dev/null; "
+                     f"nhmtap stat -r 100 -e {','.join(EVENTS)} -- phases")
+    truth = dict(zip(EVENTS, [known.numbers("phases")[name] for name in (
+        "MEM_INST_RETIRED.LOADS", "MEM_INST_RETIRED.STORES")]))
+    trials = [r for r in records(said) if r["type"] == "count" and r["event"] in truth]
+    assert len(trials) == 200
+    assert all(0 < t["running_ns"] < t["enabled_ns"] and "bound" in t for t in trials)
+    held = [t["bound"]["low"] <= truth[t["event"]] <= t["bound"].get("high", float("inf"))
+            for t in trials]
+    assert sum(held) >= 190
+    # An estimate is in its own bound, and most had readings enough to say how far off they can be.
+    assert all(t["value"] <= t["bound"]["low"] <= t["scaled"] + 0.5 for t in trials)
+    assert sum("high" in t["bound"] for t in trials) >= 150
+
+
+def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):
+    loads = known.numbers("steady")["turns"]
+    expected = {f"{EVENTS[0]}>{loads // 2}": "met", f"{EVENTS[0]}<{loads // 2}": "failed",
+                f"{EVENTS[0]}=={loads}": "cannot_tell"}
+    result = guest.run(f"nhmtap stat -e {','.join(EVENTS)} "
+                       + " ".join(f"--expect '{text}'" for text in expected) + " -- steady")
+    found = {r["expectation"]: r for r in records(result.stdout) if r["type"] == "expectation"}
+    assert {text: r["outcome"] for text, r in found.items()} == expected
+    assert result.status == 4
+    for record in found.values():
+        assert record["bound"]["low"] < record["value"] < record["bound"]["high"]
+        # One load a turn, at a steady pace: a bound that is of use.
+        assert 0.9 * loads < record["bound"]["low"] <= loads <= record["bound"]["high"] < 1.1 * loads

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reads readings of one or two events, a line each ("VALUE ENABLED RUNNING [VALUE ENABLED RUNNING]"),
+ * trials with an empty line behind each. Prints for each trial the bound of the scaled count, or of
+ * the first one's divided by the second one's: low, high, readings.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "metric/bound.h"
+
+static int ratio(const void *what, const struct count *counts, double *value)
+{
+	if (!counts[0].running_ns || !counts[1].running_ns || !counts[1].value)
+		return -1;
+	*value = count_scaled(&counts[0]) / count_scaled(&counts[1]);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t nr = argc > 1 && !strcmp(argv[1], "ratio") ? 2 : 1, both[] = {0, 1};
+	struct count total[2] = {0};
+	struct turns turns;
+	char line[400];
+
+	turns_open(&turns, nr, 1);
+	while (fgets(line, sizeof(line), stdin)) {
+		struct count now[2] = {0};
+		struct bound bound = {0};
+
+		if (*line != '\n') {
+			sscanf(line, "%llu %llu %llu %llu %llu %llu", &now[0].value, &now[0].enabled_ns,
+			       &now[0].running_ns, &now[1].value, &now[1].enabled_ns, &now[1].running_ns);
+			turns_add(&turns, now, 1);
+			count_add(&total[0], &now[0]);
+			count_add(&total[1], &now[1]);
+			continue;
+		}
+		if (nr == 1)
+			bound_of_count(&turns, total, 0, &bound);
+		else if (bound_of(&turns, total, both, 2, ratio, NULL, &bound))
+			puts("none");
+		printf("%.17g %.17g %zu\n", bound.low, bound.high, bound.turns);
+		turns_clear(&turns);
+		memset(total, 0, sizeof(total));
+	}
+	turns_close(&turns);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is read of an event: its count, and how much of the time it really counted. */
+#ifndef NHMTAP_COUNT_H
+#define NHMTAP_COUNT_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+/* A count and the times without which it says little. Times are sums over CPUs and threads. */
+struct count {
+	__u64 value;
+	__u64 enabled_ns;
+	__u64 running_ns; /* less than enabled_ns where the event shared its counter */
+};
+
+/* What the count would be had the event run all the time that it was enabled: an estimate, and the
+ * count itself where it did. Only of one that ran. */
+static inline double count_scaled(const struct count *count)
+{
+	return (double)count->value * count->enabled_ns / count->running_ns;
+}
+
+static inline bool count_is_estimate(const struct count *count)
+{
+	return count->running_ns < count->enabled_ns;
+}
+
+static inline void count_add(struct count *sum, const struct count *count)
+{
+	sum->value += count->value;
+	sum->enabled_ns += count->enabled_ns;
+	sum->running_ns += count->running_ns;
+}
+
+/* What came between two readings. A count never goes backwards: what the kernel has counted it keeps. */
+static inline struct count count_beyond(const struct count *now, const struct count *before)
+{
+#define BEYOND(member) (now->member > before->member ? now->member - before->member : 0)
+	return (struct count){BEYOND(value), BEYOND(enabled_ns), BEYOND(running_ns)};
+#undef BEYOND
+}
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "metric/expectation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const operators[] = {
+	[LESS] = "<", [AT_MOST] = "<=", [MORE] = ">", [AT_LEAST] = ">=", [EQUAL] = "==",
+};
+#define OPERATORS (sizeof(operators) / sizeof(operators[0]))
+
+static int refuse_expectation(struct refusal *refusal, const char *text, const char *why)
+{
+	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", text);
+	because(refusal, "%s", why);
+	return instead(refusal, "write a metric or event, one of < <= > >= ==, and a number: "
+		       "'ipc>0.8', 'page-faults<=1e4'");
+}
+
+/* The last run of operators' characters: names of events have them as well (cpu/event=0xc0/). */
+static const char *find_operator(const char *text, size_t *length)
+{
+	const char *end = text + strlen(text), *begin;
+
+	while (end > text && !strchr("<>=", end[-1]))
+		end--;
+	for (begin = end; begin > text && strchr("<>=", begin[-1]);)
+		begin--;
+	*length = end - begin;
+	return begin;
+}
+
+int expectation_parse(struct expectation *expectation, const char *text, struct refusal *refusal)
+{
+	size_t length, name, i = 0;
+	const char *at = find_operator(text, &length), *number = at + length;
+	char *end;
+
+	*expectation = (struct expectation){.text = text};
+	if (!length)
+		return refuse_expectation(refusal, text, "it compares nothing");
+	while (i < OPERATORS && (strlen(operators[i]) != length || strncmp(operators[i], at, length)))
+		i++;
+	if (i == OPERATORS)
+		return refuse_expectation(refusal, text, "there is no such comparison");
+	expectation->comparison = i;
+	expectation->limit = strtod(number, &end);
+	if (end == number || end[strspn(end, " ")] || !isfinite(expectation->limit))
+		return refuse_expectation(refusal, text, "behind the comparison there is no number");
+	text += strspn(text, " ");
+	for (name = at > text ? at - text : 0; name && text[name - 1] == ' ';)
+		name--;
+	if (!name || name >= sizeof(expectation->name))
+		return refuse_expectation(refusal, expectation->text,
+					  name ? "the name is too long" : "it names nothing");
+	snprintf(expectation->name, sizeof(expectation->name), "%.*s", (int)name, text);
+	return 0;
+}
+
+const char *expectation_operator(const struct expectation *expectation)
+{
+	return operators[expectation->comparison];
+}
+
+enum outcome expectation_outcome(const struct expectation *expectation, const struct bound *bound)
+{
+	double low = bound->low, high = bound->high, limit = expectation->limit;
+	bool met = false, failed = false;
+
+	switch (expectation->comparison) {
+	case LESS:     met = high < limit;   failed = low >= limit; break;
+	case AT_MOST:  met = high <= limit;  failed = low > limit; break;
+	case MORE:     met = low > limit;    failed = high <= limit; break;
+	case AT_LEAST: met = low >= limit;   failed = high < limit; break;
+	case EQUAL:    met = low == limit && high == limit; failed = limit < low || limit > high; break;
+	}
+	return met ? MET : failed ? FAILED : CANNOT_TELL;
+}
