@@ -208,6 +208,7 @@ FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_call_graph, call_graph)
 FLAG(parse_shared, shared)
 FLAG(parse_stream, stream)
+FLAG(parse_trace, trace)
 FLAG(parse_force, force)
 FLAG(parse_precise, precise)
 FLAG(parse_help, help)
@@ -252,6 +253,10 @@ static const struct option_row {
 	 "also each sample as a record, in the order of their times, with the keys of --by"},
 	{0, "ldlat", "CYCLES", COMMAND_MEM, parse_ldlat,
 	 "loads that take longer than so many core cycles, from 3 on (default 30)"},
+	{0, "trace", NULL, COMMAND_BRANCH, parse_trace,
+	 "every branch of the threads, by the branch trace store (BTS), instead of samples"},
+	{0, "stream", NULL, COMMAND_BRANCH, parse_stream,
+	 "with --trace: also each branch as a record, in the order of its thread"},
 	{0, "preset", "NAME", COMMAND_OFFCORE, parse_preset,
 	 "a matrix that is asked for often: llc (the default), dram, numa, snoop, all"},
 	{0, "request", "NAMES", COMMAND_OFFCORE, parse_request,

@@ -41,6 +41,7 @@ struct options {
 	const char *side;   /* --side, "u" or "k"; NULL: both, as far as permissions allow */
 	bool shared;        /* --shared */
 	bool stream;        /* --stream */
+	bool trace;         /* --trace */
 	const char *pids;   /* -p */
 	const char *tids;   /* -t */
 	const char *cgroups, *each_cgroup; /* -G, --for-each-cgroup: NULL if not given */

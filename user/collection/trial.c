@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collection/aggregation.h"
+#include "collection/trace.h"
 #include "plan/denial.h"
 #include "plan/plan.h"
 
@@ -233,57 +234,22 @@ int trial_page(const struct trial *trial, struct host *host, struct found *found
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-#define TRACE_PAGES 64
-
-/* The buffers that a trace goes to: a page of its own with one of records, and the AUX area. */
-struct trace {
-	struct perf_event_mmap_page *page;
-	void *area;
-	size_t page_size;
-};
-
-static int map_trace(struct trace *trace, int fd)
-{
-	size_t size = sysconf(_SC_PAGESIZE);
-	int error;
-
-	*trace = (struct trace){.page_size = size};
-	trace->page = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (trace->page == MAP_FAILED)
-		return -errno;
-	trace->page->aux_offset = 2 * size;
-	trace->page->aux_size = TRACE_PAGES * size;
-	trace->area = mmap(NULL, TRACE_PAGES * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * size);
-	if (trace->area != MAP_FAILED)
-		return 0;
-	error = errno;
-	munmap(trace->page, 2 * size);
-	return -error;
-}
-
-static void unmap_trace(struct trace *trace)
-{
-	munmap(trace->area, TRACE_PAGES * trace->page_size);
-	munmap(trace->page, 2 * trace->page_size);
-}
-
 int trial_trace(const struct trial *trial, struct host *host, struct found *found, __u64 *bytes,
 		struct refusal *refusal)
 {
 	struct opened opened;
-	struct trace trace;
+	struct trace *trace = NULL;
 	int err = open_trial(&opened, trial, host, found, refusal);
 
 	*bytes = 0;
 	if (!err) {
-		err = map_trace(&trace, counters_fd(opened.counters, 0, 0));
-		if (err) {
-			open_denied(refusal, host, &opened.plan, &opened.plan.events.list[0], -err, 1);
-		} else {
+		err = trace_open(&trace, opened.counters, 0);
+		if (err)
+			trace_denied(refusal, host, -err);
+		else
 			err = measure(&opened, host, found, NULL, NULL, refusal);
-			*bytes = *(volatile __u64 *)&trace.page->aux_head;
-			unmap_trace(&trace);
-		}
+		*bytes = trace ? trace_bytes(trace) : 0;
+		trace_close(trace);
 	}
 	close_trial(&opened);
 	return err;

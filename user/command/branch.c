@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap branch: which branches are taken, from the last branch record that comes with each sample. */
+/* nhmtap branch: which branches are taken, from the last branch record that comes with each sample, or
+ * from a trace. */
 #include <string.h>
 
 #include "command/command.h"
 #include "record/branches.h"
 #include "record/module.h"
 #include "run/sampling.h"
+#include "run/tracing.h"
 
 /* A command's modules must be known before it ends: then they are gone. */
 static void branch_look(struct run *run)
@@ -57,7 +59,7 @@ static int refuse_beside_autofdo(const struct options *options, struct refusal *
 	return instead(refusal, "leave it out; json takes it");
 }
 
-int command_branch(const struct options *options, struct refusal *refusal)
+static int run_branch(const struct options *options, struct refusal *refusal)
 {
 	static const struct sampling branch = {
 		.command = "branch",
@@ -69,12 +71,18 @@ int command_branch(const struct options *options, struct refusal *refusal)
 		.plan = plan_branch,
 	};
 
+	return options->trace ? tracing_run(branch_put, branch_look, options, refusal)
+			      : sampling_run(&branch, options, refusal);
+}
+
+int command_branch(const struct options *options, struct refusal *refusal)
+{
 	struct options chosen = *options;
 
 	if (options->format != FORMAT_AUTOFDO)
-		return sampling_run(&branch, options, refusal);
+		return run_branch(options, refusal);
 	if (refuse_beside_autofdo(options, refusal))
 		return refusal->status;
 	chosen.by = "edge,range";
-	return sampling_run(&branch, &chosen, refusal);
+	return run_branch(&chosen, refusal);
 }

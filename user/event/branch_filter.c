@@ -2,6 +2,7 @@
 #include "event/branch_filter.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SIDES (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL)
@@ -71,7 +72,7 @@ static const char *how(__u64 type)
 	return NULL;
 }
 
-static int parse(const char *text, __u64 *type, struct refusal *refusal)
+static int parse_words(const char *text, __u64 *type, struct refusal *refusal)
 {
 	*type = 0;
 	for (const char *at = text;; at++) {
@@ -83,8 +84,14 @@ static int parse(const char *text, __u64 *type, struct refusal *refusal)
 		*type |= bits;
 		at += length;
 		if (!*at)
-			break;
+			return 0;
 	}
+}
+
+static int parse(const char *text, __u64 *type, struct refusal *refusal)
+{
+	if (parse_words(text, type, refusal))
+		return -1;
 	if (*type & ~(__u64)SIDES)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --filter '%s'", text);
@@ -123,4 +130,20 @@ int branch_filter_set(struct event *event, const char *text, struct refusal *ref
 	EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_BRANCH_STACK,
 		  "the LBR's branches come with each sample");
 	return 0;
+}
+
+int branch_filter_sides(const char *text, char sides[4], struct refusal *refusal)
+{
+	__u64 type = 0;
+
+	if (text && parse_words(text, &type, refusal))
+		return -1;
+	snprintf(sides, 4, "%s%s", type & PERF_SAMPLE_BRANCH_USER ? "u" : "",
+		 type & PERF_SAMPLE_BRANCH_KERNEL ? "k" : "");
+	if (!(type & ~(__u64)(SIDES | PERF_SAMPLE_BRANCH_ANY)))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --filter '%s' with --trace", text);
+	because(refusal, "the branch trace store knows sides, but no kinds of branches: it writes them all");
+	according(refusal, "guide, IA32_DEBUGCTL: BTS_OFF_OS, BTS_OFF_USR");
+	return instead(refusal, "choose among the records; or sample with the LBR: leave out --trace");
 }

@@ -13,4 +13,11 @@
  */
 int branch_filter_set(struct event *event, const char *text, struct refusal *refusal);
 
+/*
+ * The sides that a branch trace (BTS) is asked for, as an event's modifiers: "u", "k" or "" for both.
+ * It has all kinds of branches, so text (NULL: all) may name none but "any". Returns 0, or -1 with the
+ * refusal.
+ */
+int branch_filter_sides(const char *text, char sides[4], struct refusal *refusal);
+
 #endif

@@ -100,8 +100,14 @@ static int no_bts(struct host *host, struct refusal *refusal)
 			"kernel has BTS only without it");
 		return instead(refusal, "use the LBR; or boot with nopti, which opens Meltdown again");
 	}
-	because(refusal, "there is no PMU 'intel_bts': this CPU or this kernel has no branch trace store");
-	return instead(refusal, "use the LBR, if there is one");
+	if (strcmp(host->cpu.vendor, "GenuineIntel")) {
+		because(refusal, "there is no PMU 'intel_bts': only Intel's CPUs have a branch trace store, and this "
+			"one is of %s", host->cpu.vendor);
+		return instead(refusal, "run it on a Nehalem, or another of Intel's");
+	}
+	because(refusal, "there is no PMU 'intel_bts': this %s no branch trace store",
+		host->virtual ? "virtual machine has" : "CPU, or this kernel, has");
+	return instead(refusal, host->virtual ? "run it on the host itself" : "use the LBR, if there is one");
 }
 
 static int no_rapl(struct host *host, struct refusal *refusal)

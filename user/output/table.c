@@ -225,6 +225,7 @@ static const struct {
 	{"hotplug", hotplug_table},
 	{"profile", profile_table},
 	{"branch", branch_table},
+	{"traced", traced_table},
 	{"end", end_table},
 	{"event", event_table},
 	{"disagreement", disagreement_table},

@@ -34,6 +34,7 @@ void disagreement_table(struct text *text, const struct stream *stream, const js
 void data_sources_table(struct text *text, const struct stream *stream, const json_t *record);
 /* branch's: table_branch.c */
 void branch_table(struct text *text, const struct stream *stream, const json_t *record);
+void traced_table(struct text *text, const struct stream *stream, const json_t *record);
 /* list's: table_listed.c */
 void listed_table(struct text *text, const struct stream *stream, const json_t *record);
 /* mem's: table_loads.c */

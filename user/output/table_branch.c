@@ -96,20 +96,45 @@ static void add_rows(struct text *text, const json_t *entries, json_int_t total)
 	}
 }
 
+/* Behind how many branches there are: what they came with, or how complete they are. */
+static void add_origin(struct text *text, const json_t *record)
+{
+	const json_t *trace = json_object_get(record, "trace");
+	json_int_t samples = integer(json_object_get(record, "samples"), "aggregated");
+	char number[40];
+
+	if (!trace)
+		text_add(text, " with %s samples", row_grouped(samples, number, sizeof(number)));
+	else if (!strcmp(string(trace, "status"), "complete"))
+		text_add(text, ", all that were taken,");
+	else
+		text_add(text, " (others are missing: a buffer was full)");
+}
+
+/* A line of a stream: the thread, and the branch with a mark if it was mispredicted. */
+void traced_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	char a[256], b[256];
+
+	text_add(text, "%10lld %12lld  %s  %s -> %s\n", (long long)integer(record, "tid"),
+		 (long long)integer(record, "number"),
+		 json_is_true(json_object_get(record, "mispredicted")) ? "#" : " ",
+		 place(record, "from", a, sizeof(a)), place(record, "to", b, sizeof(b)));
+}
+
 void branch_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *branches = json_object_get(record, "branches");
 	const json_t *entries = json_object_get(record, "entries");
 	const json_t *rest = json_object_get(record, "rest");
-	json_int_t samples = integer(json_object_get(record, "samples"), "aggregated");
 	json_int_t delivered = integer(branches, "delivered");
 	char number[40], others[40];
 
 	row_time(text, stream, record);
 	text_add(text, "%s: %s branches", string(record, "event"),
 		 row_grouped(delivered, number, sizeof(number)));
-	text_add(text, " with %s samples in %.3f s\n", row_grouped(samples, number, sizeof(number)),
-		 integer(record, "duration_ns") / 1e9);
+	add_origin(text, record);
+	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
 		add_rows(text, entries, delivered);
 	if (rest)

@@ -196,7 +196,12 @@ static int denied_offline(const struct denied *d)
 
 static int denied_busy(const struct denied *d)
 {
-	if (d->event->attr.branch_sample_type) {
+	if (is_trace(d)) {
+		because(d->refusal, "another user has the last branch record (nhmtap branch, precise_ip 2, "
+			"perf record -b), or traces this thread; the CPU does one of these at a time");
+		return instead(d->refusal, "end the other one, or trace when it has ended");
+	}
+	if (d->event->attr.branch_sample_type || d->event->attr.precise_ip > 1) {
 		because(d->refusal, "another user traces branches (intel_bts), which takes the last branch "
 			"record too");
 		return instead(d->refusal, "end the trace; precise_ip 1 and profile go beside it");
@@ -232,6 +237,22 @@ int open_denied(struct refusal *refusal, struct host *host, const struct plan *p
 		if (explanations[i].error == error)
 			return explanations[i].explain(&denied);
 	return because(refusal, "the kernel refuses it: %s", strerror(error));
+}
+
+/* --- traces ------------------------------------------------------------------------------------ */
+
+int trace_denied(struct refusal *refusal, const struct host *host, int error)
+{
+	refuse(refusal, STATUS_REFUSED, "a buffer for the branch trace");
+	refusal->error = error;
+	if (error == EPERM && !host_capable(host, CAP_IPC_LOCK)) {
+		because(refusal, "without CAP_IPC_LOCK a user has only so much locked memory for buffers "
+			"(kernel.perf_event_mlock_kb, ulimit -l), and it is in use");
+		return instead(refusal, "sysctl kernel.perf_event_mlock_kb=4096, or trace fewer threads");
+	}
+	because(refusal, "the kernel gives none: %s", strerror(error));
+	return instead(refusal, error == ENOMEM ? "free memory: it takes pages that lie together"
+						: "use the LBR: nhmtap branch without --trace");
 }
 
 /* --- BPF -------------------------------------------------------------------------------------- */

@@ -25,6 +25,9 @@
 int open_denied(struct refusal *refusal, struct host *host, const struct plan *plan,
 		const struct event *event, int error, size_t instances);
 
+/* The kernel gives no buffer for a branch trace. Always returns -1. */
+int trace_denied(struct refusal *refusal, const struct host *host, int error);
+
 /* Loading or attaching a BPF program has failed with `error`; `log` is what the kernel or libbpf
  * said last, "" if nothing. Always returns -1. */
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/branch_filter.h"
+#include "plan/common.h"
 #include "plan/expect.h"
 #include "plan/matrix.h"
 #include "plan/neighbours.h"
@@ -31,8 +32,7 @@ static void respect_paranoid(struct event *event, const struct host *host)
 		 strchr(event->name, ':') || strchr(event->name, '/') ? "u" : ":u");
 }
 
-/* The fields that counting and sampling have in common. */
-static void plan_common(struct plan *plan, const struct host *host)
+void plan_common(struct plan *plan, const struct host *host)
 {
 	const struct target *target = &plan->target;
 	bool on_exec = target->command && !target->cpus_given;
@@ -406,7 +406,16 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 {
 	const char *text = options->events;
 
-	if (target_plan(&plan->target, options, host, refusal) || check_by(options, refusal))
+	if (check_by(options, refusal))
+		return -1;
+	if (options->trace)
+		return plan_trace(plan, options, host, refusal);
+	if (options->stream) {
+		refuse(refusal, STATUS_USAGE, "option --stream");
+		because(refusal, "the branches that come with samples are aggregated in the kernel");
+		return instead(refusal, "for each branch as a record: --trace --stream");
+	}
+	if (target_plan(&plan->target, options, host, refusal))
 		return -1;
 	if (options->period && options->frequency)
 		return refuse_period_and_frequency(refusal);

@@ -42,6 +42,9 @@ int plan_offcore(struct plan *plan, const struct options *options, struct host *
 /* Sampling with the branches that led to each sample. */
 int plan_branch(struct plan *plan, const struct options *options, struct host *host,
 		struct refusal *refusal);
+/* Tracing: every branch of the target's threads, and a clock that tells how long they ran. */
+int plan_trace(struct plan *plan, const struct options *options, struct host *host,
+	       struct refusal *refusal);
 /* Plans what either would, for a command that is not there: sampling where the options or an event ask
  * for it. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,

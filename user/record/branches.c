@@ -194,6 +194,13 @@ static json_t *place_value(const char *module, __u64 address)
 	return place;
 }
 
+json_t *branches_place(pid_t pid, __u64 address)
+{
+	const char *module = resolve(pid, &address);
+
+	return place_value(module, address);
+}
+
 /* The keys that were asked for beside the places. */
 static void put_identity(const struct branches *branches, json_t *value, const void *key)
 {

@@ -27,6 +27,9 @@ size_t branches_count(const struct branches *branches);
  * what is beyond, rest into a record. */
 void branches_put(const struct branches *branches, json_t *record, size_t top);
 
+/* The place of a process's, or the kernel's, address; a new reference. */
+json_t *branches_place(pid_t pid, __u64 address);
+
 /* A program and where its code is; a new reference. */
 json_t *program_value(const struct program *program);
 

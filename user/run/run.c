@@ -72,7 +72,7 @@ static void report(struct run *run, const struct activity *activity, bool last)
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* What the loop waits for. The target's processes follow behind these. */
-enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_TARGET };
+enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_WAKE, ON_TARGET };
 
 struct waiting {
 	struct pollfd *polls;
@@ -150,6 +150,7 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->polls[ON_DEADLINE].fd = timer(run->options->duration_s * 1e9, false);
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
 	waiting->polls[ON_HOTPLUG].fd = run->hotplug.notices;
+	waiting->polls[ON_WAKE].fd = run->activity->wake_fd ? run->activity->wake_fd(run) : -1;
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
@@ -166,7 +167,7 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 static void waiting_close(struct waiting *waiting)
 {
 	for (size_t i = 0; i < waiting->nr; i++)
-		if (i != ON_OUTPUT && i != ON_HOTPLUG && waiting->polls[i].fd >= 0)
+		if (i != ON_OUTPUT && i != ON_HOTPLUG && i != ON_WAKE && waiting->polls[i].fd >= 0)
 			close(waiting->polls[i].fd);
 	free(waiting->polls);
 }
@@ -221,7 +222,7 @@ static void on_output(struct run *run, struct waiting *waiting, bool *over)
 	waiting->polls[ON_INTERVAL].fd = -1;
 	if (waiting->polls[ON_DRAIN].fd >= 0)
 		close(waiting->polls[ON_DRAIN].fd);
-	waiting->polls[ON_DRAIN].fd = -1;
+	waiting->polls[ON_DRAIN].fd = waiting->polls[ON_WAKE].fd = -1;
 	*over = !run->child.pid;
 }
 
@@ -281,7 +282,8 @@ static void on_drain(struct run *run, struct waiting *waiting, const struct acti
 {
 	__u64 expirations;
 
-	if (read(waiting->polls[ON_DRAIN].fd, &expirations, sizeof(expirations)) < 0)
+	if (waiting->polls[ON_DRAIN].revents &&
+	    read(waiting->polls[ON_DRAIN].fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	activity->drain(run);
 	keep_drain_pace(run, waiting);
@@ -323,7 +325,7 @@ static void wait_for_end(struct run *run, const struct activity *activity)
 			on_deadline(run, &waiting, &over);
 		if (!over && waiting.polls[ON_HOTPLUG].revents)
 			hotplug_follow(run);
-		if (!over && waiting.polls[ON_DRAIN].revents)
+		if (!over && (waiting.polls[ON_DRAIN].revents || waiting.polls[ON_WAKE].revents))
 			on_drain(run, &waiting, activity, &over);
 		if (!over && waiting.polls[ON_INTERVAL].revents)
 			on_interval(run, &waiting, activity, &over);

@@ -57,6 +57,9 @@ struct activity {
 	/* What is to be read more often than is reported, every run->drain_ns; may be NULL. Returns as
 	 * report. */
 	int (*drain)(struct run *run);
+	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
+	 * may be NULL. */
+	int (*wake_fd)(const struct run *run);
 	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
 	 * NULL. */
 	void (*look)(struct run *run);

@@ -60,6 +60,7 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 	FIELD(enable_on_exec)
 	FIELD(watermark)
 	FIELD(wakeup_events)
+	FIELD(aux_watermark)
 #undef FIELD
 }
 

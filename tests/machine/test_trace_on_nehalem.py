@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap branch --trace: every branch of a thread, from the branch trace store. What a program takes
+is known from its text; perf record -e intel_bts// is the other witness."""
+import collections
+import re
+import subprocess
+
+import pytest
+
+import known
+from records import Result, check_stream, parse
+import test_branch_on_nehalem
+from test_branch_on_nehalem import Edge, branch, edges, sequence
+
+BUFFER = 4 << 20  # bytes, perf record's own
+RECORD = 24       # of the guide's Figure 16
+
+
+def trace(bench, command, options="", **settings):
+    return branch(bench, f"--trace --filter u {options}", command, **settings)
+
+
+def address(program, place):
+    """The address of a place in a program. They all have fixed addresses, so that one whose file
+    nobody could look at in time is as good."""
+    if set(place) == {"address"}:
+        return int(place["address"], 16)
+    return test_branch_on_nehalem.address(program, place)
+
+
+def counts(result, program, member="count"):
+    """{edge or range: count} of those within the program."""
+    found = collections.Counter()
+    for entry in (e for record in result.of("branch") for e in record["entries"]):
+        edge = Edge(address(program, entry["from"]), address(program, entry["to"]))
+        if None not in edge:
+            found[edge] += entry[member]
+    return found
+
+
+def account(result):
+    """The trace's account: the interval's is the run's where there is but one."""
+    first = result.of("branch")[0]["trace"]
+    assert first == result.one("end")["trace"]
+    return first
+
+
+def taken_by_graph():
+    """{edge: how often}, by the text of graph.S."""
+    at, n = known.addresses("graph"), known.numbers("graph")["N"]
+    turns = list(sequence(n))
+    ds = sum(d for d, _ in turns)
+    back = {name: at[name] + length for name, length in  # behind a call of 5 bytes, one of 3
+            (("main_a", 5), ("a_b", 5), ("main_x", 3))}
+    loop = at["coin_to"] + 2  # behind dec %ecx
+    return {
+        Edge(at["main_a"], at["a"]): n, Edge(at["a_b"], at["b"]): n,
+        Edge(at["b"], back["a_b"]): n, Edge(back["a_b"], back["main_a"]): n,
+        Edge(at["main_x"], at["c"]): n - ds, Edge(at["c"] + 1, back["main_x"]): n - ds,
+        Edge(at["main_x"], at["d"]): ds, Edge(at["d"] + 2, back["main_x"]): ds,
+        Edge(at["coin"], at["coin_to"]): sum(jump for _, jump in turns),
+        Edge(loop, at["main_a"] - 11): n - 1,  # before it: imul of 6 bytes, add of 5
+    }
+
+
+def test_every_branch_that_is_taken_is_counted_exactly(any_kernel):
+    result = trace(any_kernel, "graph")
+    assert counts(result, "graph") == taken_by_graph()
+    assert account(result)["status"] == "complete"
+
+
+def test_all_that_comes_besides_are_returns_from_the_kernel(guest):
+    result = trace(guest, "graph")
+    others = [e for r in result.of("branch") for e in r["entries"]
+              if None in (address("graph", e["from"]), address("graph", e["to"]))]
+    assert {e["from"]["module"] for e in others} == {"[kernel]"}
+    assert sum(e["count"] for e in others) == (
+        account(result)["records"] - sum(taken_by_graph().values()))
+
+
+def test_ranges_of_a_trace_have_every_instruction_that_ran(guest):
+    result = trace(guest, "graph", "--by range")
+    at, n = known.addresses("graph"), known.numbers("graph")["N"]
+    ranges = counts(result, "graph")
+    # a runs from its beginning to its call, once a turn, unless an interrupt came in between.
+    assert n - ranges[Edge(at["a"], at["a_b"])] <= result.of("branch")[0]["branches"]["broken"]
+    assert n - ranges[Edge(at["a"], at["a_b"])] <= 10
+
+
+def raw_records(bench, command, tmp_path):
+    """What perf record has of the trace, by its dump: perf script leaves out each buffer's last."""
+    bench.say(f"perf record -q --per-thread -e intel_bts//u -o x {command}", paranoid=-1)
+    said = subprocess.run(["perf", "script", "-f", "-D", "-i", bench.fetch("x", tmp_path)],
+                          capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"([0-9a-f]+) -> ([0-9a-f]+) (pred|miss)", re.sub(r"\x1b\[[0-9;]*m", "", said))
+    return collections.Counter((Edge(int(a, 16), int(b, 16)), how) for a, b, how in found)
+
+
+def test_edges_and_mispredictions_are_those_of_perf_record(any_kernel, tmp_path):
+    result = trace(any_kernel, "graph")
+    theirs = raw_records(any_kernel, "graph", tmp_path)
+    ours, missed = counts(result, "graph"), counts(result, "graph", "mispredicted")
+    assert {edge: theirs[edge, "pred"] + theirs[edge, "miss"] for edge in ours} == ours
+    # Each run finds the predictor as the one before has left it.
+    assert all(abs(theirs[edge, "miss"] - n) <= 5 for edge, n in missed.items())
+
+
+def test_a_trace_longer_than_its_buffer_is_read_while_it_grows(any_kernel):
+    result = trace(any_kernel, "paced")
+    taken = known.numbers("paced")["TAKEN"]
+    assert result.one("start")["trace_buffer_bytes"] == BUFFER < RECORD * taken
+    assert counts(result, "paced") == {Edge(known.addresses("paced")["loop_jcc"],
+                                            known.addresses("paced")["turn"]): taken}
+    assert account(result)["status"] == "complete"
+
+
+def test_a_buffer_that_was_full_is_told(guest):
+    # kinds fills more than a buffer before its reader has had a turn.
+    result = trace(guest, "kinds")
+    found, lost = counts(result, "kinds"), account(result)
+    assert RECORD * known.numbers("kinds")["TAKEN"] > BUFFER
+    assert lost["status"] == "interrupted" and lost["lost"]["buffer_full"] >= 1
+    assert sum(found.values()) < known.numbers("kinds")["TAKEN"]
+    assert set(found) <= edges("kinds", *(("jcc_taken", "after_jcc"), ("loop_jcc", "turn"),
+                                          ("rel_call", "leaf"), ("ind_call", "other"),
+                                          ("leaf_ret", "ind_call"), ("other_ret", "ind_jmp"),
+                                          ("ind_jmp", "after_ind_jmp"), ("rel_jmp", "after_rel_jmp")))
+
+
+def test_a_trace_that_has_stopped_goes_on_once_it_is_read(guest):
+    done = guest.run("yes > /dev/null & nhmtap branch --trace --filter u --format json -p $! "
+                     "--duration 0.3", paranoid=-1)
+    assert done.status == 0, str(done)
+    result = Result(done.status, done.stdout, done.stderr)
+    assert account(result)["lost"]["buffer_full"] > 1
+    assert account(result)["records"] * RECORD > 2 * BUFFER
+    assert account(result)["untraced_ns"] <= account(result)["thread_ns"]
+
+
+def test_a_stream_has_each_branch_in_its_order(guest):
+    result = trace(guest, "true", "--stream")
+    traced = result.of("traced")
+    assert [t["number"] for t in traced] == list(range(account(result)["records"]))
+    assert len({(t["pid"], t["tid"]) for t in traced}) == 1
+    # As the edges have them, which are counted without the stream.
+    ours = collections.Counter((str(t["from"]), str(t["to"])) for t in traced)
+    assert ours == collections.Counter({(str(e["from"]), str(e["to"])): e["count"]
+                                        for r in result.of("branch") for e in r["entries"]})
+    # In one file the code runs on from where a branch has led to, never back, up to the next one.
+    # The kernel's part is left out, and where it comes in again is a branch from there.
+    pairs = [(a["to"], b["from"]) for a, b in zip(traced, traced[1:]) if "offset" in b["from"]]
+    assert len(pairs) > 1000
+    assert all(int(a["offset"], 16) <= int(b["offset"], 16) for a, b in pairs if "offset" in a)
+
+
+def test_intervals_sum_up_to_the_run(guest):
+    result = trace(guest, "paced", "-I 50")
+    firsts = [r for r in result.of("branch") if "trace" in r]
+    assert len([r for r in firsts if r["trace"]["records"]]) > 1
+    assert sum(counts(result, "paced").values()) == known.numbers("paced")["TAKEN"]
+    whole = result.one("end")["trace"]
+    for member in ("records", "thread_ns"):
+        assert sum(r["trace"][member] for r in firsts) == whole[member]
+
+
+def test_each_thread_has_a_trace_of_its_own(guest):
+    done = guest.run("yes > /dev/null & yes > /dev/null & sleep 0.1; nhmtap branch --trace --filter u "
+                     "--format json -p $(pidof yes | tr ' ' ,) --by edge,pid --duration 0.05",
+                     paranoid=-1)
+    assert done.status == 0, str(done)
+    result = Result(done.status, done.stdout, done.stderr)
+    entries = [e for r in result.of("branch") for e in r["entries"]]
+    pids = result.one("start")["target"]["pids"]
+    of = {pid: {str((e["from"], e["to"])) for e in entries if e["pid"] == pid} for pid in pids}
+    assert {e["pid"] for e in entries} == set(pids) and len(pids) == 2
+    assert len(of[pids[0]] & of[pids[1]]) > 3  # they do the same
+
+
+def test_the_kernels_side_comes_where_it_is_asked_for(guest):
+    result = branch(guest, "--trace --filter k", "true")
+    to = {e["to"].get("module") for r in result.of("branch") for e in r["entries"]}
+    assert to == {"[kernel]"}
+    assert account(result)["records"] > 1000
+
+
+def test_a_compilers_profile_has_exact_counts(guest):
+    done = guest.run("nhmtap branch --trace --filter u --format autofdo -o x -- graph; cat x",
+                     paranoid=-1)
+    lines = done.stdout.splitlines()
+    found = dict(re.fullmatch(r"(\w+->\w+):(\d+)", line).groups() for line in lines if "->" in line)
+    assert {edge: int(n) for edge, n in found.items()} == {
+        f"{a:x}->{b:x}": n for (a, b), n in taken_by_graph().items()}
+
+
+# --- what refuses it ----------------------------------------------------------------------------------
+
+
+def error(bench, command, **options):
+    done = bench.run(command, **options)
+    records = parse(done.stdout)
+    check_stream(records)
+    return records[0]
+
+
+BESIDE = "nhmtap branch --trace -p $$ --duration 100 > /dev/null & sleep 0.5; %s; kill %%1; wait"
+
+
+@pytest.mark.parametrize("command", ["branch -e branches:u -c 1000", "profile -e r00c0:upp -c 1000"])
+def test_beside_a_trace_nothing_else_has_the_last_branch_record(guest, command):
+    refused = error(guest, BESIDE % f"nhmtap {command} --format json -- true", paranoid=-1)
+    assert refused["errno"] == "EBUSY" and "another user traces branches" in refused["why"]
+
+
+def test_beside_the_last_branch_record_there_is_no_trace(guest):
+    lbr = BESIDE.replace("--trace", "-e branches:u -c 1000")
+    refused = error(guest, lbr % "nhmtap branch --trace --format json -- true", paranoid=-1)
+    assert refused["errno"] == "EBUSY" and "last branch record" in refused["why"]
+
+
+def test_precise_samples_of_level_1_come_beside_a_trace(guest):
+    done = guest.run(BESIDE % "nhmtap profile -e r00c0:up -c 1000 --format json -- kinds", paranoid=-1)
+    records = parse(done.stdout)
+    assert records[-1]["samples"]["aggregated"] > 300
+
+
+def test_a_user_needs_level_1_and_no_bpf(guest):
+    refused = error(guest, "nhmtap branch --trace --filter u --format json -- true", user="user",
+                    paranoid=2)
+    assert refused["errno"] == "EACCES"
+    assert "branch traces need 1 or less" in refused["why"]
+    done = guest.run("ulimit -l 64; nhmtap branch --trace --filter u --format json -- true",
+                     user="user", paranoid=1)
+    assert done.status == 0, str(done)
+    records = parse(done.stdout)
+    assert records[-1]["trace"]["records"] > 100
+    # As much memory as a user may lock for buffers: kernel.perf_event_mlock_kb, 516, and ulimit -l.
+    assert records[0]["trace_buffer_bytes"] < 580 << 10
+
+
+def test_under_page_table_isolation_there_is_none(machines):
+    isolated = machines(cmdline="pti=on rodata=on")
+    refused = error(isolated, "nhmtap branch --trace --format json -- true")
+    assert "page-table isolation" in refused["why"] and "nopti" in refused["remedy"]
