@@ -128,7 +128,7 @@ def test_a_buffer_that_was_full_is_told(guest):
 
 
 def test_a_trace_that_has_stopped_goes_on_once_it_is_read(guest):
-    done = guest.run("yes > /dev/null & nhmtap branch --trace --filter u --format json -p $! "
+    done = guest.run("yes > /dev/null & nhmtap branch --trace --filter u --format json -t $! "
                      "--duration 0.3", paranoid=-1)
     assert done.status == 0, str(done)
     result = Result(done.status, done.stdout, done.stderr)
