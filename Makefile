@@ -29,6 +29,10 @@ llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
 libjansson-dev | pkg-config --exists jansson
+libprotobuf-c-dev | pkg-config --exists libprotobuf-c
+protobuf-c-compiler | protoc-c --version
+protobuf-compiler | protoc --version
+python3-protobuf | $(PYTHON) -c 'import google.protobuf'
 zlib1g-dev   | pkg-config --exists zlib
 libdw-dev    | pkg-config --exists libdw libelf liblzma
 libiberty-dev | echo '\#include <libiberty/demangle.h>' | $(CC) -E -
@@ -108,13 +112,13 @@ sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fn
 CFLAGS   ?= -O2 -g
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw)
-libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib libdw libelf liblzma) -liberty -lm
+	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw libprotobuf-c)
+libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib libprotobuf-c libdw libelf liblzma) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
 sources  := $(sort $(wildcard user/*.c user/*/*.c))
-objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o
+objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(O)/gen/pprof.pb-c.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json
@@ -151,6 +155,15 @@ $(O)/gen/known_events.c: events/generate.py | $(O)/.packages
 $(O)/gen/known_events.o: $(O)/gen/known_events.c | $(libperf_ready)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(cflags) -Iuser/event -c -o $@ $<
+
+$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h: user/output/%.proto | $(O)/.packages
+	$(call say,GEN,$(O)/gen/$*.pb-c.c)
+	@mkdir -p $(O)/gen
+	$(Q)protoc-c --c_out=$(O)/gen -Iuser/output $(<F)
+$(O)/gen/%.pb-c.o: $(O)/gen/%.pb-c.c
+	$(call say,CC,$<)
+	$(Q)$(CC) $(cflags) -Wno-shadow -c -o $@ $<
+$(O)/user/output/pprof.o: $(O)/gen/pprof.pb-c.h
 
 -include $(objects:.o=.d) $(programs:.o=.d) $(O)/gen/known_events.d.gen
 

@@ -91,7 +91,7 @@ struct stored_stack {
 
 /* At the beginning of each CPU's area; its words follow. */
 struct stacks_head {
-	__u64 used; /* words; increased once the stack in them is whole */
+	__u64 used; /* words, less than STACK_WORDS; increased once the stack in them is whole */
 };
 
 /*

@@ -99,9 +99,7 @@ static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
 
 	if (!stacks)
 		return STACK_FAILED;
-	used = stacks->head.used;
-	if (used > STACK_WORDS) /* never; for the verifier */
-		return STACK_FULL;
+	used = stacks->head.used & (STACK_WORDS - 1); /* always less; for the verifier */
 	stack = (struct stored_stack *)&stacks->words[used];
 	if (kernel_stacks && !in_user_mode(ctx))
 		kernel = get_frames(ctx, stack->frames, 0, 0);
@@ -114,7 +112,7 @@ static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
 	stack->user_frames = user;
 	stack->hash = hash_stack(stack, kernel + user);
 	end = used + sizeof(*stack) / 8 + kernel + user;
-	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end <= STACK_WORDS);
+	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end < STACK_WORDS);
 	if (id == used + STACK_FIRST) {
 		barrier();
 		stacks->head.used = end;

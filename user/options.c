@@ -143,7 +143,7 @@ static int parse_branch_format(struct options *options, const char *name, const 
 static int parse_profile_format(struct options *options, const char *name, const char *argument,
 				struct refusal *refusal)
 {
-	static const struct own_format own[] = {{"folded", FORMAT_FOLDED}, {0}};
+	static const struct own_format own[] = {{"folded", FORMAT_FOLDED}, {"pprof", FORMAT_PPROF}, {0}};
 
 	return parse_own_format(options, own, name, argument, refusal);
 }
@@ -300,7 +300,8 @@ static const struct option_row {
 	{0, "format", "FORMAT", COMMAND_BRANCH, parse_branch_format,
 	 "json (a record a line), table (default on a terminal) or autofdo (for llvm-profgen)"},
 	{0, "format", "FORMAT", COMMAND_PROFILE, parse_profile_format,
-	 "json (a record a line), table (default on a terminal), or folded (a line a stack; with -g)"},
+	 "json (a record a line), table (default on a terminal), folded (a line a stack), or pprof "
+	 "(gzipped); the last two take -g for granted"},
 	{0, "format", "FORMAT", (WRITING | SHOWING) & ~(COMMAND_BRANCH | COMMAND_PROFILE), parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},

@@ -25,6 +25,6 @@ def test_an_example_of_the_readme_works(example, tmp_path):
                           timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout or list(tmp_path.iterdir())
-    for text in [done.stdout] + [f.read_text() for f in tmp_path.iterdir()]:
+    for text in [done.stdout] + [f.read_text(errors="replace") for f in tmp_path.iterdir()]:
         if text.startswith('{"type":"start"'):
             check_stream(parse(text))

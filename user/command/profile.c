@@ -65,7 +65,8 @@ int command_profile(const struct options *options, struct refusal *refusal)
 		.plan = plan_profile,
 	};
 
-	if (options->call_graph || options->format == FORMAT_FOLDED || options_by(options, "stack"))
+	if (options->call_graph || options->format == FORMAT_FOLDED || options->format == FORMAT_PPROF ||
+	    options_by(options, "stack"))
 		return profile_calls(options, refusal);
 	if (options->max_stack) {
 		refuse_depth(refusal);

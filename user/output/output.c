@@ -14,6 +14,7 @@ static const output_fn outputs[] = {
 	[FORMAT_TABLE] = output_table,
 	[FORMAT_AUTOFDO] = output_autofdo,
 	[FORMAT_FOLDED] = output_folded,
+	[FORMAT_PPROF] = output_pprof,
 };
 
 int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal)
@@ -114,12 +115,22 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 	return err;
 }
 
+static void remember(struct stream *stream, json_t *record)
+{
+	const char *type = json_string_value(json_object_get(record, "type"));
+
+	if (!strcmp(type, "frames"))
+		calls_define(&stream->calls, record);
+	if (!strcmp(type, "start") && !stream->start)
+		stream->start = json_incref(record);
+}
+
 int stream_write(struct stream *stream, json_t *record, const char *list, const char *const *kept)
 {
 	int err;
 
-	if (list && !strcmp(list, "frames") && stream->format != FORMAT_JSON)
-		calls_define(&stream->calls, record);
+	if (stream->format != FORMAT_JSON)
+		remember(stream, record);
 	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX) {
 		err = write_parts(stream, record, list, kept);
 	} else {
@@ -135,5 +146,6 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 int stream_close(struct stream *stream)
 {
 	calls_release(&stream->calls);
+	json_decref(stream->start);
 	return sink_close(&stream->sink);
 }

@@ -17,6 +17,7 @@ typedef int (*output_fn)(struct stream *stream, const json_t *record);
 
 int output_json(struct stream *stream, const json_t *record);
 int output_table(struct stream *stream, const json_t *record);
+int output_pprof(struct stream *stream, const json_t *record);
 int output_folded(struct stream *stream, const json_t *record);
 int output_autofdo(struct stream *stream, const json_t *record);
 
@@ -31,7 +32,9 @@ struct stream {
 	enum format format;
 	output_fn output;
 	char run_id[33];
-	struct calls calls; /* of forms but JSON: the frames of the stacks to come */
+	/* What went before, of forms but JSON: */
+	json_t *start;      /* the start record */
+	struct calls calls; /* the frames of the stacks to come */
 	__u64 records;  /* written so far */
 	char section[40]; /* that the people's form has last begun */
 	bool intervals; /* there will be several records of a kind, at different times */

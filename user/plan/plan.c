@@ -226,6 +226,25 @@ static int refuse_period_and_frequency(struct refusal *refusal)
 	return instead(refusal, "give one of them");
 }
 
+/* What forms of other tools have no place for. */
+static int check_form(const struct plan *plan, const struct options *options, struct refusal *refusal)
+{
+	const char *form = options->format == FORMAT_PPROF ? "pprof" : "folded";
+
+	if (options->format != FORMAT_FOLDED && options->format != FORMAT_PPROF)
+		return 0;
+	if (plan->events.nr > 1) {
+		refuse(refusal, STATUS_USAGE, "option --format %s with several events", form);
+		because(refusal, "it does not say of which event a stack is");
+		return instead(refusal, "name one event, or write json");
+	}
+	if (options->format == FORMAT_FOLDED || !options->interval_ms)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --interval with --format pprof");
+	because(refusal, "a file of pprof's is one profile");
+	return instead(refusal, "leave it out, or write json");
+}
+
 int plan_profile(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal)
 {
@@ -239,11 +258,8 @@ int plan_profile(struct plan *plan, const struct options *options, struct host *
 		text = default_profile_event(plan, host);
 	if (events_parse(text, host, &plan->events, refusal))
 		return -1;
-	if (options->format == FORMAT_FOLDED && plan->events.nr > 1) {
-		refuse(refusal, STATUS_USAGE, "option --format folded with several events");
-		because(refusal, "its lines do not say of which event they are");
-		return instead(refusal, "name one event, or write json");
-	}
+	if (check_form(plan, options, refusal))
+		return -1;
 	plan_common(plan, host);
 	if (plan_all_sampling(plan, options, host, refusal))
 		return -1;

@@ -16,6 +16,7 @@
 struct place {
 	const char *module; /* kept by record/module.c, so that pointers can be compared; NULL: none */
 	__u64 address;      /* in memory, or the offset in the module */
+	__u64 returns;      /* 1: it is where a call returns to, which may be behind the calling function */
 };
 
 /* A stack by its places. */
@@ -51,7 +52,7 @@ static __u32 *stack_of(const struct called *called, const void *key)
 
 static struct place place_of(__u32 pid, __u64 address)
 {
-	struct place place = {NULL, address};
+	struct place place = {NULL, address, 0};
 
 	if (pid)
 		place.module = module_of(pid, address, &place.address);
@@ -67,6 +68,8 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 	for (unsigned int i = 0; i < nr; i++) {
 		struct place place = place_of(i < stack->kernel_frames ? 0 : stack->pid, stack->frames[i]);
 
+		/* The first of each side is where the CPU was, or where it left the user's code. */
+		place.returns = i && i != stack->kernel_frames;
 		chain->places[i] = keys_number(&called->places, &place);
 	}
 }
@@ -215,6 +218,8 @@ static json_t *frame_value(const struct place *place, __u32 number)
 	else if (place->module)
 		json_object_set_new(value, "module", value_text(place->module, strlen(place->module)));
 	json_object_set_new(value, place->module ? "offset" : "address", value_hex(place->address));
+	if (place->returns)
+		json_object_set_new(value, "return", json_true());
 	return value;
 }
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The forms of other tools, read back by readers of their own."""
+import collections
+import os
+import time
+
+import pytest
+import pprof
+from records import program
+from stacks import function
+
+CALLS = os.path.abspath(program("calls"))
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+STEPS = ["graph=300", "deep=20,50", "kernel=100", "plain=30", "spin=60"]
+
+
+def written(nhmtap, path, form, *options, steps=STEPS):
+    result = nhmtap("profile", "-o", path, "--format", form, *options, "--", CALLS, *steps)
+    assert result.status == 0, result.err
+    return path
+
+
+def within(profile):
+    """{functions of the program, outermost first: samples}, by nm."""
+    texts, found = profile.string_table, collections.Counter()
+    files = {m.id: (texts[m.filename], m.memory_start) for m in profile.mapping}
+    places = {x.id: x for x in profile.location}
+    for sample in profile.sample:
+        chain = []
+        for place in (places[i] for i in sample.location_id):
+            name, start = files.get(place.mapping_id, ("", 0))
+            if name == CALLS:
+                chain.append(function(CALLS, place.address - start))
+        if chain:
+            found[tuple(reversed(chain))] += sample.value[0]
+    return found
+
+
+def test_pprof_has_each_way_through_the_calls(nhmtap, tmp_path):
+    found = within(pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT)))
+    assert found["main", "graph", "left", "middle", "touch"] == 300
+    assert found["main", "graph", "right", "middle", "touch"] == 600
+    assert found["main", *["down"] * 20, "middle", "touch"] == 50
+    assert found["main", "touch"] == 30
+
+
+@pytest.mark.parametrize("options, kind, period", [
+    (EVERY_FAULT, ("page-faults", "count"), 1),
+    (["-e", "cpu-clock:u", "-c", "1000000"], ("cpu", "nanoseconds"), 1000000)])
+def test_pprof_has_samples_and_what_they_stand_for(nhmtap, tmp_path, options, kind, period):
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *options))
+    assert pprof.types(profile) == [("samples", "count"), kind]
+    assert profile.period == period and len(profile.sample) > 1
+    assert all(s.value[1] == period * s.value[0] for s in profile.sample)
+
+
+def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path):
+    before = time.time_ns()
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT, "--by", "comm,pid"))
+    assert before <= profile.time_nanos <= profile.time_nanos + profile.duration_nanos <= time.time_ns()
+    most = max(profile.sample, key=lambda s: s.value[0])
+    found = pprof.labels(profile, most)
+    assert found["comm"] == "calls" and found["pid"] > 1
+
+
+def test_pprof_keeps_samples_without_a_stack_and_those_beyond_top(nhmtap, tmp_path):
+    pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    path = tmp_path / "x.pb.gz"
+    result = nhmtap("profile", "-o", path, "--format", "pprof", *EVERY_FAULT, "--top", "5", "--", *pinned,
+                    CALLS, "tree=15")
+    assert result.status == 0
+    profile = pprof.read(path)
+    names = {x.id: [profile.string_table[profile.function[line.function_id - 1].name] for line in x.line]
+             for x in profile.location}
+    lost = {name[0]: s.value[0] for s in profile.sample for name in [names[s.location_id[0]]] if name}
+    assert lost["[stack lost: table_full]"] > 10000 and lost["[others]"] > 10000
+    assert sum(s.value[0] for s in profile.sample) >= 2 ** 15
+
+
+def folded(path):
+    """{frames from the outermost, who it was first: samples}."""
+    found = collections.Counter()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        chain, samples = line.rsplit(" ", 1)
+        found[tuple(chain.split(";"))] += int(samples)
+    return found
+
+
+def test_folded_lines_begin_with_the_command_and_mark_the_kernel(nhmtap, tmp_path):
+    found = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT))
+    assert {chain[0] for chain in found} >= {"calls"}
+    (chain, samples), = [(c, n) for c, n in found.items() if n == 100]
+    marks = [name.endswith("_[k]") for name in chain]
+    assert samples == 100 and any(marks) and marks == sorted(marks)
+
+
+def test_folded_lines_sum_up_to_all_samples(nhmtap, tmp_path):
+    written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT, "--top", "3")
+    found = folded(tmp_path / "x")
+    assert found["[others]",] > 0 and sum(found.values()) > 1080
+    assert len(found) == 4

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A profile as pprof reads it: profile.proto (pprof.proto here), gzipped. Each sample has two values: how
+ * many there were, and what they stand for, in the event's unit.
+ *
+ * A file's code lies at different addresses in each process; what is said of it is an offset in the file.
+ * So each file gets a range of addresses of its own here, in which its offsets lie. The kernel's are as
+ * they are.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "output/calls.h"
+#include "output/output.h"
+#include "pprof.pb-c.h"
+
+#define RANGE_BITS 40 /* of a file: 1 TiB */
+
+struct writing {
+	Pprof__Profile *profile;
+	const struct calls *calls;
+	json_t *texts, *mappings, *functions, *locations; /* {what is there already: its id or place} */
+};
+
+/* Appends to a list of the profile, which is freed with it. */
+#define APPEND(list, number, item)                                                                 \
+	((list) = realloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
+
+#define NEW(type, TYPE)                                                                            \
+	({                                                                                         \
+		Pprof__##type *message = malloc(sizeof(*message));                                 \
+                                                                                                   \
+		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                   \
+		message;                                                                           \
+	})
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static json_int_t number_of(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+/* The place of a text in the table of texts. */
+static int64_t add_text(struct writing *writing, const char *text)
+{
+	json_t *known = json_object_get(writing->texts, text);
+
+	if (!known) {
+		known = json_integer(writing->profile->n_string_table);
+		APPEND(writing->profile->string_table, writing->profile->n_string_table, strdup(text));
+		json_object_set_new(writing->texts, text, known);
+	}
+	return json_integer_value(known);
+}
+
+static Pprof__ValueType *value_type(struct writing *writing, const char *type, const char *unit)
+{
+	Pprof__ValueType *made = NEW(ValueType, VALUE_TYPE);
+
+	made->type = add_text(writing, type);
+	made->unit = add_text(writing, unit);
+	return made;
+}
+
+/* --- where ------------------------------------------------------------------------------------ */
+
+/* The mapping of a frame's file, NULL if it has none. */
+static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
+{
+	Pprof__Profile *profile = writing->profile;
+	const char *module = text_of(frame, "module"), *build_id = text_of(frame, "build_id");
+	Pprof__Mapping *mapping;
+	json_t *known, *name;
+
+	if (!*module)
+		return NULL;
+	name = json_sprintf("%s %s", module, build_id);
+	known = json_object_get(writing->mappings, json_string_value(name));
+	if (known) {
+		json_decref(name);
+		return profile->mapping[json_integer_value(known) - 1];
+	}
+	mapping = NEW(Mapping, MAPPING);
+	APPEND(profile->mapping, profile->n_mapping, mapping);
+	mapping->id = profile->n_mapping;
+	mapping->filename = add_text(writing, module);
+	mapping->build_id = add_text(writing, build_id);
+	mapping->memory_start = calls_of_kernel(frame) ? 1ULL << 63 : mapping->id << RANGE_BITS;
+	mapping->memory_limit = calls_of_kernel(frame) ? ~0ULL : (mapping->id + 1) << RANGE_BITS;
+	json_object_set_new(writing->mappings, json_string_value(name), json_integer(mapping->id));
+	json_decref(name);
+	return mapping;
+}
+
+static uint64_t function_of(struct writing *writing, const char *name, const char *file)
+{
+	Pprof__Profile *profile = writing->profile;
+	json_t *both = json_sprintf("%s\n%s", name, file);
+	json_t *known = json_object_get(writing->functions, json_string_value(both));
+
+	if (!known) {
+		Pprof__Function *function = NEW(Function, FUNCTION);
+
+		APPEND(profile->function, profile->n_function, function);
+		function->id = profile->n_function;
+		function->name = function->system_name = add_text(writing, name);
+		function->filename = add_text(writing, file);
+		known = json_integer(function->id);
+		json_object_set_new(writing->functions, json_string_value(both), known);
+	}
+	json_decref(both);
+	return json_integer_value(known);
+}
+
+static void add_line(struct writing *writing, Pprof__Location *location, const char *name,
+		     const char *file, json_int_t line)
+{
+	Pprof__Line *made = NEW(Line, LINE);
+
+	made->function_id = function_of(writing, name, file ? file : "");
+	made->line = line;
+	APPEND(location->line, location->n_line, made);
+}
+
+static void add_lines(struct writing *writing, Pprof__Location *location, Pprof__Mapping *mapping,
+		      const json_t *frame)
+{
+	char name[CALLS_NAME_MAX];
+
+	for (size_t i = 0; i < calls_in(frame); i++) {
+		struct call call = calls_at(frame, i);
+
+		if (!call.symbol)
+			continue;
+		add_line(writing, location, calls_name(&call, name, sizeof(name)), call.file, call.line);
+		if (!mapping)
+			continue;
+		mapping->has_functions = true;
+		mapping->has_filenames |= call.file != NULL;
+		mapping->has_line_numbers |= call.line != 0;
+		mapping->has_inline_frames |= call.inlined;
+	}
+}
+
+/* Of a caller the address is the one behind the call: one less is in it. */
+static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
+{
+	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;
+	const char *offset = text_of(frame, *text_of(frame, "offset") ? "offset" : "address");
+
+	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
+}
+
+static Pprof__Location *add_location(struct writing *writing, const char *name)
+{
+	Pprof__Location *location = NEW(Location, LOCATION);
+
+	APPEND(writing->profile->location, writing->profile->n_location, location);
+	location->id = writing->profile->n_location;
+	json_object_set_new(writing->locations, name, json_integer(location->id));
+	return location;
+}
+
+static uint64_t location_of(struct writing *writing, json_int_t id)
+{
+	const json_t *frame = calls_frame(writing->calls, id), *known;
+	Pprof__Location *location;
+	Pprof__Mapping *mapping;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%lld", (long long)id);
+	known = json_object_get(writing->locations, name);
+	if (known)
+		return json_integer_value(known);
+	mapping = mapping_of(writing, frame);
+	location = add_location(writing, name);
+	location->mapping_id = mapping ? mapping->id : 0;
+	location->address = address_of(frame, mapping);
+	add_lines(writing, location, mapping, frame);
+	return location->id;
+}
+
+/* A place that is none: it says why there is no stack. */
+static uint64_t location_of_words(struct writing *writing, const char *words)
+{
+	const json_t *known = json_object_get(writing->locations, words);
+	Pprof__Location *location;
+
+	if (known)
+		return json_integer_value(known);
+	location = add_location(writing, words);
+	add_line(writing, location, words, NULL, 0);
+	return location->id;
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* The keys beside the stack. */
+static void add_labels(struct writing *writing, Pprof__Sample *sample, const json_t *entry)
+{
+	static const char *const keys[] = {"comm", "pid", "tid", "cpu", "cgroup", "ip"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const json_t *value = json_object_get(entry, keys[i]);
+		Pprof__Label *label;
+
+		if (!value)
+			continue;
+		label = NEW(Label, LABEL);
+		label->key = add_text(writing, keys[i]);
+		if (json_is_string(value))
+			label->str = add_text(writing, json_string_value(value));
+		else
+			label->num = json_integer_value(value);
+		APPEND(sample->label, sample->n_label, label);
+	}
+}
+
+static Pprof__Sample *add_sample(struct writing *writing, const json_t *entry)
+{
+	Pprof__Sample *sample = NEW(Sample, SAMPLE);
+
+	APPEND(writing->profile->sample, writing->profile->n_sample, sample);
+	APPEND(sample->value, sample->n_value, number_of(entry, "samples"));
+	APPEND(sample->value, sample->n_value, number_of(entry, "period"));
+	return sample;
+}
+
+static void add_entry(struct writing *writing, const json_t *entry)
+{
+	Pprof__Sample *sample = add_sample(writing, entry);
+	const char *lost = text_of(entry, "stack_lost");
+	char words[64];
+	json_t *id;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "stack"), i, id)
+		APPEND(sample->location_id, sample->n_location_id,
+		       location_of(writing, json_integer_value(id)));
+	if (*lost) {
+		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
+		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, words));
+	}
+	add_labels(writing, sample, entry);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* Whether the event is one of the kernel's clocks, which count nanoseconds; by its request. */
+static bool is_clock(const json_t *attr)
+{
+	const char *config = text_of(attr, "config");
+
+	return number_of(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
+}
+
+static void add_types(struct writing *writing, const json_t *event)
+{
+	const json_t *attr = json_object_get(event, "attr");
+	const char *type = is_clock(attr) ? "cpu" : text_of(event, "name");
+	const char *unit = is_clock(attr) ? "nanoseconds" : "count";
+	Pprof__Profile *profile = writing->profile;
+
+	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, "samples", "count"));
+	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, type, unit));
+	profile->period_type = value_type(writing, type, unit);
+	profile->period = number_of(attr, "sample_period");
+}
+
+static int64_t nanoseconds_of(const char *time)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	return rest ? timegm(&tm) * 1000000000LL + (*rest == '.' ? strtoll(rest + 1, NULL, 10) : 0) : 0;
+}
+
+static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record)
+{
+	struct writing writing = {NEW(Profile, PROFILE), &stream->calls, json_object(), json_object(),
+				  json_object(), json_object()};
+	const json_t *rest = json_object_get(record, "rest");
+	json_t *entry;
+	size_t i;
+
+	add_text(&writing, "");
+	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
+	writing.profile->time_nanos = nanoseconds_of(text_of(record, "start_time"));
+	writing.profile->duration_nanos = number_of(record, "duration_ns");
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		add_entry(&writing, entry);
+	if (rest) {
+		Pprof__Sample *sample = add_sample(&writing, rest);
+
+		APPEND(sample->location_id, sample->n_location_id, location_of_words(&writing, "[others]"));
+	}
+	json_decref(writing.texts);
+	json_decref(writing.mappings);
+	json_decref(writing.functions);
+	json_decref(writing.locations);
+	return writing.profile;
+}
+
+/* gzip's form of deflate: zlib.h, deflateInit2(). */
+#define GZIP_WINDOW (15 + 16)
+#define MEMORY_LEVEL 8
+
+static int put_gzipped(struct stream *stream, unsigned char *bytes, size_t size)
+{
+	z_stream zip = {.next_in = bytes, .avail_in = size};
+	unsigned char *zipped;
+	uLong room;
+	int err;
+
+	if (deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	room = deflateBound(&zip, size);
+	zipped = malloc(room);
+	zip.next_out = zipped;
+	zip.avail_out = room;
+	deflate(&zip, Z_FINISH); /* there is room: it ends at once */
+	err = sink_put(&stream->sink, (const char *)zipped, room - zip.avail_out);
+	deflateEnd(&zip);
+	free(zipped);
+	return err;
+}
+
+int output_pprof(struct stream *stream, const json_t *record)
+{
+	Pprof__Profile *profile;
+	unsigned char *bytes;
+	size_t size;
+	int err;
+
+	if (strcmp(text_of(record, "type"), "profile"))
+		return 0;
+	profile = make_profile(stream, record);
+	size = pprof__profile__get_packed_size(profile);
+	bytes = malloc(size);
+	pprof__profile__pack(profile, bytes);
+	pprof__profile__free_unpacked(profile, NULL);
+	err = put_gzipped(stream, bytes, size);
+	free(bytes);
+	return err;
+}
