@@ -29,6 +29,8 @@ static const struct command {
 	 "shows what the kernel would be asked for, what it would program, and why"},
 	{"doctor", COMMAND_DOCTOR, command_doctor, "[OPTIONS]",
 	 "tries what this machine can do, and says why not and what mends it"},
+	{"symbolize", COMMAND_SYMBOLIZE, command_symbolize, "[OPTIONS] [FILE]",
+	 "names the code in records that were stored: functions, source lines"},
 	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
 	 "prints the JSON Schema of a record type, or of all"},
 };
@@ -59,7 +61,7 @@ static int help(FILE *out)
 {
 	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  nhmtap %-8s %-26s %s\n", commands[i].name, commands[i].arguments,
+		fprintf(out, "  nhmtap %-9s %-26s %s\n", commands[i].name, commands[i].arguments,
 			commands[i].help);
 	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version.\n", out);
 	return STATUS_DONE;

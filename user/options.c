@@ -203,6 +203,9 @@ STRING(parse_filter, filter)
 STRING(parse_output, output)
 STRING(parse_events_dir, events_dir)
 STRING(parse_need, need)
+STRING(parse_symfs, symfs)
+STRING(parse_debug_dir, debug_dir)
+STRING(parse_kallsyms, kallsyms)
 STRING(parse_host_root, host_root)
 FLAG(parse_all_cpus, all_cpus)
 FLAG(parse_call_graph, call_graph)
@@ -218,9 +221,10 @@ FLAG(parse_help, help)
 #define COUNTING (COMMAND_STAT | COMMAND_OFFCORE)
 #define MEASURING (COUNTING | SAMPLING)
 #define PLANNING  (MEASURING | COMMAND_EXPLAIN)
-#define WRITING   (MEASURING | COMMAND_DOCTOR)
+#define REPORTING (MEASURING | COMMAND_DOCTOR)
+#define WRITING   (REPORTING | COMMAND_SYMBOLIZE)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
-#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR | COMMAND_SYMBOLIZE)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -290,6 +294,13 @@ static const struct option_row {
 	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
 	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
 	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
+	{0, "symfs", "DIR", COMMAND_SYMBOLIZE, parse_symfs,
+	 "look for programs, libraries and their debug files below DIR"},
+	{0, "debug-dir", "DIR", COMMAND_SYMBOLIZE, parse_debug_dir,
+	 "where debug files are (default /usr/lib/debug)"},
+	{0, "kallsyms", "FILE", COMMAND_SYMBOLIZE, parse_kallsyms,
+	 "a copy of /proc/kallsyms from the boot that the records are of; without it only this boot's "
+	 "kernel has names"},
 	{0, "cpu", "NAME", SHOWING, parse_cpu,
 	 "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
 	{0, "filter", "BRANCHES", COMMAND_BRANCH | COMMAND_EXPLAIN, parse_filter,
@@ -302,7 +313,7 @@ static const struct option_row {
 	{0, "format", "FORMAT", COMMAND_PROFILE, parse_profile_format,
 	 "json (a record a line), table (default on a terminal), folded (a line a stack), or pprof "
 	 "(gzipped); the last two take -g for granted"},
-	{0, "format", "FORMAT", (WRITING | SHOWING) & ~(COMMAND_BRANCH | COMMAND_PROFILE), parse_format,
+	{0, "format", "FORMAT", (REPORTING | SHOWING) & ~(COMMAND_BRANCH | COMMAND_PROFILE), parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,

@@ -19,6 +19,7 @@ enum command_id {
 	COMMAND_MEM = 1 << 6,
 	COMMAND_OFFCORE = 1 << 7,
 	COMMAND_BRANCH = 1 << 8,
+	COMMAND_SYMBOLIZE = 1 << 9,
 };
 
 enum format { FORMAT_AUTO, FORMAT_JSON, FORMAT_TABLE, FORMAT_AUTOFDO, FORMAT_FOLDED, FORMAT_PPROF };
@@ -54,6 +55,9 @@ struct options {
 	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
 	const char *filter; /* --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
+	const char *symfs;  /* --symfs: where symbolize looks for files, NULL: as their paths say */
+	const char *debug_dir; /* --debug-dir, NULL if not given */
+	const char *kallsyms;  /* --kallsyms, NULL if not given */
 	__u64 top;          /* --top, 0: all */
 	const char *need;   /* --need, NULL if not given */
 	const char *output; /* -o, NULL: stdout */

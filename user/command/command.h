@@ -16,6 +16,7 @@ int command_branch(const struct options *options, struct refusal *refusal);
 int command_explain(const struct options *options, struct refusal *refusal);
 int command_doctor(const struct options *options, struct refusal *refusal);
 int command_list(const struct options *options, struct refusal *refusal);
+int command_symbolize(const struct options *options, struct refusal *refusal);
 int command_schema(const struct options *options, struct refusal *refusal);
 
 /* The host that --host-root and --cpu speak of. Returns 0, or -1 with the refusal. */

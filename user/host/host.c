@@ -155,6 +155,7 @@ int host_gather(struct host *host, const char *root)
 	snprintf(host->name, sizeof(host->name), "%s", names.nodename);
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
+	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
 	read_processor(host);
 	host->events = events_among(host, known_cpus, nr_known_cpus);
 	host->tables = (struct tables){.metrics = generic_metrics, .nr_metrics = nr_generic_metrics};

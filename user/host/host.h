@@ -51,6 +51,7 @@ struct host {
 	char name[65];    /* host.name */
 	char release[65]; /* the kernel's */
 	char machine[65]; /* "x86_64" */
+	char boot_id[40]; /* random for each boot; "" if not known */
 	struct {
 		char vendor[16];
 		char model_name[64];

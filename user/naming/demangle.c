@@ -38,9 +38,19 @@ static size_t cut(char *text, size_t size)
 	return length + strlen("…");
 }
 
+/* Without the version that a library's symbol may have: "realpath@@GLIBC_2.3". */
+static size_t length_of(const char *symbol, size_t most)
+{
+	const char *version = memchr(symbol, '@', strnlen(symbol, most));
+
+	if (version && version != symbol && strcmp(version, "@plt"))
+		return version - symbol;
+	return strnlen(symbol, most);
+}
+
 static size_t plain(const char *symbol, char *text, size_t size)
 {
-	size_t length = strnlen(symbol, size);
+	size_t length = length_of(symbol, size);
 
 	memcpy(text, symbol, length < size ? length : size - 1);
 	if (length == size)

@@ -7,8 +7,8 @@
 
 /*
  * Writes the symbol as people know it: demangled if it is a mangled name of C++ (Itanium ABI) or Rust
- * (both of its manglings), itself otherwise. What is longer than size - 1 bytes is cut and ends with
- * "…"; what is no UTF-8 stays as it is. Returns the length.
+ * (both of its manglings), else itself, without a version ("@@GLIBC_2.34"). What is longer than size - 1
+ * bytes is cut and ends with "…"; what is no UTF-8 stays as it is. Returns the length.
  */
 size_t demangle(const char *symbol, char *text, size_t size);
 

@@ -29,6 +29,7 @@ struct unit {
 	Dwarf_Die die;
 	bool looked, rows; /* the rest is filled in; there are rows of lines */
 	Dwarf_Files *files;
+	const char *folder; /* where it was compiled */
 	struct spans spans; /* to numbers of the functions */
 	struct function *functions;
 	size_t nr, room;
@@ -385,6 +386,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 	unit->rows = bearable(lines, &unit->die) && !dwarf_getsrclines(&unit->die, &rows, &nr_rows);
 	if (unit->rows && dwarf_getsrcfiles(&unit->die, &unit->files, &nr_files))
 		unit->files = NULL;
+	unit->folder = text_of(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
 	find_functions(lines, unit, &ranges, &unit->die, 0);
 	lines->bytes += unit->room * sizeof(*unit->functions);
@@ -439,6 +441,12 @@ static unsigned int number_of(Dwarf_Die *die, unsigned int name)
 	return dwarf_attr(die, name, &attribute) && !dwarf_formudata(&attribute, &number) ? number : 0;
 }
 
+static void set_file(const struct unit *unit, const char *file, struct source_place *place)
+{
+	place->file = file;
+	place->folder = file && file[0] != '/' ? unit->folder : NULL;
+}
+
 static void set_row(const struct unit *unit, __u64 address, struct source_place *place)
 {
 	Dwarf_Die die = unit->die;
@@ -447,15 +455,16 @@ static void set_row(const struct unit *unit, __u64 address, struct source_place 
 
 	if (!row)
 		return;
-	place->file = dwarf_linesrc(row, NULL, NULL);
+	set_file(unit, dwarf_linesrc(row, NULL, NULL), place);
 	place->line = dwarf_lineno(row, &line) ? 0 : line;
 }
 
 /* Where the function that the place is in has been called from: the place in the one around it. */
 static void set_call(const struct unit *unit, struct call *call, struct source_place *place)
 {
-	place->file = unit->files ? dwarf_filesrc(unit->files, number_of(&call->die, DW_AT_call_file), NULL, NULL)
-				  : NULL;
+	Dwarf_Word file = number_of(&call->die, DW_AT_call_file);
+
+	set_file(unit, unit->files ? dwarf_filesrc(unit->files, file, NULL, NULL) : NULL, place);
 	place->line = number_of(&call->die, DW_AT_call_line);
 }
 

@@ -33,7 +33,7 @@ struct source {
 	struct source *newer, *older; /* by when it was last asked for */
 	size_t bytes;
 	char *path; /* of a map of compiled code; NULL: it is something else */
-	struct identity identity; /* of that */
+	struct identity identity;
 	time_t read_at;           /* seconds of CLOCK_MONOTONIC */
 	const char *why; /* it has no symbols; NULL if it has */
 	char build_id[2 * BUILD_ID_MAX + 1];
@@ -43,7 +43,7 @@ struct source {
 	struct lines *lines; /* NULL: none */
 	struct pool pool;    /* what is below */
 	struct map names;    /* struct name by place */
-	struct map shown;    /* demangled texts by the address of the mangled one */
+	struct map shown;    /* texts as they are shown, by the address of what they were made of */
 };
 
 /* A way in which a file was asked for before. */
@@ -146,11 +146,17 @@ size_t naming_memory(const struct naming *naming)
 	return naming->bytes + map_bytes(&naming->aliases) + naming->alias_pool.bytes;
 }
 
+/* Forgets what was used longest ago, but not `used`, which the name that is returned is from. */
+static void keep_limit(struct naming *naming, const struct source *used)
+{
+	while (naming->oldest && naming->oldest != used && naming_memory(naming) > naming->settings.memory)
+		forget(naming, naming->oldest);
+}
+
 /* Before anything is looked up: what the last call returned is not needed any more. */
 static void make_room(struct naming *naming)
 {
-	while (naming->oldest && naming_memory(naming) > naming->settings.memory)
-		forget(naming, naming->oldest);
+	keep_limit(naming, NULL);
 	if (!naming->oldest) { /* no more than ways to ask for what is not there any more */
 		map_release(&naming->aliases);
 		pool_release(&naming->alias_pool);
@@ -211,13 +217,34 @@ static const char *shown(struct source *source, const char *symbol)
 	return known;
 }
 
+/* The path of a source file; made once. */
+static const char *file_shown(struct source *source, const struct source_place *place)
+{
+	__u64 key = (uintptr_t)place->file;
+	char path[2 * PATH_MAX], *known;
+	int length;
+
+	if (!place->folder)
+		return place->file;
+	known = map_find(&source->shown, key);
+	if (known)
+		return known;
+	length = snprintf(path, sizeof(path), "%s/%s", place->folder, place->file);
+	if (length >= (int)sizeof(path))
+		return place->file;
+	known = pool_text(&source->pool, path, length);
+	map_put(&source->shown, key, known);
+	return known;
+}
+
 static void set_frames(struct source *source, struct frame *frames, const struct source_place *places,
 		       size_t nr, const struct symbol *symbol, __u64 address)
 {
 	struct frame *last = &frames[nr - 1];
 
 	for (size_t i = 0; i < nr; i++)
-		frames[i] = (struct frame){shown(source, places[i].function), 0, places[i].file,
+		frames[i] = (struct frame){shown(source, places[i].function), 0,
+					   file_shown(source, &places[i]),
 					   places[i].file ? places[i].line : 0};
 	/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
 	if (symbol) {
@@ -257,6 +284,7 @@ static const struct name *name_at(struct naming *naming, struct source *source, 
 
 	map_put(&source->names, key, (void *)name);
 	weigh(naming, source);
+	keep_limit(naming, source);
 	return name;
 }
 
@@ -431,7 +459,15 @@ static bool identify(const struct place *place, struct identity *identity)
 
 static const struct identity no_identity;
 
-static struct source *open_source(struct naming *naming, const struct place *place)
+/* Whether they may be copies of one file, in two containers say: anybody can write any build-id. */
+static bool alike(const struct identity *a, const struct identity *b)
+{
+	return a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+	       a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static struct source *open_source(struct naming *naming, const struct place *place,
+				  const struct identity *identity)
 {
 	struct source *source = NULL;
 	struct image image;
@@ -442,18 +478,19 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 		image_build_id(&image, build_id);
 		if (build_id[0])
 			source = find_alias(naming, build_id, &no_identity);
-		if (source) {
+		if (source && alike(&source->identity, identity)) {
 			image_close(&image);
 			return source;
 		}
 	}
 	source = new_source(naming);
+	source->identity = *identity;
 	source->why = why;
 	if (!why)
 		load(naming, source, &image, place);
 	strcpy(source->build_id, build_id);
 	weigh(naming, source);
-	if (build_id[0])
+	if (build_id[0] && !find_alias(naming, build_id, &no_identity))
 		add_alias(naming, build_id, &no_identity, source);
 	return source;
 }
@@ -511,7 +548,7 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 			return unknown(naming, why_not_opened(errno));
 		source = find_alias(naming, path, &identity);
 		if (!source) {
-			source = open_source(naming, &place);
+			source = open_source(naming, &place, &identity);
 			add_alias(naming, path, &identity, source);
 		}
 		if (known && !source->why && !agrees(source->build_id, wanted))

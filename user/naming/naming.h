@@ -29,7 +29,7 @@ struct name {
 	const char *why;      /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
 };
 
-#define NAMING_SYMBOL_MAX 1024 /* longer ones are cut, and end with "…" */
+#define NAMING_SYMBOL_MAX 2048 /* longer ones are cut, and end with "…" */
 #define NAMING_MEMORY (256UL << 20) /* the default limit */
 
 struct naming_settings {
@@ -38,7 +38,8 @@ struct naming_settings {
 	const char *kallsyms;  /* a copy of it; NULL: /proc/kallsyms */
 	const char *modules;   /* a copy of /proc/modules, likewise */
 	bool lines;            /* also source files, lines, and inlined frames, where there is DWARF */
-	size_t memory;         /* bytes; what was used longest ago goes first; 0: NAMING_MEMORY */
+	size_t memory;         /* bytes; what was used longest ago goes first; a file that takes more alone
+				* is read without what is too much; 0: NAMING_MEMORY */
 };
 
 struct naming;
@@ -55,7 +56,8 @@ void naming_close(struct naming *naming);
  * /proc/PID/root/usr/bin/x and /proc/PID/map_files/… name files of a process (its debug files are then
  * also looked for in the process's root), "[vdso]" is this machine's, anything else is a path below the
  * settings' root. `build_id` (hex, any case; NULL: not known) saves opening a file that is known
- * already, and refuses one that has another: it was replaced.
+ * already, and refuses one that has another: it was replaced. Without one, a file is looked at (stat) each
+ * time, and read again when it is another one.
  */
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
 			       __u64 offset);
@@ -63,7 +65,8 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 /* A kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
 
-/* An address of a process that writes a perf-PID.map; read again when it has changed. */
+/* An address of a process that writes a perf-PID.map. A map that has changed is read again where it does
+ * not tell the address, or a second has passed. */
 const struct name *naming_jit(struct naming *naming, const char *map, __u64 address);
 
 /* Bytes that are kept now, as they are counted against the limit. */

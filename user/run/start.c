@@ -110,6 +110,8 @@ json_t *host_value(const struct host *host)
 	json_object_set_new(value, "cpu", cpu);
 	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
 	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
+	if (host->boot_id[0])
+		json_object_set_new(value, "boot_id", value_text(host->boot_id, sizeof(host->boot_id)));
 	return value;
 }
 

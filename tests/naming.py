@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Asks the naming engine (tests/pure/names.c), and the tools that it is compared with."""
+import json
+import os
+import re
+import subprocess
+
+from records import HERE
+
+USER = os.path.join(HERE, "..", "user")
+ENGINE = ("naming", "pool", "spans", "symbols", "image", "lines", "debug_file", "maps", "demangle")
+LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
+
+
+def build_names(path):
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1",
+                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
+                    "-o", path, os.path.join(HERE, "pure", "names.c"),
+                    *(os.path.join(USER, "naming", f"{name}.c") for name in ENGINE), *LIBRARIES],
+                   check=True)
+
+
+class Names:
+    """The engine as a process that is asked line by line."""
+
+    def __init__(self, program, *options):
+        self.process = subprocess.Popen([program, *map(str, options)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, self.process.stderr.read()
+        return json.loads(answer)
+
+    def file(self, path, offset, build_id="-"):
+        return self.ask(f"file {path} {build_id} {offset:x}")
+
+    def kernel(self, address):
+        return self.ask(f"kernel {address:x}")
+
+    def jit(self, path, address):
+        return self.ask(f"jit {path} {address:x}")
+
+    def memory(self):
+        return self.ask("memory")
+
+    def close(self):
+        """It must have ended well, and leaked nothing."""
+        self.process.stdin.close()
+        assert self.process.stdout.read() == ""
+        assert self.process.wait() == 0, self.process.stderr.read()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True,
+                          **options).stdout
+
+
+def symbols(path, *options):
+    """The functions that nm knows: {name: [(address, size), …]}."""
+    found = {}
+    for line in run("nm", "-S", *options, path).splitlines():
+        match = re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWi] (.*)", line)
+        if match:
+            found.setdefault(match[3].split("@")[0], []).append((int(match[1], 16), int(match[2], 16)))
+    return found
+
+
+def segments(path):
+    """The parts of a file with code: (offset, address, size)."""
+    found = []
+    for line in run("readelf", "-lW", path).splitlines():
+        match = re.match(r"\s+LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R.E", line)
+        if match:
+            found.append(tuple(int(part, 16) for part in match.groups()))
+    return found
+
+
+def offset_of(path, address):
+    for offset, begin, size in segments(path):
+        if begin <= address < begin + size:
+            return address - begin + offset
+    raise AssertionError(f"{address:#x} is in no code of {path}")
+
+
+def build_id(path):
+    return re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", path))[1]
+
+
+def addr2line(path, addresses):
+    """What binutils says of each: [(function, file, line), …], innermost first; "??" and 0: unknown."""
+    lines = run("addr2line", "-a", "-i", "-f", "-C", "-e", path,
+                input="".join(f"{address:#x}\n" for address in addresses)).splitlines()
+    answers, at = {}, 0
+    while at < len(lines):
+        frames = answers.setdefault(int(lines[at], 16), [])
+        at += 1
+        while at < len(lines) and not re.fullmatch("0x[0-9a-f]{16}", lines[at]):
+            file, _, line = lines[at + 1].split(" (disc")[0].rpartition(":")
+            frames.append((lines[at], file, int(line) if line.isdigit() else 0))
+            at += 2
+    return answers
+
+
+def llvm_symbolizer(path, addresses):
+    """What LLVM says of where each is: [(file, line), …], innermost first; "" and 0: unknown."""
+    tool = next(os.path.join(folder, "llvm-symbolizer")
+                for folder in sorted(map(str, __import__("pathlib").Path("/usr/lib").glob("llvm-*/bin"))))
+    answers = run(tool, "--inlines", "--relative-address", "--output-style=JSON", "-e", path,
+                  input="".join(f"{address:#x}\n" for address in addresses))
+    return {int(answer["Address"], 16): [(frame["FileName"], frame["Line"]) for frame in answer["Symbol"]]
+            for answer in map(json.loads, answers.splitlines())}
+
+
+def places(name):
+    """(file, line) of each frame."""
+    return [(frame.get("file", ""), frame["line"]) for frame in name["frames"]]
+
+
+def functions(name):
+    return [frame.get("symbol") for frame in name["frames"]]

@@ -1,0 +1,546 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Names of code in ELF files, against what binutils and LLVM say of the same files."""
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+import naming
+from naming import Names, addr2line, build_id, functions, offset_of, places, run, symbols
+
+SOURCE = """
+#include <stdio.h>
+#include "inlined.h"
+static __attribute__((noinline)) int hidden(int x) { return putchar(x); }
+__attribute__((noinline)) int outer(int x)
+{
+    int sum = 0;
+    for (int i = 0; i < x; i++)
+        sum += middle(i) + hidden(i);
+    return sum;
+}
+int main(int argc, char **argv) { return outer(argc); }
+"""
+HEADER = """
+static inline __attribute__((always_inline)) int inner(int x)
+{
+    return x * 3 + getchar();
+}
+static inline __attribute__((always_inline)) int middle(int x)
+{
+    return inner(x) ^
+           inner(x + 1);
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("names") / "names"
+    naming.build_names(path)
+    return path
+
+
+@pytest.fixture
+def engine(program):
+    """An engine with the given options; all end with the test, and must end well."""
+    engines = []
+
+    def start(*options):
+        engines.append(Names(program, *options))
+        return engines[-1]
+    yield start
+    for each in engines:
+        each.close()
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """Compiles the program: compiled("-static") is its path."""
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "inlined.h").write_text(HEADER)
+    (tmp_path / "program.c").write_text(SOURCE)
+
+    def make(*options, name="program"):
+        run("gcc", "-O2", "-g", "-Iheaders", *options, "-o", tmp_path / name, "program.c", cwd=tmp_path)
+        return tmp_path / name
+    return make
+
+
+def instructions(path, *names):
+    """The addresses of all instructions of these functions."""
+    found = []
+    for name in names:
+        (begin, size), = symbols(path)[name]
+        listing = run("objdump", "-d", f"--start-address={begin:#x}", f"--stop-address={begin + size:#x}", path)
+        found += [int(match[1], 16) for match in re.finditer(r"^\s+([0-9a-f]+):\t", listing, re.M)]
+    return found
+
+
+def normal(frames):
+    return [(function, os.path.normpath(file), line) for function, file, line in frames]
+
+
+# --- symbols, lines, inlined functions ----------------------------------------------------------------
+
+@pytest.mark.parametrize("options", [
+    [], ["-gdwarf-4"], ["-no-pie"], ["-static"], ["-static-pie"], ["-gz=zlib"], ["-O0"],
+    ["-shared", "-fPIC"], ["-ffunction-sections", "-Wl,--gc-sections"],
+], ids=" ".join)
+def test_every_instruction_is_named_as_addr2line_does(engine, compiled, options):
+    path = compiled(*options)
+    addresses = instructions(path, "outer", "hidden", "main")
+    expected = addr2line(path, addresses)
+    assert any(len(frames) >= 3 for frames in expected.values())
+    ask = engine("-l").file
+    for address in addresses:
+        name = ask(path, offset_of(path, address))
+        assert normal([(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))]) == \
+            normal(expected[address])
+
+
+def test_the_offset_is_that_in_the_function(engine, compiled):
+    path = compiled()
+    (begin, _), = symbols(path)["outer"]
+    for address in instructions(path, "outer"):
+        assert engine_frame(engine, path, address)["offset"] == address - begin
+
+
+def engine_frame(engine, path, address, *options):
+    return engine(*options).file(path, offset_of(path, address))["frames"][-1]
+
+
+def test_lines_are_looked_for_only_where_they_are_asked_for(engine, compiled):
+    path = compiled()
+    for address in instructions(path, "outer"):
+        name = engine().file(path, offset_of(path, address))
+        assert functions(name) == ["outer"]
+        assert places(name) == [("", 0)]
+
+
+def test_a_name_tells_the_build_id(engine, compiled):
+    path = compiled()
+    (begin, _), = symbols(path)["outer"]
+    assert engine().file(path, offset_of(path, begin))["build_id"] == build_id(path)
+
+
+def test_a_stripped_program_has_the_names_that_it_exports(engine, compiled):
+    path = compiled("-rdynamic")
+    (outer, _), = symbols(path)["outer"]
+    (hidden, _), = symbols(path)["hidden"]
+    run("strip", path)
+    names = engine("-l")
+    assert functions(names.file(path, offset_of(path, outer))) == ["outer"]
+    assert names.file(path, offset_of(path, hidden)) == {
+        "build_id": build_id(path), "frames": [], "why": "no symbol is there"}
+
+
+def test_what_is_between_functions_has_no_name(engine, compiled):
+    path = compiled()
+    begin = min(begin for begin, _ in symbols(path)["main"])
+    ends = sorted(b + size for sizes in symbols(path).values() for b, size in sizes)
+    begins = {b for sizes in symbols(path).values() for b, size in sizes}
+    padding = [end for end in ends if end > begin and end not in begins][0]
+    assert engine().file(path, offset_of(path, padding))["frames"] == []
+
+
+def test_what_is_no_code_says_so(engine, compiled):
+    path = compiled()
+    assert engine().file(path, 0)["why"] == "no code of the file is there"
+
+
+def test_entries_of_the_linkage_table_are_named_after_what_they_call(engine, compiled):
+    path = compiled("-Wl,-z,lazy", "-fcf-protection=full")
+    called = [(int(match[1], 16), match[2]) for match in
+              re.finditer(r"^([0-9a-f]+) <(\w+@plt)>:", run("objdump", "-d", path), re.M)]
+    assert "putchar@plt" in dict(called).values() or "putc@plt" in dict(called).values()
+    for address, name in called:
+        if name != "__cxa_finalize@plt":  # .plt.got: not filled by relocations of .rela.plt
+            assert functions(engine().file(path, offset_of(path, address))) == [name]
+
+
+def test_of_names_at_one_address_the_best_known_is_shown(engine, tmp_path):
+    (tmp_path / "a.c").write_text("""
+        void __work(void) { __asm__("nop"); }
+        void work(void) __attribute__((weak, alias("__work")));
+        void doing(void) __attribute__((alias("__work")));
+        int main(void) { __work(); }""")
+    run("gcc", "-O0", "-o", tmp_path / "a", tmp_path / "a.c")
+    (address, _), = symbols(tmp_path / "a")["doing"]
+    assert functions(engine().file(tmp_path / "a", offset_of(tmp_path / "a", address))) == ["doing"]
+
+
+def test_a_label_in_a_function_of_assembly_does_not_hide_it(engine, tmp_path):
+    (tmp_path / "a.S").write_text(""".globl main
+.type main, @function
+main: nop
+inside: nop
+ret
+.size main, . - main
+unsized: nop
+nop
+""")
+    path = tmp_path / "a"
+    run("gcc", "-o", path, tmp_path / "a.S")
+    (begin, size), = symbols(path)["main"]
+    ask = engine().file
+    assert functions(ask(path, offset_of(path, begin + 1))) == ["main"]
+    assert functions(ask(path, offset_of(path, begin + size + 1))) == ["unsized"]
+
+
+# --- mangled names ------------------------------------------------------------------------------------
+
+def test_templates_of_cxx_are_named_as_cxxfilt_does(engine, tmp_path):
+    (tmp_path / "t.cc").write_text("""
+        #include <map>
+        #include <string>
+        #include <vector>
+        namespace deep { template <typename T, int N> struct box {
+            __attribute__((noinline)) T take(const std::map<std::string, std::vector<T>> &m) {
+                T sum = N; for (auto &e : m) for (auto v : e.second) sum += v; return sum; } }; }
+        int main(int argc, char **) {
+            std::map<std::string, std::vector<int>> m; m["x"].push_back(argc);
+            auto f = [&](long x) __attribute__((noinline)) { return x + argc; };
+            return deep::box<int, 7>().take(m) + f(2); }""")
+    path = tmp_path / "t"
+    run("g++", "-O1", "-g", "-o", path, tmp_path / "t.cc")
+    mangled = {name: address for name, ((address, _), *_) in symbols(path).items() if name.startswith("_Z")}
+    plain = dict(zip(mangled, run("c++filt", input="\n".join(mangled)).splitlines()))
+    assert any("deep::box<int, 7>::take(std::map<" in name for name in plain.values())
+    ask = engine().file
+    for name, address in mangled.items():
+        shown = functions(ask(path, offset_of(path, address)))[0]
+        assert shown in [plain[other] for other, at in mangled.items() if at == address]
+
+
+@pytest.mark.parametrize("symbol, shown", [
+    ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+    ("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
+     "<Test + 'static as foo::Bar<Test>>::bar"),
+    ("_RNvC6_123foo3bar", "123foo::bar"),
+    ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
+    ("_ZN", "_ZN"), ("plain", "plain"), ("realpath@@GLIBC_2.3", "realpath"), ("_Znwm", "operator new(unsigned long)"),
+])
+def test_mangled_names_are_shown_as_in_the_source(engine, tmp_path, symbol, shown):
+    """Of Rust: the examples of RFC 2603, and of the older mangling rustc's and binutils' own tests."""
+    (tmp_path / "kallsyms").write_text(f"ffffffff81000000 T {symbol}\n")
+    assert functions(engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)) == [shown]
+
+
+def test_a_mangled_name_that_stands_for_gigabytes_is_cut(engine, tmp_path):
+    pairs = "".join(f"S{'' if n == 0 else chr(ord('0') + n - 1)}_S{'' if n == 0 else chr(ord('0') + n - 1)}_E"
+                    for n in range(9))
+    bomb = "_Z1fI1aE" + "St4pairI" * 9 + "1aE" + pairs
+    for symbol in (bomb, "_Z1fv" + "1a" * 4000, "_Z" + "N" * 20000, "x" * 5000):
+        (tmp_path / "kallsyms").write_text(f"ffffffff81000000 T {symbol}\n")
+        shown, = functions(engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000))
+        assert len(shown.encode()) <= 2048
+        assert shown == symbol or shown.endswith("…")
+
+
+# --- debug files --------------------------------------------------------------------------------------
+
+@pytest.fixture
+def split(compiled, tmp_path):
+    """The program, stripped; its debug file; and what it was named before: [(offset, frames), …]."""
+    path = compiled()
+    debug = tmp_path / "program.debug"
+    expected = [(offset_of(path, address), normal(frames)) for address, frames in
+                addr2line(path, instructions(path, "outer", "hidden")).items()]
+    run("objcopy", "--only-keep-debug", path, debug)
+    run("strip", path)
+    return path, debug, expected
+
+
+def named_so(engine, path, expected):
+    for offset, frames in expected:
+        name = engine.file(path, offset)
+        got = normal([(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))])
+        if got != frames:
+            return False
+    return True
+
+
+def test_a_debug_link_is_followed(engine, split):
+    path, debug, expected = split
+    assert not named_so(engine("-l"), path, expected)
+    run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    assert named_so(engine("-l"), path, expected)
+
+
+@pytest.mark.parametrize("folder", [".debug", "debug-files"])
+def test_a_debug_link_is_also_looked_for_where_gdb_does(engine, split, tmp_path, folder):
+    path, debug, expected = split
+    run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    target = tmp_path / ".debug" if folder == ".debug" else tmp_path / folder / str(tmp_path)[1:]
+    target.mkdir(parents=True)
+    debug.rename(target / debug.name)
+    assert named_so(engine("-l", "-d", tmp_path / "debug-files"), path, expected)
+
+
+def test_a_debug_link_with_another_checksum_is_not_followed(engine, split):
+    path, debug, expected = split
+    run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    run("objcopy", "--remove-section=.note.gnu.build-id", debug)  # it would do as well
+    assert not named_so(engine("-l"), path, expected)
+
+
+def test_a_debug_file_is_found_by_build_id(engine, split, tmp_path):
+    path, debug, expected = split
+    number = build_id(path)
+    folder = tmp_path / "debug" / ".build-id" / number[:2]
+    folder.mkdir(parents=True)
+    shutil.copy(debug, folder / f"{number[2:]}.debug")
+    assert named_so(engine("-l", "-d", tmp_path / "debug"), path, expected)
+
+
+def test_a_debug_file_with_another_build_id_is_not_taken(engine, split, compiled, tmp_path):
+    path, debug, expected = split
+    number = build_id(path)
+    folder = tmp_path / "debug" / ".build-id" / number[:2]
+    folder.mkdir(parents=True)
+    shutil.copy(compiled("-DOTHER", "-Os", name="other"), folder / f"{number[2:]}.debug")
+    assert engine("-l", "-d", tmp_path / "debug").file(path, expected[0][0])["frames"] == []
+
+
+def test_files_and_debug_files_are_looked_for_below_a_root(engine, split, tmp_path):
+    path, debug, expected = split
+    number = build_id(path)
+    root = tmp_path / "root"
+    folder = root / "usr/lib/debug/.build-id" / number[:2]
+    folder.mkdir(parents=True)
+    (root / "bin").mkdir()
+    shutil.move(path, root / "bin/moved")
+    shutil.copy(debug, folder / f"{number[2:]}.debug")
+    (root / "bin/link").symlink_to("/bin/moved")  # absolute: from the root's top
+    names = engine("-l", "-s", root)
+    assert named_so(names, "/bin/moved", expected)
+    assert named_so(names, "/bin/link", expected)
+
+
+def test_compressed_symbols_inside_the_file_are_read(engine, compiled, tmp_path):
+    path = compiled("-rdynamic")
+    hidden, outer = symbols(path)["hidden"][0][0], symbols(path)["outer"][0][0]
+    offsets = [offset_of(path, hidden), offset_of(path, outer)]
+    run("objcopy", "-S", "--keep-symbol=hidden", path, tmp_path / "mini")
+    run("xz", tmp_path / "mini")
+    run("strip", path)
+    run("objcopy", "--add-section", f".gnu_debugdata={tmp_path / 'mini.xz'}", path)
+    ask = engine().file
+    assert [functions(ask(path, offset)) for offset in offsets] == [["hidden"], ["outer"]]
+
+
+# --- which file ---------------------------------------------------------------------------------------
+
+def test_a_file_with_another_build_id_is_not_the_one_asked_for(engine, compiled):
+    path = compiled()
+    offset = offset_of(path, symbols(path)["outer"][0][0])
+    names = engine()
+    assert names.file(path, offset, "00" * 20)["why"] == "the file that is there now has another build-id"
+    assert functions(names.file(path, offset, build_id(path).upper())) == ["outer"]
+
+
+def test_a_file_that_is_known_by_its_build_id_is_named_when_it_is_gone(engine, compiled):
+    path = compiled()
+    offset, number = offset_of(path, symbols(path)["outer"][0][0]), build_id(path)
+    names = engine()
+    assert functions(names.file(path, offset, number)) == ["outer"]
+    path.unlink()
+    assert functions(names.file(path, offset + 1, number)) == ["outer"]
+    assert names.file(path, offset)["why"] == "there is no such file"
+
+
+def test_a_file_that_was_replaced_is_read_again(engine, tmp_path):
+    path = tmp_path / "program"
+    names = engine()
+    for function in ("first", "second"):
+        (tmp_path / "p.c").write_text(f"int {function}(void) {{ return 0; }} int main(void) {{ return {function}(); }}")
+        run("gcc", "-O0", "-Wl,--build-id=none", "-o", tmp_path / "new", tmp_path / "p.c")
+        os.rename(tmp_path / "new", path)
+        address = symbols(path)[function][0][0]
+        assert functions(names.file(path, offset_of(path, address))) == [function]
+
+
+def test_a_deleted_program_is_named_by_its_process(engine, compiled):
+    path = compiled()
+    offset = offset_of(path, symbols(path)["outer"][0][0])
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        path.unlink()
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+            mapped = next(line.split()[0] for line in maps if "r-xp" in line and "(deleted)" in line)
+        low, high = (int(end, 16) for end in mapped.split("-"))
+        names = engine()
+        for way in ("exe", f"map_files/{low:x}-{high:x}"):
+            assert functions(names.file(f"/proc/{process.pid}/{way}", offset)) == ["outer"]
+        process.kill()
+
+
+def test_what_can_not_be_read_says_why(engine, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "text").write_text("text")
+    (tmp_path / "empty").write_text("")
+    names = engine()
+    assert names.file(tmp_path / "none", 0)["why"] == "there is no such file"
+    assert names.file(tmp_path / "pipe", 0)["why"] == "it is no regular file"
+    assert names.file(tmp_path, 0)["why"] == "it is no regular file"
+    for file in ("text", "empty"):
+        assert names.file(tmp_path / file, 0)["why"] == "the file is no ELF file"
+
+
+def test_the_vdso_is_named(engine, tmp_path):
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        low, high = next((int(end, 16) for end in line.split()[0].split("-")) for line in maps if "[vdso]" in line)
+    with open("/proc/self/mem", "rb") as memory:
+        memory.seek(low)
+        (tmp_path / "vdso").write_bytes(memory.read(high - low))
+    found = symbols(tmp_path / "vdso", "-D")
+    assert "__vdso_clock_gettime" in found
+    names = engine()
+    for name, ((address, _), *_) in found.items():
+        same = [other for other, ((at, _), *_) in found.items() if at == address]
+        assert functions(names.file("[vdso]", offset_of(tmp_path / "vdso", address)))[0] in same
+
+
+# --- the kernel ---------------------------------------------------------------------------------------
+
+KALLSYMS = """0000000000000000 A fixed_percpu_data
+ffffffff81000000 T _stext
+ffffffff81000000 T startup_64
+ffffffff81001000 t helper
+ffffffff81001000 T helper_for_all
+ffffffff81002000 T last_of_the_kernel
+ffffffff81003000 T _etext
+ffffffff82000000 D some_data
+ffffffffc0001000 t mod_first\t[ext4]
+ffffffffc0001800 t mod_last\t[ext4]
+ffffffffc0009000 t bpf_prog_1234_f\t[bpf]
+"""
+MODULES = "ext4 8192 1 - Live 0xffffffffc0000000\nother 4096 0 - Live 0xffffffffc0004000\n"
+
+
+@pytest.fixture
+def kernel(engine, tmp_path):
+    (tmp_path / "kallsyms").write_text(KALLSYMS)
+    (tmp_path / "modules").write_text(MODULES)
+    return engine("-k", tmp_path / "kallsyms", "-m", tmp_path / "modules").kernel
+
+
+@pytest.mark.parametrize("address, module, symbol, offset", [
+    (0xffffffff81001000, "[kernel]", "helper_for_all", 0),
+    (0xffffffff81001fff, "[kernel]", "helper_for_all", 0xfff),
+    (0xffffffff81002fff, "[kernel]", "last_of_the_kernel", 0xfff),
+    (0xffffffffc0001010, "[ext4]", "mod_first", 0x10),
+    (0xffffffffc0001fff, "[ext4]", "mod_last", 0x7ff),
+    (0xffffffffc0009001, "[bpf]", "bpf_prog_1234_f", 1),
+])
+def test_a_kernel_address_is_named_with_its_module(kernel, address, module, symbol, offset):
+    name = kernel(address)
+    assert name["module"] == module
+    assert [(frame["symbol"], frame["offset"]) for frame in name["frames"]] == [(symbol, offset)]
+
+
+@pytest.mark.parametrize("address", [0xffffffff80ffffff, 0xffffffffc0002000, 0xffffffffc0004000, 0xffffffffc000a000],
+                         ids=hex)
+def test_a_kernel_address_outside_of_all_has_no_name(kernel, address):
+    assert kernel(address) == {"frames": [], "why": "no symbol is there"}
+
+
+def test_hidden_kernel_addresses_say_what_hides_them(engine, tmp_path):
+    (tmp_path / "kallsyms").write_text("0000000000000000 T _stext\n0000000000000000 t helper\t[ext4]\n")
+    why = engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)["why"]
+    assert "kernel.kptr_restrict" in why
+
+
+# --- run-time compilers -------------------------------------------------------------------------------
+
+def test_compiled_code_is_named_by_its_map(engine, tmp_path):
+    path = tmp_path / "perf-1.map"
+    path.write_text("1000 100 LazyCompile:*one two.js:3\n2000 10 old\n2008 20 new\nrubbish\n3000 zz x\n2000 4 newest\n"
+                    "ffffffffffffff00 200 wraps\n")
+    names = engine()
+    for address, expected in ((0x1000, "LazyCompile:*one two.js:3"), (0x10ff, "LazyCompile:*one two.js:3"),
+                              (0x2000, "newest"), (0x2003, "newest"), (0x2008, "new"), (0x2027, "new")):
+        assert functions(names.jit(path, address)) == [expected]
+    for address in (0xfff, 0x1100, 0x2004, 0x2028, 0x3000):  # of the old code the beginning is gone
+        assert names.jit(path, address)["frames"] == []
+
+
+def test_code_that_is_compiled_later_is_found(engine, tmp_path):
+    path = tmp_path / "perf-1.map"
+    path.write_text("1000 100 first\n")
+    names = engine()
+    assert names.jit(path, 0x2000)["frames"] == []
+    with path.open("a", encoding="utf-8") as file:
+        file.write("2000 100 second\n")
+    assert functions(names.jit(path, 0x2000)) == ["second"]
+    assert functions(names.jit(path, 0x1000)) == ["first"]
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+def test_memory_keeps_within_its_limit_and_names_stay_the_same(engine, compiled, tmp_path):
+    paths = []
+    for i in range(12):
+        paths.append(compiled(f"-DI={i}", f"-Wl,--build-id=0x{i + 10:040x}", name=f"p{i}"))
+    offsets = [offset_of(paths[0], address) for address in instructions(paths[0], "outer")]
+    all_in, bounded = engine("-l"), engine("-l", "-b", 400000)
+    for path in paths * 2:
+        for offset in offsets:
+            assert bounded.file(path, offset) == all_in.file(path, offset)
+            assert bounded.memory() <= 400000
+    assert all_in.memory() > 400000
+
+
+def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, compiled):
+    path = compiled("-static")
+    offset = offset_of(path, symbols(path)["outer"][0][0])
+    names = engine("-b", 50000)
+    assert names.file(path, offset)["frames"] == []
+    assert names.memory() <= 50000
+
+
+# --- broken files -------------------------------------------------------------------------------------
+
+def mutants(original):
+    """Files that were once this one: cut short, single bytes changed, header fields and stretches blown up."""
+    size, chance = len(original), random.Random(8)
+    for i in range(60):
+        yield original[:size * i // 60]
+    for place in list(range(64)) + [chance.randrange(size) for _ in range(300)]:
+        yield original[:place] + bytes([original[place] ^ 1 << chance.randrange(8)]) + original[place + 1:]
+    for _ in range(200):
+        place, width = chance.randrange(size - 8), chance.choice((1, 2, 4, 8))
+        value = chance.choice((0, 1, 0x7f, 0x80, 2 ** (8 * width) - 1, 2 ** (8 * width - 1)))
+        yield original[:place] + (value & (2 ** (8 * width) - 1)).to_bytes(width, "little") + original[place + width:]
+    headers, = struct.unpack_from("<Q", original, 40)
+    count, = struct.unpack_from("<H", original, 60)
+    for section in range(count):  # every section: of any other kind, elsewhere, of any size
+        at = headers + 64 * section
+        for field, value in ((24, size - 1), (24, 2 ** 63), (32, 2 ** 63), (32, 2 ** 31), (4, 2), (4, 11), (40, 0xffff)):
+            if at + field + 8 <= size:
+                width = 4 if field in (4, 40) else 8
+                yield original[:at + field] + value.to_bytes(width, "little") + original[at + field + width:]
+    start = original.find(b".shstrtab")
+    for _ in range(150):  # DWARF: noise of a few bytes
+        place = chance.randrange(size // 3, start)
+        yield original[:place] + chance.randbytes(chance.randrange(1, 24)) + original[place + 24:]
+
+
+@pytest.mark.parametrize("options", [["-gdwarf-5"], ["-gdwarf-4", "-rdynamic"], ["-gz=zlib"]], ids=" ".join)
+def test_broken_files_do_no_harm(engine, compiled, tmp_path, options):
+    path = compiled(*options)
+    original = path.read_bytes()
+    offsets = [offset_of(path, address) for address in instructions(path, "outer")][::7]
+    names = engine("-l")
+    broken = 0
+    for mutant in mutants(original):
+        (tmp_path / "new").write_bytes(mutant)
+        os.rename(tmp_path / "new", tmp_path / "mutant")
+        for offset in offsets:
+            broken += not names.file(tmp_path / "mutant", offset)["frames"]
+    assert broken > 100  # they were broken indeed
+    assert functions(names.file(path, offsets[0]))[-1] == "outer"

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap symbolize [FILE]: reads a stored stream of records, and writes it again with names for code. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command/command.h"
+#include "naming/naming.h"
+#include "output/restream.h"
+#include "record/stored_code.h"
+
+struct symbolizing {
+	const struct options *options;
+	FILE *input;
+	struct sink sink;
+	struct restream restream;
+	struct naming *naming;
+	struct stored_account account;
+	char boot_id[64];
+	json_t *kernels; /* run_ids of runs on this boot's kernel */
+	size_t foreign;  /* lines that are no records */
+	size_t newer;    /* records of another major version */
+};
+
+/* --- which kernel --------------------------------------------------------------------------------- */
+
+/* Kernel addresses differ from boot to boot. */
+static void note_boot(struct symbolizing *symbolizing, const json_t *start)
+{
+	const char *id = json_string_value(json_object_get(start, "run_id"));
+	const char *boot = json_string_value(json_object_get(json_object_get(start, "host"), "boot_id"));
+
+	if (boot && id && !strcmp(boot, symbolizing->boot_id))
+		json_object_set_new(symbolizing->kernels, id, json_true());
+}
+
+static bool knows_kernel(const struct symbolizing *symbolizing, const json_t *record)
+{
+	const char *id = json_string_value(json_object_get(record, "run_id"));
+
+	return symbolizing->options->kallsyms || (id && json_object_get(symbolizing->kernels, id));
+}
+
+/* --- lines ---------------------------------------------------------------------------------------- */
+
+static bool add_names(void *of, const json_t *record, json_t *list)
+{
+	struct symbolizing *symbolizing = of;
+	bool kernel = knows_kernel(symbolizing, record), added = false;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		added |= stored_name(json_array_get(list, i), symbolizing->naming, kernel,
+				     &symbolizing->account);
+	return added;
+}
+
+static const char *text_of(const json_t *record, const char *key)
+{
+	return json_string_value(json_object_get(record, key));
+}
+
+static bool is_record(const json_t *record)
+{
+	return text_of(record, "type") && text_of(record, "schema_version") && text_of(record, "run_id") &&
+	       json_is_integer(json_object_get(record, "seq"));
+}
+
+/* Within a major version members are only added. */
+static bool is_readable(const json_t *record)
+{
+	return atoi(text_of(record, "schema_version")) == atoi(SCHEMA_VERSION);
+}
+
+static int take_line(struct symbolizing *symbolizing, const char *line, size_t size)
+{
+	json_t *record = json_loadb(line, size, 0, NULL);
+
+	if (record && is_record(record) && is_readable(record) && line[size - 1] == '\n') {
+		if (!strcmp(text_of(record, "type"), "start"))
+			note_boot(symbolizing, record);
+		return restream_record(&symbolizing->restream, record, line, size);
+	}
+	if (record && is_record(record) && !is_readable(record))
+		symbolizing->newer++;
+	else
+		symbolizing->foreign += size > 1;
+	json_decref(record);
+	return sink_put(&symbolizing->sink, line, size);
+}
+
+/* Whoever follows a stream that is still written must not wait for what is here already. */
+static void flush_before_waiting(struct symbolizing *symbolizing)
+{
+	struct pollfd more = {.fd = fileno(symbolizing->input), .events = POLLIN};
+
+	if (!poll(&more, 1, 0))
+		sink_flush(&symbolizing->sink);
+}
+
+static int take_lines(struct symbolizing *symbolizing)
+{
+	size_t room = 0;
+	char *line = NULL;
+	ssize_t size;
+	int err = 0;
+
+	while (!err && (size = getline(&line, &room, symbolizing->input)) > 0) {
+		err = take_line(symbolizing, line, size);
+		flush_before_waiting(symbolizing);
+	}
+	free(line);
+	return err ? err : restream_end(&symbolizing->restream);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)
+{
+	const struct options *options = symbolizing->options;
+	struct stat in, out;
+
+	if (options->nr_rest > 1) {
+		refuse(refusal, STATUS_USAGE, "'%s'", options->rest[1]);
+		return because(refusal, "symbolize reads one file, or stdin");
+	}
+	symbolizing->input = options->nr_rest ? fopen(options->rest[0], "re") : stdin;
+	if (!symbolizing->input) {
+		int error = errno;
+
+		refuse(refusal, STATUS_USAGE, "reading '%s'", options->rest[0]);
+		refusal->error = error;
+		return because(refusal, "it can't be opened: %s", strerror(error));
+	}
+	if (options->output && !stat(options->output, &out) && !fstat(fileno(symbolizing->input), &in) &&
+	    S_ISREG(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+		refuse(refusal, STATUS_USAGE, "option --output '%s'", options->output);
+		because(refusal, "it is the file that is read");
+		return instead(refusal, "give another name, and rename it afterwards");
+	}
+	return 0;
+}
+
+static void read_boot_id(struct symbolizing *symbolizing)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (file && fgets(symbolizing->boot_id, sizeof(symbolizing->boot_id), file))
+		symbolizing->boot_id[strcspn(symbolizing->boot_id, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}
+
+/* What the reader of the output can't see in it. */
+static void tell_rest(const struct symbolizing *symbolizing)
+{
+	const struct stored_account *account = &symbolizing->account;
+
+	if (symbolizing->foreign)
+		fprintf(stderr, "nhmtap: %zu lines are no records; they are passed on as they are\n",
+			symbolizing->foreign);
+	if (symbolizing->newer)
+		fprintf(stderr, "nhmtap: %zu records are of another version than " SCHEMA_VERSION
+			"; they are passed on as they are\n", symbolizing->newer);
+	if (account->unnamed)
+		fprintf(stderr, "nhmtap: %zu places have names, %zu have none: %s%s%s\n", account->named,
+			account->unnamed, account->why ? account->why : "",
+			account->why && account->kernel_why ? "; " : "",
+			account->kernel_why ? account->kernel_why : "");
+}
+
+static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
+{
+	if (open_input(symbolizing, refusal) ||
+	    sink_open(&symbolizing->sink, symbolizing->options->output, refusal))
+		return refusal->status;
+	take_lines(symbolizing);
+	if (sink_close(&symbolizing->sink)) {
+		sink_refusal(&symbolizing->sink, refusal);
+		return refusal->status;
+	}
+	if (ferror(symbolizing->input)) {
+		refuse(refusal, STATUS_PARTIAL, "reading the records");
+		because(refusal, "%s", strerror(errno));
+		return refusal->status;
+	}
+	tell_rest(symbolizing);
+	return STATUS_DONE;
+}
+
+int command_symbolize(const struct options *options, struct refusal *refusal)
+{
+	const struct naming_settings settings = {
+		.root = options->symfs, .debug_dir = options->debug_dir, .kallsyms = options->kallsyms,
+		.lines = true,
+	};
+	struct symbolizing symbolizing = {.options = options, .kernels = json_object()};
+	int status;
+
+	symbolizing.restream = (struct restream){&symbolizing.sink, add_names, stored_list, &symbolizing, NULL};
+	symbolizing.naming = naming_open(&settings);
+	read_boot_id(&symbolizing);
+	status = symbolize(&symbolizing, refusal);
+	if (symbolizing.input && symbolizing.input != stdin)
+		fclose(symbolizing.input);
+	naming_close(symbolizing.naming);
+	json_decref(symbolizing.kernels);
+	return status;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/restream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/output.h"
+
+/* A run's stream. */
+struct restreamed_run {
+	struct restreamed_run *next;
+	char *id;
+	json_int_t shift; /* records more than there were */
+	/* The parts of a record whose others have not come yet, and their lines. */
+	struct piece {
+		json_t *record;
+		char *line;
+		size_t size;
+	} *pieces;
+	size_t nr;
+};
+
+static struct restreamed_run *run_of(struct restream *restream, const json_t *record)
+{
+	const char *id = json_string_value(json_object_get(record, "run_id"));
+	struct restreamed_run *run = restream->runs;
+
+	while (run && strcmp(run->id, id ? id : ""))
+		run = run->next;
+	if (run)
+		return run;
+	run = calloc(1, sizeof(*run));
+	run->id = strdup(id ? id : "");
+	run->next = restream->runs;
+	return restream->runs = run;
+}
+
+static void forget(struct restream *restream, struct restreamed_run *run)
+{
+	struct restreamed_run **at = &restream->runs;
+
+	while (*at != run)
+		at = &(*at)->next;
+	*at = run->next;
+	free(run->pieces);
+	free(run->id);
+	free(run);
+}
+
+static json_int_t number_of(const json_t *record, const char *key)
+{
+	return json_integer_value(json_object_get(record, key));
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static int put_record(struct restream *restream, const json_t *record)
+{
+	char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	size_t length = line ? strlen(line) : 0;
+	int err;
+
+	if (!line)
+		return -ENOMEM;
+	line[length] = '\n';
+	err = sink_put(restream->sink, line, length + 1);
+	free(line);
+	return err;
+}
+
+/* As it was, but for its place among records that have become more. */
+static int put_shifted(struct restream *restream, struct restreamed_run *run, json_t *record, const char *line,
+		       size_t size)
+{
+	if (!run->shift)
+		return sink_put(restream->sink, line, size);
+	json_object_set_new(record, "seq", json_integer(number_of(record, "seq") + run->shift));
+	if (json_object_get(record, "records"))
+		json_object_set_new(record, "records", json_integer(number_of(record, "records") + run->shift));
+	return put_record(restream, record);
+}
+
+static int release_pieces(struct restream *restream, struct restreamed_run *run)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		if (!err)
+			err = put_shifted(restream, run, run->pieces[i].record, run->pieces[i].line,
+					  run->pieces[i].size);
+		json_decref(run->pieces[i].record);
+		free(run->pieces[i].line);
+	}
+	run->nr = 0;
+	return err;
+}
+
+static size_t size_of(const json_t *value)
+{
+	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+/* What all parts of a record carry, besides the list. */
+static const char *const carried[] = {"type", "schema_version", "time", "run_id", "seq", "event",
+				      "start_time", "duration_ns", "cacheline"};
+
+/* The first part without its list, or, from the first, the others. */
+static json_t *frame_of(const json_t *first, const char *list, bool others)
+{
+	json_t *frame = others ? json_object() : json_copy((json_t *)first);
+
+	for (size_t i = 0; others && i < sizeof(carried) / sizeof(carried[0]); i++)
+		if (json_object_get(first, carried[i]))
+			json_object_set(frame, carried[i], json_object_get(first, carried[i]));
+	json_object_del(frame, list);
+	json_object_del(frame, "part");
+	json_object_del(frame, "parts");
+	return frame;
+}
+
+#define NUMBERS_MAX 60 /* part, parts, and a seq that grows */
+
+/* How many elements from `first` on fit beside a frame: at least one, so that it ends. */
+static size_t fitting(const json_t *elements, size_t first, size_t frame)
+{
+	size_t used = frame + NUMBERS_MAX, count = 0;
+
+	for (; first + count < json_array_size(elements); count++) {
+		used += size_of(json_array_get(elements, first + count)) + 1;
+		if (count && used > RECORD_MAX)
+			break;
+	}
+	return count ? count : 1;
+}
+
+/* Writes one record with this list, in as many parts as it takes. Returns 0 or -errno. */
+static int put_list(struct restream *restream, const json_t *first, const char *list, const json_t *elements,
+		    json_int_t seq, size_t *parts)
+{
+	json_t *frames[] = {frame_of(first, list, false), frame_of(first, list, true)};
+	size_t sizes[] = {size_of(frames[0]) + strlen(list) + 8, size_of(frames[1]) + strlen(list) + 8};
+	size_t at = 0, total = json_array_size(elements);
+	int err = 0;
+
+	*parts = 0;
+	do
+		at += fitting(elements, at, sizes[!!*parts]);
+	while (++*parts, at < total);
+	at = 0;
+	for (size_t part = 0; part < *parts && !err; part++) {
+		size_t count = fitting(elements, at, sizes[!!part]);
+		json_t *record = json_copy(frames[!!part]), *piece = json_array();
+
+		for (size_t i = at; i < at + count && i < total; i++)
+			json_array_append(piece, json_array_get(elements, i));
+		json_object_set_new(record, "seq", json_integer(seq + part));
+		json_object_set_new(record, list, piece);
+		if (*parts > 1) {
+			json_object_set_new(record, "part", json_integer(part + 1));
+			json_object_set_new(record, "parts", json_integer(*parts));
+		}
+		err = put_record(restream, record);
+		json_decref(record);
+		at += count;
+	}
+	json_decref(frames[0]);
+	json_decref(frames[1]);
+	return err;
+}
+
+/* --- a whole record ------------------------------------------------------------------------------ */
+
+/* All parts are there: changes them, and writes them. */
+static int put_whole(struct restream *restream, struct restreamed_run *run, const char *list)
+{
+	json_int_t seq = number_of(run->pieces[0].record, "seq") + run->shift;
+	json_t *elements = json_array();
+	size_t was = run->nr, parts;
+	bool changed = false;
+	int err;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		json_t *own = json_object_get(run->pieces[i].record, list);
+
+		changed |= restream->change(restream->of, run->pieces[i].record, own);
+		json_array_extend(elements, own);
+	}
+	if (changed) {
+		err = put_list(restream, run->pieces[0].record, list, elements, seq, &parts);
+		run->shift += (json_int_t)parts - (json_int_t)was;
+		for (size_t i = 0; i < run->nr; i++) {
+			json_decref(run->pieces[i].record);
+			free(run->pieces[i].line);
+		}
+		run->nr = 0;
+	} else {
+		err = release_pieces(restream, run);
+	}
+	json_decref(elements);
+	return err;
+}
+
+/* Whether the record is the next part of those that wait. */
+static bool continues(const struct restreamed_run *run, const json_t *record, const char *list)
+{
+	static const char *const same[] = {"type", "event", "start_time", "cacheline", "parts"};
+	const json_t *first = run->nr ? run->pieces[0].record : NULL;
+
+	if (!list || number_of(record, "part") != (json_int_t)run->nr + 1)
+		return false;
+	for (size_t i = 0; first && i < sizeof(same) / sizeof(same[0]); i++) {
+		const json_t *a = json_object_get(first, same[i]), *b = json_object_get(record, same[i]);
+
+		if ((a || b) && !json_equal(a, b))
+			return false;
+	}
+	return true;
+}
+
+static void keep(struct restreamed_run *run, json_t *record, const char *line, size_t size)
+{
+	run->pieces = realloc(run->pieces, (run->nr + 1) * sizeof(*run->pieces));
+	run->pieces[run->nr] = (struct piece){json_incref(record), malloc(size), size};
+	memcpy(run->pieces[run->nr++].line, line, size);
+}
+
+static int restream_one(struct restream *restream, json_t *record, const char *line, size_t size)
+{
+	struct restreamed_run *run = run_of(restream, record);
+	const char *list = restream->list_of(record);
+	bool cut = json_object_get(record, "part"), next = cut && continues(run, record, list);
+	const char *type = json_string_value(json_object_get(record, "type"));
+	int err = next ? 0 : release_pieces(restream, run);
+
+	if (err)
+		return err;
+	/* A part whose fellows are missing: where it would have to be cut anew is not known. */
+	if (list && (!cut || next || continues(run, record, list))) {
+		keep(run, record, line, size);
+		if (cut && (json_int_t)run->nr < number_of(record, "parts"))
+			return 0;
+		return put_whole(restream, run, list);
+	}
+	err = put_shifted(restream, run, record, line, size);
+	if (type && !strcmp(type, "end"))
+		forget(restream, run);
+	return err;
+}
+
+int restream_record(struct restream *restream, json_t *record, const char *line, size_t size)
+{
+	int err = restream_one(restream, record, line, size);
+
+	json_decref(record);
+	return err;
+}
+
+int restream_end(struct restream *restream)
+{
+	int err = 0, failed;
+
+	while (restream->runs) {
+		failed = release_pieces(restream, restream->runs);
+		err = err ? err : failed;
+		forget(restream, restream->runs);
+	}
+	return err;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/stored_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record.h"
+
+/* Lists of code, by the type of the record. */
+static const struct {
+	const char *type, *list;
+} lists[] = {
+	{"profile", "entries"}, {"mem", "entries"}, {"shared_line", "entries"}, {"branch", "entries"},
+	{"frames", "frames"},
+};
+
+/* An element's members that are code; "": the element itself is. */
+static const char *const members[] = {"code", "from", "to", ""};
+
+const char *stored_list(const json_t *record)
+{
+	const char *type = json_string_value(json_object_get(record, "type"));
+
+	for (size_t i = 0; type && i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (!strcmp(type, lists[i].type) && json_is_array(json_object_get(record, lists[i].list)))
+			return lists[i].list;
+	return NULL;
+}
+
+static bool hex_of(const json_t *value, const char *key, __u64 *number)
+{
+	const char *text = json_string_value(json_object_get(value, key));
+	char *end;
+
+	if (!text || strncmp(text, "0x", 2))
+		return false;
+	*number = strtoull(text, &end, 16);
+	return !*end;
+}
+
+static bool is_kernel(__u64 address)
+{
+	return address >> 63;
+}
+
+static size_t size_of(const json_t *value)
+{
+	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+static void put_text(json_t *value, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(value, key, value_text(text, strlen(text)));
+}
+
+/* The functions that are inlined there, innermost first, each with the place that it is called from in
+ * the next one; as many as there is room for. */
+static void put_inlined(json_t *code, const struct name *name)
+{
+	json_t *list = json_array();
+	size_t size = size_of(code);
+
+	for (size_t i = 0; i + 1 < name->nr; i++) {
+		json_t *inlined = json_object();
+
+		put_text(inlined, "symbol", name->frames[i].symbol);
+		put_text(inlined, "call_file", name->frames[i + 1].file);
+		if (name->frames[i + 1].line)
+			json_object_set_new(inlined, "call_line", json_integer(name->frames[i + 1].line));
+		size += size_of(inlined) + 1;
+		if (size + 20 > STORED_NAME_MAX || !json_object_size(inlined)) {
+			json_decref(inlined);
+			break;
+		}
+		json_array_append_new(list, inlined);
+	}
+	if (json_array_size(list))
+		json_object_set(code, "inlined", list);
+	json_decref(list);
+}
+
+static bool put_name(json_t *code, const struct name *name)
+{
+	const struct frame *function = &name->frames[name->nr - 1];
+	json_t *named;
+	bool fits;
+
+	if (!function->symbol)
+		return false;
+	named = json_object();
+	put_text(named, "symbol", function->symbol);
+	json_object_set_new(named, "symbol_offset", value_hex(function->offset));
+	json_object_update(named, code);
+	if (name->module)
+		json_object_set_new(named, "module", json_string(name->module));
+	if (name->build_id && !name->module)
+		json_object_set_new(named, "build_id", json_string(name->build_id));
+	if (name->frames[0].file) {
+		put_text(named, "file", name->frames[0].file);
+		if (name->frames[0].line)
+			json_object_set_new(named, "line", json_integer(name->frames[0].line));
+	}
+	put_inlined(named, name);
+	fits = size_of(named) <= STORED_NAME_MAX;
+	if (fits) {
+		json_object_clear(code);
+		json_object_update(code, named);
+	}
+	json_decref(named);
+	return fits;
+}
+
+/* NULL: there is nothing to look up. */
+static const struct name *look_up(const json_t *code, struct naming *naming, bool kernel)
+{
+	static const struct name other_kernel = {.why = "the records are of another boot of a kernel"};
+	const char *module = json_string_value(json_object_get(code, "module"));
+	const char *build_id = json_string_value(json_object_get(code, "build_id"));
+	__u64 at;
+
+	if (json_object_get(code, "symbol"))
+		return NULL;
+	if (hex_of(code, "offset", &at) && module) {
+		if (!strcmp(module, "[vdso]") && !build_id && !kernel)
+			return &other_kernel;
+		return naming_file(naming, module, build_id, at);
+	}
+	if (hex_of(code, "address", &at) && is_kernel(at))
+		return kernel ? naming_kernel(naming, at) : &other_kernel;
+	return NULL;
+}
+
+static bool name_code(json_t *code, struct naming *naming, bool kernel, struct stored_account *account)
+{
+	const struct name *name = json_is_object(code) ? look_up(code, naming, kernel) : NULL;
+	__u64 address;
+
+	if (!name)
+		return false;
+	if (name->nr && put_name(code, name)) {
+		account->named++;
+		return true;
+	}
+	account->unnamed++;
+	*(hex_of(code, "address", &address) ? &account->kernel_why : &account->why) = name->why;
+	return false;
+}
+
+static bool name_ip(json_t *element, struct naming *naming, bool kernel, struct stored_account *account)
+{
+	json_t *code;
+	__u64 address;
+	bool added;
+
+	if (json_object_get(element, "code") || !hex_of(element, "ip", &address) || !is_kernel(address))
+		return false;
+	code = json_object();
+	json_object_set(code, "address", json_object_get(element, "ip"));
+	added = name_code(code, naming, kernel, account);
+	if (added)
+		json_object_set(element, "code", code);
+	json_decref(code);
+	return added;
+}
+
+bool stored_name(json_t *element, struct naming *naming, bool kernel, struct stored_account *account)
+{
+	bool added = name_ip(element, naming, kernel, account);
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		added |= name_code(members[i][0] ? json_object_get(element, members[i]) : element, naming, kernel,
+				   account);
+	return added;
+}
