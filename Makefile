@@ -196,11 +196,18 @@ endif
 bench: $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
 
-install: $(O)/nhmtap ## install the program (DESTDIR, prefix)
+# Where Python looks for modules below the prefix: Debian's own folders for /usr and /usr/local.
+pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
+	paths = [c.get_path("purelib", s) for s in ("deb_system", c.get_default_scheme()) if s in c.get_scheme_names()]; \
+	print(next((p for p in paths if p.startswith("$(prefix)/lib/")), \
+		   c.get_path("purelib", "posix_prefix", {"base": "$(prefix)"})))')
+
+install: $(O)/nhmtap ## install the program and its Python module (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
+	install -D -m 644 user/python/nhmtap.py $(DESTDIR)$(pythondir)/nhmtap.py
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(prefix)/bin/nhmtap
+	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(pythondir)/nhmtap.py
 
 clean: ## remove what was built
 	rm -rf $(O)

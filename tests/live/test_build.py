@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from records import NHMTAP
@@ -134,6 +135,12 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     installed = tmp_path / "root" / "usr" / "bin" / "nhmtap"
     done = subprocess.run([installed, "stat", "-e", "cs", "--", "true"], capture_output=True,
                           check=False)
+    assert done.returncode == 0, done.stderr
+    module, = (tmp_path / "root").rglob("nhmtap.py")
+    done = subprocess.run([sys.executable, "-B", "-c", "import nhmtap; assert nhmtap.stat(['true'], "
+                           "events='page-faults')['page-faults'] > 0"], check=False,
+                          capture_output=True, env=os.environ | {
+                              "PYTHONPATH": str(module.parent), "NHMTAP": str(installed)})
     assert done.returncode == 0, done.stderr
     assert tree.run("uninstall", *places).returncode == 0
     left = [name for _, _, names in os.walk(tmp_path / "root") for name in names]

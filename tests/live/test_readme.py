@@ -9,6 +9,7 @@ import pytest
 from records import HERE, NHMTAP, PROGRAMS, check_stream, parse
 
 README = os.path.join(HERE, "..", "README.md")
+MODULES = os.path.join(HERE, "..", "user", "python")
 EXAMPLES = re.findall(r"^    \$ (.+)$", open(README).read(), re.M)
 
 
@@ -21,7 +22,8 @@ def test_an_example_of_the_readme_works(example, tmp_path):
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS),
                             os.environ["PATH"]])
     done = subprocess.run(["sh", "-c", example.replace("/tmp/nhmtap-readme", str(tmp_path / "x"))],
-                          env={**os.environ, "PATH": path}, capture_output=True, text=True,
+                          env={**os.environ, "PATH": path, "PYTHONPATH": MODULES,
+                               "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout or list(tmp_path.iterdir())
