@@ -148,6 +148,20 @@ static int parse_profile_format(struct options *options, const char *name, const
 	return parse_own_format(options, own, name, argument, refusal);
 }
 
+static int parse_delay(struct options *options, const char *name, const char *argument,
+		       struct refusal *refusal)
+{
+	__u64 ms;
+
+	options->delay_ms = -1;
+	if (!strcmp(argument, "-1"))
+		return 0;
+	if (number(name, argument, 0, 86400000, &ms, refusal))
+		return instead(refusal, "or -1: off, until --control enables it");
+	options->delay_ms = ms;
+	return 0;
+}
+
 static int parse_duration(struct options *options, const char *name, const char *argument,
 			  struct refusal *refusal)
 {
@@ -185,6 +199,7 @@ NUMBER(parse_period, period, 1, (1ULL << 63) - 1) /* the kernel refuses periods 
 NUMBER(parse_frequency, frequency, 1, 1000000000)
 NUMBER(parse_ldlat, ldlat, 3, 65535) /* guide, Table 17 */
 NUMBER(parse_interval, interval_ms, 1, 86400000)
+NUMBER(parse_interval_count, interval_count, 1, 1000000000)
 NUMBER(parse_repeats, repeats, 1, 1000000)
 NUMBER(parse_top, top, 1, 1000000)
 NUMBER(parse_max_stack, max_stack, 1, STACK_FRAMES)
@@ -200,6 +215,7 @@ STRING(parse_per, per)
 STRING(parse_cpus, cpus)
 STRING(parse_cpu, cpu)
 STRING(parse_filter, filter)
+STRING(parse_control, control)
 STRING(parse_output, output)
 STRING(parse_events_dir, events_dir)
 STRING(parse_need, need)
@@ -285,6 +301,11 @@ static const struct option_row {
 	{'a', "all-cpus", NULL, MEASURING, parse_all_cpus, "everything on all CPUs"},
 	{'C', "cpu", "CPUS", MEASURING, parse_cpus, "everything on these CPUs: 0-3,8"},
 	{'I', "interval", "MS", MEASURING, parse_interval, "records every MS milliseconds"},
+	{0, "interval-count", "N", MEASURING, parse_interval_count, "stop after N intervals"},
+	{'D', "delay", "MS", MEASURING, parse_delay,
+	 "count only from MS milliseconds after the start on; -1: when --control says so"},
+	{0, "control", "fifo:CTL[,ACK]", MEASURING, parse_control,
+	 "obey lines from a FIFO: enable, disable, snapshot, ping, stop; write ack into another"},
 	{0, "duration", "S", MEASURING, parse_duration, "stop after S seconds"},
 	{'r', "repeat", "N", COMMAND_STAT, parse_repeats,
 	 "run COMMAND N times; mean and variance at the end"},

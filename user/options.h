@@ -50,6 +50,9 @@ struct options {
 	const char *cpus;   /* -C */
 	bool all_cpus;      /* -a */
 	__u64 interval_ms;  /* -I, 0: one interval, the whole run */
+	__u64 interval_count; /* --interval-count, 0: to the run's end */
+	__s64 delay_ms;     /* --delay, 0: none; -1: until it is enabled by --control */
+	const char *control; /* --control, NULL if not given */
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
 	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */

@@ -46,6 +46,7 @@ static int refuse_beside_autofdo(const struct options *options, struct refusal *
 	bool several = options->pids && strchr(options->pids, ',');
 	const char *other = options->by		   ? "--by"
 			    : options->interval_ms ? "--interval"
+			    : options->control	   ? "--control"
 			    : options->top	   ? "--top"
 			    : options->all_cpus	   ? "--all-cpus"
 			    : options->cpus	   ? "--cpu"

@@ -65,6 +65,7 @@ static const char *why_not_counted(const struct run *run, const struct count *co
 
 	return count->enabled_ns ? "it never got a counter: others held those that it can use, or the "
 				   "register that it shares with the core's other thread"
+	       : run->was_off ? "counting was switched off (--delay, --control)"
 	       : target->cpus_given && !target->nr_cgroups ? "its CPU was offline"
 							   : "its target never ran";
 }

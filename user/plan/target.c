@@ -281,6 +281,21 @@ static int check_one_target(const struct options *options, struct refusal *refus
 	return because(refusal, "they contradict each other");
 }
 
+static int check_times(const struct options *options, struct refusal *refusal)
+{
+	if (options->interval_count && !options->interval_ms) {
+		refuse(refusal, STATUS_USAGE, "option --interval-count");
+		because(refusal, "there are no intervals to be counted");
+		return instead(refusal, "give -I MS as well, or --duration instead");
+	}
+	if (options->delay_ms < 0 && !options->control) {
+		refuse(refusal, STATUS_USAGE, "option --delay -1");
+		because(refusal, "nothing would ever switch counting on");
+		return instead(refusal, "give --control fifo:CTL as well");
+	}
+	return 0;
+}
+
 int target_plan(struct target *target, const struct options *options, const struct host *host,
 		struct refusal *refusal)
 {
@@ -288,7 +303,8 @@ int target_plan(struct target *target, const struct options *options, const stru
 
 	if (options->nr_rest)
 		target->command = options->rest;
-	if (check_one_target(options, refusal))
+	target->begins_off = options->delay_ms;
+	if (check_one_target(options, refusal) || check_times(options, refusal))
 		return -1;
 	/* A cgroup's events are opened on CPUs: all of them, if none are named. */
 	if ((options->all_cpus || options->cpus || cgroups) &&

@@ -26,6 +26,7 @@ struct target {
 		char *path; /* its folder */
 	} *cgroups;
 	size_t nr_cgroups;
+	bool begins_off; /* --delay: counting is switched on later */
 	unsigned int per; /* what counts are told apart by: bits of enum per, 0 if by nothing */
 };
 

@@ -106,7 +106,7 @@ static int join_place(struct run *run, size_t place, struct refusal *refusal)
 	if (!err && run->activity->attach_at && run->activity->attach_at(run, place, refusal))
 		return -1;
 	if (!err)
-		err = counters_enable_at(run->counters, place);
+		err = run->off ? 0 : counters_enable_at(run->counters, place);
 	return err ? because(refusal, "its events can't be opened: %s", strerror(-err)) : 0;
 }
 

@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "plan/plan.h"
 #include "refusal.h"
+#include "run/control.h"
 #include "run/hotplug.h"
 
 struct run {
@@ -28,6 +29,8 @@ struct run {
 	struct counters *counters;
 	struct child child;
 	struct hotplug hotplug;
+	struct control control;
+	bool off, was_off;    /* counting is switched off: now, and at some time of this interval */
 	sigset_t ending;      /* signals that end the run */
 	sigset_t signals;     /* the mask that the program was started with: the command's */
 	__u64 repeat;         /* this execution of the command, from 1 */
@@ -87,5 +90,15 @@ void run_put_interval(const struct run *run, json_t *record);
 /* cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for a part of
  * the interval or all of it; nothing where none was. */
 void run_put_missing(const struct run *run, json_t *record, const struct cpus *of);
+
+/* Reports what came since the report before. The next interval begins where this one ends, which is
+ * before its records are written: no moment is in two of them, and none in neither. */
+void run_report(struct run *run, bool last);
+
+/* Switches counting. Returns 0 or -errno. */
+int run_switch(struct run *run, bool on);
+
+/* Switches it on for the first time, after --delay: the first interval begins only now. */
+void run_begin_late(struct run *run);
 
 #endif

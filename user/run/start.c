@@ -207,6 +207,8 @@ json_t *start_record(const struct run *run, const char *command)
 	json_object_set_new(record, "target", target_value(run));
 	if (run->options->interval_ms)
 		json_object_set_new(record, "interval_ms", json_integer(run->options->interval_ms));
+	if (run->options->delay_ms)
+		json_object_set_new(record, "delay_ms", json_integer(run->options->delay_ms));
 	for (size_t i = 0; i < run->plan.events.nr; i++)
 		json_array_append_new(events, event_value(&run->plan.events.list[i], &run->host));
 	if (run->plan.default_why[0])
