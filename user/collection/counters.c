@@ -31,6 +31,7 @@ struct counters {
 	struct places places;
 	struct cell *cells; /* an event's at all places behind each other */
 	int *cgroups;       /* descriptors of the target's, -1: not open */
+	bool enabled;
 	size_t opened;      /* places, each as often as it was */
 	size_t unfollowed;
 };
@@ -135,6 +136,7 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 			leader = cell;
 	}
 	place->open = place->seen = true;
+	place->stalled = false;
 	counters->opened++;
 	return 0;
 }
@@ -314,32 +316,37 @@ static int switch_all(struct counters *counters, unsigned long request)
 
 int counters_enable(struct counters *counters)
 {
+	counters->enabled = true;
 	return switch_all(counters, PERF_EVENT_IOC_ENABLE);
 }
 
 int counters_disable(struct counters *counters)
 {
+	counters->enabled = false;
 	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
 }
 
 int counters_enable_at(struct counters *counters, size_t place)
 {
-	return switch_place(counters, place, PERF_EVENT_IOC_ENABLE);
+	return counters->enabled ? switch_place(counters, place, PERF_EVENT_IOC_ENABLE) : 0;
 }
 
 /* A pinned event that could not run reads as nothing at all, which libperf does not always call an
- * error, and so may one whose CPU has gone: what was read last stays true. */
-static int read_cell(struct cell *cell)
+ * error, and so may one whose CPU has gone: what was read last stays true. *still: its clock has not
+ * moved since. */
+static int read_cell(struct cell *cell, bool *still)
 {
 	struct perf_counts_values values = {0};
 	int err = 0;
 
+	*still = false;
 	if (cell->fd < 0)
 		return 0;
 	if (cell->evsel)
 		err = perf_evsel__read(cell->evsel, 0, 0, &values);
 	else if (read(cell->fd, &values, 3 * sizeof(__u64)) < 0)
 		err = -errno;
+	*still = !err && values.ena && values.ena == cell->last.enabled_ns;
 	if (!err && values.ena >= cell->last.enabled_ns && values.val >= cell->last.value)
 		cell->last = (struct count){values.val, values.ena, values.run};
 	return err;
@@ -348,8 +355,13 @@ static int read_cell(struct cell *cell)
 int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count)
 {
 	struct cell *cell = cell_at(counters, event, place);
-	int err = read_cell(cell);
+	struct place *at = &counters->places.list[place];
+	bool still;
+	int err = read_cell(cell, &still);
 
+	/* Whatever runs on a CPU, its events are enabled all the time; a cgroup's while it runs. */
+	if (still && counters->enabled && at->open && at->cpu >= 0 && at->cgroup < 0)
+		at->stalled = true;
 	*count = cell->before;
 	count_add(count, &cell->last);
 	return err;
@@ -394,7 +406,9 @@ size_t counters_unfollowed(const struct counters *counters)
 /* What it has counted stays counted. */
 static void retire(struct cell *cell)
 {
-	read_cell(cell);
+	bool still;
+
+	read_cell(cell, &still);
 	count_add(&cell->before, &cell->last);
 	cell->last = (struct count){0};
 	close_cell(cell);

@@ -27,8 +27,8 @@ void counters_close(struct counters *counters);
  * they may be used. */
 void counters_free_descriptors(void);
 
-/* Switches all events, and the copies that children have inherited; or those of a place. Returns 0 or
- * -errno. */
+/* Switches all events, and the copies that children have inherited; or enables those of a place that was
+ * joined, if the others are. Returns 0 or -errno. */
 int counters_enable(struct counters *counters);
 int counters_disable(struct counters *counters);
 int counters_enable_at(struct counters *counters, size_t place);

@@ -130,15 +130,22 @@ static int join(struct run *run, int cpu)
 	return tell(run, "online", cpu, NULL);
 }
 
-/* Whether the events of a CPU are open, or are to be. */
-static void look_at(const struct run *run, struct cpus *open, struct cpus *wanted)
+/* CPUs whose events are open, those that are to be, and those that have gone in between: where no
+ * notice says so, the events' own clocks do, at the next reading. */
+static void look_at(const struct run *run, struct cpus *open, struct cpus *wanted, struct cpus *gone)
 {
 	const struct places *places = counters_places(run->counters);
 
 	*open = *wanted = (struct cpus){0};
-	for (size_t p = 0; p < places->nr; p++)
-		if (places->list[p].cpu >= 0)
-			cpus_add(places->list[p].open ? open : wanted, places->list[p].cpu);
+	for (size_t p = 0; p < places->nr; p++) {
+		const struct place *place = &places->list[p];
+
+		if (place->cpu < 0)
+			continue;
+		cpus_add(place->open ? open : wanted, place->cpu);
+		if (place->open && place->stalled)
+			cpus_add(gone, place->cpu);
+	}
 }
 
 int hotplug_follow(struct run *run)
@@ -151,7 +158,7 @@ int hotplug_follow(struct run *run)
 		read_notices(hotplug, &gone);
 	if (hotplug->online < 0 || !read_online(hotplug, &online))
 		return 0;
-	look_at(run, &open, &wanted);
+	look_at(run, &open, &wanted, &gone);
 	for (int cpu = cpus_next(&open, 0); cpu >= 0 && !err; cpu = cpus_next(&open, cpu + 1)) {
 		if (cpus_has(&online, cpu) && !cpus_has(&gone, cpu))
 			continue;

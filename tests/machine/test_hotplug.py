@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""CPUs that go offline in a run, and come back. The events of one that is gone are gone with it: the
+kernel does not bring them back (perf_event_exit_cpu_context())."""
+import io
+import itertools
+
+import pytest
+
+import known
+import records
+
+pytestmark = pytest.mark.xdist_group("two_cores")  # the machine of the others that need it
+
+# MMX operations: nobody in the guest has any but the program itself, so that the counts are exact.
+EVENT, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
+CPU1 = "/sys/devices/system/cpu/cpu1/online"
+
+RUNS = {
+    "rows": f"stat -a --per cpu -I 300 -e {EVENT}",
+    "sum": f"stat -a -I 300 -e {EVENT} -M cpus_utilized",
+    "whole": f"stat -C 1 -e {EVENT}",
+    "samples": f"profile -a -e {EVENT} -c 100 --by cpu,comm",
+    "uncore": "stat -a -I 300 -e uncore/clockticks/",
+}
+
+# Once before, twice while CPU 1 is away, three times when it is back; then it goes and comes at once, and
+# once more.
+SCRIPT = f"""
+    [ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko
+    {"".join(f"nhmtap {arguments} -o {name} & pids=$pids' '$!;" for name, arguments in RUNS.items())}
+    for name in {" ".join(RUNS)}; do until grep -q start $name; do sleep 0.1; done; done
+    on_1() {{ taskset -c 1 float; }}
+    on_1; sleep 1
+    echo 0 > {CPU1}; sleep 1; float; float; sleep 1
+    echo 1 > {CPU1}; sleep 1; on_1; on_1; on_1; sleep 1
+    echo 0 > {CPU1}; echo 1 > {CPU1}; sleep 1; on_1; sleep 1
+    kill -TERM $pids; wait
+    for name in {" ".join(RUNS)}; do cat $name; done
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(machines):
+    """The records of each run."""
+    found = io.StringIO(machines(cores=2).say(SCRIPT, paranoid=-1))
+    streams, lines = {}, []
+    for line in found:
+        lines.append(line)
+        if '"type":"end"' in line:
+            streams[list(RUNS)[len(streams)]] = records.parse("".join(lines))
+            lines = []
+    for stream in streams.values():
+        records.check_stream(stream)
+    return streams
+
+
+def of(stream, kind, **members):
+    return [r for r in stream if r["type"] == kind
+            and all(r.get(name) == value for name, value in members.items())]
+
+
+def missing(counts):
+    """Whether CPU 1 is said to have been missing, interval by interval, without repetitions."""
+    return [said for said, _ in itertools.groupby(r.get("cpus_missing") for r in counts)]
+
+
+GONE_TWICE = [None, "1", None, "1", None]
+
+
+@pytest.mark.parametrize("name", ["rows", "sum", "samples"])
+def test_what_goes_and_comes_is_told(runs, name):
+    told = [(r["change"], r["cpu"]) for r in of(runs[name], "hotplug")]
+    assert told == [("offline", 1), ("online", 1)] * 2
+
+
+def test_a_cpu_that_comes_back_is_counted_again_to_the_last_event(runs):
+    assert sum(r["value"] for r in of(runs["rows"], "count", cpu=1)) == (1 + 3 + 1) * N
+    assert sum(r["value"] for r in of(runs["rows"], "count", cpu=0)) == 2 * N
+
+
+def test_intervals_that_lack_a_cpu_say_so_and_those_of_another_do_not(runs):
+    assert missing(of(runs["rows"], "count", cpu=1)) == GONE_TWICE
+    assert missing(of(runs["rows"], "count", cpu=0)) == [None]
+
+
+def test_a_cpu_that_is_away_is_not_counted_and_the_reason_is_said(runs):
+    away = of(runs["rows"], "count", cpu=1, status="not_counted")
+    assert away
+    assert {r["why"] for r in away} == {"its CPU was offline"}
+
+
+def test_the_sum_of_all_cpus_goes_on_and_says_that_one_was_missing(runs):
+    assert sum(r["value"] for r in of(runs["sum"], "count", event=EVENT)) == 7 * N
+    assert missing(of(runs["sum"], "count", event=EVENT)) == GONE_TWICE
+    assert missing(of(runs["sum"], "metric")) == GONE_TWICE
+
+
+def test_a_run_of_one_interval_keeps_what_was_counted_before(runs):
+    count, = of(runs["whole"], "count")
+    assert (count["value"], count["cpus_missing"]) == ((1 + 3 + 1) * N, "1")
+
+
+def test_samples_come_from_a_cpu_that_is_back(runs):
+    profile, = of(runs["samples"], "profile")
+    mine = {e["cpu"]: e["samples"] for e in profile["entries"] if e["comm"] == "float"}
+    # A counter begins anew with the CPU, each time with a whole period.
+    assert mine[1] == pytest.approx(5 * N / 100, abs=3)
+    assert profile["cpus_missing"] == "1"
+
+
+def test_an_uncore_counter_stays_with_its_package(runs):
+    # CPU 0 counts for the package; it never goes.
+    counts = of(runs["uncore"], "count")
+    assert all(r["status"] == "counted" and r["value"] > 0 for r in counts)
