@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import errno
 import os
 import signal
 import time
 
 import pytest
 
+import cgroups
 import hosts
 from records import Tool, parse
 
@@ -61,17 +61,8 @@ def explain(nhmtap):
 @pytest.fixture
 def cgroup():
     """A cgroup of its own: its path below the cgroup2 mount, and its folder."""
-    with open("/proc/self/mounts", encoding="utf-8") as mounts:
-        mount = next(line.split()[1] for line in mounts if line.split()[2] == "cgroup2")
     path = f"/nhmtap-test-{os.getpid()}-{time.monotonic_ns()}"
-    folder = mount + path
+    folder = cgroups.mount() + path
     os.mkdir(folder)
     yield path, folder
-    for _ in range(100):  # processes leave a cgroup a moment after they have been waited for
-        try:
-            os.rmdir(folder)
-            return
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            time.sleep(0.1)
+    cgroups.remove(folder)

@@ -16,11 +16,11 @@ EVENT, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 CPU1 = "/sys/devices/system/cpu/cpu1/online"
 
 RUNS = {
-    "rows": f"stat -a --per cpu -I 300 -e {EVENT}",
-    "sum": f"stat -a -I 300 -e {EVENT} -M cpus_utilized",
+    "rows": f"stat -a --per cpu -I 400 -e {EVENT}",
+    "sum": f"stat -a -I 400 -e {EVENT} -M cpus_utilized",
     "whole": f"stat -C 1 -e {EVENT}",
     "samples": f"profile -a -e {EVENT} -c 100 --by cpu,comm",
-    "uncore": "stat -a -I 300 -e uncore/clockticks/",
+    "uncore": "stat -a -I 400 -e uncore/clockticks/",
 }
 
 # Once before, twice while CPU 1 is away, three times when it is back; then it goes and comes at once, and
@@ -30,10 +30,10 @@ SCRIPT = f"""
     {"".join(f"nhmtap {arguments} -o {name} & pids=$pids' '$!;" for name, arguments in RUNS.items())}
     for name in {" ".join(RUNS)}; do until grep -q start $name; do sleep 0.1; done; done
     on_1() {{ taskset -c 1 float; }}
-    on_1; sleep 1
-    echo 0 > {CPU1}; sleep 1; float; float; sleep 1
-    echo 1 > {CPU1}; sleep 1; on_1; on_1; on_1; sleep 1
-    echo 0 > {CPU1}; echo 1 > {CPU1}; sleep 1; on_1; sleep 1
+    on_1; sleep 0.7
+    echo 0 > {CPU1}; sleep 1; float; float
+    echo 1 > {CPU1}; sleep 0.1; on_1; on_1; on_1; sleep 0.7
+    echo 0 > {CPU1}; echo 1 > {CPU1}; sleep 0.1; on_1; sleep 0.7
     kill -TERM $pids; wait
     for name in {" ".join(RUNS)}; do cat $name; done
 """

@@ -8,6 +8,8 @@
  *   thread=N      the same by a new thread, which then ends; ID is its tid
  *   worker=I,N    the same by thread I of those that were there from the beginning; ID is its tid
  *   fork=N        the same by a new child, which then exits; ID is its pid
+ *   vforks=C,N    the same N by each of C new processes, one after the other, that share the memory with
+ *                 their parent and so make no fault beside these; ID is the last one's pid
  *   name=HEX      calls itself by these bytes
  *   spin=MS       runs in busy() for so long, by its own CPU time
  *   wait          until the next line
@@ -122,6 +124,21 @@ static pid_t in_child(long faults)
 	return pid;
 }
 
+static pid_t in_vforks(long children, long faults)
+{
+	pid_t pid = 0;
+
+	while (children-- > 0) {
+		pid = vfork();
+		if (!pid) {
+			fault(faults);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	return pid;
+}
+
 static void rename_to(const char *hex)
 {
 	char name[16] = "";
@@ -169,6 +186,8 @@ static void step(const char *text)
 		id = in_worker(n, atol(strchr(value, ',') + 1));
 	else if (!strncmp(text, "fork=", 5))
 		id = in_child(n);
+	else if (!strncmp(text, "vforks=", 7))
+		id = in_vforks(n, atol(strchr(value, ',') + 1));
 	else if (!strncmp(text, "name=", 5))
 		rename_to(value);
 	else if (!strncmp(text, "spin=", 5))

@@ -181,8 +181,8 @@ static int open_places(struct counters *counters, const struct cpus *online, siz
 	for (size_t i = 0; i < nr; i++)
 		counters->cells[i] = (struct cell){.fd = -1};
 	for (size_t i = 0; i < counters->places.nr; i++) {
-		int cpu = counters->places.list[i].cpu;
-		int err = cpu < 0 || cpus_has(online, cpu) ? open_place(counters, i, failed) : 0;
+		bool there = place_online(&counters->places.list[i], online);
+		int err = there ? open_place(counters, i, failed) : 0;
 
 		if (err)
 			return err;
@@ -263,7 +263,7 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 	if (err) {
 		if (err < 0)
 			open_denied(refusal, host, plan, &plan->events.list[failed], -err,
-				    counters->places.nr);
+				    places_online(&counters->places, &host->online));
 		counters_close(counters);
 		return -1;
 	}

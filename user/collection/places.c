@@ -93,6 +93,20 @@ size_t places_new(const struct places *before, const struct places *now)
 	return count;
 }
 
+bool place_online(const struct place *place, const struct cpus *online)
+{
+	return place->cpu < 0 || cpus_has(online, place->cpu);
+}
+
+size_t places_online(const struct places *places, const struct cpus *online)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < places->nr; i++)
+		nr += place_online(&places->list[i], online);
+	return nr;
+}
+
 void places_release(struct places *places)
 {
 	free(places->list);

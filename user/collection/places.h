@@ -39,6 +39,10 @@ int places_of_threads(struct places *places, const struct target *target, struct
 /* How many threads of `now` are not in `before`. */
 size_t places_new(const struct places *before, const struct places *now);
 
+/* Whether a place is on a CPU that is online, or on any; and how many are. */
+bool place_online(const struct place *place, const struct cpus *online);
+size_t places_online(const struct places *places, const struct cpus *online);
+
 void places_release(struct places *places);
 
 #endif
