@@ -92,19 +92,17 @@ static int check_hierarchy(const struct host *host, const char *name, struct ref
 static char *cgroup_folder(const struct host *host, const char *name)
 {
 	const char *mount = host->cgroup_mount;
-	size_t length = strlen(mount), end = strlen(name);
+	size_t length = strlen(mount);
 	char *path;
+	int used;
 
-	while (end > 1 && name[end - 1] == '/')
-		end--;
-	if (!strncmp(name, mount, length) && (!name[length] || name[length] == '/')) {
-		path = strndup(name, end);
-	} else {
-		name += *name == '/';
-		end -= end && name[-1] == '/';
-		if (asprintf(&path, "%s%s%.*s", mount, end ? "/" : "", (int)end, name) < 0)
-			abort();
-	}
+	if (!strncmp(name, mount, length) && (!name[length] || name[length] == '/'))
+		name += length;
+	used = asprintf(&path, "%s/%s", mount, name + strspn(name, "/"));
+	if (used < 0)
+		abort();
+	while (used > 1 && path[used - 1] == '/')
+		path[--used] = '\0';
 	return path;
 }
 
