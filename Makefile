@@ -45,6 +45,9 @@ python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
 jq           | jq --version
 linux-perf   | perf --version
+chromium     | chromium --version
+chromium-driver | chromedriver --version
+python3-selenium | $(PYTHON) -c 'import selenium'
 strace       | strace --version
 util-linux   | setpriv --version
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
@@ -121,7 +124,7 @@ sources  := $(sort $(wildcard user/*.c user/*/*.c))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(O)/gen/pprof.pb-c.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas) events/schema.json
+embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html
 
 all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
 

@@ -24,6 +24,8 @@ static const struct command {
 	 "samples loads by where they found their data, and how long they took"},
 	{"offcore", COMMAND_OFFCORE, command_offcore, "[OPTIONS] [-- COMMAND …]",
 	 "counts requests that leave the core, by who asked and who answered"},
+	{"flamegraph", COMMAND_FLAMEGRAPH, command_flamegraph, "[OPTIONS] < RECORDS",
+	 "draws the stacks of a stream of records: one page, for any browser"},
 	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
 	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
 	 "shows what the kernel would be asked for, what it would program, and why"},
@@ -61,7 +63,7 @@ static int help(FILE *out)
 {
 	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  nhmtap %-9s %-26s %s\n", commands[i].name, commands[i].arguments,
+		fprintf(out, "  nhmtap %-10s %-26s %s\n", commands[i].name, commands[i].arguments,
 			commands[i].help);
 	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version.\n", out);
 	return STATUS_DONE;

@@ -240,7 +240,8 @@ FLAG(parse_help, help)
 #define REPORTING (MEASURING | COMMAND_DOCTOR)
 #define WRITING   (REPORTING | COMMAND_SYMBOLIZE)
 #define SHOWING   (COMMAND_EXPLAIN | COMMAND_LIST)
-#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR | COMMAND_SYMBOLIZE)
+#define ALL       (PLANNING | COMMAND_SCHEMA | COMMAND_LIST | COMMAND_DOCTOR | \
+		   COMMAND_SYMBOLIZE | COMMAND_FLAMEGRAPH)
 
 static const struct option_row {
 	char letter; /* 0: long only */
@@ -314,7 +315,7 @@ static const struct option_row {
 	{0, "top", "N", SAMPLING, parse_top, "only the N largest entries; the rest is summed up"},
 	{0, "need", "NAMES", COMMAND_DOCTOR, parse_need,
 	 "try only these facilities, and end with status 2 if one does not work: mem,branch"},
-	{'o', "output", "FILE", WRITING, parse_output, "write to FILE instead of stdout"},
+	{'o', "output", "FILE", WRITING | COMMAND_FLAMEGRAPH, parse_output, "write to FILE instead of stdout"},
 	{0, "symfs", "DIR", COMMAND_SYMBOLIZE, parse_symfs,
 	 "look for programs, libraries and their debug files below DIR"},
 	{0, "debug-dir", "DIR", COMMAND_SYMBOLIZE, parse_debug_dir,

@@ -13,6 +13,7 @@ int command_profile(const struct options *options, struct refusal *refusal);
 int command_mem(const struct options *options, struct refusal *refusal);
 int command_offcore(const struct options *options, struct refusal *refusal);
 int command_branch(const struct options *options, struct refusal *refusal);
+int command_flamegraph(const struct options *options, struct refusal *refusal);
 int command_explain(const struct options *options, struct refusal *refusal);
 int command_doctor(const struct options *options, struct refusal *refusal);
 int command_list(const struct options *options, struct refusal *refusal);

@@ -58,6 +58,20 @@ bool calls_of_kernel(const json_t *frame)
 	return address && strlen(address) == 18 && strchr("89abcdef", address[2]);
 }
 
+/* A name that was cut does not end within a character (UTF-8). */
+static void cut(char *name, size_t size, size_t wanted)
+{
+	size_t end = size - 1;
+
+	if (wanted < size)
+		return;
+	while (end && (name[end - 1] & 0xc0) == 0x80)
+		end--;
+	if (end && (name[end - 1] & 0x80))
+		end--;
+	name[end] = '\0';
+}
+
 /* What would end a line, a name, or a terminal's patience. */
 static void clean(char *name)
 {
@@ -72,12 +86,14 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 {
 	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");
 	const char *address = text_of(call->frame, "address"), *slash = module ? strrchr(module, '/') : NULL;
+	size_t wanted;
 
 	if (call->symbol)
-		snprintf(name, size, "%s", call->symbol);
+		wanted = snprintf(name, size, "%s", call->symbol);
 	else
-		snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "", module ? "+" : "",
+		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "", module ? "+" : "",
 			 offset ? offset : address ? address : "?");
+	cut(name, size, wanted);
 	clean(name);
 	return name;
 }
@@ -88,6 +104,7 @@ const char *calls_owner(const json_t *entry, char *name, size_t size)
 	const json_t *pid = json_object_get(entry, "pid"), *tid = json_object_get(entry, "tid");
 	size_t used = snprintf(name, size, "%s", comm ? comm : "");
 
+	cut(name, size, used);
 	if (pid && used < size)
 		used += snprintf(name + used, size - used, "%s%lld", used ? "-" : "",
 				 (long long)json_integer_value(pid));

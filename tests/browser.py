@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A headless Chromium, driven over the loopback."""
+import contextlib
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+
+@contextlib.contextmanager
+def chromium(log):
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    # Root has no sandbox; there is no GPU; /dev/shm may be small.
+    for argument in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--window-size=1200,800", "--disable-background-networking", "--no-first-run"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver", log_path=str(log)), options=options)
+    try:
+        yield driver
+    finally:
+        driver.quit()

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The page that flamegraph makes, used in a browser with clicks and keys."""
+import json
+import os
+import subprocess
+
+import pytest
+from browser import chromium
+from records import NHMTAP, program, validator
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+HOSTILE = "</script><script>document.title='broken'</script><!--\"'&;\\"
+
+
+def frame(i, symbol, kernel=False, **more):
+    where = {"module": "[kernel]", "address": f"0xffffffff8100{i:04x}"} if kernel else {
+        "module": "/opt/server", "offset": hex(0x1000 + i)}
+    return {"id": i, "symbol": symbol, **where, **more}
+
+
+FRAMES = [frame(0, "main"), frame(1, "parse"), frame(2, "render"), frame(3, "draw<Shape>"),
+          frame(4, "entry_SYSCALL_64", kernel=True), frame(5, "vfs_write", kernel=True),
+          frame(6, HOSTILE), {"id": 7, "module": "/usr/lib/libx.so", "offset": "0x1234"}]
+# From the innermost: as records have them.
+ENTRIES = [([1, 0], 400), ([3, 2, 0], 300), ([5, 4, 2, 0], 200), ([6, 0], 60), ([7, 0], 40)]
+
+
+def records(event="cpu-clock", entries=ENTRIES, frames=FRAMES):
+    """A stream, as far as flamegraph looks at it."""
+    of = {"event": event, "schema_version": "1.0.0", "run_id": "0" * 32, "seq": 1,
+          "time": "2026-01-31T23:59:59.123456789Z", "start_time": "2026-01-31T23:59:58.123456789Z",
+          "duration_ns": 1000000000}
+    total = sum(n for _, n in entries)
+    found = [{**of, "type": "frames", "frames": frames},
+             {**of, "type": "profile", "value": total, "enabled_ns": 1, "running_ns": 1,
+              "samples": {"expected": total + 7, "uncertainty": 1, "aggregated": total,
+                          "lost": {"table_full": 7}},
+              "stacks": {"delivered": total, "truncated": 0, "failed": 0, "table_full": 0},
+              "entries": [{"stack": stack, "comm": "server", "samples": n, "period": n}
+                          for stack, n in entries]}]
+    validator("profile").validate(found[1])
+    return found
+
+
+def page(*streams):
+    text = "".join(json.dumps(record) + "\n" for record in [r for s in streams for r in s])
+    return subprocess.run([NHMTAP, "flamegraph"], input=text, capture_output=True, text=True, check=True).stdout
+
+
+class Page:
+    """A page in the browser."""
+
+    def __init__(self, driver, path):
+        self.driver = driver
+        driver.get(f"file://{path}")
+
+    def js(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def frames(self):
+        """What is drawn: {name: (left, width) as shares of the graph}."""
+        return {name.split(",")[0]: (left, width) for name, left, width in self.js("""
+            const graph = document.getElementById("graph").getBoundingClientRect();
+            return [...document.querySelectorAll(".frame")].map(f => {
+              const at = f.getBoundingClientRect();
+              return [f.getAttribute("aria-label"), (at.left - graph.left) / graph.width, at.width / graph.width];
+            });""")}
+
+    def find(self, name):
+        return next(f for f in self.driver.find_elements(By.CLASS_NAME, "frame")
+                    if f.get_attribute("aria-label").startswith(name + ","))
+
+    def focused(self):
+        return self.js("return document.activeElement.getAttribute('aria-label') || "
+                       "document.activeElement.id").split(",")[0]
+
+    def press(self, *keys):
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def text(self, id_):
+        return self.driver.find_element(By.ID, id_).text
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("browser") / "log") as started:
+        yield started
+
+
+@pytest.fixture
+def opened(driver, tmp_path):
+    def run(*streams):
+        path = tmp_path / "flame.html"
+        path.write_text(page(*(streams or [records()])), encoding="utf-8")
+        return Page(driver, path)
+    return run
+
+
+def test_each_function_is_as_wide_as_its_share_of_the_samples(opened):
+    found = opened().frames()
+    assert {name: round(width, 2) for name, (_, width) in found.items() if not name.startswith("<")} == {
+        "all": 1, "server": 1, "main": 1, "parse": .4, "render": .5, "draw<Shape>": .3,
+        "entry_SYSCALL_64": .2, "vfs_write": .2, "libx.so+0x1234": .04}
+
+
+def test_a_callee_lies_below_its_caller_and_within_it(opened):
+    opened_page = opened()
+    found = opened_page.frames()
+    (left, width), (inner, narrow) = found["render"], found["draw<Shape>"]
+    assert left - 1e-3 <= inner and inner + narrow <= left + width + 1e-3
+    tops = [opened_page.find(name).location["y"] for name in ("main", "render", "entry_SYSCALL_64", "vfs_write")]
+    assert tops == sorted(tops) and len(set(tops)) == 4
+
+
+def test_a_click_zooms_and_a_click_above_goes_back(opened):
+    flame = opened()
+    flame.find("render").click()
+    found = flame.frames()
+    assert {name: round(found[name][1], 2) for name in ("all", "main", "render", "draw<Shape>")} == {
+        "all": 1, "main": 1, "render": 1, "draw<Shape>": .6}
+    assert "parse" not in found
+    flame.find("main").click()
+    assert round(flame.frames()["parse"][1], 2) == .4
+
+
+def test_pointing_at_a_frame_moves_nothing(opened):
+    flame = opened(records(frames=[frame(0, "main"), frame(1, "very_" * 200 + "long"), *FRAMES[2:]]))
+    before = flame.find("render").location
+    flame.js("for (const e of document.querySelectorAll('.frame')) "
+             "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))")
+    flame.find("very_" * 200 + "long").click()
+    flame.driver.find_element(By.ID, "reset").click()
+    assert flame.find("render").location == before
+
+
+def test_reset_shows_all_again(opened):
+    flame = opened()
+    reset = flame.driver.find_element(By.ID, "reset")
+    assert not reset.is_enabled()
+    flame.find("vfs_write").click()
+    reset.click()
+    assert round(flame.frames()["parse"][1], 2) == .4 and not reset.is_enabled()
+
+
+def test_the_keyboard_alone_walks_zooms_and_comes_back(opened):
+    flame = opened()
+    flame.driver.find_element(By.ID, "theme").send_keys(Keys.TAB)
+    assert flame.focused() == "all"
+    flame.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert flame.focused() == "main"
+    flame.press(Keys.ARROW_DOWN)
+    assert flame.focused() == "render"  # the widest
+    flame.press(Keys.ARROW_LEFT)
+    assert flame.focused() == "parse"
+    flame.press(Keys.ARROW_RIGHT, Keys.ENTER)
+    assert flame.focused() == "render" and round(flame.frames()["render"][1], 2) == 1
+    flame.press(Keys.ESCAPE)
+    assert flame.focused() == "render" and "parse" in flame.frames()
+    flame.press(Keys.ARROW_UP)
+    assert flame.focused() == "main"
+    flame.press(Keys.ESCAPE, Keys.ESCAPE, Keys.HOME)
+    assert flame.focused() == "all"
+
+
+def test_what_has_the_focus_can_be_seen(opened):
+    flame = opened()
+    flame.driver.find_element(By.ID, "theme").send_keys(Keys.TAB)
+    style = flame.js("const s = getComputedStyle(document.activeElement);"
+                     "return [s.outlineStyle, parseFloat(s.outlineWidth)]")
+    assert style[0] == "solid" and style[1] >= 2
+
+
+def test_every_control_has_a_name_and_is_reached_by_tab(opened):
+    flame = opened()
+    flame.js("document.activeElement.blur()")
+    reached = []
+    for _ in range(8):
+        flame.press(Keys.TAB)
+        reached.append(flame.js("""const e = document.activeElement;
+            return e.getAttribute("aria-label") || e.textContent"""))
+        if reached[-1].startswith("Functions"):
+            break
+    assert [name.split(",")[0] for name in reached] == [
+        "Search functions", "Light or dark", "all", "Functions by their own samples"]
+
+
+def test_only_one_frame_is_a_stop_of_tab(opened):
+    flame = opened()
+    flame.find("render").click()
+    stops = flame.js("return [...document.querySelectorAll('.frame')].filter(f => f.tabIndex === 0).length")
+    assert stops == 1
+
+
+def test_a_search_marks_what_it_finds_and_says_how_much_that_is(opened):
+    flame = opened()
+    flame.driver.find_element(By.TAG_NAME, "body").send_keys("/")
+    assert flame.focused().startswith("Search")
+    flame.press("parse|^vfs")
+    found = flame.js("return [...document.querySelectorAll('.found')].map(f => f.getAttribute('aria-label'))")
+    assert sorted(name.split(",")[0] for name in found) == ["parse", "vfs_write"]
+    assert flame.text("matched") == "60.0 % in 2 frames"
+    flame.press(Keys.ENTER)
+    assert flame.focused() == "parse"
+    flame.driver.find_element(By.ID, "search").send_keys(Keys.ESCAPE)
+    assert flame.text("matched") == "" and not flame.driver.find_elements(By.CLASS_NAME, "found")
+
+
+def test_a_recursion_that_is_found_counts_once(opened):
+    flame = opened(records(entries=[([1, 1, 1, 0], 50), ([0], 50)]))
+    flame.driver.find_element(By.ID, "search").send_keys("parse")
+    assert flame.text("matched") == "50.0 % in 3 frames"
+
+
+def test_an_expression_that_is_none_is_told_and_harms_nothing(opened):
+    flame = opened()
+    search = flame.driver.find_element(By.ID, "search")
+    search.send_keys("(")
+    assert search.get_attribute("aria-invalid") == "true" and len(flame.frames()) > 5
+
+
+def test_details_say_samples_share_and_where_the_code_is_from(opened):
+    flame = opened()
+    flame.find("draw<Shape>").click()
+    said = flame.text("details")
+    assert "draw<Shape>" in said and "300 samples, 30.0 % of all" in said and "/opt/server" in said
+
+
+def test_functions_are_listed_by_their_own_samples_and_found_by_a_click(opened):
+    flame = opened()
+    flame.driver.find_element(By.CSS_SELECTOR, "#list summary").click()
+    rows = [row.text for row in flame.driver.find_elements(By.CSS_SELECTOR, "#rows tr")]
+    assert rows[:2] == ["400 40.0 % 40.0 % parse", "300 30.0 % 30.0 % draw<Shape>"]
+    flame.driver.find_element(By.CSS_SELECTOR, "#rows tr:nth-child(2) button").click()
+    assert flame.text("matched") == "30.0 % in 1 frames"
+
+
+def test_several_events_are_chosen_between(opened):
+    flame = opened(records(), records("page-faults", [([2, 0], 9)]))
+    event = flame.driver.find_element(By.ID, "event")
+    assert event.is_displayed() and event.text.split() == ["cpu-clock", "page-faults"]
+    event.send_keys("page")
+    assert set(flame.frames()) == {"all", "server", "main", "render"}
+
+
+def test_intervals_add_up(opened):
+    assert "2,000 samples" in opened(records(), records()).text("summary")
+
+
+def test_samples_that_were_lost_are_told(opened):
+    assert "7 more were lost" in opened().text("summary")
+
+
+def test_names_of_any_kind_stay_names(opened):
+    flame = opened()
+    assert "broken" not in flame.driver.title
+    assert flame.find(HOSTILE.replace(";", ":"))
+    assert flame.js("return document.scripts.length") == 2
+
+
+def test_no_error_is_logged_and_nothing_is_loaded(opened):
+    flame = opened()
+    flame.find("render").click()
+    assert flame.driver.get_log("browser") == []
+    assert flame.js("return performance.getEntriesByType('resource').length") == 0
+    asked = [json.loads(row["message"])["message"] for row in flame.driver.get_log("performance")]
+    urls = {row["params"]["request"]["url"] for row in asked if row["method"] == "Network.requestWillBeSent"}
+    assert all(url.startswith(("file:///", "data:")) for url in urls)
+
+
+def test_the_page_names_no_other_place():
+    text = page(records())
+    assert "http:" not in text and "https:" not in text and "//" not in text.replace("</", "")
+    assert "default-src 'none'" in text
+
+
+CONTRAST = """
+const parse = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+const light = c => parse(c).map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+  .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+return [...document.querySelectorAll(".frame, #summary, #details, .legend, h1")].map(e => {
+  let back = e;
+  while (getComputedStyle(back).backgroundColor === "rgba(0, 0, 0, 0)") back = back.parentElement;
+  const [a, b] = [light(getComputedStyle(e).color), light(getComputedStyle(back).backgroundColor)];
+  return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+});"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read_in_both_themes(opened, theme):
+    flame = opened(records(entries=[([i, 0], 10) for i in range(60)],
+                           frames=[frame(i, f"{'abcdefgh'[i % 8]}{i * 7919}", kernel=i % 3 == 1)
+                                   for i in range(60)]))
+    flame.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                 {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+    try:
+        ratios = flame.js(CONTRAST)
+        dark = flame.js("return getComputedStyle(document.body).backgroundColor") == "rgb(23, 22, 20)"
+    finally:
+        flame.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert dark == (theme == "dark")
+    assert len(ratios) > 60 and min(ratios) >= 4.5  # WCAG 2, 1.4.3
+
+
+def test_the_theme_can_be_changed_by_hand(opened):
+    flame = opened()
+    before = flame.js("return getComputedStyle(document.body).backgroundColor")
+    flame.driver.find_element(By.ID, "theme").click()
+    assert flame.js("return getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_run_becomes_a_page(nhmtap, driver, tmp_path):
+    calls = os.path.abspath(program("calls"))
+    nhmtap("profile", "-g", "-e", "page-faults", "-c", "1", "-o", tmp_path / "x", "--", calls, "graph=500",
+           "spin=60")
+    with open(tmp_path / "x", encoding="utf-8") as file:
+        subprocess.run([NHMTAP, "flamegraph", "-o", tmp_path / "x.html"], stdin=file, check=True)
+    flame = Page(driver, tmp_path / "x.html")
+    assert flame.driver.title == "Flame graph of calls"
+    total = int(flame.text("summary").split(" · ")[1].split()[0].replace(",", ""))
+    assert 1500 <= total <= 1700
+    assert {1000, 500} <= {int(f.get_attribute("aria-label").split(", ")[1].split()[0].replace(",", ""))
+                           for f in driver.find_elements(By.CLASS_NAME, "frame")}
+
+
+def test_a_picture_of_it_is_not_empty(opened, tmp_path):
+    flame = opened()
+    assert flame.driver.save_screenshot(str(tmp_path / "x.png"))
+    assert (tmp_path / "x.png").stat().st_size > 10000
+
+
+@pytest.mark.parametrize("text, why", [("", "no stacks"), ("{}\n", "no stacks"), ("x\n", "line 1"),
+                                       ('{"type":"end"}\n[\n', "line 2")])
+def test_what_has_no_stacks_is_refused(text, why):
+    done = subprocess.run([NHMTAP, "flamegraph"], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and why in done.stderr and done.stdout == ""

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The stacks of a stored stream of records as one page that draws them: flamegraph.html. */
+#ifndef NHMTAP_FLAMEGRAPH_H
+#define NHMTAP_FLAMEGRAPH_H
+
+#include <stddef.h>
+#include <jansson.h>
+
+#include "output/text.h"
+
+struct flamegraph;
+
+struct flamegraph *flamegraph_new(void);
+void flamegraph_release(struct flamegraph *flamegraph);
+
+/* Takes in a record of any type, in the order of the stream; it is not kept. Intervals add up; events stay
+ * apart. */
+void flamegraph_take(struct flamegraph *flamegraph, const json_t *record);
+
+/* How many events with stacks there are. */
+size_t flamegraph_events(const struct flamegraph *flamegraph);
+
+/* Adds the page, whose heading is `title`. */
+void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page);
+
+#endif
