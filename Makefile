@@ -23,6 +23,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 # A line each: a Debian package, and the command that succeeds where what it has is there.
 define requirements
 gcc          | $(CC) --version
+g++          | g++ --version
 libc6-dev    | echo '\#include <stdio.h>' | $(CC) -E -
 clang        | $(CLANG) --version
 llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
@@ -48,6 +49,7 @@ linux-perf   | perf --version
 chromium     | chromium --version
 chromium-driver | chromedriver --version
 python3-selenium | $(PYTHON) -c 'import selenium'
+libc6-dbg    | ls /usr/lib/debug/.build-id
 strace       | strace --version
 util-linux   | setpriv --version
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null

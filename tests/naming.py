@@ -8,7 +8,7 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("naming", "pool", "spans", "symbols", "image", "lines", "debug_file", "maps", "demangle")
+ENGINE = ("naming", "pool", "order", "spans", "symbols", "image", "lines", "debug_file", "maps", "demangle")
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the measurements need besides the program and the tests' programs.
-measuring := $(addprefix $(O)/programs/bench/,around bursts places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o)
+measuring := $(addprefix $(O)/programs/bench/,around bursts cost places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o)
 
-bench: $(measuring) $(O)/programs/bench/plan
+bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
 
 $(O)/programs/bench/%: tests/bench/%.c | $(O)/.packages
 	$(call say,CC,$<)
@@ -14,8 +14,8 @@ $(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.packages
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
 
-# It measures the program's own plan, and is made of its objects.
-$(O)/programs/bench/plan: tests/bench/plan.c $(filter-out $(O)/user/main.o,$(objects))
+# They measure the program's own plan and names, and are made of its objects.
+$(O)/programs/bench/plan $(O)/programs/bench/naming: $(O)/programs/bench/%: tests/bench/%.c $(filter-out $(O)/user/main.o,$(objects))
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(cflags) -o $@ $^ $(libs)

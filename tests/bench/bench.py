@@ -11,8 +11,10 @@ import contextlib
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -32,6 +34,8 @@ HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
 STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
 UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
+COST = os.path.join(PROGRAMS, "bench", "cost")
+NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
 # The twin counts from the exec on, nhmtap's entries from when the process is called by the
@@ -349,6 +353,105 @@ def measure_plan(figures, folder, options):
         figures.add("parse and plan 100 events", int(said) / 1e6, 2, "CPU time", unit="ms")
 
 
+def compile_recorded(folder):
+    """A perf.data of clang at work on templates: its own code is most of what runs."""
+    source, data = os.path.join(folder, "templates.cc"), os.path.join(folder, "perf.data")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>\n")
+        for i in range(60):
+            file.write(f"""std::map<std::string, std::vector<std::pair<int, std::string>>> f{i}(const std::string &s) {{
+                std::regex r(s); std::map<std::string, std::vector<std::pair<int, std::string>>> m;
+                for (int i = 0; i < {i} + 3; i++) m[s].emplace_back(i, s + std::to_string(i));
+                std::sort(m[s].begin(), m[s].end()); return m; }}\n""")
+    subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
+                    "clang++", "-O2", "-c", "-o", os.devnull, source], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return data
+
+
+PERF_RECORD_SAMPLE = 9
+
+
+def keep_distinct(data, most):
+    """Takes the samples out of a perf.data whose address another one has, and those beyond `most`.
+    Returns the addresses that are left."""
+    with open(data, "rb") as file:
+        old = file.read()
+    header = list(struct.unpack_from("<8sQQQQQQQQ", old))
+    begin, size = header[5], header[6]
+    events, at, seen = bytearray(), begin, set()
+    while at < begin + size:
+        kind, _, length = struct.unpack_from("<IHH", old, at)
+        address = struct.unpack_from("<Q", old, at + 8) if kind == PERF_RECORD_SAMPLE else None
+        if not address or (address not in seen and len(seen) < most):
+            events += old[at:at + length]
+            seen |= {address} - {None}
+        at += length
+    header[6] = len(events)
+    with open(data, "wb") as file:  # no features: what they describe is not there any more
+        file.write(struct.pack("<8sQQQQQQQQ", *header) + bytes(32) + old[104:begin] + events)
+    return [address for address, in seen]
+
+
+def places_of(data, addresses):
+    """What perf says which files the addresses are in: "PATH OFFSET" lines."""
+    said = subprocess.run(["perf", "script", "-i", data, "--show-mmap-events"], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    mapped = [(int(begin, 16), int(size, 16), int(offset, 16), path) for begin, size, offset, path in re.findall(
+        r"MMAP2 .*: \[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .*\]: r-xp (/.*)", said)]
+    lines = []
+    for address in addresses:
+        for begin, size, offset, path in reversed(mapped):
+            if begin <= address < begin + size:
+                lines.append(f"{path} {address - begin + offset:x}\n")
+                break
+    return lines
+
+
+def cost(command, stdin=os.devnull):
+    """CPU seconds and peak resident bytes of a command."""
+    with open(stdin, "rb") as file:
+        said = subprocess.run([COST, *command], stdin=file, stdout=subprocess.DEVNULL, check=True, text=True,
+                              stderr=subprocess.PIPE).stderr.split()
+    return int(said[-2]) / 1e9, int(said[-1])
+
+
+def leave_cache(paths):
+    """Their pages leave memory, as far as nobody else has them mapped."""
+    for path in paths:
+        file = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(file)
+
+
+def measure_names(figures, folder, options):
+    """10,000 distinct addresses of clang and its libraries, named by perf and here."""
+    data, places = compile_recorded(folder), os.path.join(folder, "places")
+    lines = places_of(data, keep_distinct(data, 10_000))
+    with open(places, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    files = {line.split()[0] for line in lines}
+    script = ["perf", "script", "-i", data, "-F", "ip,sym,symoff,dso"]
+    for _ in range(options.rounds):
+        costs = {}
+        for state in ("cold", "warm"):
+            for name, command in (("perf", script), ("ours", [NAMING, "1"])):
+                if state == "cold":
+                    leave_cache(files)
+                costs[state, name] = cost(command, places)
+            ours, theirs = costs[state, "ours"], costs[state, "perf"]
+            figures.add(f"name {len(lines):,} addresses, files {state} / perf script", ours[0] / theirs[0], 0.5,
+                        f"{ours[0] * 1e3:.0f} / {theirs[0] * 1e3:.0f} ms CPU")
+        figures.add("peak memory of that / perf script", ours[1] / theirs[1], 1,
+                    f"{ours[1] / 2**20:.1f} / {theirs[1] / 2**20:.1f} MiB")
+        report = cost(["perf", "report", "-i", data, "--stdio"], places)
+        figures.add("the same / perf report", ours[0] / report[0], 0.5,
+                    f"{ours[0] * 1e3:.0f} / {report[0] * 1e3:.0f} ms CPU")
+        again = (cost([NAMING, "11"], places)[0] - ours[0]) / 10
+        figures.add("name them again / perf script", again / theirs[0], None,
+                    f"{again * 1e9 / len(lines):.0f} ns an address")
+
+
 MEASUREMENTS = {
     "samples": measure_samples,
     "loads": measure_loads,
@@ -359,6 +462,7 @@ MEASUREMENTS = {
     "memory": measure_memory,
     "keys": measure_keys,
     "plan": measure_plan,
+    "names": measure_names,
 }
 
 

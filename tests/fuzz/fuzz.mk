@@ -7,6 +7,8 @@ FUZZ_LIMIT   ?= -max_total_time=$(FUZZ_SECONDS)
 fuzz_sources := $(filter-out user/main.c,$(wildcard user/*.c $(patsubst %,user/%/*.c,host event metric plan)))
 fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
+# What names code in files.
+naming_sources := $(patsubst %,user/naming/%.c,naming pool order spans symbols image lines debug_file maps demangle)
 
 .PHONY: fuzz
 fuzz: $(O)/.packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)
@@ -16,3 +18,8 @@ fuzz: $(O)/.packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc #
 	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/events tests/fuzz/events.c $(fuzz_sources) $(O)/gen/known_events.c $(shell pkg-config --libs jansson zlib)
 	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host $(O)/fuzz/events $(FUZZ_LIMIT) -max_len=512 \
 		-dict=tests/fuzz/events.dict -artifact_prefix=$(O)/fuzz/ -print_final_stats=1 $(O)/fuzz/corpus
+	$(call say,FUZZ,tests/fuzz/elf.c)
+	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/elf tests/fuzz/elf.c $(naming_sources) -ldw -lelf -llzma -lz -liberty
+	$(Q)tests/fuzz/elf-seeds $(O)/fuzz/elf-corpus
+	$(Q)$(O)/fuzz/elf $(FUZZ_LIMIT) -max_len=65536 -timeout=10 -rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/ \
+		-print_final_stats=1 $(O)/fuzz/elf-corpus

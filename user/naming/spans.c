@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "naming/order.h"
+
 /* Goes over the ranges from low to high; those that have begun are in a heap, the one meant on top. */
 struct sweep {
 	struct spans *spans;
@@ -67,21 +69,13 @@ static void begin_piece(struct sweep *sweep, __u64 low)
 	spans->list[spans->nr++] = (struct piece){low, what};
 }
 
-static int by_low(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
 void spans_make(struct spans *spans, struct span *list, size_t nr)
 {
 	struct sweep sweep = {.spans = spans, .heap = malloc((nr + 1) * sizeof(*sweep.heap))};
 	size_t next = 0;
 
 	*spans = (struct spans){0};
-	if (nr)
-		qsort(list, nr, sizeof(*list), by_low);
+	order_by_address(list, nr, sizeof(*list));
 	while (next < nr || sweep.active) {
 		__u64 low;
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "naming/order.h"
+
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)
 {
 	size_t at = symbols->strings_size;
@@ -51,36 +53,38 @@ static int better(const struct found_symbol *a, const struct found_symbol *b, co
 	return strcmp(x, y);
 }
 
-static int by_address(const void *a, const void *b, void *strings)
-{
-	const struct found_symbol *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return better(x, y, strings);
-}
-
 /* A place in a function that has a name of its own, as assembly has: the function's is meant. */
 static bool inside(const struct found_symbol *symbol, __u64 reach)
 {
 	return symbol->label && symbol->end == symbol->address && symbol->address < reach;
 }
 
+/* Of those at one address, which follow each other, the best known. Returns the first of the next. */
+static size_t best_of(const struct symbols *symbols, size_t first, struct found_symbol *best)
+{
+	size_t i = first;
+
+	*best = symbols->found[first];
+	while (++i < symbols->nr_found && symbols->found[i].address == best->address)
+		if (better(&symbols->found[i], best, symbols->strings) < 0)
+			*best = symbols->found[i];
+	return i;
+}
+
 static void keep_one_each(struct symbols *symbols)
 {
+	struct found_symbol best;
 	__u64 reach = 0;
-	size_t nr = 0;
 
-	for (size_t i = 0; i < symbols->nr_found; i++) {
-		const struct found_symbol *symbol = &symbols->found[i];
-
-		if ((nr && symbols->found[nr - 1].address == symbol->address) || inside(symbol, reach))
+	symbols->nr = 0;
+	for (size_t i = 0; i < symbols->nr_found;) {
+		i = best_of(symbols, i, &best);
+		if (inside(&best, reach))
 			continue;
-		if (symbol->end > reach)
-			reach = symbol->end;
-		symbols->found[nr++] = *symbol;
+		if (best.end > reach)
+			reach = best.end;
+		symbols->found[symbols->nr++] = best;
 	}
-	symbols->nr = nr;
 }
 
 #define PAGE 4096
@@ -102,9 +106,7 @@ void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u
 {
 	struct span *spans;
 
-	if (symbols->nr_found)
-		qsort_r(symbols->found, symbols->nr_found, sizeof(*symbols->found), by_address,
-			symbols->strings);
+	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
 	keep_one_each(symbols);
 	spans = malloc((symbols->nr + 1) * sizeof(*spans));
 	symbols->list = malloc((symbols->nr + 1) * sizeof(*symbols->list));
