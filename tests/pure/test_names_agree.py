@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Names of a thousand places of a system's own programs, against binutils and LLVM."""
+import glob
+import os
+import random
+import re
+
+import pytest
+
+import naming
+from naming import Names, addr2line, build_id, functions, llvm_symbolizer, offset_of, places, run
+
+LIBC = next(iter(glob.glob("/lib/*/libc.so.6")))
+PLACES = 1000
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("names") / "names"
+    naming.build_names(path)
+    return path
+
+
+def spread(*files):
+    """Addresses anywhere in functions, the same in each run."""
+    chance = random.Random(8)
+    bodies = set()
+    for path, option in files:
+        for sizes in naming.symbols(path, option).values():
+            bodies |= {(begin, size) for begin, size in sizes if size}
+    bodies = sorted(bodies)
+    return sorted({begin + chance.randrange(size) for begin, size in
+                   (chance.choice(bodies) for _ in range(PLACES + 100))})
+
+
+def aliases(*files):
+    """Names that stand at one address: {address: names}; and where each name stands."""
+    at, of = {}, {}
+    for path, option in files:
+        for line in run("nm", "-C", option, path).splitlines():
+            match = re.fullmatch(r"([0-9a-f]{16}) \w (.*)", line)
+            if match:
+                name = match[2].split("@")[0]
+                at.setdefault(int(match[1], 16), set()).add(name)
+                of.setdefault(name, set()).add(int(match[1], 16))
+    return at, of
+
+
+def plain(name):
+    """Without what a compiler adds to a part of a function."""
+    name = re.sub(r"( \[clone [^]]*\])+$", "", name or "??")
+    return re.sub(r"(\.(cold|part|isra|constprop)(\.\d+)?)+$", "", name)
+
+
+def same_function(ours, theirs, at, of):
+    """One function has many names: which of them is shown is a matter of taste."""
+    names = {ours} | {name for address in of.get(ours, ()) for name in at[address]}
+    return plain(theirs) in {plain(name) for name in names}
+
+
+def agreeing(program, path, files, debug):
+    """How many places there are, and how many of them have the same functions as addr2line says."""
+    addresses, (at, of) = spread(*files), aliases(*files)
+    said = addr2line(debug, addresses)
+    engine = Names(program, "-l")
+    same = 0
+    for address in addresses:
+        ours = functions(engine.file(path, offset_of(path, address)))
+        theirs = [function for function, _, _ in said[address]]
+        same += len(ours) == len(theirs) and all(same_function(a, b, at, of) for a, b in zip(ours, theirs))
+    engine.close()
+    return len(addresses), same
+
+
+@pytest.mark.parametrize("path", ["/bin/bash", "/usr/bin/python3"])
+def test_exported_functions_are_named_as_addr2line_does(program, path):
+    path = os.path.realpath(path)
+    nr, same = agreeing(program, path, [(path, "-D")], path)
+    assert nr >= PLACES
+    assert same >= 0.99 * nr
+
+
+@pytest.fixture(scope="session")
+def libc_debug():
+    number = build_id(LIBC)
+    return f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"
+
+
+def test_functions_of_libc_and_what_is_inlined_in_them_are_named_as_addr2line_does(program, libc_debug):
+    nr, same = agreeing(program, LIBC, [(LIBC, "-D"), (libc_debug, "-a")], libc_debug)
+    assert nr >= PLACES
+    assert same >= 0.99 * nr
+
+
+def test_lines_of_libc_are_those_that_llvm_finds(program, libc_debug):
+    """Not addr2line: binutils 2.40 takes a wrong file of some tables of DWARF 5."""
+    addresses = spread((LIBC, "-D"), (libc_debug, "-a"))
+    said = llvm_symbolizer(libc_debug, addresses)
+    engine = Names(program, "-l")
+    same = 0
+    for address in addresses:
+        ours = places(engine.file(LIBC, offset_of(LIBC, address)))
+        same += [(os.path.normpath(file), line) for file, line in ours] == \
+            [(os.path.normpath(file), line) for file, line in said[address]]
+    engine.close()
+    assert len(addresses) >= PLACES
+    assert same >= 0.99 * len(addresses)
