@@ -162,6 +162,17 @@ static int parse_delay(struct options *options, const char *name, const char *ar
 	return 0;
 }
 
+static int parse_sort(struct options *options, const char *name, const char *argument,
+		      struct refusal *refusal)
+{
+	options->by_mispredicted = !strcmp(argument, "mispredicted");
+	if (options->by_mispredicted || !strcmp(argument, "count"))
+		return 0;
+	bad_value(refusal, name, argument);
+	because(refusal, "there is no such order");
+	return instead(refusal, "orders: count, mispredicted");
+}
+
 static int parse_duration(struct options *options, const char *name, const char *argument,
 			  struct refusal *refusal)
 {
@@ -264,10 +275,11 @@ static const struct option_row {
 	{0, "max-stack", "N", COMMAND_PROFILE | COMMAND_EXPLAIN, parse_max_stack,
 	 "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
 	{0, "by", "KEYS", COMMAND_PROFILE, parse_by,
-	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip)"},
+	 "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip), and names of the "
+	 "code: symbol, line, module, place (module and offset)"},
 	{0, "by", "KEYS", COMMAND_MEM, parse_by,
 	 "keys to aggregate by, besides source, which is always one: any of ip,pid,tid,comm,cpu,cgroup,"
-	 "cacheline,offset,page,node (default source)"},
+	 "cacheline,offset,page,node (default source), and names of the code: symbol, line, module, place"},
 	{0, "shared", NULL, COMMAND_MEM, parse_shared,
 	 "also the cache lines that cores take from each other, and who loads from where in them"},
 	{0, "stream", NULL, COMMAND_MEM, parse_stream,
@@ -286,8 +298,10 @@ static const struct option_row {
 	{0, "side", "u|k", COMMAND_MEM | COMMAND_OFFCORE, parse_side,
 	 "only the user's side, or only the kernel's"},
 	{0, "by", "KEYS", COMMAND_BRANCH, parse_by,
-	 "edge (branches, the default), range (the code between them), or both, and any of "
-	 "pid,comm,cgroup"},
+	 "edge (branches, the default) or what they add up to: function, callpair (caller and callee), "
+	 "line; symbol (names for edges); range (the code between them); and any of pid,comm,cgroup"},
+	{0, "sort", "ORDER", COMMAND_BRANCH, parse_sort,
+	 "what comes first: the highest count (the default), or mispredicted"},
 	{'p', "pid", "PID,…", MEASURING, parse_pids,
 	 "these processes: their threads, and those to come"},
 	{'t', "tid", "TID,…", MEASURING, parse_tids,

@@ -57,6 +57,7 @@ struct options {
 	double duration_s;  /* --duration, 0: to the target's end */
 	__u64 repeats;      /* -r */
 	const char *cpu;    /* explain --cpu: a CPU of the tables, NULL: this machine's */
+	bool by_mispredicted; /* --sort mispredicted */
 	const char *filter; /* --filter: branches, NULL if not given */
 	bool precise;       /* list --precise */
 	const char *symfs;  /* --symfs: where symbolize looks for files, NULL: as their paths say */

@@ -72,7 +72,7 @@ def test_a_full_table_is_counted(nhmtap, tmp_path):
 
 
 def test_keys_that_there_are_not_are_refused_with_those_that_there_are(nhmtap):
-    result = nhmtap("mem", *FAULTS, "--by", "line", "--", "true")
+    result = nhmtap("mem", *FAULTS, "--by", "lien", "--", "true")
     assert result.status == 1
     assert "cacheline" in result.one("error")["remedy"]
     assert result.one("end")["reason"] == "refused"

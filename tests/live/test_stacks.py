@@ -84,11 +84,10 @@ def test_stack_is_a_key_beside_others(nhmtap, tmp_path):
 
 def test_the_same_stack_of_two_processes_counts_once(nhmtap, tmp_path):
     both = ["sh", "-c", '"$@" & "$@"; wait', "sh"]
-    looked = [*EVERY_FAULT, "-I", "10"]
-    found = chains(profile(nhmtap, tmp_path, looked, "spin=60", "graph=100", before=both))
+    found = chains(profile(nhmtap, tmp_path, EVERY_FAULT, "graph=100", before=both))
     assert within(CALLS, found)["main", "graph", "right", "middle", "touch"] == 400
     assert sorted(found.values())[-2:] == [200, 400]
-    apart = profile(nhmtap, tmp_path, [*looked, "--by", "pid"], "spin=60", "graph=100", before=both)
+    apart = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--by", "pid"], "graph=100", before=both)
     often = [e for e in apart.entries() if e["samples"] >= 100]
     assert sorted(e["samples"] for e in often) == [100, 100, 200, 200]
     assert len({e["pid"] for e in often}) == 2

@@ -243,8 +243,10 @@ def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
     not_there = missing(result) + sum(16 - len(row) for row in rows)
     assert sum(depths(result)) == len(rows)
     assert set(ours) == set(theirs)
-    # Both run alike, but another process may come between at another moment.
-    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= not_there <= 48
+    # Both run alike, but another process may come between at another moment: branches are not there, or
+    # a sample comes a branch later, and has one edge for another.
+    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= 2 * not_there
+    assert not_there <= 48
 
 
 def test_of_the_kernels_side_come_the_kernels_branches(guest):

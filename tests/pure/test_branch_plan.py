@@ -86,8 +86,8 @@ def test_keys_need_something_to_be_keys_of(refused, by):
 
 
 def test_a_key_that_is_not_there_is_refused_with_those_that_are(refused):
-    remedy = refused("--by", "edge,symbol")["remedy"]
-    assert remedy == "keys: edge, range, pid, cgroup, comm"
+    remedy = refused("--by", "edge,side")["remedy"]
+    assert remedy == "keys: edge, range, pid, cgroup, comm, function, callpair, line, symbol"
 
 
 @pytest.mark.parametrize("arguments", [["--by", "edge"], ["-I", 100], ["--top", 5], ["-a"], ["-p", "1,2"]])

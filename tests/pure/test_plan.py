@@ -515,7 +515,8 @@ def test_a_bad_option_is_refused_before_anything_is_written(nhmtap, arguments, w
 def test_an_unknown_key_lists_those_that_there_are(nhmtap, host):
     error = nhmtap("profile", host(WITHOUT_PMU), "--by", "x", "--", "true").one("error")
     listed = error["remedy"].removeprefix("keys: ").split(", ")
-    assert sorted(listed) == ["cgroup", "comm", "cpu", "ip", "pid", "stack", "tid"]
+    assert sorted(listed) == ["cgroup", "comm", "cpu", "ip", "line", "module", "pid", "place", "stack",
+                              "symbol", "tid"]
 
 
 @pytest.mark.parametrize("cpus, what", [("0,6", "CPU 6 is offline"), ("5-9", "CPU 5 is offline"),

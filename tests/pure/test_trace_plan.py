@@ -29,7 +29,7 @@ def refused(nhmtap, host):
     (["-c", 100], "every branch", "leave it out"),
     (["-F", 100], "every branch", "leave it out"),
     (["--by", "edge,cgroup"], "in which cgroup", "--by edge,pid,comm"),
-    (["--by", "pid"], "neither edge nor range", "--by edge,pid")])
+    (["--by", "pid"], "names no branches", "--by edge,pid")])
 def test_what_a_trace_has_not_is_refused(refused, arguments, why, remedy):
     error = refused(*arguments)
     assert why in error["why"] and remedy in error["remedy"]

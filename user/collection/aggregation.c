@@ -313,6 +313,20 @@ static int choose_keys(struct aggregation *aggregation, const char *by, struct r
 	return err;
 }
 
+void aggregation_conceal(struct aggregation *aggregation, const char *name)
+{
+	struct layout *layout = &aggregation->layout;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].name, name))
+			layout->keys[i].shown = false;
+	for (size_t i = 0; i < layout->nr_by; i++)
+		if (strcmp(layout->by[i], name))
+			layout->by[kept++] = layout->by[i];
+	layout->nr_by = kept;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 int aggregation_open(struct aggregation **result, const char *name, const char *by,

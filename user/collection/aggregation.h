@@ -83,6 +83,9 @@ void aggregation_stream(struct aggregation *aggregation);
  * keys. To be called before loading. */
 void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames);
 
+/* Tells a key of `by` apart as before, but does not show it. */
+void aggregation_conceal(struct aggregation *aggregation, const char *name);
+
 /* A sample of the stream. */
 struct streamed {
 	__u64 time; /* CLOCK_MONOTONIC, ns */

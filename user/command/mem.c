@@ -255,6 +255,7 @@ int command_mem(const struct options *options, struct refusal *refusal)
 		.aggregation = "mem",
 		.default_keys = options->shared ? SHARED_KEYS : "source",
 		.stream_keys = "ip,pid,tid,cpu,comm",
+		.code_keys = ip_code_keys,
 		.plan = plan_mem,
 		.knows_throttling = true,
 		.complete = mem_complete,

@@ -4,25 +4,15 @@
 #include <stdio.h>
 
 #include "command/command.h"
-#include "record/module.h"
 #include "record/stacks.h"
+#include "run/addresses.h"
 #include "run/sampling.h"
-
-/* A command's files must be known before it ends: then they are gone. */
-static void profile_look(struct run *run)
-{
-	const struct target *target = &run->plan.target;
-
-	if (run->child.pid)
-		module_look(run->child.pid);
-	for (size_t i = 0; i < target->nr_pids; i++)
-		module_look(target->pids[i]);
-}
 
 static void put_stacks(const struct run *run, json_t *record, const struct layout *layout,
 		       struct reading *reading)
 {
-	struct called *called = called_of(&run->host, layout, reading);
+	struct called *called = called_of(&run->host, addresses_codes(run->addresses), layout,
+					  reading);
 
 	called_put(called, record, sampling_most_entries(run, called_count(called)));
 	called_release(called);
@@ -42,7 +32,7 @@ static int profile_calls(const struct options *options, struct refusal *refusal)
 		.aggregation = "profile",
 		.ahead = "frames",
 		.put = put_stacks,
-		.look = profile_look,
+		.places = true,
 		.plan = plan_profile,
 	};
 	struct options chosen = *options;
@@ -62,6 +52,7 @@ int command_profile(const struct options *options, struct refusal *refusal)
 		.command = "profile",
 		.aggregation = "profile",
 		.default_keys = "comm,ip",
+		.code_keys = ip_code_keys,
 		.plan = plan_profile,
 	};
 

@@ -43,11 +43,18 @@ size_t calls_in(const json_t *frame)
 
 struct call calls_at(const json_t *frame, size_t i)
 {
-	const json_t *inlined = json_array_get(json_object_get(frame, "inlined"), i);
-	const json_t *from = inlined ? inlined : frame;
+	const json_t *list = json_object_get(frame, "inlined"), *inlined = json_array_get(list, i);
+	/* Where it has been left for the one that is inlined in it; the innermost is where the CPU is. */
+	const json_t *inner = i ? json_array_get(list, i - 1) : NULL;
 
-	return (struct call){frame, text_of(from, "symbol"), text_of(from, "file"),
-			     json_integer_value(json_object_get(from, "line")), inlined};
+	return (struct call){
+		.frame = frame,
+		.symbol = text_of(inlined ? inlined : frame, "symbol"),
+		.file = inner ? text_of(inner, "call_file") : text_of(frame, "file"),
+		.line = json_integer_value(json_object_get(inner ? inner : frame,
+							   inner ? "call_line" : "line")),
+		.inlined = inlined,
+	};
 }
 
 bool calls_of_kernel(const json_t *frame)

@@ -78,10 +78,40 @@ double row_share(json_int_t part, json_int_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "main (demo)", "main demo.c:17 (demo)", "libc.so.6+0x3309d", "[kernel] 0xffffffff81000000",
+ * "0x401136", "/usr/bin/demo". */
+static void code_cell(const json_t *code, char *buffer, size_t size)
+{
+	const char *module = string(code, "module"), *symbol = string(code, "symbol");
+	char line[128] = "";
+
+	if (*string(code, "file"))
+		snprintf(line, sizeof(line), " %s:%lld", last_part(string(code, "file")),
+			 (long long)integer(code, "line"));
+	if (*symbol)
+		snprintf(buffer, size, "%s%s (%s)", symbol, line, last_part(module));
+	else if (json_object_get(code, "offset"))
+		snprintf(buffer, size, "%s+%s", last_part(module), string(code, "offset"));
+	else if (json_object_get(code, "address"))
+		snprintf(buffer, size, "%s%s%s", last_part(module), *module ? " " : "",
+			 string(code, "address"));
+	else
+		snprintf(buffer, size, "%s", module);
+}
+
 /* A key's value as a cell. Control characters must not reach the terminal. */
 void row_cell(const json_t *value, char *buffer, size_t size)
 {
-	if (json_is_string(value))
+	if (json_is_object(value))
+		code_cell(value, buffer, size);
+	else if (json_is_string(value))
 		snprintf(buffer, size, "%s", json_string_value(value));
 	else
 		snprintf(buffer, size, "%lld", (long long)json_integer_value(value));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* branch's block: the hottest branches, with a bar for how many of them were mispredicted. */
-#include <ctype.h>
 #include <string.h>
 
 #include "output/rows.h"
@@ -8,25 +7,13 @@
 
 #define BAR 10 /* characters of a bar that stands for all */
 
-/* Control characters must not reach the terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (iscntrl((unsigned char)*text))
-			*text = '?';
-}
-
-/* "demo+0x1136", "[kernel] 0xffffffff81000000" or "0x401136". */
 static const char *place(const json_t *entry, const char *name, char *text, size_t size)
 {
-	const json_t *value = json_object_get(entry, name);
-	const char *module = string(value, "module"), *slash = strrchr(module, '/');
+	const json_t *code = json_object_get(entry, name);
 
-	if (json_object_get(value, "offset"))
-		snprintf(text, size, "%s+%s", slash ? slash + 1 : module, string(value, "offset"));
-	else
-		snprintf(text, size, "%s%s%s", module, *module ? " " : "", string(value, "address"));
-	make_printable(text);
+	text[0] = '\0';
+	if (code)
+		row_cell(code, text, size);
 	return text;
 }
 
@@ -51,10 +38,10 @@ static void add_identity(struct text *text, const json_t *entry)
 
 	if (json_object_get(entry, "pid"))
 		text_add(text, "  %lld", (long long)integer(entry, "pid"));
-	snprintf(comm, sizeof(comm), "%s", string(entry, "comm"));
-	make_printable(comm);
-	if (*comm)
+	if (json_object_get(entry, "comm")) {
+		row_cell(json_object_get(entry, "comm"), comm, sizeof(comm));
 		text_add(text, "  %s", comm);
+	}
 	if (json_object_get(entry, "cgroup"))
 		text_add(text, "  %s", string(entry, "cgroup"));
 }
@@ -82,12 +69,13 @@ static void add_rows(struct text *text, const json_t *entries, json_int_t total)
 		 "from", "to");
 	json_array_foreach(entries, i, entry) {
 		json_int_t count = integer(entry, "count");
-		bool edge = !strcmp(string(entry, "kind"), "edge");
+		bool range = !strcmp(string(entry, "kind"), "range");
+		bool leads = json_object_get(entry, "to");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), row_share(count, total));
 		add_prediction(text, entry);
 		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
-			 edge ? "->" : "..", place(entry, "to", b, sizeof(b)));
+			 !leads ? "  " : range ? ".." : "->", place(entry, "to", b, sizeof(b)));
 		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
 		    json_object_get(entry, "cgroup"))
 			text_add(text, "%*s", to - (int)strlen(b), "");

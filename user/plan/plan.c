@@ -398,10 +398,13 @@ static const char *default_branch_event(struct plan *plan, const struct host *ho
 
 static int check_by(const struct options *options, struct refusal *refusal)
 {
-	if (!options->by || options_by(options, "edge") || options_by(options, "range"))
-		return 0;
+	static const char *const about[] = {"edge", "range", "function", "callpair", "line", "symbol"};
+
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+		if (!options->by || options_by(options, about[i]))
+			return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
-	because(refusal, "it names neither edge nor range");
+	because(refusal, "it names no branches: edge, function, callpair, line or range");
 	return instead(refusal, "for branches: --by edge,%s", options->by);
 }
 

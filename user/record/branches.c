@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "collection/keys.h"
+#include "record/code.h"
 #include "record/key.h"
-#include "record/module.h"
 #include "record/record.h"
 #include "shared.h"
 
@@ -15,11 +15,17 @@
 struct branches {
 	const struct host *host;
 	const struct layout *layout;
-	/* Each edge and range once: the program's key with offsets for addresses where they are known, then
-	 * the two modules. A pid that is not to be shown is 0. */
+	struct codes *codes;
+	const struct branches_asked *asked;
+	/* Each edge and range once: the program's key with the numbers of codes for addresses. A pid that is
+	 * not to be shown is 0. */
 	struct keys keys;
 	struct sums {
 		__u64 count, mispredicted;
+		struct branch {
+			pid_t pid;
+			__u64 from, to;
+		} one; /* of those that it sums up */
 	} *sums;       /* by the key's number */
 	__u32 *order;  /* numbers, by falling count */
 	__u64 depths[DEPTH_MOST + 1]; /* samples, by how many branches came with them */
@@ -27,10 +33,8 @@ struct branches {
 	__u64 lost;    /* edges and ranges that found no place */
 };
 
-/* What follows the program's key. */
-struct modules {
-	const char *from, *to; /* kept by record/module.c, so that pointers can be compared; NULL: none */
-};
+/* For a code's number: where branches lead to, where that is not asked. */
+#define NO_CODE (~0ULL)
 
 static const struct member *member(const struct member *list, size_t nr, const char *name)
 {
@@ -58,43 +62,47 @@ static __u32 kind_of(const struct branches *branches, const void *key)
 	return *(__u32 *)of_key(branches, key, "kind");
 }
 
-static const struct modules *modules_of(const struct branches *branches, const void *key)
-{
-	return (const void *)((const char *)key + branches->layout->key_size);
-}
-
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static bool is_kernel(__u64 address)
+static unsigned int detail_of(const struct branches *branches, __u32 kind)
 {
-	return address >> 63;
+	return kind == BRANCH_RANGE ? CODE_PLACE : branches->asked->detail;
 }
 
-/* Turns the address into an offset where its module is known. */
-static const char *resolve(pid_t pid, __u64 *address)
+static bool is_known(const struct branches *branches, __u64 number)
 {
-	return is_kernel(*address) ? NULL : module_of(pid, *address, address);
+	return codes_at(branches->codes, number)->module;
 }
 
 static void take_place(struct branches *branches, const struct entry *entry)
 {
 	const struct layout *layout = branches->layout;
 	__u64 count = count_of(entry), missed;
-	__u64 words[(layout->key_size + sizeof(struct modules)) / sizeof(__u64)];
-	struct modules *modules = (void *)((char *)words + layout->key_size);
+	__u64 words[layout->key_size / sizeof(__u64)];
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
 	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
+	unsigned int detail;
+	struct branch one;
+	size_t before = branches->keys.nr;
+	bool known;
 
 	memcpy(words, entry->key, layout->key_size);
-	*modules = (struct modules){resolve(*pid, from), resolve(*pid, to)};
-	if ((!modules->from && !is_kernel(*from)) || (!modules->to && !is_kernel(*to)))
-		branches->unresolved += count;
+	one = (struct branch){*pid, *from, *to};
+	detail = detail_of(branches, *kind);
+	*from = codes_number(branches->codes, detail, *pid, one.from, count);
+	*to = codes_number(branches->codes, detail, *pid, one.to, count);
+	known = is_known(branches, *from) && is_known(branches, *to);
+	branches->unresolved += known ? 0 : count;
+	if (branches->asked->sources_only && *kind != BRANCH_RANGE)
+		*to = NO_CODE;
 	if (!member(layout->keys, layout->nr_keys, "pid")->shown)
 		*pid = 0;
 	missed = *kind == BRANCH_MISSED ? count : 0;
 	if (missed)
 		*kind = BRANCH_EDGE;
 	number = keys_number(&branches->keys, words);
+	if (number == before)
+		branches->sums[number].one = one;
 	branches->sums[number].count += count;
 	branches->sums[number].mispredicted += missed;
 	branches->mispredicted += missed;
@@ -120,44 +128,55 @@ static void (*const take[])(struct branches *branches, const struct entry *entry
 	[BRANCH_BROKEN] = take_broken,
 };
 
-/* Each once: entries of one process need not stand together. */
-static void look_at_processes(const struct branches *branches, const struct reading *reading)
+/* What a place is sorted by where nothing else differs. */
+static __u64 rank(const struct branches *branches, __u64 number)
 {
-	struct keys pids;
+	const struct code *code = number == NO_CODE ? NULL : codes_at(branches->codes, number);
 
-	keys_init(&pids, sizeof(__u64));
-	for (size_t i = 0; i < reading->nr_entries; i++) {
-		__u64 pid = *(__u32 *)of_key(branches, reading->entries[i].key, "pid");
-		size_t seen = pids.nr;
+	return !code ? 0 : code->has_address ? code->address : code->offset + code->line;
+}
 
-		if (pid && keys_number(&pids, &pid) == seen)
-			module_look(pid);
-	}
-	keys_release(&pids);
+static int by_number(__u64 x, __u64 y)
+{
+	return x < y ? -1 : x > y;
 }
 
 static int by_count(const void *a, const void *b, void *of)
 {
 	const struct branches *branches = of;
 	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
+	const struct sums *first = &branches->sums[x], *second = &branches->sums[y];
+	const void *key = keys_at(&branches->keys, x), *other = keys_at(&branches->keys, y);
 
-	if (branches->sums[x].count != branches->sums[y].count)
-		return branches->sums[x].count < branches->sums[y].count ? 1 : -1;
-	/* The same order in every run: modules are left out, their pointers differ. */
-	return memcmp(keys_at(&branches->keys, x), keys_at(&branches->keys, y), branches->layout->key_size);
+	if (branches->asked->by_mispredicted && first->mispredicted != second->mispredicted)
+		return by_number(second->mispredicted, first->mispredicted);
+	if (first->count != second->count)
+		return by_number(second->count, first->count);
+	/* The same order in every run, as far as that goes: numbers of codes differ. */
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "to" : "from";
+		int order = by_number(rank(branches, *(__u64 *)of_key(branches, key, name)),
+				      rank(branches, *(__u64 *)of_key(branches, other, name)));
+
+		if (order)
+			return order;
+	}
+	return memcmp(key, other, branches->layout->key_size);
 }
 
-struct branches *branches_of(const struct host *host, const struct layout *layout,
+struct branches *branches_of(const struct host *host, struct codes *codes,
+			     const struct branches_asked *asked, const struct layout *layout,
 			     const struct reading *reading)
 {
 	struct branches *branches = calloc(1, sizeof(*branches));
 
 	branches->host = host;
+	branches->codes = codes;
+	branches->asked = asked;
 	branches->layout = layout;
 	branches->lost = reading->further_lost;
 	branches->sums = calloc(reading->nr_entries + 1, sizeof(*branches->sums));
-	keys_init(&branches->keys, layout->key_size + sizeof(struct modules));
-	look_at_processes(branches, reading);
+	keys_init(&branches->keys, layout->key_size);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take[kind_of(branches, reading->entries[i].key)](branches, &reading->entries[i]);
 	branches->order = calloc(branches->keys.nr + 1, sizeof(*branches->order));
@@ -182,23 +201,16 @@ size_t branches_count(const struct branches *branches)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-static json_t *place_value(const char *module, __u64 address)
+/* With what is asked for of entries that are printed; `number` says the rest. */
+static json_t *place_value(const struct branches *branches, __u32 kind, __u64 number,
+			   const struct branch *one, __u64 address)
 {
-	json_t *place = json_object();
+	unsigned int more = branches->asked->shown_detail;
 
-	if (is_kernel(address))
-		json_object_set_new(place, "module", json_string("[kernel]"));
-	else if (module)
-		json_object_set_new(place, "module", value_text(module, strlen(module)));
-	json_object_set_new(place, module ? "offset" : "address", value_hex(address));
-	return place;
-}
-
-json_t *branches_place(pid_t pid, __u64 address)
-{
-	const char *module = resolve(pid, &address);
-
-	return place_value(module, address);
+	if (more)
+		number = codes_number(branches->codes, detail_of(branches, kind) | more, one->pid,
+				      address, 0);
+	return code_value(codes_at(branches->codes, number));
 }
 
 /* The keys that were asked for beside the places. */
@@ -219,17 +231,20 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 static json_t *entry_value(const struct branches *branches, __u32 number)
 {
 	const void *key = keys_at(&branches->keys, number);
-	const struct modules *modules = modules_of(branches, key);
 	const struct sums *sums = &branches->sums[number];
-	bool edge = kind_of(branches, key) == BRANCH_EDGE;
-	json_t *value = json_pack("{s:s}", "kind", edge ? "edge" : "range");
+	__u32 kind = kind_of(branches, key);
+	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
+	json_t *value = json_pack("{s:s}", "kind",
+				  kind == BRANCH_EDGE ? branches->asked->kind : "range");
 
 	json_object_set_new(value, "from",
-			    place_value(modules->from, *(__u64 *)of_key(branches, key, "from")));
-	json_object_set_new(value, "to", place_value(modules->to, *(__u64 *)of_key(branches, key, "to")));
+			    place_value(branches, kind, from, &sums->one, sums->one.from));
+	if (to != NO_CODE)
+		json_object_set_new(value, "to",
+				    place_value(branches, kind, to, &sums->one, sums->one.to));
 	put_identity(branches, value, key);
 	json_object_set_new(value, "count", json_integer(sums->count));
-	if (edge)
+	if (kind == BRANCH_EDGE)
 		json_object_set_new(value, "mispredicted", json_integer(sums->mispredicted));
 	return value;
 }
@@ -271,21 +286,4 @@ void branches_put(const struct branches *branches, json_t *record, size_t top)
 		json_array_append_new(entries, entry_value(branches, branches->order[i]));
 	put_rest(branches, record, top);
 	json_object_set_new(record, "entries", entries);
-}
-
-json_t *program_value(const struct program *program)
-{
-	json_t *value = json_object(), *segments = json_array();
-
-	for (size_t i = 0; i < program->nr; i++) {
-		json_t *segment = json_object();
-
-		json_object_set_new(segment, "offset", value_hex(program->segments[i].offset));
-		json_object_set_new(segment, "size", json_integer(program->segments[i].size));
-		json_object_set_new(segment, "address", value_hex(program->segments[i].address));
-		json_array_append_new(segments, segment);
-	}
-	json_object_set_new(value, "path", value_text(program->path, strlen(program->path)));
-	json_object_set_new(value, "code", segments);
-	return value;
 }

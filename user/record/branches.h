@@ -6,31 +6,36 @@
 #ifndef NHMTAP_BRANCHES_H
 #define NHMTAP_BRANCHES_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 #include "collection/aggregation.h"
 #include "host/host.h"
-#include "record/module.h"
+#include "naming/codes.h"
 
 struct branches;
 
-/* Takes in a reading; the caller owns the result up to branches_release(). Processes that are there are
- * looked at: see record/module.h. */
-struct branches *branches_of(const struct host *host, const struct layout *layout,
+/* What is asked for. A record's entries are of one form, and ranges. */
+struct branches_asked {
+	const char *kind;         /* "edge", "function", "callpair", "line" */
+	unsigned int detail;      /* of their code: enum code_detail */
+	unsigned int shown_detail; /* of the entries that are printed, besides */
+	bool sources_only;        /* where branches lead does not matter */
+	bool by_mispredicted;     /* those with the most mispredictions first */
+};
+
+/* Takes in a reading; the caller owns the result up to branches_release(), which has to come before the
+ * next mappings_begin(). `asked` must live as long. */
+struct branches *branches_of(const struct host *host, struct codes *codes,
+			     const struct branches_asked *asked, const struct layout *layout,
 			     const struct reading *reading);
 void branches_release(struct branches *branches);
 
-/* How many edges and ranges there are. */
+/* How many entries there are. */
 size_t branches_count(const struct branches *branches);
 
 /* Puts stacks, branches, entries (those with the highest counts first, not more than `top`) and, for
  * what is beyond, rest into a record. */
 void branches_put(const struct branches *branches, json_t *record, size_t top);
-
-/* The place of a process's, or the kernel's, address; a new reference. */
-json_t *branches_place(pid_t pid, __u64 address);
-
-/* A program and where its code is; a new reference. */
-json_t *program_value(const struct program *program);
 
 #endif

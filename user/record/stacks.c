@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "collection/keys.h"
+#include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
-#include "record/module.h"
 #include "record/record.h"
 #include "shared.h"
 
 /* Where a frame is. */
 struct place {
-	const char *module; /* kept by record/module.c, so that pointers can be compared; NULL: none */
-	__u64 address;      /* in memory, or the offset in the module */
-	__u64 returns;      /* 1: it is where a call returns to, which may be behind the calling function */
+	__u32 code;    /* its number */
+	__u32 returns; /* 1: it is where a call returns to, which may be behind the calling function */
 };
 
 /* A stack by its places. */
@@ -30,6 +29,7 @@ struct called {
 	const struct host *host;
 	const struct layout *layout;
 	const struct reading *reading;
+	struct codes *codes;
 	const struct member *stack; /* of the key */
 	struct keys places;   /* struct place, by number */
 	struct keys hashes;   /* of chains, by number */
@@ -50,15 +50,6 @@ static __u32 *stack_of(const struct called *called, const void *key)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static struct place place_of(__u32 pid, __u64 address)
-{
-	struct place place = {NULL, address, 0};
-
-	if (pid)
-		place.module = module_of(pid, address, &place.address);
-	return place;
-}
-
 static void take_frames(struct called *called, struct chain *chain, const struct stack *stack)
 {
 	unsigned int nr = stack->kernel_frames + stack->user_frames;
@@ -66,10 +57,11 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 	chain->places = calloc(nr, sizeof(*chain->places));
 	chain->nr = nr;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct place place = place_of(i < stack->kernel_frames ? 0 : stack->pid, stack->frames[i]);
-
 		/* The first of each side is where the CPU was, or where it left the user's code. */
-		place.returns = i && i != stack->kernel_frames;
+		struct place place = {.returns = i && i != stack->kernel_frames};
+
+		place.code = codes_number(called->codes, CODE_PLACE | (place.returns ? CODE_RETURN : 0),
+					  stack->pid, stack->frames[i], 1);
 		chain->places[i] = keys_number(&called->places, &place);
 	}
 }
@@ -142,33 +134,14 @@ static void take_entry(struct called *called, const struct entry *entry)
 	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
 }
 
-/* Each once: entries of one process need not stand together. */
-static void look_at_processes(const struct called *called)
-{
-	struct keys pids;
-
-	keys_init(&pids, sizeof(__u64));
-	for (size_t i = 0; i < called->reading->nr_entries; i++) {
-		__u32 number = *stack_of(called, called->reading->entries[i].key);
-		size_t seen = pids.nr;
-		__u64 pid;
-
-		if (number < STACK_FIRST)
-			continue;
-		pid = stacks_at(called->reading->stacks, number).pid;
-		if (pid && keys_number(&pids, &pid) == seen)
-			module_look(pid);
-	}
-	keys_release(&pids);
-}
-
-struct called *called_of(const struct host *host, const struct layout *layout,
+struct called *called_of(const struct host *host, struct codes *codes, const struct layout *layout,
 			 const struct reading *reading)
 {
 	struct called *called = calloc(1, sizeof(*called));
 	size_t words = layout->value_size / sizeof(__u64);
 
 	called->host = host;
+	called->codes = codes;
 	called->layout = layout;
 	called->reading = reading;
 	for (size_t i = 0; i < layout->nr_keys; i++)
@@ -178,7 +151,6 @@ struct called *called_of(const struct host *host, const struct layout *layout,
 	keys_init(&called->hashes, sizeof(__u64));
 	keys_init(&called->keys, layout->key_size);
 	called->sums = calloc(reading->nr_entries + 1, words * sizeof(__u64));
-	look_at_processes(called);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take_entry(called, &reading->entries[i]);
 	called->entries = calloc(called->keys.nr + 1, sizeof(*called->entries));
@@ -209,15 +181,11 @@ size_t called_count(const struct called *called)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-static json_t *frame_value(const struct place *place, __u32 number)
+static json_t *frame_value(const struct called *called, const struct place *place, __u32 number)
 {
 	json_t *value = json_pack("{s:I}", "id", (json_int_t)number);
 
-	if (place->address >> 63)
-		json_object_set_new(value, "module", json_string("[kernel]"));
-	else if (place->module)
-		json_object_set_new(value, "module", value_text(place->module, strlen(place->module)));
-	json_object_set_new(value, place->module ? "offset" : "address", value_hex(place->address));
+	json_object_update_new(value, code_value(codes_at(called->codes, place->code)));
 	if (place->returns)
 		json_object_set_new(value, "return", json_true());
 	return value;
@@ -234,7 +202,8 @@ static __u32 renumber(const struct called *called, struct numbering *numbering, 
 {
 	if (!numbering->number[place]) {
 		json_array_append_new(numbering->frames,
-				      frame_value(keys_at(&called->places, place), numbering->nr));
+				      frame_value(called, keys_at(&called->places, place),
+						  numbering->nr));
 		numbering->number[place] = ++numbering->nr;
 	}
 	return numbering->number[place] - 1;

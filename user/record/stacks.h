@@ -11,12 +11,12 @@
 
 #include "collection/aggregation.h"
 #include "host/host.h"
+#include "naming/codes.h"
 
 struct called;
 
-/* Takes in what was read; looks at the processes that are there for what they have mapped. The reading
- * must live as long. */
-struct called *called_of(const struct host *host, const struct layout *layout,
+/* Takes in what was read. Reading and codes must live as long. */
+struct called *called_of(const struct host *host, struct codes *codes, const struct layout *layout,
 			 const struct reading *reading);
 void called_release(struct called *called);
 

@@ -10,6 +10,7 @@
 
 #include "record/overhead.h"
 #include "record/record.h"
+#include "run/addresses.h"
 #include "run/start.h"
 #include "run/waiting.h"
 
@@ -68,6 +69,8 @@ void run_report(struct run *run, bool last)
 	run->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_follow(run);
 	run->activity->report(run, last);
+	if (run->addresses)
+		addresses_begin(run->addresses, &run->interval_ended);
 	hotplug_next(run);
 	run->was_off = run->off;
 	run->interval_began = run->interval_ended;
@@ -114,8 +117,6 @@ static int execute(struct run *run, const struct activity *activity, struct refu
 	begin_interval(run);
 	if (target->command && child_go(&run->child, target->command, refusal))
 		return -1;
-	if (activity->look)
-		activity->look(run);
 	if (run->repeat == 1)
 		write_start(run, activity);
 	wait_for_end(run);
@@ -174,6 +175,8 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 		json_object_set_new(end, "command", child_value(&run->child, run->child.pid));
 	if (activity->finish)
 		activity->finish(run, end);
+	if (run->addresses && run->began.tv_sec)
+		json_object_set_new(end, "names", addresses_value(run->addresses));
 	json_object_set_new(end, "overhead", overhead_value());
 	json_object_set_new(end, "records", json_integer(run->stream.records + 1));
 	stream_write(&run->stream, end, NULL, NULL);
@@ -245,6 +248,7 @@ int run_activity(const struct activity *activity, const struct options *options,
 	status = exit_status(&run, refusal);
 	if (activity->release)
 		activity->release(&run);
+	addresses_close(run.addresses);
 	child_release(&run.child);
 	control_close(&run.control);
 	plan_release(&run.plan);

@@ -19,6 +19,7 @@
 #include "refusal.h"
 #include "run/control.h"
 #include "run/hotplug.h"
+#include "run/keys.h"
 
 struct run {
 	const struct activity *activity;
@@ -42,6 +43,9 @@ struct run {
 	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
 	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
 	void *state;          /* the activity's own */
+	struct chosen_keys keys;     /* of --by, where the activity has chosen them */
+	struct addresses *addresses; /* where addresses lie; NULL where nobody asks. The activity opens it
+				      * before anything is counted, the run listens to it and closes it */
 };
 
 struct activity {
@@ -63,9 +67,6 @@ struct activity {
 	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
 	 * may be NULL. */
 	int (*wake_fd)(const struct run *run);
-	/* While the target is there: once it runs, then after 1, 2, 4 … ms up to every LOOK_MOST_MS; may be
-	 * NULL. */
-	void (*look)(struct run *run);
 	/* Writes the records of an interval; last: the events are disabled and the run ends. Returns 0
 	 * or -errno of the sink. */
 	int (*report)(struct run *run, bool last);

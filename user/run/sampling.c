@@ -5,8 +5,10 @@
 
 #include "collection/aggregation.h"
 #include "record/entry.h"
+#include "record/fold.h"
 #include "record/record.h"
 #include "record/samples.h"
+#include "run/addresses.h"
 #include "run/run.h"
 #include "run/sampling.h"
 
@@ -37,6 +39,13 @@ static const char *keys_of(const struct run *run)
 	return run->options->stream ? sampling->stream_keys : sampling->default_keys;
 }
 
+static int refuse_names_in_stream(const struct chosen_keys *keys, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", keys->by);
+	because(refusal, "a stream's samples are written as they come, and names would hold them up");
+	return instead(refusal, "stream ip,pid; or leave --stream out");
+}
+
 static int sampling_check(struct run *run, struct refusal *refusal)
 {
 	struct state *state = calloc(1, sizeof(*state));
@@ -52,11 +61,14 @@ static int sampling_check(struct run *run, struct refusal *refusal)
 	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = calloc(state->nr, sizeof(*state->throttled));
 	state->causes = calloc(state->nr, sizeof(*state->causes));
+	keys_choose(&run->keys, keys_of(run), state->sampling->code_keys);
+	if (run->keys.detail && run->options->stream)
+		return refuse_names_in_stream(&run->keys, refusal);
 	for (size_t i = 0; i < state->nr; i++) {
 		const struct perf_event_attr *attr = &run->plan.events.list[i].attr;
 
-		if (aggregation_open(&state->aggregations[i], state->sampling->aggregation,
-				     keys_of(run), refusal))
+		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &run->keys,
+			      refusal))
 			return -1;
 		if (run->options->stream)
 			aggregation_stream(state->aggregations[i]);
@@ -103,11 +115,20 @@ static int sampling_attach_at(struct run *run, size_t place, struct refusal *ref
 	return 0;
 }
 
+/* Addresses that are not asked for by name have names in a table all the same. */
+static unsigned int shown_detail(const struct run *run)
+{
+	return run->stream.format == FORMAT_TABLE ? CODE_SYMBOL : 0;
+}
+
 static int sampling_attach(struct run *run, struct refusal *refusal)
 {
 	const struct places *places = counters_places(run->counters);
 	struct state *state = run->state;
 
+	if ((state->sampling->places || run->keys.detail) &&
+	    addresses_open(&run->addresses, run, run->keys.detail | shown_detail(run), refusal))
+		return -1;
 	state->forks = forks_so_far();
 	state->real_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < state->nr; i++)
@@ -122,12 +143,9 @@ static int sampling_attach(struct run *run, struct refusal *refusal)
 static void sampling_describe(struct run *run, json_t *start)
 {
 	const struct state *state = run->state;
-	const struct layout *layout = aggregation_layout(state->aggregations[0]);
-	json_t *by = json_array();
 
-	for (size_t i = 0; i < layout->nr_by; i++)
-		json_array_append_new(by, json_string(layout->by[i]));
-	json_object_set_new(start, "by", by);
+	json_object_set_new(start, "by",
+			    keys_value(&run->keys, aggregation_layout(state->aggregations[0])));
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -141,21 +159,34 @@ size_t sampling_most_entries(const struct run *run, size_t nr)
 	return top && top < nr ? top : nr;
 }
 
+/* `folded`: what the entries have become; NULL: they are as they were read. */
+static void put_list(const struct run *run, json_t *record, const struct layout *layout,
+		     struct entry *list, size_t nr, const struct folded *folded)
+{
+	size_t top = sampling_most_entries(run, nr);
+	json_t *entries = json_array();
+
+	entries_sort(layout, list, nr);
+	for (size_t i = 0; i < top; i++)
+		json_array_append_new(entries, folded ? folded_value(&run->host, folded, &list[i])
+						      : entry_value(&run->host, layout, &list[i]));
+	if (top < nr)
+		json_object_set_new(record, "rest", rest_value(&run->host, layout, list + top, nr - top));
+	json_object_set_new(record, "entries", entries);
+}
+
 static void put_entries(const struct run *run, json_t *record, const struct layout *layout,
 			struct reading *reading)
 {
-	size_t top = sampling_most_entries(run, reading->nr_entries);
-	json_t *entries = json_array();
+	struct folded folded;
 
-	entries_sort(layout, reading->entries, reading->nr_entries);
-	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, entry_value(&run->host, layout,
-							   &reading->entries[i]));
-	if (top < reading->nr_entries)
-		json_object_set_new(record, "rest", rest_value(&run->host, layout,
-							       reading->entries + top,
-							       reading->nr_entries - top));
-	json_object_set_new(record, "entries", entries);
+	if (!run->keys.detail) {
+		put_list(run, record, layout, reading->entries, reading->nr_entries, NULL);
+		return;
+	}
+	fold(&folded, layout, reading, addresses_codes(run->addresses), run->keys.detail);
+	put_list(run, record, layout, folded.entries, folded.nr, &folded);
+	folded_release(&folded);
 }
 
 /* --- the stream ------------------------------------------------------------------------------- */
@@ -333,6 +364,9 @@ static int report_event(struct run *run, size_t i)
 	int err;
 
 	read_event(run, i, &count, &reading);
+	/* What was mapped before a sample is now among the notes. */
+	if (run->addresses)
+		addresses_take(run->addresses, true);
 	since = count_since(&count, &state->before[i]);
 	state->before[i] = count;
 	record = interval_record(run, &sampled);
@@ -433,7 +467,6 @@ int sampling_run(const struct sampling *sampling, const struct options *options,
 		.attach = sampling_attach,
 		.attach_at = sampling_attach_at,
 		.drain = options->stream ? sampling_drain : NULL,
-		.look = sampling->look,
 		.report = sampling_report,
 		.finish = sampling_finish,
 		.release = sampling_release,

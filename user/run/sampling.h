@@ -36,8 +36,8 @@ struct sampling {
 	put_fn put;               /* NULL: entries, by their keys */
 	const char *ahead;        /* a list of its records that stands in front of them, as records of
 				   * a type of this name; NULL: none */
-	/* Looks at the target while it is there; see struct activity. May be NULL. */
-	void (*look)(struct run *run);
+	bool places; /* it always tells where addresses lie */
+	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
 	bool knows_throttling; /* its program counts the times that the event was stopped */

@@ -11,8 +11,9 @@
 #include "collection/trace.h"
 #include "plan/denial.h"
 #include "record/branches.h"
-#include "record/module.h"
+#include "record/code.h"
 #include "record/record.h"
+#include "run/addresses.h"
 #include "shared.h"
 
 /* The plan's events: plan_trace(). */
@@ -31,7 +32,7 @@ struct thread {
 
 struct tracing {
 	put_fn put;
-	void (*look)(struct run *run);
+	const struct code_key *code_keys;
 };
 
 struct state {
@@ -170,6 +171,13 @@ static void count(const struct state *state, struct thread *thread, const struct
 	thread->records += traced->nr;
 }
 
+static json_t *place_value(const struct state *state, pid_t pid, __u64 address)
+{
+	struct codes *codes = addresses_codes(state->run->addresses);
+
+	return code_value(codes_at(codes, codes_number(codes, CODE_PLACE, pid, address, 1)));
+}
+
 static json_t *branch_record(const struct state *state, const struct traced *traced,
 			     const struct trace_record *record)
 {
@@ -180,8 +188,8 @@ static json_t *branch_record(const struct state *state, const struct traced *tra
 	json_object_set_new(value, "pid", json_integer(traced->pid));
 	json_object_set_new(value, "tid", json_integer(traced->tid));
 	json_object_set_new(value, "number", json_integer(state->threads[traced->place].number));
-	json_object_set_new(value, "from", branches_place(traced->pid, record->from));
-	json_object_set_new(value, "to", branches_place(traced->pid, record->to));
+	json_object_set_new(value, "from", place_value(state, traced->pid, record->from));
+	json_object_set_new(value, "to", place_value(state, traced->pid, record->to));
 	json_object_set_new(value, "mispredicted", json_boolean(mispredicted(record)));
 	return value;
 }
@@ -219,8 +227,6 @@ static void take(void *context, const struct traced *traced)
 	struct state *state = context;
 	struct thread *thread = &state->threads[traced->place];
 
-	if (!thread->pid)
-		module_look(traced->pid);
 	thread->pid = traced->pid;
 	thread->tid = traced->tid;
 	if (!traced->nr)
@@ -238,7 +244,7 @@ static int tracing_drain(struct run *run)
 	struct state *state = run->state;
 
 	if (run->options->stream)
-		((const struct tracing *)run->activity->details)->look(run);
+		addresses_take(run->addresses, true);
 	trace_read(state->trace, take, state);
 	trace_resume(state->trace);
 	return state->sink_error;
@@ -304,6 +310,7 @@ static int tracing_report(struct run *run, bool last)
 	const struct event *event = &run->plan.events.list[TRACE];
 	int err;
 
+	addresses_take(run->addresses, true);
 	/* A trace that is switched off is not to be resumed. */
 	trace_read(state->trace, take, state);
 	if (!last)
@@ -355,8 +362,9 @@ static int tracing_check(struct run *run, struct refusal *refusal)
 
 	run->state = state;
 	state->run = run;
-	if (aggregation_open(&state->aggregation, "branch", run->options->by ? run->options->by : "edge",
-			     refusal))
+	keys_choose(&run->keys, run->options->by ? run->options->by : "edge",
+		    ((const struct tracing *)run->activity->details)->code_keys);
+	if (keys_open(&state->aggregation, "branch", &run->keys, refusal))
 		return -1;
 	read_layout(state);
 	return 0;
@@ -365,8 +373,11 @@ static int tracing_check(struct run *run, struct refusal *refusal)
 static int tracing_attach(struct run *run, struct refusal *refusal)
 {
 	struct state *state = run->state;
-	int err = trace_open(&state->trace, run->counters, TRACE);
+	int err;
 
+	if (addresses_open(&run->addresses, run, run->keys.detail, refusal))
+		return -1;
+	err = trace_open(&state->trace, run->counters, TRACE);
 	if (err)
 		return trace_denied(refusal, &run->host, -err);
 	state->threads = calloc(counters_places(run->counters)->nr, sizeof(*state->threads));
@@ -376,11 +387,8 @@ static int tracing_attach(struct run *run, struct refusal *refusal)
 static void tracing_describe(struct run *run, json_t *start)
 {
 	const struct state *state = run->state;
-	json_t *by = json_array();
 
-	for (size_t i = 0; i < state->layout->nr_by; i++)
-		json_array_append_new(by, json_string(state->layout->by[i]));
-	json_object_set_new(start, "by", by);
+	json_object_set_new(start, "by", keys_value(&run->keys, state->layout));
 	json_object_set_new(start, "trace_buffer_bytes", json_integer(trace_buffer_size(state->trace)));
 }
 
@@ -417,10 +425,10 @@ static void tracing_release(struct run *run)
 	free(state);
 }
 
-int tracing_run(put_fn put, void (*look)(struct run *run), const struct options *options,
+int tracing_run(put_fn put, const struct code_key *code_keys, const struct options *options,
 		struct refusal *refusal)
 {
-	const struct tracing tracing = {put, look};
+	const struct tracing tracing = {put, code_keys};
 	const struct activity activity = {
 		.command = "branch",
 		.details = &tracing,
@@ -430,7 +438,6 @@ int tracing_run(put_fn put, void (*look)(struct run *run), const struct options 
 		.attach = tracing_attach,
 		.drain = tracing_drain,
 		.wake_fd = tracing_wake_fd,
-		.look = look,
 		.report = tracing_report,
 		.detach = tracing_detach,
 		.finish = tracing_finish,

@@ -11,10 +11,10 @@
 #include "run/run.h"
 #include "run/sampling.h"
 
-/* `put` puts what was found into a record, `look` looks at the target while it is there, both as for
- * samples. Returns the exit status, with a refusal filled in if there is one to be told; see
+/* `put` puts what was found into a record, `code_keys` are keys that are names, both as for samples.
+ * Returns the exit status, with a refusal filled in if there is one to be told; see
  * run_activity(). */
-int tracing_run(put_fn put, void (*look)(struct run *run), const struct options *options,
+int tracing_run(put_fn put, const struct code_key *code_keys, const struct options *options,
 		struct refusal *refusal);
 
 #endif

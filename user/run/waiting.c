@@ -12,16 +12,21 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "run/addresses.h"
+
 /* How long a command that was told to end (SIGTERM) is waited for. Containers get ten seconds
  * before they are killed; the records are to be out long before. */
 #define GRACE_S 2
 
-/* How long it is at most until the target is looked at again: what it maps later than at its start it
- * mostly keeps. */
-#define LOOK_MOST_MS 1000
+/* How long it is at least from one look at the kernel's notes to the next: with many processes a second,
+ * this is what they cost at most. */
+#define LOOK_PAUSE_MS 2
 
 /* What the loop waits for. The target's processes follow behind these. */
-enum { ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_DELAY, ON_CONTROL, ON_WAKE, ON_TARGET };
+enum {
+	ON_SIGNAL, ON_INTERVAL, ON_DRAIN, ON_DEADLINE, ON_OUTPUT, ON_HOTPLUG, ON_DELAY, ON_CONTROL, ON_WAKE,
+	ON_NOTES, ON_TARGET
+};
 
 struct waiting {
 	struct pollfd *polls;
@@ -115,6 +120,7 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 	waiting->polls[ON_OUTPUT].fd = run->stream.sink.fd;
 	waiting->polls[ON_HOTPLUG].fd = run->hotplug.notices;
 	waiting->polls[ON_WAKE].fd = run->activity->wake_fd ? run->activity->wake_fd(run) : -1;
+	waiting->polls[ON_NOTES].fd = run->addresses ? addresses_fd(run->addresses) : -1;
 	waiting->nr = ON_TARGET;
 	if (run->child.pid)
 		waiting->polls[waiting->nr++].fd = pidfd_open(run->child.pid);
@@ -131,7 +137,8 @@ static void waiting_open(struct waiting *waiting, const struct run *run)
 static void waiting_close(struct waiting *waiting)
 {
 	for (size_t i = 0; i < waiting->nr; i++)
-		if (i != ON_OUTPUT && i != ON_HOTPLUG && i != ON_CONTROL && i != ON_WAKE && waiting->polls[i].fd >= 0)
+		if (i != ON_OUTPUT && i != ON_HOTPLUG && i != ON_CONTROL && i != ON_WAKE && i != ON_NOTES &&
+		    waiting->polls[i].fd >= 0)
 			close(waiting->polls[i].fd);
 	free(waiting->polls);
 }
@@ -309,9 +316,8 @@ static void on_control(struct run *run, struct waiting *waiting, bool *over)
 
 void wait_for_end(struct run *run)
 {
-	const struct activity *activity = run->activity;
 	struct waiting waiting;
-	int pause = activity->look ? 1 : -1;
+	int pause = -1;
 	bool over;
 
 	counters_free_descriptors();
@@ -323,8 +329,8 @@ void wait_for_end(struct run *run)
 		int ready = poll(waiting.polls, waiting.nr, pause);
 
 		if (!ready) {
-			activity->look(run);
-			pause = 2 * pause < LOOK_MOST_MS ? 2 * pause : LOOK_MOST_MS;
+			waiting.polls[ON_NOTES].events = POLLIN;
+			pause = -1;
 		}
 		if (ready <= 0)
 			continue;
@@ -337,6 +343,11 @@ void wait_for_end(struct run *run)
 		for (size_t i = ON_TARGET; i < waiting.nr; i++)
 			if (waiting.polls[i].revents)
 				on_target(run, &waiting, i, &over);
+		if (!over && waiting.polls[ON_NOTES].revents) {
+			addresses_take(run->addresses, false);
+			waiting.polls[ON_NOTES].events = 0;
+			pause = LOOK_PAUSE_MS;
+		}
 		if (!over && waiting.polls[ON_CONTROL].revents)
 			on_control(run, &waiting, &over);
 		if (!over && waiting.polls[ON_DELAY].revents)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the kernel tells besides samples: which process mapped which file with code in it, executed
+ * another program, made a child, ended. A dummy event a CPU writes it into a ring each; nothing of it
+ * comes near the samples.
+ */
+#ifndef NHMTAP_SIDEBAND_H
+#define NHMTAP_SIDEBAND_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <sys/types.h>
+
+#include "host/host.h"
+#include "plan/target.h"
+#include "refusal.h"
+
+#define BUILD_ID_MAX 20
+
+enum sideband_kind {
+	SIDEBAND_MAPPED, /* PERF_RECORD_MMAP2: only what can be executed */
+	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all of its mappings have gone */
+	SIDEBAND_FORKED, /* PERF_RECORD_FORK of a process, not of a thread */
+	SIDEBAND_EXITED, /* PERF_RECORD_EXIT of a process's first thread */
+};
+
+/* One note; what a kind has not is zero. Its strings are valid up to the next call. */
+struct sideband_note {
+	enum sideband_kind kind;
+	pid_t pid;
+	pid_t parent;  /* FORKED */
+	__u64 time;    /* CLOCK_MONOTONIC, ns */
+	/* MAPPED: */
+	__u64 begin, size;
+	__u64 offset;  /* of begin, in the file */
+	const char *path; /* as the process sees it; "[vdso]", "//anon" */
+	__u8 build_id[BUILD_ID_MAX];
+	size_t build_id_size; /* bytes; 0: the kernel did not find it in memory, or is older than 5.12 */
+	__u64 device, inode;  /* where there is no build-id: as /proc/PID/maps has them */
+};
+
+struct sideband;
+
+/*
+ * Opens and begins. Of a command or of processes, it is told what they and their children do; where
+ * CPUs are measured, or there are more threads than descriptors are worth, what all processes do, on
+ * every CPU: where a process is measured it need not have been when it mapped its files. The caller
+ * owns *sideband up to sideband_close(). Returns 0, or -1 with the refusal.
+ */
+int sideband_open(struct sideband **sideband, const struct target *target, pid_t child,
+		  const struct host *host, struct refusal *refusal);
+void sideband_close(struct sideband *sideband);
+
+/* The processes that the target names, by their threads where it names those; the caller frees *pids.
+ * 0 stands for one that has ended. Returns how many. */
+size_t sideband_processes(const struct target *target, pid_t **pids);
+
+/* Becomes readable when something has been written, and is so up to sideband_woken(). */
+int sideband_fd(const struct sideband *sideband);
+void sideband_woken(struct sideband *sideband);
+
+/* The next note of all CPUs, in the order of their times, if it is older than `before`. Returns false
+ * if there is none. */
+bool sideband_next(struct sideband *sideband, __u64 before, struct sideband_note *note);
+
+/* Notes that found no room in a ring (PERF_RECORD_LOST), so far. */
+__u64 sideband_lost(const struct sideband *sideband);
+
+#endif

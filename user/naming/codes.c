@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/codes.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "collection/keys.h"
+#include "record/record.h"
+
+/* One of each text: chains by hash. */
+struct text {
+	struct text *next;
+	char text[];
+};
+
+#define BUCKETS 4096 /* a power of two */
+
+/* An address of a process, and how much is asked for. */
+struct question {
+	__u64 address;
+	__u32 pid;
+	__u32 detail;
+};
+
+/* What is known of an address before its name is looked up. */
+struct answer {
+	__u32 number; /* of the code */
+	__u32 ambiguous;
+	__u64 *cause; /* the account's */
+};
+
+struct codes {
+	struct mappings *mappings;
+	struct naming *naming;
+	struct code_account *account;
+	__u64 deadline;
+	struct text *texts[BUCKETS];
+	struct keys questions; /* struct question */
+	struct answer *answers; /* by the question's number */
+	size_t room;
+	struct keys codes;     /* struct code */
+};
+
+bool address_is_kernel(__u64 address)
+{
+	return address >> 63;
+}
+
+struct codes *codes_new(struct mappings *mappings, struct naming *naming,
+			struct code_account *account, __u64 deadline)
+{
+	struct codes *codes = calloc(1, sizeof(*codes));
+
+	codes->mappings = mappings;
+	codes->naming = naming;
+	codes->account = account;
+	codes->deadline = deadline;
+	keys_init(&codes->questions, sizeof(struct question));
+	keys_init(&codes->codes, sizeof(struct code));
+	return codes;
+}
+
+void codes_release(struct codes *codes)
+{
+	if (!codes)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (codes->texts[i]) {
+			struct text *text = codes->texts[i];
+
+			codes->texts[i] = text->next;
+			free(text);
+		}
+	keys_release(&codes->questions);
+	keys_release(&codes->codes);
+	free(codes->answers);
+	free(codes);
+}
+
+static const char *kept(struct codes *codes, const char *string)
+{
+	struct text **bucket, *text;
+	__u32 hash = 2166136261u; /* FNV-1a */
+
+	if (!string)
+		return NULL;
+	for (const char *at = string; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 16777619u;
+	bucket = &codes->texts[hash & (BUCKETS - 1)];
+	for (text = *bucket; text; text = text->next)
+		if (!strcmp(text->text, string))
+			return text->text;
+	text = malloc(sizeof(*text) + strlen(string) + 1);
+	strcpy(text->text, string);
+	text->next = *bucket;
+	*bucket = text;
+	return text->text;
+}
+
+static bool is_late(const struct codes *codes)
+{
+	struct timespec now;
+
+	if (!codes->deadline)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec > codes->deadline;
+}
+
+/* --- one address ------------------------------------------------------------------------------ */
+
+/* The name of what is at a place; NULL, and the cause, if it has none. */
+static const struct name *look_up(struct codes *codes, const struct question *question,
+				  const struct spot *spot, __u64 **cause)
+{
+	/* A call may be the last instruction of its function. */
+	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
+	struct code_account *account = codes->account;
+	char text[PATH_MAX];
+	const struct name *name = NULL;
+	const char *path;
+
+	if (is_late(codes)) {
+		*cause = &account->no_time;
+		return NULL;
+	}
+	*cause = &account->no_symbol;
+	if (address_is_kernel(question->address)) {
+		name = naming_kernel(codes->naming, question->address - back);
+		if (!name->nr)
+			account->kernel_why = name->why;
+		return name;
+	}
+	if (spot->file->kind == FILE_ANONYMOUS) {
+		path = mappings_jit(codes->mappings, question->pid, text, sizeof(text));
+		return path ? naming_jit(codes->naming, path, question->address - back) : NULL;
+	}
+	path = mapped_file_path(spot->file, text, sizeof(text));
+	if (path)
+		name = naming_file(codes->naming, path,
+				   spot->file->build_id[0] ? spot->file->build_id : NULL,
+				   spot->offset - back);
+	/* A file that could not be taken for this one has told no build-id. */
+	if (!path || (!name->nr && !name->build_id && spot->file->build_id[0]))
+		*cause = &account->no_file;
+	return name;
+}
+
+/* The functions that are inlined at a place, innermost first, each with where it is called from in the
+ * next one. */
+static const char *inlined(struct codes *codes, const struct name *name)
+{
+	json_t *list = json_array();
+	const char *text;
+	char *dumped;
+
+	for (size_t i = 0; i + 1 < name->nr; i++) {
+		const struct frame *frame = &name->frames[i];
+		json_t *value = json_object();
+
+		if (frame->symbol)
+			json_object_set_new(value, "symbol", value_text(frame->symbol, NAMING_SYMBOL_MAX));
+		if (frame[1].file)
+			json_object_set_new(value, "call_file", value_text(frame[1].file, PATH_MAX));
+		if (frame[1].line)
+			json_object_set_new(value, "call_line", json_integer(frame[1].line));
+		json_array_append_new(list, value);
+	}
+	dumped = json_dumps(list, JSON_COMPACT);
+	text = name->nr > 1 ? kept(codes, dumped) : NULL;
+	free(dumped);
+	json_decref(list);
+	return text;
+}
+
+/* Returns false if it has none. */
+static bool put_name(struct codes *codes, const struct question *question, const struct name *name,
+		     struct code *code)
+{
+	if (!name || !name->nr)
+		return false;
+	code->symbol = kept(codes, name->frames[name->nr - 1].symbol);
+	if (question->detail & CODE_LINE && name->frames[0].file) {
+		code->file = kept(codes, name->frames[0].file);
+		code->line = name->frames[0].line;
+		code->inlined = inlined(codes, name);
+	}
+	return code->symbol;
+}
+
+static void put_module(struct codes *codes, const struct spot *spot, struct code *code)
+{
+	code->module = kept(codes, spot->file->path);
+	if (spot->file->build_id[0])
+		code->build_id = kept(codes, spot->file->build_id);
+}
+
+/* From where the name can be found later. */
+static void put_place(const struct question *question, const struct spot *spot, struct code *code)
+{
+	if (spot->file && spot->file->kind != FILE_ANONYMOUS) {
+		code->offset = spot->offset;
+		code->has_offset = true;
+	} else {
+		code->address = question->address;
+		code->has_address = true;
+	}
+}
+
+static struct answer answer(struct codes *codes, const struct question *question)
+{
+	bool kernel = address_is_kernel(question->address);
+	struct code_account *account = codes->account;
+	struct answer answer = {.cause = &account->named};
+	struct code code = {0};
+	struct spot spot = {0};
+
+	if (kernel)
+		code.module = kept(codes, "[kernel]");
+	else
+		spot = mappings_find(codes->mappings, question->pid, question->address);
+	answer.ambiguous = spot.ambiguous;
+	if (!kernel && !spot.file)
+		answer.cause = &account->no_mapping;
+	if (!kernel && !spot.file && !(question->detail & ~(CODE_MODULE | CODE_RETURN)))
+		code.module = kept(codes, "[unknown]");
+	if (spot.file)
+		put_module(codes, &spot, &code);
+	if (question->detail & (CODE_SYMBOL | CODE_LINE) && (kernel || spot.file)) {
+		__u64 *cause;
+		const struct name *name = look_up(codes, question, &spot, &cause);
+
+		if (kernel && name && name->module)
+			code.module = kept(codes, name->module);
+		if (name && name->build_id && !code.build_id)
+			code.build_id = kept(codes, name->build_id);
+		if (!put_name(codes, question, name, &code))
+			answer.cause = cause;
+	}
+	if (question->detail & CODE_PLACE || (question->detail & ~(CODE_MODULE | CODE_RETURN) && !code.symbol))
+		put_place(question, &spot, &code);
+	if (!code.has_offset)
+		code.build_id = NULL;
+	answer.number = keys_number(&codes->codes, &code);
+	return answer;
+}
+
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address,
+		   __u64 count)
+{
+	/* The kernel is the same for all. */
+	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
+	size_t known = codes->questions.nr;
+	__u32 number = keys_number(&codes->questions, &question);
+	struct answer *found;
+
+	if (number == known) {
+		if (number >= codes->room) {
+			codes->room = codes->room ? 2 * codes->room : 256;
+			codes->answers = realloc(codes->answers,
+						 codes->room * sizeof(*codes->answers));
+		}
+		codes->answers[number] = answer(codes, &question);
+	}
+	found = &codes->answers[number];
+	*found->cause += count;
+	codes->account->ambiguous += found->ambiguous ? count : 0;
+	return found->number;
+}
+
+const struct code *codes_at(const struct codes *codes, __u32 number)
+{
+	return keys_at(&codes->codes, number);
+}

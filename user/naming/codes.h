@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a record says of code: each address of a process becomes as much of module, function, source line
+ * as was asked for, or else the place from which that can still be found later. Addresses of which the
+ * same is to be said become one code, with a number.
+ */
+#ifndef NHMTAP_CODES_H
+#define NHMTAP_CODES_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <sys/types.h>
+
+#include "naming/mappings.h"
+#include "naming/naming.h"
+
+/* What is asked for, any of: */
+enum code_detail {
+	CODE_MODULE = 1 << 0,
+	CODE_PLACE = 1 << 1,  /* module, and where in it; nothing is looked up in a file for it */
+	CODE_SYMBOL = 1 << 2, /* module and function; its place where it has no name */
+	CODE_LINE = 1 << 3,   /* the same, the source line, and what is inlined there */
+	CODE_RETURN = 1 << 4, /* besides: the address is where a call returns to, and the call is meant */
+};
+
+/* Texts are one of each, so that pointers can be compared; NULL: not known, or not asked for. */
+struct code {
+	const char *module;   /* "/usr/bin/true", "[vdso]", "[anon]", "[kernel]", "[ext4]" */
+	const char *build_id; /* where `offset` says something of a file */
+	const char *symbol;   /* the function */
+	const char *file;     /* of the instruction, with `line`: it may be inlined from elsewhere */
+	const char *inlined;  /* the functions that are inlined there, as a JSON list, innermost first */
+	__u64 offset;         /* in the file; where there is no symbol, or CODE_PLACE */
+	__u64 address;        /* where there is neither: the kernel's, a JIT's, or of no known module */
+	__u32 line;           /* 0: not known */
+	__u32 has_offset, has_address;
+	__u32 padding;        /* zero: codes are compared as bytes */
+};
+
+/* How often addresses came that have a name, and that have none, by cause. */
+struct code_account {
+	__u64 named;
+	__u64 no_mapping; /* what the process had there is not known */
+	__u64 no_file;    /* nothing is left of the file, or another one is at its path */
+	__u64 no_symbol;  /* the file (or the kernel, or the JIT) does not say */
+	__u64 no_time;    /* the interval's time for names was over */
+	__u64 ambiguous;  /* named or not: in this interval the process had two things there */
+	const char *kernel_why; /* why a kernel address has no name; NULL: all have */
+};
+
+struct codes;
+
+/*
+ * `deadline` (CLOCK_MONOTONIC, ns; 0: none): what is asked for later gets no name any more, but its
+ * place. `naming` may be NULL where no symbols are asked for. Both, and the account,
+ * which is added to, stay the caller's.
+ */
+struct codes *codes_new(struct mappings *mappings, struct naming *naming,
+			struct code_account *account, __u64 deadline);
+void codes_release(struct codes *codes);
+
+/* The number of what there is to say of an address, which came `count` times; detail: of enum
+ * code_detail. */
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address,
+		   __u64 count);
+
+/* Valid up to the next number. */
+const struct code *codes_at(const struct codes *codes, __u32 number);
+
+bool address_is_kernel(__u64 address);
+
+#endif

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/mapped_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+/* A mount namespace and a folder in it. */
+struct root {
+	size_t users;
+	pid_t pid;   /* who was seen to have it last */
+	ino_t mounts;
+	dev_t device;
+	ino_t inode;
+	int fd;      /* of the folder; -1 for our own */
+	struct root *next;
+};
+
+static struct root *roots;
+
+static bool identify(pid_t pid, struct root *root)
+{
+	char path[64];
+	struct stat mounts, folder;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	if (stat(path, &mounts))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	if (stat(path, &folder))
+		return false;
+	*root = (struct root){.pid = pid, .mounts = mounts.st_ino, .device = folder.st_dev,
+			      .inode = folder.st_ino, .fd = -1};
+	return true;
+}
+
+static bool same_root(const struct root *a, const struct root *b)
+{
+	return a->mounts == b->mounts && a->device == b->device && a->inode == b->inode;
+}
+
+static bool is_ours(const struct root *root)
+{
+	static struct root ours;
+
+	if (!ours.inode)
+		identify(getpid(), &ours);
+	return same_root(root, &ours);
+}
+
+struct root *root_of(pid_t pid)
+{
+	struct root found, *root;
+	char path[64];
+
+	if (!identify(pid, &found))
+		return NULL;
+	for (root = roots; root; root = root->next)
+		if (same_root(root, &found)) {
+			root->pid = pid;
+			return root_get(root);
+		}
+	if (!is_ours(&found)) {
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+		found.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (found.fd < 0)
+			return NULL;
+	}
+	root = malloc(sizeof(*root));
+	*root = found;
+	root->users = 1;
+	root->next = roots;
+	roots = root;
+	return root;
+}
+
+struct root *root_get(struct root *root)
+{
+	if (root)
+		root->users++;
+	return root;
+}
+
+void root_put(struct root *root)
+{
+	struct root **at = &roots;
+
+	if (!root || --root->users)
+		return;
+	while (*at != root)
+		at = &(*at)->next;
+	*at = root->next;
+	if (root->fd >= 0)
+		close(root->fd);
+	free(root);
+}
+
+const char *root_path(const struct root *root, const char *path, char *text, size_t size)
+{
+	struct root now;
+	int length;
+
+	if (!root)
+		return NULL;
+	if (is_ours(root))
+		length = snprintf(text, size, "%s", path);
+	else if (identify(root->pid, &now) && same_root(root, &now))
+		length = snprintf(text, size, "/proc/%d/root%s", (int)root->pid, path);
+	else
+		length = snprintf(text, size, "/proc/self/fd/%d%s", root->fd, path);
+	return length < (int)size ? text : NULL;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Descriptors that files may keep; what is mapped beyond is opened by its path when it is asked for. */
+#define HELD_MOST 512
+
+static size_t nr_held;
+
+/* Not beyond its root, whatever links it has put there; nothing that could block. */
+static int open_below(const struct root *root, const char *path)
+{
+	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
+
+	if (root->fd < 0)
+		close(folder);
+	return fd;
+}
+
+/* What a process has mapped itself, whatever its path leads to now; for that it has to be there. */
+static int open_mapped(const struct sighting *sighting)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)sighting->pid,
+		 sighting->begin, sighting->end);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static bool is_regular(int fd)
+{
+	struct stat stat;
+
+	return !fstat(fd, &stat) && S_ISREG(stat.st_mode);
+}
+
+/* Steps over the notes of a segment to that of GNU's build-id: elf(5). */
+static bool find_build_id(const char *notes, size_t size, char *text)
+{
+	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
+		Elf64_Nhdr note;
+		size_t name = at + sizeof(note), id, end;
+
+		memcpy(&note, notes + at, sizeof(note));
+		id = name + ((size_t)note.n_namesz + 3) / 4 * 4;
+		end = id + ((size_t)note.n_descsz + 3) / 4 * 4;
+		if (id > size || end > size)
+			return false;
+		at = end;
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
+		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+			continue;
+		for (size_t i = 0; i < note.n_descsz && i < (BUILD_ID_TEXT - 1) / 2; i++)
+			sprintf(text + 2 * i, "%02x", (unsigned char)notes[id + i]);
+		return note.n_descsz;
+	}
+	return false;
+}
+
+#define NOTES_MOST	4096
+#define SEGMENTS_MOST	64
+
+static bool read_build_id(int fd, char *text)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	char notes[NOTES_MOST];
+
+	text[0] = '\0';
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
+		return false;
+	for (int i = 0; i < header.e_phnum && i < SEGMENTS_MOST; i++) {
+		size_t size;
+
+		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) !=
+		    sizeof(segment))
+			return false;
+		size = segment.p_filesz < sizeof(notes) ? segment.p_filesz : sizeof(notes);
+		if (segment.p_type == PT_NOTE &&
+		    pread(fd, notes, size, segment.p_offset) == (ssize_t)size &&
+		    find_build_id(notes, size, text))
+			return true;
+	}
+	return false;
+}
+
+/* Whether what a path has led to is the file that was mapped, as far as that can be told. */
+static bool is_the_file(int fd, const struct sighting *sighting)
+{
+	char build_id[BUILD_ID_TEXT];
+	struct stat stat;
+
+	if (sighting->build_id[0])
+		return read_build_id(fd, build_id) && !strcmp(build_id, sighting->build_id);
+	return !fstat(fd, &stat) && stat.st_ino == sighting->inode;
+}
+
+static int open_sighted(const struct sighting *sighting)
+{
+	int fd = open_mapped(sighting);
+
+	if (fd < 0 && sighting->root) {
+		fd = open_below(sighting->root, sighting->path);
+		if (fd >= 0 && !is_the_file(fd, sighting)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (fd >= 0 && !is_regular(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* --- the files -------------------------------------------------------------------------------- */
+
+#define BUCKETS 1024 /* a power of two */
+
+static struct mapped_file *buckets[BUCKETS];
+
+static struct mapped_file **bucket_of(const char *path)
+{
+	__u32 hash = 2166136261u; /* FNV-1a */
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 16777619u;
+	return &buckets[hash & (BUCKETS - 1)];
+}
+
+static enum file_kind kind_of(const char *path)
+{
+	/* Memory without a file goes by several names: mm/mmap.c, kernel/events/core.c. */
+	static const char *const anonymous[] = {"//anon", "[heap]", "[stack", "[anon", "/memfd:",
+						"/dev/zero", "/SYSV", "/anon_hugepage"};
+
+	if (!strcmp(path, "[vdso]"))
+		return FILE_VDSO;
+	for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++)
+		if (!strncmp(path, anonymous[i], strlen(anonymous[i])))
+			return FILE_ANONYMOUS;
+	return path[0] == '/' ? FILE_REGULAR : FILE_ANONYMOUS;
+}
+
+static struct mapped_file *find(const struct sighting *sighting, const char *build_id)
+{
+	struct mapped_file *file = *bucket_of(sighting->path);
+
+	for (; file; file = file->next) {
+		if (strcmp(file->path, sighting->path) || file->root != sighting->root)
+			continue;
+		if (build_id[0] ? !strcmp(file->build_id, build_id)
+				: file->inode == sighting->inode && file->device == sighting->device &&
+					  (file->inode || !file->build_id[0]))
+			return file;
+	}
+	return NULL;
+}
+
+/* One count is the caller's. */
+static struct mapped_file *add(const struct sighting *sighting, const char *build_id, int fd)
+{
+	struct mapped_file **bucket = bucket_of(sighting->path), *file = calloc(1, sizeof(*file));
+
+	*file = (struct mapped_file){
+		.path = strdup(sighting->path),
+		.kind = build_id[0] ? FILE_REGULAR : kind_of(sighting->path),
+		.users = 1,
+		.root = root_get(sighting->root),
+		.fd = fd,
+		.device = sighting->device,
+		.inode = sighting->inode,
+		.next = *bucket,
+	};
+	snprintf(file->build_id, sizeof(file->build_id), "%s", build_id);
+	nr_held += fd >= 0;
+	*bucket = file;
+	return file;
+}
+
+/* What is no file is the same for all. */
+static struct mapped_file *get_special(enum file_kind kind)
+{
+	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]",
+					 .build_id = ""};
+	struct mapped_file *file = find(&special, "");
+
+	return file ? mapped_file_again(file) : add(&special, "", -1);
+}
+
+static struct mapped_file *get_regular(const struct sighting *sighting)
+{
+	struct mapped_file *file = find(sighting, sighting->build_id);
+	char read[BUILD_ID_TEXT] = "";
+	const char *build_id = sighting->build_id;
+	int fd;
+
+	if (file)
+		return mapped_file_again(file);
+	fd = open_sighted(sighting);
+	if (fd >= 0 && !build_id[0] && read_build_id(fd, read))
+		build_id = read;
+	file = build_id[0] ? find(sighting, build_id) : NULL;
+	if (fd >= 0 && (file || nr_held >= HELD_MOST)) {
+		close(fd);
+		fd = -1;
+	}
+	if (!file)
+		return add(sighting, build_id, fd);
+	if (sighting->inode) { /* so that it need not be opened the next time */
+		file->inode = sighting->inode;
+		file->device = sighting->device;
+	}
+	return mapped_file_again(file);
+}
+
+#define DELETED " (deleted)" /* d_path(), fs/d_path.c */
+
+struct mapped_file *mapped_file_get(const struct sighting *sighting)
+{
+	enum file_kind kind = kind_of(sighting->path);
+	size_t length = strlen(sighting->path), tail = strlen(DELETED);
+	struct sighting there = *sighting;
+	char path[PATH_MAX + sizeof(DELETED)];
+
+	/* Programs execute themselves from a memfd, too: one with a build-id is an ELF file. */
+	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
+		return get_special(kind);
+	if (length > tail && length < sizeof(path) &&
+	    !strcmp(sighting->path + length - tail, DELETED)) {
+		snprintf(path, sizeof(path), "%.*s", (int)(length - tail), sighting->path);
+		there.path = path;
+	}
+	return get_regular(&there);
+}
+
+struct mapped_file *mapped_file_again(struct mapped_file *file)
+{
+	file->users++;
+	return file;
+}
+
+void mapped_file_put(struct mapped_file *file)
+{
+	struct mapped_file **at;
+
+	if (!file || --file->users)
+		return;
+	at = bucket_of(file->path);
+	while (*at != file)
+		at = &(*at)->next;
+	*at = file->next;
+	if (file->fd >= 0) {
+		close(file->fd);
+		nr_held--;
+	}
+	root_put(file->root);
+	free((char *)file->path);
+	free(file);
+}
+
+/* Whether the path leads to what is held; without that, whoever opens it has to compare build-ids. */
+static bool leads_to(const char *path, const struct mapped_file *file)
+{
+	struct stat there, held;
+
+	if (stat(path, &there) || !S_ISREG(there.st_mode))
+		return false;
+	if (file->fd < 0)
+		return file->build_id[0] || there.st_ino == file->inode;
+	return !fstat(file->fd, &held) && there.st_dev == held.st_dev && there.st_ino == held.st_ino;
+}
+
+const char *mapped_file_path(const struct mapped_file *file, char *text, size_t size)
+{
+	if (file->kind == FILE_VDSO)
+		return "[vdso]";
+	if (file->kind != FILE_REGULAR)
+		return NULL;
+	if (root_path(file->root, file->path, text, size) && leads_to(text, file))
+		return text;
+	if (file->fd < 0)
+		return NULL;
+	snprintf(text, size, "/proc/self/fd/%d", file->fd);
+	return text;
+}

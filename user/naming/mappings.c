@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/mappings.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOREVER (~0ULL)
+
+/* Code that a process has had mapped for some time. */
+struct mapping {
+	__u64 begin, end; /* the first address, and the one behind the last */
+	__u64 offset;     /* of begin, in the file */
+	__u64 since, until;
+	struct mapped_file *file;
+};
+
+/* What a process has mapped in one life; a fork shares it until one of the two maps something. */
+struct space {
+	size_t users;
+	struct mapping *list;
+	size_t nr, room;
+};
+
+/* From an exec or a fork to the next exec. */
+struct life {
+	struct space *space;
+	__u64 since, until;
+	struct root *root;
+	struct mapped_file *program;
+	pid_t own_pid; /* as the process itself sees its pid; 0: not looked at */
+	struct life *before;
+};
+
+struct process {
+	pid_t pid;
+	__u64 exited;   /* FOREVER: it has not */
+	__u64 looked;   /* the interval in which it was looked for last */
+	struct life *life; /* the newest */
+	struct process *next;
+};
+
+#define BUCKETS 4096 /* a power of two */
+
+struct mappings {
+	struct process *buckets[BUCKETS];
+	__u64 since;    /* of the interval */
+	__u64 interval; /* its number, from 1 */
+	size_t nr;      /* mappings in all spaces */
+	__u64 dropped;
+};
+
+/* --- spaces and lives ------------------------------------------------------------------------- */
+
+static struct space *space_new(void)
+{
+	struct space *space = calloc(1, sizeof(*space));
+
+	space->users = 1;
+	return space;
+}
+
+static void space_put(struct mappings *mappings, struct space *space)
+{
+	if (--space->users)
+		return;
+	for (size_t i = 0; i < space->nr; i++)
+		mapped_file_put(space->list[i].file);
+	mappings->nr -= space->nr;
+	free(space->list);
+	free(space);
+}
+
+/* Takes over the count of the file. */
+static void space_add(struct mappings *mappings, struct space *space, const struct mapping *mapping)
+{
+	if (space->nr == space->room) {
+		space->room = space->room ? 2 * space->room : 8;
+		space->list = realloc(space->list, space->room * sizeof(*space->list));
+	}
+	space->list[space->nr++] = *mapping;
+	mappings->nr++;
+}
+
+/* The life's own space, to be changed. */
+static struct space *own_space(struct mappings *mappings, struct life *life)
+{
+	struct space *shared = life->space;
+
+	if (shared->users == 1)
+		return shared;
+	life->space = space_new();
+	for (size_t i = 0; i < shared->nr; i++) {
+		if (shared->list[i].until <= life->since)
+			continue;
+		mapped_file_again(shared->list[i].file);
+		space_add(mappings, life->space, &shared->list[i]);
+	}
+	shared->users--;
+	return life->space;
+}
+
+static void life_release(struct mappings *mappings, struct life *life)
+{
+	space_put(mappings, life->space);
+	root_put(life->root);
+	mapped_file_put(life->program);
+	free(life);
+}
+
+/* Takes over the counts of space and root. */
+static struct life *begin_life(struct process *process, __u64 since, struct space *space,
+			       struct root *root)
+{
+	struct life *life = calloc(1, sizeof(*life));
+
+	if (process->life)
+		process->life->until = since;
+	*life = (struct life){.space = space, .since = since, .until = FOREVER, .root = root,
+			      .before = process->life};
+	process->life = life;
+	process->exited = FOREVER;
+	return life;
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+static struct process **bucket_of(struct mappings *mappings, pid_t pid)
+{
+	return &mappings->buckets[pid & (BUCKETS - 1)];
+}
+
+static struct process *find(struct mappings *mappings, pid_t pid)
+{
+	struct process *process = *bucket_of(mappings, pid);
+
+	while (process && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+static struct process *find_or_make(struct mappings *mappings, pid_t pid)
+{
+	struct process **bucket = bucket_of(mappings, pid), *process = find(mappings, pid);
+
+	if (process)
+		return process;
+	process = calloc(1, sizeof(*process));
+	*process = (struct process){.pid = pid, .exited = FOREVER, .next = *bucket};
+	*bucket = process;
+	return process;
+}
+
+/* Lets the lives go that had ended before `since`, and of those that go on, mappings that had. */
+static void forget_lives(struct mappings *mappings, struct process *process, __u64 since)
+{
+	for (struct life **at = &process->life; *at;) {
+		struct life *life = *at;
+
+		if (life->until <= since) {
+			*at = life->before;
+			life_release(mappings, life);
+			continue;
+		}
+		if (life->space->users == 1) {
+			struct space *space = life->space;
+			size_t kept = 0;
+
+			for (size_t i = 0; i < space->nr; i++)
+				if (space->list[i].until > since)
+					space->list[kept++] = space->list[i];
+				else
+					mapped_file_put(space->list[i].file);
+			mappings->nr -= space->nr - kept;
+			space->nr = kept;
+		}
+		at = &life->before;
+	}
+}
+
+/* Its first thread may have ended before the others. */
+static bool has_gone(const struct process *process)
+{
+	return kill(process->pid, 0) && errno == ESRCH;
+}
+
+static void forget(struct mappings *mappings, __u64 since)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct process **at = &mappings->buckets[i]; *at;) {
+			struct process *process = *at;
+
+			if (process->life && process->exited <= since && has_gone(process))
+				process->life->until = process->exited;
+			forget_lives(mappings, process, since);
+			if (process->life) {
+				at = &process->next;
+				continue;
+			}
+			*at = process->next;
+			free(process);
+		}
+}
+
+struct mappings *mappings_new(void)
+{
+	struct mappings *mappings = calloc(1, sizeof(*mappings));
+
+	mappings->interval = 1;
+	return mappings;
+}
+
+void mappings_release(struct mappings *mappings)
+{
+	if (!mappings)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (mappings->buckets[i]) {
+			struct process *process = mappings->buckets[i];
+
+			mappings->buckets[i] = process->next;
+			forget_lives(mappings, process, FOREVER);
+			free(process);
+		}
+	free(mappings);
+}
+
+void mappings_begin(struct mappings *mappings, __u64 since)
+{
+	mappings->since = since;
+	mappings->interval++;
+	forget(mappings, since);
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* Whether there is room for some more. */
+static bool has_room(struct mappings *mappings)
+{
+	if (mappings->nr >= MAPPINGS_MOST)
+		forget(mappings, now_ns());
+	if (mappings->nr < MAPPINGS_MOST)
+		return true;
+	mappings->dropped++;
+	return false;
+}
+
+/* --- taking in -------------------------------------------------------------------------------- */
+
+/* What is mapped where something else was ends that, but for what stands out on either side. */
+static bool is_there(const struct space *space, const struct mapping *new)
+{
+	for (size_t i = 0; i < space->nr; i++) {
+		const struct mapping *old = &space->list[i];
+
+		if (old->until == FOREVER && old->begin == new->begin && old->end == new->end &&
+		    old->offset == new->offset && old->file == new->file)
+			return true;
+	}
+	return false;
+}
+
+static void add_part(struct mappings *mappings, struct space *space, const struct mapping *whole,
+		     __u64 begin, __u64 end, __u64 since)
+{
+	struct mapping part = *whole;
+
+	if (begin >= end)
+		return;
+	part.offset += begin - whole->begin;
+	part.begin = begin;
+	part.end = end;
+	part.since = since;
+	part.until = FOREVER;
+	mapped_file_again(part.file);
+	space_add(mappings, space, &part);
+}
+
+static void replace(struct mappings *mappings, struct space *space, const struct mapping *new)
+{
+	size_t nr = space->nr;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct mapping old = space->list[i];
+
+		if (old.until != FOREVER || old.end <= new->begin || old.begin >= new->end)
+			continue;
+		space->list[i].until = new->since;
+		add_part(mappings, space, &old, old.begin, new->begin, new->since);
+		add_part(mappings, space, &old, new->end, old.end, new->since);
+	}
+}
+
+static void add(struct mappings *mappings, struct process *process, struct sighting *sighting,
+		__u64 offset, __u64 time)
+{
+	struct life *life = process->life;
+	struct mapping mapping = {.begin = sighting->begin, .end = sighting->end, .offset = offset,
+				  .since = time, .until = FOREVER};
+	struct space *space;
+
+	if (!has_room(mappings))
+		return;
+	sighting->pid = process->pid;
+	sighting->root = life->root;
+	mapping.file = mapped_file_get(sighting);
+	if (is_there(life->space, &mapping)) {
+		mapped_file_put(mapping.file);
+		return;
+	}
+	space = own_space(mappings, life);
+	replace(mappings, space, &mapping);
+	space_add(mappings, space, &mapping);
+	/* The kernel maps a program before its interpreter: load_elf_binary(), fs/binfmt_elf.c. */
+	if (!life->program && mapping.file->kind == FILE_REGULAR)
+		life->program = mapped_file_again(mapping.file);
+}
+
+static void take_mapped(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *process = find_or_make(mappings, note->pid);
+	char build_id[BUILD_ID_TEXT] = "";
+	struct sighting sighting = {.path = note->path, .begin = note->begin,
+				    .end = note->begin + note->size, .build_id = build_id,
+				    .device = note->device, .inode = note->inode};
+
+	if (!process->life)
+		begin_life(process, 0, space_new(), root_of(note->pid));
+	for (size_t i = 0; i < note->build_id_size; i++)
+		sprintf(build_id + 2 * i, "%02x", note->build_id[i]);
+	add(mappings, process, &sighting, note->offset, note->time);
+}
+
+static void take_executed(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *process = find_or_make(mappings, note->pid);
+	/* It may have entered a container in between; one that has gone again is where it was. */
+	struct root *root = root_of(note->pid);
+
+	if (!root && process->life)
+		root = root_get(process->life->root);
+	begin_life(process, note->time, space_new(), root);
+}
+
+static void take_forked(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *parent = find(mappings, note->parent);
+	struct process *process = find_or_make(mappings, note->pid);
+	struct life *life;
+
+	if (!parent || !parent->life) {
+		mappings_look(mappings, note->pid);
+		return;
+	}
+	parent->life->space->users++;
+	life = begin_life(process, note->time, parent->life->space, root_get(parent->life->root));
+	if (parent->life->program)
+		life->program = mapped_file_again(parent->life->program);
+}
+
+static void take_exited(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *process = find(mappings, note->pid);
+
+	if (process)
+		process->exited = note->time;
+}
+
+void mappings_take(struct mappings *mappings, const struct sideband_note *note)
+{
+	static void (*const take[])(struct mappings *, const struct sideband_note *) = {
+		[SIDEBAND_MAPPED] = take_mapped,
+		[SIDEBAND_EXECUTED] = take_executed,
+		[SIDEBAND_FORKED] = take_forked,
+		[SIDEBAND_EXITED] = take_exited,
+	};
+
+	take[note->kind](mappings, note);
+}
+
+void mappings_expect(struct mappings *mappings, pid_t pid)
+{
+	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(pid));
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+/* "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234    /usr/bin/true": proc(5). */
+static void add_line(struct mappings *mappings, struct process *process, char *line, __u64 time)
+{
+	unsigned long long begin, end, offset, inode;
+	unsigned int major, minor;
+	struct sighting sighting = {.build_id = ""};
+	int path = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%llx-%llx %*2c%*1[x]%*c %llx %x:%x %llu %n", &begin, &end, &offset, &major,
+		   &minor, &inode, &path) != 6 ||
+	    !path)
+		return;
+	sighting.begin = begin;
+	sighting.end = end;
+	sighting.device = makedev(major, minor);
+	sighting.inode = inode;
+	sighting.path = line[path] ? line + path : "//anon";
+	if (strcmp(sighting.path, "[vsyscall]"))
+		add(mappings, process, &sighting, offset, time);
+}
+
+/* A process that was there before its program's exec could be noted. */
+static void find_program(struct life *life, pid_t pid)
+{
+	char name[64], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	length = readlink(name, path, sizeof(path) - 1);
+	if (length < 0)
+		return;
+	path[length] = '\0';
+	for (size_t i = 0; i < life->space->nr; i++)
+		if (!strcmp(life->space->list[i].file->path, path)) {
+			mapped_file_put(life->program);
+			life->program = mapped_file_again(life->space->list[i].file);
+			return;
+		}
+}
+
+void mappings_look(struct mappings *mappings, pid_t pid)
+{
+	struct process *process;
+	char *line = NULL;
+	char name[64];
+	size_t size = 0;
+	__u64 time = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	file = fopen(name, "re");
+	if (!file)
+		return;
+	process = find_or_make(mappings, pid);
+	if (process->life)
+		time = now_ns();
+	else
+		begin_life(process, 0, space_new(), root_of(pid));
+	while (getline(&line, &size, file) > 0)
+		add_line(mappings, process, line, time);
+	free(line);
+	fclose(file);
+	find_program(process->life, pid);
+}
+
+void mappings_look_at_all(struct mappings *mappings)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			mappings_look(mappings, atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+/* How much of the interval a mapping was there in a life. */
+static __u64 lived(const struct mappings *mappings, const struct life *life,
+		   const struct mapping *mapping, __u64 now)
+{
+	__u64 since = mappings->since > life->since ? mappings->since : life->since;
+	__u64 until = life->until < mapping->until ? life->until : mapping->until;
+
+	since = mapping->since > since ? mapping->since : since;
+	until = until < now ? until : now;
+	return until > since ? until - since : 0;
+}
+
+static bool search(const struct mappings *mappings, const struct process *process, __u64 address,
+		   struct spot *place)
+{
+	__u64 longest = 0, now = now_ns();
+
+	for (const struct life *life = process->life; life; life = life->before)
+		for (size_t i = 0; i < life->space->nr; i++) {
+			const struct mapping *mapping = &life->space->list[i];
+			struct spot found = {.file = mapping->file,
+					      .offset = address - mapping->begin + mapping->offset};
+			__u64 time;
+
+			if (address < mapping->begin || address >= mapping->end)
+				continue;
+			time = lived(mappings, life, mapping, now);
+			if (!time)
+				continue;
+			found.ambiguous = place->ambiguous ||
+					  (place->file && (place->file != found.file ||
+							   place->offset != found.offset));
+			if (time > longest)
+				*place = found;
+			else
+				place->ambiguous = found.ambiguous;
+			longest = time > longest ? time : longest;
+		}
+	return longest;
+}
+
+struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address)
+{
+	struct process *process = find(mappings, pid);
+	struct spot place = {0};
+
+	if (process && search(mappings, process, address, &place))
+		return place;
+	if (process && process->looked == mappings->interval)
+		return place;
+	mappings_look(mappings, pid);
+	process = find_or_make(mappings, pid);
+	process->looked = mappings->interval;
+	search(mappings, process, address, &place);
+	return place;
+}
+
+const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
+{
+	const struct process *process = find(mappings, pid);
+
+	return process && process->life ? process->life->program : NULL;
+}
+
+/* The last number is that of the innermost namespace: proc(5). */
+static pid_t own_pid(pid_t pid)
+{
+	char name[64], *line = NULL, *last;
+	size_t size = 0;
+	pid_t own = pid;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	file = fopen(name, "re");
+	while (file && getline(&line, &size, file) > 0)
+		if (!strncmp(line, "NSpid:", 6) && (last = strrchr(line, '\t')))
+			own = atoi(last + 1);
+	free(line);
+	if (file)
+		fclose(file);
+	return own;
+}
+
+const char *mappings_jit(struct mappings *mappings, pid_t pid, char *text, size_t size)
+{
+	struct process *process = find(mappings, pid);
+	char path[64];
+
+	if (!process || !process->life)
+		return NULL;
+	if (!process->life->own_pid)
+		process->life->own_pid = own_pid(pid);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)process->life->own_pid);
+	return root_path(process->life->root, path, text, size);
+}
+
+__u64 mappings_dropped(const struct mappings *mappings)
+{
+	return mappings->dropped;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which file an address of a process belongs to, and when: from the kernel's notes of what processes
+ * map, execute, fork and end (collection/sideband.h), and from /proc/PID/maps of those that were there
+ * before. What has ended stays known up to the end of the interval, because samples of it may still lie
+ * in the tables. Nothing here belongs on the path that reads samples: files are opened.
+ *
+ * Memory is bounded: MAPPINGS_MOST pieces of code; beyond, what has ended goes first.
+ */
+#ifndef NHMTAP_MAPPINGS_H
+#define NHMTAP_MAPPINGS_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+#include <sys/types.h>
+
+#include "collection/sideband.h"
+#include "naming/mapped_file.h"
+
+#define MAPPINGS_MOST (1 << 18) /* 64 bytes each; processes share those that they have from a fork */
+
+struct mappings;
+
+struct mappings *mappings_new(void);
+void mappings_release(struct mappings *mappings);
+
+/* Takes in a note. They come in the order of their times, as good as the kernel can tell. */
+void mappings_take(struct mappings *mappings, const struct sideband_note *note);
+
+/* A process that is about to execute something is there: what it sees as "/" is known then, however
+ * short it lives. */
+void mappings_expect(struct mappings *mappings, pid_t pid);
+
+/* Reads what code a process has mapped now; quietly nothing if it has gone. */
+void mappings_look(struct mappings *mappings, pid_t pid);
+/* The same for all processes. */
+void mappings_look_at_all(struct mappings *mappings);
+
+/*
+ * A new interval has begun at `since` (CLOCK_MONOTONIC, ns): what had ended before is forgotten, and
+ * mappings_find() speaks of the time from then on. File pointers from before may be gone.
+ */
+void mappings_begin(struct mappings *mappings, __u64 since);
+
+/* Where an address lies. */
+struct spot {
+	struct mapped_file *file; /* NULL: not known; valid up to the next mappings_begin() */
+	__u64 offset;             /* in it */
+	bool ambiguous; /* the process had something else there as well in this interval; this, longer */
+};
+
+/*
+ * What a process has had at an address in this interval. One that is not known and is there yet is
+ * looked at, once an interval.
+ */
+struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address);
+
+/* The program that a process has executed last; NULL if not known. Valid as above. */
+const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid);
+
+/* Where a process writes down the names of what it compiles as it runs, as it can be opened from here:
+ * /tmp/perf-PID.map, in its own namespaces. NULL if not known. */
+const char *mappings_jit(struct mappings *mappings, pid_t pid, char *text, size_t size);
+
+/* Pieces of code that found no room, so far. */
+__u64 mappings_dropped(const struct mappings *mappings);
+
+#endif

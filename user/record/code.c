@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/code.h"
+
+#include <string.h>
+
+#include "record/record.h"
+
+static void put_text(json_t *record, const char *name, const char *text)
+{
+	if (text)
+		json_object_set_new(record, name, value_text(text, strlen(text)));
+}
+
+json_t *code_value(const struct code *code)
+{
+	json_t *record = json_object();
+
+	put_text(record, "symbol", code->symbol);
+	put_text(record, "module", code->module);
+	if (code->has_offset)
+		json_object_set_new(record, "offset", value_hex(code->offset));
+	if (code->has_address)
+		json_object_set_new(record, "address", value_hex(code->address));
+	put_text(record, "build_id", code->build_id);
+	put_text(record, "file", code->file);
+	if (code->line)
+		json_object_set_new(record, "line", json_integer(code->line));
+	if (code->inlined)
+		json_object_set_new(record, "inlined", json_loads(code->inlined, 0, NULL));
+	return record;
+}
+
+json_t *code_account_value(const struct code_account *account)
+{
+	json_t *value = json_pack("{s:I, s:{s:I, s:I, s:I, s:I}, s:I}", "named",
+				  (json_int_t)account->named, "unnamed", "no_mapping",
+				  (json_int_t)account->no_mapping, "no_file",
+				  (json_int_t)account->no_file, "no_symbol",
+				  (json_int_t)account->no_symbol, "no_time",
+				  (json_int_t)account->no_time, "ambiguous",
+				  (json_int_t)account->ambiguous);
+
+	if (account->kernel_why)
+		json_object_set_new(value, "kernel_why", json_string(account->kernel_why));
+	return value;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/addresses.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "collection/sideband.h"
+#include "record/code.h"
+
+/* A CPU may take the time of a note a moment before it writes it; see the stream's. */
+#define SETTLED_NS 1000000
+
+struct addresses {
+	const struct run *run;
+	struct sideband *sideband;
+	struct mappings *mappings;
+	struct naming *naming; /* NULL: no more than places are asked for */
+	struct codes *codes;   /* of this interval; NULL: not asked for yet */
+	struct code_account account;
+	char kallsyms[300];
+};
+
+/* Another root, of a test, has its own. */
+static struct naming *open_naming(struct addresses *addresses, unsigned int detail)
+{
+	const char *root = addresses->run->host.root;
+	struct naming_settings settings = {.lines = detail & CODE_LINE};
+
+	if (!(detail & (CODE_SYMBOL | CODE_LINE)))
+		return NULL;
+	snprintf(addresses->kallsyms, sizeof(addresses->kallsyms), "%s/proc/kallsyms", root);
+	if (root[0])
+		settings.kallsyms = addresses->kallsyms;
+	return naming_open(&settings);
+}
+
+int addresses_open(struct addresses **result, const struct run *run, unsigned int detail,
+		struct refusal *refusal)
+{
+	const struct target *target = &run->plan.target;
+	struct addresses *addresses = calloc(1, sizeof(*addresses));
+	pid_t *pids = NULL;
+	size_t nr;
+
+	addresses->run = run;
+	addresses->mappings = mappings_new();
+	addresses->naming = open_naming(addresses, detail);
+	*result = addresses;
+	if (sideband_open(&addresses->sideband, target, run->child.pid, &run->host, refusal))
+		return -1;
+	/* A command executes its program when all this is done. */
+	if (run->child.pid)
+		mappings_expect(addresses->mappings, run->child.pid);
+	if (target->cpus_given)
+		mappings_look_at_all(addresses->mappings);
+	nr = target->cpus_given ? 0 : sideband_processes(target, &pids);
+	for (size_t i = 0; i < nr; i++)
+		mappings_look(addresses->mappings, pids[i]);
+	free(pids);
+	return 0;
+}
+
+void addresses_close(struct addresses *addresses)
+{
+	if (!addresses)
+		return;
+	sideband_close(addresses->sideband);
+	codes_release(addresses->codes);
+	naming_close(addresses->naming);
+	mappings_release(addresses->mappings);
+	free(addresses);
+}
+
+int addresses_fd(const struct addresses *addresses)
+{
+	return sideband_fd(addresses->sideband);
+}
+
+void addresses_take(struct addresses *addresses, bool all)
+{
+	struct sideband_note note;
+	struct timespec now;
+	__u64 before;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	before = all ? ~0ULL : now.tv_sec * 1000000000ULL + now.tv_nsec - SETTLED_NS;
+	sideband_woken(addresses->sideband);
+	while (sideband_next(addresses->sideband, before, &note))
+		mappings_take(addresses->mappings, &note);
+}
+
+void addresses_begin(struct addresses *addresses, const struct timespec *since)
+{
+	codes_release(addresses->codes);
+	addresses->codes = NULL;
+	mappings_begin(addresses->mappings, since->tv_sec * 1000000000ULL + since->tv_nsec);
+}
+
+struct mappings *addresses_mappings(struct addresses *addresses)
+{
+	return addresses->mappings;
+}
+
+struct codes *addresses_codes(struct addresses *addresses)
+{
+	__u64 ns = addresses->run->options->interval_ms * 1000000 / 2;
+	struct timespec now;
+
+	if (addresses->codes)
+		return addresses->codes;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (ns && !addresses->run->reason)
+		ns += now.tv_sec * 1000000000ULL + now.tv_nsec;
+	else
+		ns = 0;
+	addresses->codes = codes_new(addresses->mappings, addresses->naming, &addresses->account, ns);
+	return addresses->codes;
+}
+
+json_t *addresses_value(const struct addresses *addresses)
+{
+	json_t *value = code_account_value(&addresses->account);
+
+	json_object_set_new(value, "notes_lost", json_integer(sideband_lost(addresses->sideband)));
+	json_object_set_new(value, "mappings_dropped",
+			    json_integer(mappings_dropped(addresses->mappings)));
+	return value;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* --by, where some of its keys are names of code: the kernel tells addresses apart, and entries of one
+ * name are summed up when records are written. */
+#ifndef NHMTAP_RUN_KEYS_H
+#define NHMTAP_RUN_KEYS_H
+
+#include <stdbool.h>
+#include <jansson.h>
+
+#include "collection/aggregation.h"
+#include "naming/codes.h"
+#include "refusal.h"
+
+/* A key that is a name. A table of them ends with one whose name is NULL. */
+struct code_key {
+	const char *name;  /* "symbol" */
+	const char *needs; /* what the kernel has to tell apart for it: "ip,pid" */
+	unsigned int detail; /* of enum code_detail */
+};
+
+/* For programs whose code is the key `ip`. */
+extern const struct code_key ip_code_keys[];
+
+struct chosen_keys {
+	const char *by;          /* as it was asked for */
+	const struct code_key *table; /* NULL: there are none */
+	unsigned int detail;     /* of all that were asked for; 0: no names */
+	char kernel[256];        /* what the kernel has to tell apart */
+};
+
+void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);
+
+/* Whether a key was asked for by its name. */
+bool keys_asked(const struct chosen_keys *chosen, const char *name);
+
+/* Opens an aggregation with the keys; those that only names need are not shown. Returns 0, or -1 with
+ * the refusal. */
+int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
+	      struct refusal *refusal);
+
+/* The start record's list of keys; a new reference. */
+json_t *keys_value(const struct chosen_keys *chosen, const struct layout *layout);
+
+#endif
