@@ -370,9 +370,11 @@ def test_a_deleted_program_is_named_by_its_process(engine, compiled):
     offset = offset_of(path, symbols(path)["outer"][0][0])
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         path.unlink()
-        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
-            mapped = next(line.split()[0] for line in maps if "r-xp" in line and "(deleted)" in line)
-        low, high = (int(end, 16) for end in mapped.split("-"))
+        mapped = []
+        while not mapped:  # Popen returns a moment before the program is mapped
+            with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+                mapped = [line.split()[0] for line in maps if "r-xp" in line and "(deleted)" in line]
+        low, high = (int(end, 16) for end in mapped[0].split("-"))
         names = engine()
         for way in ("exe", f"map_files/{low:x}-{high:x}"):
             assert functions(names.file(f"/proc/{process.pid}/{way}", offset)) == ["outer"]
