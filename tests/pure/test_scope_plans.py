@@ -119,6 +119,8 @@ def test_an_event_says_how_far_its_counter_reaches(explain, host, event, scope, 
     record, = explain(host(NEHALEM, NEIGHBOURS), event)
     assert (record.get("scope"), record.get("cpus")) == (scope, cpus)
     assert ("scope_why" in record) == (scope is not None)
+    # What is counted for CPUs is inherited by nobody.
+    assert ("inherit" in record["attr"]) == (cpus is None)
 
 
 @pytest.mark.parametrize("event", ["uncore/clockticks/", "power/energy-pkg/", "msr/tsc/"])

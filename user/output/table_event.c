@@ -185,6 +185,20 @@ static void errata_rows(struct text *text, const json_t *errata)
 		fact(text, 13, string(erratum, "name"), string(erratum, "description"));
 }
 
+/* What has one such counter, and where it is counted. */
+static void scope_row(struct text *text, const json_t *event)
+{
+	const char *cpus = string(event, "cpus");
+	char words[400];
+
+	if (!*string(event, "scope"))
+		return;
+	snprintf(words, sizeof(words), "%s%s%s", string(event, "scope_why"),
+		 *cpus ? "; counted with -a or -C only, on CPUs " : "", cpus);
+	text_add(text, "  ");
+	text_wrap(text, 2, words);
+}
+
 void event_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *event = json_object_get(record, "event");
@@ -194,6 +208,7 @@ void event_table(struct text *text, const struct stream *stream, const json_t *r
 		text_add(text, "  ");
 		text_wrap(text, 2, string(event, "description"));
 	}
+	scope_row(text, event);
 	attr_rows(text, event);
 	if (json_object_get(record, "registers")) {
 		encoding_rows(text, json_object_get(record, "encoding"));

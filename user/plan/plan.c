@@ -35,11 +35,13 @@ static void respect_paranoid(struct event *event, const struct host *host)
 void plan_common(struct plan *plan, const struct host *host)
 {
 	const struct target *target = &plan->target;
-	bool on_exec = target->command && !target->cpus_given && !target->begins_off;
+	bool on_exec = target->command && !target->begins_off;
 
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
 		bool leader = event_leads(&plan->events, i);
+		/* What several CPUs share has no processes. */
+		bool of_cpus = target->cpus_given || event->cpus;
 
 		respect_paranoid(event, host);
 		EVENT_SET(event, read_format,
@@ -49,9 +51,9 @@ void plan_common(struct plan *plan, const struct host *host)
 		EVENT_SET(event, disabled, leader,
 			  leader ? "everything is attached before it is switched on"
 				 : "the leader switches the group; the kernel checks enabled ones");
-		if (!target->cpus_given)
+		if (!of_cpus)
 			EVENT_SET(event, inherit, 1, "threads and children to come are followed");
-		if (on_exec && leader)
+		if (on_exec && !of_cpus && leader)
 			EVENT_SET(event, enable_on_exec, 1, "counting begins with COMMAND itself");
 	}
 }
