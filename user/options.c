@@ -239,6 +239,7 @@ FLAG(parse_call_graph, call_graph)
 FLAG(parse_shared, shared)
 FLAG(parse_stream, stream)
 FLAG(parse_trace, trace)
+FLAG(parse_verbose, verbose)
 FLAG(parse_force, force)
 FLAG(parse_precise, precise)
 FLAG(parse_help, help)
@@ -351,6 +352,8 @@ static const struct option_row {
 	 "(gzipped); the last two take -g for granted"},
 	{0, "format", "FORMAT", (REPORTING | SHOWING) & ~(COMMAND_BRANCH | COMMAND_PROFILE), parse_format,
 	 "json (a record a line) or table (default on a terminal)"},
+	{'v', "verbose", NULL, COMMAND_STAT, parse_verbose,
+	 "the table shows which events are counted together, and each one's counter"},
 	{0, "force", NULL, PLANNING, parse_force, "insist on what counts nothing or is undocumented"},
 	{0, "events-dir", "DIR", PLANNING | COMMAND_LIST, parse_events_dir,
 	 "tables of events and metrics besides those built in, laid out as events/"},

@@ -69,6 +69,7 @@ struct options {
 	enum format format;
 	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *host_root; /* "" */
+	bool verbose;       /* --verbose */
 	bool force;         /* --force: rules that protect from useless results are set aside */
 	bool help;
 	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */

@@ -24,6 +24,7 @@ struct event {
 	size_t at;                       /* where it begins in the list that it was parsed from */
 	char unit[32];                   /* of one count after scale: "ns", "Joules"; "" for a plain number */
 	double scale;                    /* from the PMU's driver, else 1 */
+	char counter[16];                /* "fixed 1": where the plan places it; "" where that is not known */
 	int group;                       /* events of one {…} share a number from 0; -1 outside */
 	const struct cpus *cpus;         /* those that count for all that share its counter: its PMU's, whose
 					  * it is; NULL where each CPU has its own */

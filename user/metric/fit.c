@@ -41,6 +41,10 @@ bool events_fit(const struct events *events, struct host *host)
 	if (!host->events)
 		return hardware_events(events) <= UNKNOWN_CPU_COUNTERS;
 	return events->nr <= PLACEMENT_MOST && extra_registers_agree(events) &&
-	       placement_find(host, events->list, events->nr, kernel_nmi_watchdog(host) ? WATCHDOG : 0,
-			      counters) < 0;
+	       placement_find(host, events->list, events->nr, counters_held(host), counters) < 0;
+}
+
+unsigned long long counters_held(struct host *host)
+{
+	return kernel_nmi_watchdog(host) ? WATCHDOG : 0;
 }

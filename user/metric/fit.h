@@ -9,4 +9,7 @@
 /* Errs on the side of no: where nothing is known of a CPU, four hardware events are the most. */
 bool events_fit(const struct events *events, struct host *host);
 
+/* Counters that the kernel keeps for itself, as placement_find() has them: the NMI watchdog's. */
+unsigned long long counters_held(struct host *host);
+
 #endif

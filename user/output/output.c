@@ -28,6 +28,7 @@ int stream_open(struct stream *stream, const struct options *options, struct ref
 			 : stream->sink.terminal ? FORMAT_TABLE
 						 : FORMAT_JSON;
 	stream->output = outputs[stream->format];
+	stream->verbose = options->verbose;
 	stream->intervals = options->interval_ms || options->control;
 	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))

@@ -37,6 +37,7 @@ struct stream {
 	struct calls calls; /* the frames of the stacks to come */
 	__u64 records;  /* written so far */
 	char section[40]; /* that the people's form has last begun */
+	bool verbose;   /* the people's form says more */
 	bool intervals; /* there will be several records of a kind, at different times */
 };
 

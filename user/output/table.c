@@ -11,12 +11,33 @@
 
 /* --- start, error, end ------------------------------------------------------------------------ */
 
+/* A line for each group: its events with the counters that the plan has for them. */
+static void add_placement(struct text *text, const json_t *events)
+{
+	json_int_t before = -1;
+	size_t i;
+	json_t *event;
+
+	json_array_foreach(events, i, event) {
+		const json_t *group = json_object_get(event, "group");
+		bool joins = i && group && json_integer_value(group) == before;
+		const char *counter = string(event, "counter");
+
+		text_add(text, "%s%s%s%s%s", joins ? ", " : i ? "\n# " : "# ", string(event, "name"),
+			 *counter ? " (" : "", counter, *counter ? ")" : "");
+		before = group ? json_integer_value(group) : -1;
+	}
+	text_add(text, "\n");
+}
+
 static void start_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *why = string(record, "default_event_why");
 
 	if (*why)
 		text_add(text, "# %s\n", why);
+	if (stream->verbose)
+		add_placement(text, json_object_get(record, "events"));
 	if (of_doctor(record))
 		machine_table(text, stream, record);
 }

@@ -9,6 +9,7 @@
 #include "event/branch_filter.h"
 #include "plan/common.h"
 #include "plan/expect.h"
+#include "plan/grouping.h"
 #include "plan/matrix.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
@@ -207,6 +208,8 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 	free(metrics);
 	if (err)
 		return -1;
+	grouping_form(&plan->events, host);
+	grouping_place(&plan->events, host);
 	plan_common(plan, host);
 	return check(plan, options, host, refusal);
 }
@@ -491,6 +494,11 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		return refuse_period_and_frequency(refusal);
 	if (parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
+	/* A list behind -e is what stat would count; arguments are asked about each by itself. */
+	if (options->events && !options->nr_rest && !sampling) {
+		grouping_form(&plan->events, host);
+		grouping_place(&plan->events, host);
+	}
 	plan_common(plan, host);
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];

@@ -7,6 +7,7 @@
 
 #include "event/encoding.h"
 #include "event/placement.h"
+#include "metric/fit.h"
 
 /* What a rule looks at: one core event of the plan. */
 struct subject {
@@ -302,6 +303,27 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 		       s->cpu->general_counters, s->cpu->fixed_counters);
 }
 
+/* The kernel checks a group against all counters, and takes one that can never run beside what holds a
+ * counter for good. */
+static int group_beside_watchdog(const struct subject *s, struct refusal *refusal)
+{
+	const struct event *first, *end;
+	int counters[PLACEMENT_MOST], without;
+
+	group_of(s, &first, &end);
+	if (s->event != first || !counters_held(s->host))
+		return 0;
+	without = placement_find(s->host, first, end - first, counters_held(s->host), counters);
+	if (without < 0)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "the group of '%s'", first->name);
+	because(refusal, "it would never run: the kernel's NMI watchdog counts cycles on fixed 1, and "
+		"beside it no counter is left for %s", first[without].name);
+	according(refusal, "kernel, hardlockup_detector_event_create()");
+	return instead(refusal, "take %s out of the group, or: sysctl kernel.nmi_watchdog=0; --force insists",
+		       first[without].name);
+}
+
 /* What LBR_SELECT is made from: a filter without sides has the event's (perf_copy_attr()). */
 static __u64 branch_filter(const struct subject *s)
 {
@@ -423,6 +445,7 @@ static const struct rule {
 	{.check = any_thread_rights},
 	{.check = group_shares_register},
 	{.check = group_fits, .of_groups = true},
+	{.check = group_beside_watchdog, .yields = true, .of_groups = true},
 	{.check = siblings_share_register, .yields = true},
 };
 

@@ -79,6 +79,8 @@ json_t *event_value(const struct event *event, const struct host *host)
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)
 		json_object_set_new(value, "group", json_integer(event->group));
+	if (event->counter[0])
+		json_object_set_new(value, "counter", json_string(event->counter));
 	if (neighbour)
 		json_object_set_new(value, "scope", json_string(neighbour->scope));
 	if (neighbour)
