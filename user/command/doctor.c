@@ -135,7 +135,7 @@ static json_t *end_record(const struct doctor *doctor, int status)
 	json_object_set_new(end, "duration_ns",
 			    json_integer((now.tv_sec - doctor->began.tv_sec) * 1000000000LL +
 					 now.tv_nsec - doctor->began.tv_nsec));
-	json_object_set_new(end, "overhead", overhead_value());
+	json_object_set_new(end, "overhead", overhead_value(NULL));
 	json_object_set_new(end, "records", json_integer(doctor->stream.records + 1));
 	return end;
 }

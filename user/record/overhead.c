@@ -20,13 +20,21 @@ static json_int_t max_rss_bytes(void)
 	return kilobytes * 1024;
 }
 
-json_t *overhead_value(void)
+json_t *overhead_value(struct self *self)
 {
 	struct rusage usage;
+	__u64 instructions;
+	json_t *value;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return json_pack("{s:I, s:I}", "cpu_time_ns",
-			 (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
-				      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
-			 "max_rss_bytes", max_rss_bytes());
+	value = json_pack("{s:I, s:I}", "cpu_time_ns",
+			  (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
+				       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
+			  "max_rss_bytes", max_rss_bytes());
+	if (self_instructions(self, &instructions)) {
+		json_object_set_new(value, "instructions", json_integer(instructions));
+		json_object_set_new(value, "instructions_of",
+				    json_string(self_has_kernel(self) ? "user and kernel" : "user"));
+	}
+	return value;
 }

@@ -5,7 +5,9 @@
 
 #include <jansson.h>
 
-/* The end record's `overhead`; a new reference. */
-json_t *overhead_value(void);
+#include "collection/self.h"
+
+/* The end record's `overhead`; self is NULL where instructions are not counted. A new reference. */
+json_t *overhead_value(struct self *self);
 
 #endif

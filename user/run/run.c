@@ -177,7 +177,7 @@ static void write_end(struct run *run, const struct activity *activity, int stat
 		activity->finish(run, end);
 	if (run->addresses && run->began.tv_sec)
 		json_object_set_new(end, "names", addresses_value(run->addresses));
-	json_object_set_new(end, "overhead", overhead_value());
+	json_object_set_new(end, "overhead", overhead_value(run->self));
 	json_object_set_new(end, "records", json_integer(run->stream.records + 1));
 	stream_write(&run->stream, end, NULL, NULL);
 }
@@ -215,11 +215,32 @@ static void repeat_executions(struct run *run, const struct activity *activity, 
 	}
 }
 
+/* All that is known before anything is opened. */
+static int prepare(struct run *run, struct refusal *refusal)
+{
+	const struct activity *activity = run->activity;
+	const struct options *options = run->options;
+	int err = host_gather(&run->host, options->host_root);
+
+	if (err) {
+		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
+		refusal->error = -err;
+		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
+	}
+	if (host_core_pmu(&run->host))
+		run->self = self_begin();
+	if (host_add_tables(&run->host, options->events_dir, refusal) ||
+	    activity->plan(&run->plan, options, &run->host, refusal) ||
+	    activity->check(run, refusal))
+		return -1;
+	return control_open(&run->control, options->control, refusal);
+}
+
 int run_activity(const struct activity *activity, const struct options *options,
 		 struct refusal *refusal)
 {
 	struct run run = {.activity = activity, .options = options};
-	int status, err;
+	int status;
 
 	run.child.go_fd = run.child.failure_fd = -1;
 	run.control.fd = run.control.ack_fd = -1;
@@ -228,18 +249,8 @@ int run_activity(const struct activity *activity, const struct options *options,
 	if (stream_open(&run.stream, options, refusal))
 		return refusal->status;
 	block_signals(&run);
-	err = host_gather(&run.host, options->host_root);
-	if (err) {
-		refuse(refusal, STATUS_REFUSED, "reading what this machine has");
-		refusal->error = -err;
-		because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
-	} else if (!host_add_tables(&run.host, options->events_dir, refusal) &&
-		   !activity->plan(&run.plan, options, &run.host, refusal) &&
-		   !activity->check(&run, refusal) &&
-		   !control_open(&run.control, options->control, refusal)) {
+	if (!prepare(&run, refusal))
 		repeat_executions(&run, activity, options->repeats, refusal);
-	}
-
 	if (refusal->asked[0])
 		stream_write(&run.stream, record_error(refusal), NULL, NULL);
 	write_end(&run, activity, exit_status(&run, refusal));
@@ -251,6 +262,7 @@ int run_activity(const struct activity *activity, const struct options *options,
 	addresses_close(run.addresses);
 	child_release(&run.child);
 	control_close(&run.control);
+	self_end(run.self);
 	plan_release(&run.plan);
 	host_release(&run.host);
 	return status;

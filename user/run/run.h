@@ -12,6 +12,7 @@
 
 #include "collection/child.h"
 #include "collection/counters.h"
+#include "collection/self.h"
 #include "host/host.h"
 #include "options.h"
 #include "output/output.h"
@@ -28,6 +29,7 @@ struct run {
 	struct plan plan;
 	struct stream stream;
 	struct counters *counters;
+	struct self *self;    /* nhmtap's own instructions; NULL: not to be had */
 	struct child child;
 	struct hotplug hotplug;
 	struct control control;
