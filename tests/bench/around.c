@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * around [-g] [-p OBJECT] [-o FILE] COMMAND…: runs COMMAND with page faults counted in it and its
+ * around [-p OBJECT] [-o FILE] COMMAND…: runs COMMAND with page faults counted in it and its
  * children, opened on the task as nhmtap opens it. With -p every fault is a sample as well, and the
- * program of this BPF object is called for it; with -g the kernel takes its stack. The count goes to FILE. As nhmtap counts a command
+ * program of this BPF object is called for it. The count goes to FILE. As nhmtap counts a command
  * from its exec, so does this; it exits as COMMAND does.
  */
 #include <linux/perf_event.h>
@@ -21,14 +21,14 @@ static void fail(const char *what)
 	exit(2);
 }
 
-static int open_event(pid_t pid, int sampled, int stacks)
+static int open_event(pid_t pid, int sampled)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_period = sampled,
-		.sample_type = (sampled ? PERF_SAMPLE_IP : 0) | (stacks ? PERF_SAMPLE_CALLCHAIN : 0),
+		.sample_type = sampled ? PERF_SAMPLE_IP : 0,
 		.wakeup_events = sampled,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.disabled = 1,
@@ -68,14 +68,11 @@ static void write_count(const char *path, int event)
 int main(int argc, char **argv)
 {
 	const char *program = NULL, *out = NULL;
-	int go[2], event, option, status, stacks = 0;
+	int go[2], event, option, status;
 	pid_t child;
 
-	while ((option = getopt(argc, argv, "+gp:o:")) != -1)
-		if (option == 'g')
-			stacks = 1;
-		else
-			*(option == 'p' ? &program : &out) = optarg;
+	while ((option = getopt(argc, argv, "+p:o:")) != -1)
+		*(option == 'p' ? &program : &out) = optarg;
 	if (optind >= argc || pipe(go))
 		return 2;
 	child = fork();
@@ -87,7 +84,7 @@ int main(int argc, char **argv)
 			execvp(argv[optind], argv + optind);
 		_exit(127);
 	}
-	event = open_event(child, program != NULL, stacks);
+	event = open_event(child, program != NULL);
 	if (program)
 		attach(program, event);
 	if (write(go[1], "", 1) != 1 || waitpid(child, &status, 0) < 0)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the measurements need besides the program and the tests' programs.
-measuring := $(addprefix $(O)/programs/bench/,around bursts cost places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o \
-	     walked.bpf.o)
+measuring := $(addprefix $(O)/programs/bench/,around bursts cost places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o)
 
 bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
 
 $(O)/programs/bench/%: tests/bench/%.c | $(O)/.packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -fno-optimize-sibling-calls -fno-omit-frame-pointer -g -MMD -MP -o $@ $< $(shell pkg-config --cflags --libs libbpf)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -MMD -MP -o $@ $< $(shell pkg-config --cflags --libs libbpf)
 
 $(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.packages
 	$(call say,BPF,$<)

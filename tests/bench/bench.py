@@ -32,7 +32,6 @@ AROUND = os.path.join(PROGRAMS, "bench", "around")
 EMPTY = os.path.join(PROGRAMS, "bench", "empty.bpf.o")
 HASH = os.path.join(PROGRAMS, "bench", "hash.bpf.o")
 STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
-WALKED = os.path.join(PROGRAMS, "bench", "walked.bpf.o")
 UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
 COST = os.path.join(PROGRAMS, "bench", "cost")
@@ -232,30 +231,6 @@ def measure_stacks(figures, folder, options):
         beyond, _, _ = burst_costs(variants, 1000, 500)
         figures.add("a branch of a stack of 16", (beyond["stacks"] - beyond["unread"]) / 16, 25,
                     f"{beyond['stacks']:.0f} - {beyond['unread']:.0f} ns a sample", "ns")
-
-
-def measure_calls(figures, folder, options):
-    """A sample with the 20 calls that led to it, in nhmtap, in perf record, and left unread."""
-    command = [BURSTS, "1000", "1000", "20"]
-    theirs = os.path.join(folder, "perf.data")
-    variants = {
-        "counting": lambda i: [AROUND, *command],
-        "walked": lambda i: [AROUND, "-g", "-p", WALKED, *command],
-        "nhmtap": lambda i: profile("-g", "-o", os.devnull, "--", *command, by="comm"),
-        "perf": lambda i: ["perf", "record", "-q", "-g", "-e", "page-faults", "-c", "1", "-o",
-                           f"{theirs}{i}", *command],
-    }
-    for _ in range(options.rounds):
-        beyond, tool, _ = burst_costs(variants, 1000, 300)
-        tool = {name: max(0, tool[name] - tool["counting"]) for name in variants}
-        whole = {name: beyond[name] + tool[name] for name in variants}
-        figures.add("a sample with 20 calls / in perf record -g", whole["nhmtap"] / whole["perf"], 1.0,
-                    f"{whole['nhmtap']:.0f} / {whole['perf']:.0f} ns over counting, of which "
-                    f"{tool['nhmtap']:.0f} and {tool['perf']:.0f} in the tool")
-        walked = beyond["walked"]
-        figures.add("the same, beyond the kernel's finding of the calls",
-                    (whole["nhmtap"] - walked) / (whole["perf"] - walked), 0.6,
-                    f"{whole['nhmtap']:.0f} / {whole['perf']:.0f} - {walked:.0f} ns")
 
 
 def measure_perf(figures, folder, options):
@@ -481,7 +456,6 @@ MEASUREMENTS = {
     "samples": measure_samples,
     "loads": measure_loads,
     "stacks": measure_stacks,
-    "calls": measure_calls,
     "perf": measure_perf,
     "reading": measure_reading,
     "start": measure_start,

@@ -80,6 +80,12 @@ static void put_inlined(json_t *code, const struct name *name)
 	json_decref(list);
 }
 
+/* A call may be a function's last instruction: then what it returns to is another function's. */
+static bool is_return(const json_t *code)
+{
+	return json_is_true(json_object_get(code, "return"));
+}
+
 static bool put_name(json_t *code, const struct name *name)
 {
 	const struct frame *function = &name->frames[name->nr - 1];
@@ -90,18 +96,19 @@ static bool put_name(json_t *code, const struct name *name)
 		return false;
 	named = json_object();
 	put_text(named, "symbol", function->symbol);
-	json_object_set_new(named, "symbol_offset", value_hex(function->offset));
+	json_object_set_new(named, "symbol_offset", value_hex(function->offset + is_return(code)));
 	json_object_update(named, code);
 	if (name->module)
 		json_object_set_new(named, "module", json_string(name->module));
-	if (name->build_id && !name->module)
+	if (name->build_id && !name->module && strlen(name->build_id) <= 40) /* as the schema has it */
 		json_object_set_new(named, "build_id", json_string(name->build_id));
 	if (name->frames[0].file) {
 		put_text(named, "file", name->frames[0].file);
 		if (name->frames[0].line)
 			json_object_set_new(named, "line", json_integer(name->frames[0].line));
 	}
-	put_inlined(named, name);
+	if (name->frames[0].file)
+		put_inlined(named, name);
 	fits = size_of(named) <= STORED_NAME_MAX;
 	if (fits) {
 		json_object_clear(code);
@@ -124,10 +131,10 @@ static const struct name *look_up(const json_t *code, struct naming *naming, boo
 	if (hex_of(code, "offset", &at) && module) {
 		if (!strcmp(module, "[vdso]") && !build_id && !kernel)
 			return &other_kernel;
-		return naming_file(naming, module, build_id, at);
+		return naming_file(naming, module, build_id, at - is_return(code));
 	}
 	if (hex_of(code, "address", &at) && is_kernel(at))
-		return kernel ? naming_kernel(naming, at) : &other_kernel;
+		return kernel ? naming_kernel(naming, at - is_return(code)) : &other_kernel;
 	return NULL;
 }
 
