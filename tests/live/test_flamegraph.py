@@ -41,7 +41,8 @@ def records(event="cpu-clock", entries=ENTRIES, frames=FRAMES):
               "stacks": {"delivered": total, "truncated": 0, "failed": 0, "table_full": 0},
               "entries": [{"stack": stack, "comm": "server", "samples": n, "period": n}
                           for stack, n in entries]}]
-    validator("profile").validate(found[1])
+    for record in found:
+        validator(record["type"]).validate(record)
     return found
 
 
@@ -207,6 +208,16 @@ def test_a_search_marks_what_it_finds_and_says_how_much_that_is(opened):
     assert flame.focused() == "parse"
     flame.driver.find_element(By.ID, "search").send_keys(Keys.ESCAPE)
     assert flame.text("matched") == "" and not flame.driver.find_elements(By.CLASS_NAME, "found")
+
+
+def test_what_is_inlined_lies_below_what_it_is_inlined_in(opened):
+    inlining = frame(0, "outer", file="/src/a.c", line=7,
+                     inlined=[{"symbol": "inner", "call_file": "/src/b.c", "call_line": 12}])
+    flame = opened(records(entries=[([0], 5)], frames=[inlining]))
+    assert flame.find("outer").location["y"] < flame.find("inner").location["y"]
+    assert "inlined" in flame.find("inner").get_attribute("aria-label")
+    flame.find("inner").click()
+    assert "/src/a.c" in flame.text("details") and "inlined" in flame.text("details")
 
 
 def test_a_recursion_that_is_found_counts_once(opened):

@@ -2,6 +2,8 @@
 """The forms of other tools, read back by readers of their own."""
 import collections
 import os
+import re
+import subprocess
 import time
 
 import pytest
@@ -11,13 +13,34 @@ from stacks import function
 
 CALLS = os.path.abspath(program("calls"))
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
-STEPS = ["graph=300", "deep=20,50", "kernel=100", "plain=30", "spin=60"]
+STEPS = ["graph=300", "deep=20,50", "kernel=100", "plain=30"]
 
 
 def written(nhmtap, path, form, *options, steps=STEPS):
     result = nhmtap("profile", "-o", path, "--format", form, *options, "--", CALLS, *steps)
     assert result.status == 0, result.err
     return path
+
+
+def calls():
+    """Offsets in the program's file of all bytes of its call instructions, by objdump."""
+    said = subprocess.run(["objdump", "-d", "-F", "--no-show-raw-insn", CALLS], capture_output=True,
+                          text=True, check=True).stdout
+    shift = int(re.search(r"^([0-9a-f]+) <main>", said, re.M)[1], 16) - int(
+        re.search(r"<main> \(File Offset: (0x[0-9a-f]+)\)", said)[1], 16)
+    places = [(int(at, 16), name) for at, name in re.findall(r"^ +([0-9a-f]+):\t(\w+)", said, re.M)]
+    return {byte - shift for (at, name), (end, _) in zip(places, places[1:]) if name == "call"
+            for byte in range(at, end)}
+
+
+def test_pprof_has_callers_at_their_calls(nhmtap, tmp_path):
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT))
+    mapping, = [m for m in profile.mapping if profile.string_table[m.filename] == CALLS]
+    callers = {i for s in profile.sample if s.value[0] >= 30 for i in s.location_id[1:]}
+    found = {x.address - mapping.memory_start for x in profile.location
+             if x.id in callers and x.mapping_id == mapping.id}
+    assert len(found) >= 6
+    assert found <= calls()
 
 
 def within(profile):
@@ -48,10 +71,29 @@ def test_pprof_has_each_way_through_the_calls(nhmtap, tmp_path):
     (EVERY_FAULT, ("page-faults", "count"), 1),
     (["-e", "cpu-clock:u", "-c", "1000000"], ("cpu", "nanoseconds"), 1000000)])
 def test_pprof_has_samples_and_what_they_stand_for(nhmtap, tmp_path, options, kind, period):
-    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *options))
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *options,
+                                 steps=["graph=10", "spin=300"]))
     assert pprof.types(profile) == [("samples", "count"), kind]
     assert profile.period == period and len(profile.sample) > 1
     assert all(s.value[1] == period * s.value[0] for s in profile.sample)
+
+
+def test_pprof_has_functions_files_and_lines(nhmtap, tmp_path):
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT))
+    texts, functions = profile.string_table, {f.id: f for f in profile.function}
+    mapping, = [m for m in profile.mapping if texts[m.filename] == CALLS]
+    assert mapping.has_functions and mapping.has_filenames and mapping.has_line_numbers
+    build_id = subprocess.run(["readelf", "-n", CALLS], capture_output=True, text=True, check=True).stdout
+    assert texts[mapping.build_id] == re.search(r"Build ID: (\w+)", build_id)[1]
+    for place in (x for x in profile.location if x.mapping_id == mapping.id):
+        for line in place.line:
+            found = functions[line.function_id]
+            assert texts[found.name] == function(CALLS, place.address - mapping.memory_start)
+    with open(os.path.join(os.path.dirname(__file__), "../programs/calls.c"), encoding="utf-8") as file:
+        source = file.read().splitlines()
+    lines = {source[line.line - 1].strip() for x in profile.location for line in x.line
+             if texts[functions[line.function_id].name] in ("left", "right")}
+    assert lines == {"middle(n);", "middle(2 * n);"}
 
 
 def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path):
@@ -92,6 +134,29 @@ def test_folded_lines_begin_with_the_command_and_mark_the_kernel(nhmtap, tmp_pat
     (chain, samples), = [(c, n) for c, n in found.items() if n == 100]
     marks = [name.endswith("_[k]") for name in chain]
     assert samples == 100 and any(marks) and marks == sorted(marks)
+
+
+def fold(data):
+    """The same of what perf recorded, as stackcollapse-perf.pl would."""
+    said = subprocess.run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"],
+                          capture_output=True, text=True, check=True).stdout
+    found = collections.Counter()
+    for block in said.strip().split("\n\n"):
+        comm, *lines = block.split("\n")
+        frames = [line.split(maxsplit=1) for line in lines]
+        found[comm.strip(), *(name + "_[k]" * (int(address, 16) >> 63)
+                              for address, name in reversed(frames))] += 1
+    return found
+
+
+def test_folded_lines_are_those_of_perf_script(nhmtap, tmp_path):
+    # Each step has one way; which functions load the program differs a little from run to run.
+    ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT))
+    subprocess.run(["perf", "record", "-q", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
+                   check=True, capture_output=True)
+    theirs = {chain: n for chain, n in fold(tmp_path / "perf").items() if n >= 30}
+    assert len(theirs) == 5
+    assert {chain: n for chain, n in ours.items() if n >= 30} == theirs
 
 
 def test_folded_lines_sum_up_to_all_samples(nhmtap, tmp_path):

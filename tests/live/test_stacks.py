@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from records import program
+from records import frames_of, program
 from stacks import by_perf, chains, within
 
 CALLS = os.path.abspath(program("calls"))
@@ -14,8 +14,7 @@ STACK_WORDS = 1 << 18  # of bpf/shared.h
 
 
 def profile(nhmtap, tmp_path, options, *steps, before=()):
-    """At the end the program stays for a while, to be looked at."""
-    return nhmtap.into(tmp_path / "out", "profile", *options, "--", *before, CALLS, *steps, "spin=60")
+    return nhmtap.into(tmp_path / "out", "profile", *options, "--", *before, CALLS, *steps)
 
 
 def stacks(result):
@@ -83,14 +82,59 @@ def test_stack_is_a_key_beside_others(nhmtap, tmp_path):
 
 
 def test_the_same_stack_of_two_processes_counts_once(nhmtap, tmp_path):
-    both = ["sh", "-c", '"$@" & "$@"; wait', "sh"]
-    found = chains(profile(nhmtap, tmp_path, EVERY_FAULT, "graph=100", before=both))
-    assert within(CALLS, found)["main", "graph", "right", "middle", "touch"] == 400
-    assert sorted(found.values())[-2:] == [200, 400]
+    both = ["sh", "-c", '"$@"; "$@"; exit 0', "sh"]
+    result = profile(nhmtap, tmp_path, EVERY_FAULT, "graph=100", before=both)
+    assert [e["samples"] for e in result.entries(comm="calls")][:2] == [400, 200]
     apart = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--by", "pid"], "graph=100", before=both)
-    often = [e for e in apart.entries() if e["samples"] >= 100]
-    assert sorted(e["samples"] for e in often) == [100, 100, 200, 200]
+    often = apart.entries()[:4]
+    assert [e["samples"] for e in often] == [200, 200, 100, 100]
     assert len({e["pid"] for e in often}) == 2
+
+
+def named(result, **members):
+    """{names of the frames, from the outermost: samples}."""
+    found = collections.Counter()
+    for record in result.of("profile"):
+        frames = frames_of(result.records, record)
+        for entry in record["entries"]:
+            if all(entry.get(name) == value for name, value in members.items()):
+                found[tuple(frames[i].get("symbol") for i in reversed(entry["stack"]))] += entry["samples"]
+    return found
+
+
+def test_frames_have_the_names_of_their_functions(nhmtap, tmp_path):
+    result = profile(nhmtap, tmp_path, EVERY_FAULT, "graph=100", "kernel=50")
+    found = named(result)
+    way, = [chain for chain, n in found.items() if n == 200]
+    assert way[-5:] == ("main", "graph", "right", "middle", "touch")
+    way, = [chain for chain, n in found.items() if n == 50]
+    assert "main" in way and "vfs_read" in way[way.index("main"):]
+
+
+def test_a_frame_says_the_line_of_the_call_not_of_what_follows_it(nhmtap, tmp_path):
+    result = profile(nhmtap, tmp_path, EVERY_FAULT, "graph=100")
+    frames = [f for r in result.of("frames") for f in r["frames"] if f.get("module") == CALLS]
+    lines = {(f["symbol"], f["line"]) for f in frames if f.get("return") and f["symbol"] in ("left", "right")}
+    with open(os.path.join(os.path.dirname(__file__), "../programs/calls.c"), encoding="utf-8") as file:
+        source = file.read().splitlines()
+    assert {name: source[line - 1].strip() for name, line in lines} == {
+        "left": "middle(n);", "right": "middle(2 * n);"}
+
+
+@pytest.mark.parametrize("detail, members", [
+    ("symbol", {"id", "symbol", "module"}), ("module", {"id", "module"}),
+    ("place", {"id", "module", "offset", "build_id", "return"})])
+def test_frames_are_told_apart_by_what_is_asked_for(nhmtap, tmp_path, detail, members):
+    result = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--by", f"{detail},comm"], "graph=100")
+    frames = [f for r in result.of("frames") for f in r["frames"] if f.get("module") == CALLS]
+    assert all(set(f) <= members for f in frames) and set().union(*frames) == members
+    assert result.one("start")["by"] == [detail, "stack", "comm"]
+
+
+def test_functions_that_are_called_from_several_lines_count_once_by_symbol(nhmtap, tmp_path):
+    result = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--by", "symbol"], "graph=100", "graph=100")
+    found = named(result)
+    assert sorted(found.values())[-2:] == [200, 400] and len([n for n in found.values() if n >= 100]) == 2
 
 
 def test_intervals_define_their_own_frames_and_sum_up(nhmtap, tmp_path):
@@ -122,10 +166,10 @@ def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp
 
 def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, tmp_path):
     pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
-    found = within(CALLS, chains(profile(nhmtap, tmp_path, EVERY_FAULT, "graph=10", "tree=15", "graph=500",
+    found = within(CALLS, chains(profile(nhmtap, tmp_path, EVERY_FAULT, "deep=90,10", "tree=15", "deep=90,500",
                                          before=pinned)))
-    # The call of the last step comes from the same place as that of the first.
-    assert found["main", "graph", "left", "middle", "touch"] == 510
+    # It is longer than those that fill the table: another one of its length would find no room.
+    assert found["main", *["down"] * 90, "middle", "touch"] == 510
 
 
 # --- perf's ---------------------------------------------------------------------------------------

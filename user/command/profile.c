@@ -8,10 +8,16 @@
 #include "run/addresses.h"
 #include "run/sampling.h"
 
+/* What a frame says of itself where there is room for all. */
+#define FULL_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
+
 static void put_stacks(const struct run *run, json_t *record, const struct layout *layout,
 		       struct reading *reading)
 {
-	struct called *called = called_of(&run->host, addresses_codes(run->addresses), layout,
+	unsigned int detail = run->keys.detail		       ? run->keys.detail
+			      : run->stream.format == FORMAT_TABLE ? CODE_SYMBOL
+							           : FULL_DETAIL;
+	struct called *called = called_of(&run->host, addresses_codes(run->addresses), detail, layout,
 					  reading);
 
 	called_put(called, record, sampling_most_entries(run, called_count(called)));
@@ -33,6 +39,8 @@ static int profile_calls(const struct options *options, struct refusal *refusal)
 		.ahead = "frames",
 		.put = put_stacks,
 		.places = true,
+		.names = FULL_DETAIL,
+		.code_keys = stack_code_keys,
 		.plan = plan_profile,
 	};
 	struct options chosen = *options;

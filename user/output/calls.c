@@ -59,10 +59,16 @@ struct call calls_at(const json_t *frame, size_t i)
 
 bool calls_of_kernel(const json_t *frame)
 {
-	const char *address = text_of(frame, "address");
+	static const char *const of_users[] = {"[vdso]", "[anon]", "[unknown]"};
+	const char *address = text_of(frame, "address"), *module = text_of(frame, "module");
 
 	/* The upper half of the addresses: 16 digits, the first of them 8 or more. */
-	return address && strlen(address) == 18 && strchr("89abcdef", address[2]);
+	if (address)
+		return strlen(address) == 18 && strchr("89abcdef", address[2]);
+	for (size_t i = 0; i < sizeof(of_users) / sizeof(of_users[0]); i++)
+		if (module && !strcmp(module, of_users[i]))
+			return false;
+	return module && module[0] == '[' && !text_of(frame, "offset");
 }
 
 /* A name that was cut does not end within a character (UTF-8). */
@@ -92,14 +98,15 @@ static void clean(char *name)
 const char *calls_name(const struct call *call, char *name, size_t size)
 {
 	const char *module = text_of(call->frame, "module"), *offset = text_of(call->frame, "offset");
-	const char *address = text_of(call->frame, "address"), *slash = module ? strrchr(module, '/') : NULL;
+	const char *place = offset ? offset : text_of(call->frame, "address");
+	const char *slash = module ? strrchr(module, '/') : NULL;
 	size_t wanted;
 
-	if (call->symbol)
-		wanted = snprintf(name, size, "%s", call->symbol);
+	if (call->symbol || !(module || place))
+		wanted = snprintf(name, size, "%s", call->symbol ? call->symbol : "?");
 	else
-		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "", module ? "+" : "",
-			 offset ? offset : address ? address : "?");
+		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "",
+				  module && place ? "+" : "", place ? place : "");
 	cut(name, size, wanted);
 	clean(name);
 	return name;

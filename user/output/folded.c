@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A line a stack, as Brendan Gregg's stackcollapse-perf.pl writes it and flamegraph.pl reads it: who ran,
- * the functions from the outermost to the innermost, and the samples.
+ * the functions from the outermost to the innermost, and the samples; of an interval each once.
  *
  *     demo;main;work;step 1203
  *     demo;main;read;entry_SYSCALL_64_[k];vfs_read_[k] 17
@@ -25,8 +25,16 @@ static void add_frame(struct text *text, const json_t *frame)
 	}
 }
 
-static void add_entry(struct text *text, const struct calls *calls, const json_t *entry)
+/* Adds samples to the line's. */
+static void add_line(json_t *lines, const char *line, json_int_t samples)
 {
+	samples += json_integer_value(json_object_get(lines, line));
+	json_object_set_new(lines, line, json_integer(samples));
+}
+
+static void add_entry(json_t *lines, const struct calls *calls, const json_t *entry)
+{
+	struct text line = {0}, *text = &line;
 	const json_t *stack = json_object_get(entry, "stack");
 	const char *lost = json_string_value(json_object_get(entry, "stack_lost"));
 	char owner[CALLS_NAME_MAX];
@@ -36,22 +44,26 @@ static void add_entry(struct text *text, const struct calls *calls, const json_t
 		text_add(text, ";[stack lost: %s]", lost);
 	for (size_t i = json_array_size(stack); i--;)
 		add_frame(text, calls_frame(calls, json_integer_value(json_array_get(stack, i))));
-	text_add(text, " %lld\n", (long long)json_integer_value(json_object_get(entry, "samples")));
+	add_line(lines, line.bytes, json_integer_value(json_object_get(entry, "samples")));
+	free(line.bytes);
 }
 
 int output_folded(struct stream *stream, const json_t *record)
 {
 	const json_t *rest = json_object_get(record, "rest");
+	json_t *lines = json_object(), *entry, *samples;
 	struct text text = {0};
-	json_t *entry;
+	const char *line;
 	int err = 0;
 	size_t i;
 
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
-		add_entry(&text, &stream->calls, entry);
+		add_entry(lines, &stream->calls, entry);
 	if (rest)
-		text_add(&text, "[others] %lld\n",
-			 (long long)json_integer_value(json_object_get(rest, "samples")));
+		add_line(lines, "[others]", json_integer_value(json_object_get(rest, "samples")));
+	json_object_foreach(lines, line, samples)
+		text_add(&text, "%s %lld\n", line, (long long)json_integer_value(samples));
+	json_decref(lines);
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);
 	free(text.bytes);

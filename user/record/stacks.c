@@ -30,6 +30,7 @@ struct called {
 	const struct layout *layout;
 	const struct reading *reading;
 	struct codes *codes;
+	unsigned int detail; /* of frames: of enum code_detail */
 	const struct member *stack; /* of the key */
 	struct keys places;   /* struct place, by number */
 	struct keys hashes;   /* of chains, by number */
@@ -50,6 +51,11 @@ static __u32 *stack_of(const struct called *called, const void *key)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
+static bool tells_address(const struct code *code)
+{
+	return code->has_offset || code->has_address;
+}
+
 static void take_frames(struct called *called, struct chain *chain, const struct stack *stack)
 {
 	unsigned int nr = stack->kernel_frames + stack->user_frames;
@@ -60,8 +66,10 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 		/* The first of each side is where the CPU was, or where it left the user's code. */
 		struct place place = {.returns = i && i != stack->kernel_frames};
 
-		place.code = codes_number(called->codes, CODE_PLACE | (place.returns ? CODE_RETURN : 0),
+		place.code = codes_number(called->codes, called->detail | (place.returns ? CODE_RETURN : 0),
 					  stack->pid, stack->frames[i], 1);
+		if (!tells_address(codes_at(called->codes, place.code)))
+			place.returns = 0;
 		chain->places[i] = keys_number(&called->places, &place);
 	}
 }
@@ -134,14 +142,15 @@ static void take_entry(struct called *called, const struct entry *entry)
 	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
 }
 
-struct called *called_of(const struct host *host, struct codes *codes, const struct layout *layout,
-			 const struct reading *reading)
+struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail,
+			 const struct layout *layout, const struct reading *reading)
 {
 	struct called *called = calloc(1, sizeof(*called));
 	size_t words = layout->value_size / sizeof(__u64);
 
 	called->host = host;
 	called->codes = codes;
+	called->detail = detail;
 	called->layout = layout;
 	called->reading = reading;
 	for (size_t i = 0; i < layout->nr_keys; i++)

@@ -16,8 +16,8 @@
 struct called;
 
 /* Takes in what was read. Reading and codes must live as long. */
-struct called *called_of(const struct host *host, struct codes *codes, const struct layout *layout,
-			 const struct reading *reading);
+struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail,
+			 const struct layout *layout, const struct reading *reading);
 void called_release(struct called *called);
 
 /* How many entries there are. */

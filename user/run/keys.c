@@ -12,6 +12,14 @@ const struct code_key ip_code_keys[] = {
 	{0},
 };
 
+const struct code_key stack_code_keys[] = {
+	{"symbol", "stack", CODE_SYMBOL},
+	{"line", "stack", CODE_LINE},
+	{"module", "stack", CODE_MODULE},
+	{"place", "stack", CODE_PLACE},
+	{0},
+};
+
 static const struct code_key *find(const struct code_key *table, const char *name, size_t length)
 {
 	for (; table && table->name; table++)

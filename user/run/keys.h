@@ -20,6 +20,8 @@ struct code_key {
 
 /* For programs whose code is the key `ip`. */
 extern const struct code_key ip_code_keys[];
+/* For stacks: what tells their frames apart. */
+extern const struct code_key stack_code_keys[];
 
 struct chosen_keys {
 	const char *by;          /* as it was asked for */

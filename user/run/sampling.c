@@ -118,7 +118,10 @@ static int sampling_attach_at(struct run *run, size_t place, struct refusal *ref
 /* Addresses that are not asked for by name have names in a table all the same. */
 static unsigned int shown_detail(const struct run *run)
 {
-	return run->stream.format == FORMAT_TABLE ? CODE_SYMBOL : 0;
+	const struct sampling *sampling = run->activity->details;
+
+	return (run->stream.format == FORMAT_TABLE ? CODE_SYMBOL : 0) |
+	       (run->keys.detail ? 0 : sampling->names);
 }
 
 static int sampling_attach(struct run *run, struct refusal *refusal)

@@ -37,6 +37,7 @@ struct sampling {
 	const char *ahead;        /* a list of its records that stands in front of them, as records of
 				   * a type of this name; NULL: none */
 	bool places; /* it always tells where addresses lie */
+	unsigned int names; /* and how they are called, unless --by says so: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
