@@ -21,48 +21,50 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 
 # --- what the build and the tests lean on -------------------------------------------------------
 # A line each: a Debian package, and the command that succeeds where what it has is there.
-define requirements
+define build_requirements
 gcc          | $(CC) --version
-g++          | g++ --version
 libc6-dev    | echo '\#include <stdio.h>' | $(CC) -E -
 clang        | $(CLANG) --version
-llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
 libjansson-dev | pkg-config --exists jansson
 libprotobuf-c-dev | pkg-config --exists libprotobuf-c
 protobuf-c-compiler | protoc-c --version
-protobuf-compiler | protoc --version
-python3-protobuf | $(PYTHON) -c 'import google.protobuf'
 zlib1g-dev   | pkg-config --exists zlib
 libdw-dev    | pkg-config --exists libdw libelf liblzma
 libiberty-dev | echo '\#include <libiberty/demangle.h>' | $(CC) -E -
 xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
 python3      | $(PYTHON) --version
+$(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
+endef
+define test_requirements
+g++          | g++ --version
+llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
+libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
 python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
-jq           | jq --version
-linux-perf   | perf --version
+python3-selenium     | $(PYTHON) -c 'import selenium'
+python3-protobuf     | $(PYTHON) -c 'import google.protobuf'
+protobuf-compiler | protoc --version
 chromium     | chromium --version
 chromium-driver | chromedriver --version
-python3-selenium | $(PYTHON) -c 'import selenium'
 libc6-dbg    | ls /usr/lib/debug/.build-id
+jq           | jq --version
+linux-perf   | perf --version
 strace       | strace --version
 util-linux   | setpriv --version
-libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
-$(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
 endef
 comma := ,
-export requirements
+export build_requirements test_requirements
 
 # Installs what is missing where that is possible (root, apt-get), and names it where it is not.
-packages: $(O)/.packages
-$(O)/.packages: Makefile
+packages: $(O)/.build-packages $(O)/.test-packages
+$(O)/.%-packages: Makefile
 	@mkdir -p $(O)
-	@missing=$$(printf '%s\n' "$$requirements" | while IFS='|' read -r package check; do \
+	@missing=$$(printf '%s\n' "$$$*_requirements" | while IFS='|' read -r package check; do \
 		[ -z "$$package" ] || (eval "$$check") > /dev/null 2>&1 || printf '%s ' $$package; done); \
 	if [ -n "$$missing" ]; then \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
@@ -82,7 +84,7 @@ $(O)/.packages: Makefile
 # of which it needs one tool's worth: 2.9 MB.
 LIBPERF := $(abspath $(O))/libperf
 ifeq ($(shell pkg-config --exists libperf 2>/dev/null && echo yes),yes)
-libperf_ready  := $(O)/.packages
+libperf_ready  := $(O)/.build-packages
 libperf_cflags  = $(shell pkg-config --cflags libperf)
 libperf_libs    = $(shell pkg-config --libs libperf)
 # The one file that sees libperf's internals finds them beside the public headers.
@@ -95,14 +97,14 @@ libperf_libs   := $(LIBPERF)/inst/usr/lib/libperf.a $(LIBPERF)/obj/libapi.a
 internal_cflags = -DLIBPERF_TREE -I$(tools)/lib/perf/include -I$(tools)/lib -I$(tools)/include \
 		  -I$(tools)/arch/x86/include
 
-$(LIBPERF)/ready: | $(O)/.packages
+$(LIBPERF)/ready: | $(O)/.build-packages
 	$(call say,LIBPERF,$(@D))
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/source $(@D)/obj $(@D)/inst
 	$(Q)tarball=$$(ls /usr/src/linux-source-*.tar.xz | sort -V | tail -1) && \
 	name=$$(basename $$tarball .tar.xz) && \
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
 		O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
@@ -140,7 +142,7 @@ $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
 $(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
 
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.packages
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
@@ -153,7 +155,7 @@ $(O)/gen/embedded.inc: FORCE
 $(O)/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
-$(O)/gen/known_events.c: events/generate.py | $(O)/.packages
+$(O)/gen/known_events.c: events/generate.py | $(O)/.build-packages
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) events/generate.py events -o $@ --depfile $(@:.c=.d.gen)
@@ -161,7 +163,7 @@ $(O)/gen/known_events.o: $(O)/gen/known_events.c | $(libperf_ready)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(cflags) -Iuser/event -c -o $@ $<
 
-$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h: user/output/%.proto | $(O)/.packages
+$(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h: user/output/%.proto | $(O)/.build-packages
 	$(call say,GEN,$(O)/gen/$*.pb-c.c)
 	@mkdir -p $(O)/gen
 	$(Q)protoc-c --c_out=$(O)/gen -Iuser/output $(<F)
@@ -175,7 +177,7 @@ $(O)/user/output/pprof.o: $(O)/gen/pprof.pb-c.h
 # --- trying it, testing it, measuring it --------------------------------------------------------
 workloads := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c))
 # Frame layout and inlining must be as the programs' comments say, whatever CFLAGS are.
-$(O)/programs/%: tests/programs/%.c | $(O)/.packages
+$(O)/programs/%: tests/programs/%.c | $(O)/.build-packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O1 -g -fno-inline -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $<
@@ -192,13 +194,13 @@ jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
 	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider -n $(jobs) --dist loadgroup $(T)
 
-test: $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
+test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
 	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
 
-bench: $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
+bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
 
 # Where Python looks for modules below the prefix: Debian's own folders for /usr and /usr/local.

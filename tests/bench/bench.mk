@@ -4,12 +4,12 @@ measuring := $(addprefix $(O)/programs/bench/,around bursts cost places empty.bp
 
 bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
 
-$(O)/programs/bench/%: tests/bench/%.c | $(O)/.packages
+$(O)/programs/bench/%: tests/bench/%.c | $(O)/.test-packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O2 -g -MMD -MP -o $@ $< $(shell pkg-config --cflags --libs libbpf)
 
-$(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.packages
+$(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.test-packages
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<

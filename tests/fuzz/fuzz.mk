@@ -11,7 +11,7 @@ fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefi
 naming_sources := $(patsubst %,user/naming/%.c,naming pool order spans symbols image lines debug_file maps demangle)
 
 .PHONY: fuzz
-fuzz: $(O)/.packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)
+fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)
 	@mkdir -p $(O)/fuzz/host $(O)/fuzz/corpus
 	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $(O))/fuzz/host
 	$(call say,FUZZ,tests/fuzz/events.c)

@@ -21,7 +21,7 @@ machine: ## build the emulated Nehalem (once; what is done is skipped)
 
 # The program is built where there is a rule for it, that is when a Makefile includes this.
 ifneq ($(words $(MAKEFILE_LIST)),1)
-check-machine: $(O)/nhmtap
+check-machine: $(O)/.test-packages $(O)/nhmtap
 endif
 
 check-machine: machine ## test the emulated Nehalem, and the program on it
