@@ -23,6 +23,7 @@ struct root {
 	dev_t device;
 	ino_t inode;
 	int fd;      /* of the folder; -1 for our own */
+	int pin;     /* of the namespace: its mounts stay as long as it is open; likewise */
 	struct root *next;
 };
 
@@ -40,7 +41,7 @@ static bool identify(pid_t pid, struct root *root)
 	if (stat(path, &folder))
 		return false;
 	*root = (struct root){.pid = pid, .mounts = mounts.st_ino, .device = folder.st_dev,
-			      .inode = folder.st_ino, .fd = -1};
+			      .inode = folder.st_ino, .fd = -1, .pin = -1};
 	return true;
 }
 
@@ -75,6 +76,8 @@ struct root *root_of(pid_t pid)
 		found.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (found.fd < 0)
 			return NULL;
+		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+		found.pin = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	root = malloc(sizeof(*root));
 	*root = found;
@@ -102,6 +105,8 @@ void root_put(struct root *root)
 	*at = root->next;
 	if (root->fd >= 0)
 		close(root->fd);
+	if (root->pin >= 0)
+		close(root->pin);
 	free(root);
 }
 

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Names of code, of programs whose functions are known: each page fault is a sample, at an instruction
+that lies in the function that the program says."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import hosts
+import pytest
+from records import program
+
+FAULTS = ["-e", "page-faults:u", "-c", "1"]
+NAMES = program("names")
+
+
+def code(result):
+    """{(symbol, module): samples}; what has no name has None for a symbol."""
+    found = {}
+    for entry in result.entries():
+        at = entry["code"].get("symbol"), entry["code"].get("module")
+        found[at] = found.get(at, 0) + entry["samples"]
+    return found
+
+
+def by_symbol(nhmtap, tmp_path, *command, options=(), by="symbol", **settings):
+    return nhmtap.into(tmp_path / "out", "profile", *FAULTS, "--by", by, *options, "--", *command, **settings)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the program, that may be done away with."""
+    return str(shutil.copy(NAMES, tmp_path / "copy"))
+
+
+def other_program(path):
+    """Another file of that path, with another build-id and other functions in it."""
+    source = "void other(volatile char *p) { *p = 1; } int main(void) { char c; other(&c); return 0; }"
+    subprocess.run(["gcc", "-x", "c", "-", "-o", f"{path}.new"], input=source, text=True, check=True)
+    os.rename(f"{path}.new", path)
+
+
+def library(path):
+    source = "void late(volatile char *p) { *p = 1; }"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    return path
+
+
+def test_a_program_that_ends_at_once_is_named(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=300")
+    assert code(result)["here", NAMES] == 300
+    assert result.one("start")["by"] == ["symbol"]
+    names = result.one("end")["names"]
+    assert names["unnamed"]["no_mapping"] == names["unnamed"]["no_file"] == 0
+    assert names["notes_lost"] == names["mappings_dropped"] == 0
+    assert names["named"] + sum(names["unnamed"].values()) == result.one("end")["samples"]["aggregated"]
+
+
+def test_a_program_that_another_executes_is_named(nhmtap, tmp_path):
+    chain = f"exec env sh -c 'exec {NAMES} here=200'"
+    assert code(by_symbol(nhmtap, tmp_path, "sh", "-c", chain))["here", NAMES] == 200
+
+
+def test_what_ran_before_an_exec_keeps_its_own_names(nhmtap, tmp_path, copy):
+    chain = f"{NAMES} here=200; exec {copy} here=100"
+    found = code(by_symbol(nhmtap, tmp_path, "sh", "-c", chain))
+    assert (found["here", NAMES], found["here", copy]) == (200, 100)
+
+
+def test_a_child_has_what_its_parent_had_mapped(nhmtap, tmp_path):
+    assert code(by_symbol(nhmtap, tmp_path, NAMES, "child=200", "child=100"))["here", NAMES] == 300
+
+
+def test_many_short_programs_side_by_side_are_all_named(nhmtap, tmp_path):
+    many = f"for i in $(seq 50); do {NAMES} here=20 > /dev/null & done; wait"
+    assert code(by_symbol(nhmtap, tmp_path, "sh", "-c", many))["here", NAMES] == 1000
+
+
+def test_a_library_that_is_loaded_late_is_named(nhmtap, tmp_path):
+    late = str(library(tmp_path / "late.so"))
+    found = code(by_symbol(nhmtap, tmp_path, NAMES, "here=100", f"late={late},200"))
+    assert (found["here", NAMES], found["late", late]) == (100, 200)
+
+
+def test_a_process_that_was_there_before_is_named(nhmtap):
+    with subprocess.Popen([NAMES, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdout.readline()
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        process.stdin.write("\n")
+        process.stdin.close()
+        result = nhmtap.finish(run)
+    assert code(result)["here", NAMES] == 200
+
+
+def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(nhmtap, tmp_path, copy):
+    with subprocess.Popen([NAMES, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdout.readline()
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol,comm", "-a")
+        process.stdin.write("\n")
+        process.stdin.close()
+        process.wait()
+        subprocess.run([copy, "here=300"], check=True, stdout=subprocess.DEVNULL)
+        result = nhmtap.interrupt(run)
+    found = code(result)
+    assert (found["here", NAMES], found["here", copy]) == (200, 300)
+
+
+def test_a_program_that_was_deleted_before_anybody_looked_is_named(nhmtap, copy):
+    with subprocess.Popen([copy, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdout.readline()
+        os.unlink(copy)
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        process.stdin.write("\n")
+        process.stdin.close()
+        result = nhmtap.finish(run)
+    assert code(result)["here", copy] == 200
+
+
+def test_a_program_that_was_replaced_goes_by_its_own_names(nhmtap, copy):
+    with subprocess.Popen([copy, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdout.readline()
+        other_program(copy)
+        run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-p", process.pid)
+        process.stdin.write("\n")
+        process.stdin.close()
+        result = nhmtap.finish(run)
+    assert code(result)["here", copy] == 200
+    assert ("other", copy) not in code(result)
+
+
+def while_it_waits(nhmtap, tmp_path, script, wanted):
+    """Profiles a script in which a program waits for "$0", a FIFO, until a record has told of what is
+    wanted: a symbol of a module. Returns how many samples it came with, and what the program said."""
+    fifo, out = str(tmp_path / "fifo"), tmp_path / "out"
+    os.mkfifo(fifo)
+    run = nhmtap.start("profile", *FAULTS, "--by", "symbol", "-I", "20", "-o", out, "--",
+                       "unshare", "-m", "sh", "-c", script, fifo)
+    deadline = time.monotonic() + 60
+    found = {}
+    with open(fifo, "w", encoding="ascii"):
+        while wanted not in found and time.monotonic() < deadline:
+            time.sleep(0.01)
+            said = out.read_text(encoding="utf-8")
+            found = code(Records([json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]))
+    return found.get(wanted), nhmtap.finish(run).out
+
+
+class Records(list):
+    """Of a stream that goes on."""
+    def entries(self):
+        return [e for record in self if record["type"] == "profile" for e in record["entries"]]
+
+
+def test_a_program_that_deletes_itself_is_named(nhmtap, tmp_path, copy):
+    script = f'exec {copy} unlink={copy} here=200 wait < "$0"'
+    assert while_it_waits(nhmtap, tmp_path, script, ("here", copy))[0] == 200
+    assert not os.path.exists(copy)
+
+
+def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
+    run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-a")
+    run.send_signal(signal.SIGSTOP)  # or it would hold the file open
+    subprocess.run([copy, f"unlink={copy}", "here=200"], check=True, stdout=subprocess.DEVNULL)
+    run.send_signal(signal.SIGCONT)
+    result = nhmtap.interrupt(run)
+    entry = max((e for e in result.entries() if e["code"].get("module") == copy), key=lambda e: e["samples"])
+    assert entry["samples"] == 200 and set(entry["code"]) == {"module", "offset", "build_id"}
+    assert result.one("end")["names"]["unnamed"]["no_file"] >= 200
+
+
+def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):
+    """Outside there is another program of that path."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    shutil.copy(NAMES, inside / "program")
+    other_program(outside / "program")
+    script = f'mount --bind {inside} {outside} && exec {outside}/program here=200 wait < "$0"'
+    assert while_it_waits(nhmtap, tmp_path, script, ("here", str(outside / "program")))[0] == 200
+
+
+def test_a_program_in_a_root_of_its_own_is_named(nhmtap, tmp_path):
+    """A static one: there is nothing else in its root."""
+    root = tmp_path / "root"
+    root.mkdir()
+    source = """#include <sys/mman.h>
+        #include <unistd.h>
+        void alone(volatile char *p) { *p = 1; }
+        int main(void) {
+            char *p = mmap(0, 200 * 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), c;
+            madvise(p, 200 * 4096, MADV_NOHUGEPAGE);
+            for (int i = 0; i < 200; i++) alone(p + i * 4096);
+            return read(0, &c, 1);
+        }"""
+    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", root / "alone"], input=source, text=True, check=True)
+    script = f'mount --bind {root} {root} && exec chroot {root} /alone < "$0"'
+    assert while_it_waits(nhmtap, tmp_path, script, ("alone", "/alone"))[0] == 200
+
+
+def test_code_that_was_made_at_run_time_goes_by_its_map(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "jit=200")
+    os.unlink(f"/tmp/perf-{result.said.split()[1]}.map")
+    assert code(result)["jitted", "[anon]"] == 200
+
+
+def test_a_map_is_looked_for_by_the_pid_and_in_the_tmp_of_its_own_namespaces(nhmtap, tmp_path):
+    script = f"""mount --bind {os.path.dirname(NAMES)} /mnt; exec 3< "$0"
+        unshare -p -f sh -c 'mount -t tmpfs none /tmp; /mnt/names jit=200 wait <&3'"""
+    samples, said = while_it_waits(nhmtap, tmp_path, script, ("jitted", "[anon]"))
+    assert samples == 200 and int(said.split()[1]) < 10, "a small pid: its namespace is new"
+
+
+def test_the_kernels_gift_to_processes_is_named(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-F", "4000", "--by", "symbol",
+                         "--", NAMES, "clock=500")
+    found = [e["code"] for e in result.entries() if e["code"].get("module") == "[vdso]"]
+    assert any("clock_gettime" in at.get("symbol", "") or "vdso" in at.get("symbol", "") for at in found)
+
+
+def kallsyms():
+    with open("/proc/kallsyms", encoding="utf-8") as file:
+        return {line.split()[2] for line in file}
+
+
+def test_the_kernels_code_is_named_by_its_own_symbols(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:k", "-F", "4000", "--by", "symbol",
+                         "--", NAMES, "child=3000", "child=3000", "child=3000")
+    found = [e["code"] for e in result.entries()]
+    assert found and all(at["module"].startswith("[") and at["symbol"] in kallsyms() for at in found)
+
+
+def test_where_the_kernel_hides_its_symbols_that_is_said(nhmtap, host, tmp_path):
+    """kernel.kptr_restrict: all addresses are 0."""
+    def real(path):
+        with open(f"/{path}", encoding="utf-8") as file:
+            return file.read()
+    hidden = {"proc/kallsyms": "0000000000000000 T _stext\n0000000000000000 T do_syscall_64\n",
+              "sys/devices/system/cpu/online": real("sys/devices/system/cpu/online"),
+              "sys/devices/system/cpu/possible": real("sys/devices/system/cpu/possible")}
+    result = nhmtap.into(tmp_path / "out", "profile", host(hosts.WITHOUT_PMU, hidden), "-e", "cpu-clock:k",
+                         "-F", "4000", "--by", "symbol", "--", NAMES, "child=3000", "child=3000")
+    found = [e["code"] for e in result.entries()]
+    assert found and all("symbol" not in at and int(at["address"], 16) >> 63 for at in found)
+    names = result.one("end")["names"]
+    assert names["named"] == 0 and names["unnamed"]["no_symbol"] > 0
+    assert "kptr_restrict" in names["kernel_why"]
+
+
+def test_what_has_no_name_is_told_so_that_it_can_be_named_later(nhmtap, tmp_path, copy):
+    subprocess.run(["strip", copy], check=True)
+    result = by_symbol(nhmtap, tmp_path, copy, "here=200")
+    entry = max((e for e in result.entries() if e["code"]["module"] == copy), key=lambda e: e["samples"])
+    assert entry["samples"] == 200 and "symbol" not in entry["code"]
+    said = subprocess.run(["objdump", "-h", NAMES], capture_output=True, text=True, check=True).stdout
+    address, offset = (int(word, 16) for word in re.search(
+        r"\.text +\w+ +(\w+) +\w+ +(\w+)", said).groups())
+    said = subprocess.run(["addr2line", "-f", "-e", NAMES, hex(
+        int(entry["code"]["offset"], 16) - offset + address)], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[0] == "here"
+    notes = subprocess.run(["readelf", "-n", NAMES], capture_output=True, text=True, check=True).stdout
+    assert entry["code"]["build_id"] == re.search(r"Build ID: (\w+)", notes)[1]
+    assert result.one("end")["names"]["unnamed"]["no_symbol"] >= 200
+
+
+def test_lines_are_those_of_the_source(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", by="line")
+    entry, = [e for e in result.entries() if e["code"].get("symbol") == "here"]
+    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "programs/names.c")
+    with open(source, encoding="utf-8") as file:
+        assert file.read().splitlines()[entry["code"]["line"] - 1].strip() == "*page = 1;"
+    assert entry["code"]["file"].endswith("tests/programs/names.c") and entry["samples"] == 200
+
+
+def test_modules_add_up_all_of_their_code(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", by="module")
+    modules = {e["code"]["module"]: e["samples"] for e in result.entries()}
+    assert len(modules) == len(result.entries())
+    assert modules[NAMES] >= 200 and all(set(e["code"]) == {"module"} for e in result.entries())
+
+
+def test_places_are_offsets_in_files(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", by="place")
+    assert max(e["samples"] for e in result.entries() if e["code"]["module"] == NAMES) == 200
+    assert all({"module", "offset", "build_id"} <= set(e["code"]) for e in result.entries())
+
+
+def test_names_stand_beside_other_keys(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", "child=100", by="symbol,pid,comm")
+    assert result.one("start")["by"] == ["symbol", "pid", "comm"]
+    here = [e for e in result.entries() if e["code"].get("symbol") == "here"]
+    assert sorted(e["samples"] for e in here) == [100, 200]
+    assert len({e["pid"] for e in here}) == 2 and {e["comm"] for e in here} == {"names"}
+
+
+def test_an_address_may_stand_beside_its_name(nhmtap, tmp_path):
+    result = by_symbol(nhmtap, tmp_path, NAMES, "here=200", by="symbol,ip")
+    entry, = [e for e in result.entries() if e["code"].get("symbol") == "here"]
+    assert entry["samples"] == 200 and int(entry["ip"], 16) > 4096
+
+
+def test_loads_are_named_as_well(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "mem", "-e", "page-faults:u", "-c", "1", "--by", "symbol,offset",
+                         "--", NAMES, "here=200")
+    entry, = [e for e in result.entries("mem") if e["code"].get("symbol") == "here"]
+    assert (entry["samples"], entry["offset"]) == (200, 0)
+
+
+def test_names_in_a_stream_are_refused(nhmtap):
+    result = nhmtap("mem", *FAULTS, "--by", "symbol", "--stream", "--", "true")
+    assert result.status == 1 and "ip,pid" in result.one("error")["remedy"]
+
+
+def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
+    steps = [step for i in range(8) for step in ("here=50", "clock=40")]
+    result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "50"])
+    assert len({r["start_time"] for r in result.of("profile")}) > 2
+    assert code(result)["here", NAMES] == 400
+
+
+def test_the_table_shows_functions(nhmtap):
+    said = nhmtap("profile", *FAULTS, "--by", "symbol", "--format", "table", "--", NAMES, "here=200").out
+    assert re.search(r"^ +200 +[\d.]+% +here \(names\)$", said, re.M)
+
+
+def same(ours, theirs):
+    """perf leaves out what a C++ function takes and returns, and tells the version of a C function's symbol."""
+    return ours == theirs.partition("@")[0] or theirs + "(" in ours
+
+
+# Both see the same addresses where these are not random.
+def test_names_are_those_of_perf_script(nhmtap, tmp_path):
+    command = ["setarch", "-R", "clang", "-O2", "-x", "c", "-c", __file__.replace("live/test_names.py",
+               "programs/names.c"), "-o", tmp_path / "names.o"]
+    data = tmp_path / "data"
+    subprocess.run(["perf", "record", "-q", "-e", "page-faults:u", "-c", "1", "-o", data, "--", *command],
+                   check=True)
+    script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym"], capture_output=True, text=True,
+                            check=True).stdout
+    theirs = {}
+    for line in script.splitlines():
+        if line.strip():
+            address, _, name = line.strip().partition(" ")
+            theirs[int(address, 16)] = name
+    ours = {int(e["ip"], 16): e["code"].get("symbol", "[unknown]")
+            for e in by_symbol(nhmtap, tmp_path, *map(str, command), by="symbol,ip").entries()}
+    both = set(ours) & set(theirs)
+    different = {hex(at): (ours[at], theirs[at]) for at in both if not same(ours[at], theirs[at])}
+    assert len(both) > 500
+    assert len(different) <= 0.01 * len(both), different

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * names STEP…: does what it is told in functions of known names, so that a test knows which names there
+ * are to be seen, and how often. It says "at PID" before the first.
+ *
+ *   here=N        N page faults in here()
+ *   child=N       the same in a child, which then exits
+ *   late=FILE,N   loads a library, and N page faults in its late()
+ *   jit=N         N page faults in code that it makes, and calls "jitted" in /tmp/perf-PID.map
+ *   clock=MS      asks for the time, for so long
+ *   unlink=FILE
+ *   rename=A,B
+ *   wait          until a line comes from its input
+ *
+ * A page fault is a sample exactly, at the instruction that makes it: each touches a new page.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+__attribute__((noinline)) void here(volatile char *page)
+{
+	*page = 1;
+}
+
+static void fault(void (*touch)(volatile char *page), long n)
+{
+	char *pages = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		_exit(99);
+	madvise(pages, n * PAGE, MADV_NOHUGEPAGE);
+	for (long i = 0; i < n; i++)
+		touch(pages + i * PAGE);
+	munmap(pages, n * PAGE);
+}
+
+static void in_child(long n)
+{
+	if (!fork()) {
+		fault(here, n);
+		_exit(0);
+	}
+	wait(NULL);
+}
+
+static void in_library(char *arguments)
+{
+	char *n = strchr(arguments, ',');
+	void *library;
+	void (*late)(volatile char *page);
+
+	*n++ = '\0';
+	library = dlopen(arguments, RTLD_NOW);
+	late = library ? dlsym(library, "late") : NULL;
+	if (!late)
+		_exit(98);
+	fault(late, atol(n));
+}
+
+static void in_made_code(long n)
+{
+	static const unsigned char touch[] = {0xc6, 0x07, 0x01, 0xc3}; /* movb $1,(%rdi); ret */
+	void *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char name[64];
+	FILE *map;
+
+	memcpy(code, touch, sizeof(touch));
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+	map = fopen(name, "w");
+	if (!map)
+		_exit(97);
+	fprintf(map, "%lx %zx jitted\n", (long)code, sizeof(touch));
+	fclose(map);
+	fault(code, n);
+}
+
+static void ask_for_time(long ms)
+{
+	struct timespec began, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - began.tv_sec) * 1000 + (now.tv_nsec - began.tv_nsec) / 1000000 < ms);
+}
+
+static void step(char *text)
+{
+	char *value = strchr(text, '='), *second = value ? strchr(value, ',') : NULL;
+	char line[16];
+
+	value = value ? value + 1 : "";
+	if (!strncmp(text, "here=", 5))
+		fault(here, atol(value));
+	else if (!strncmp(text, "child=", 6))
+		in_child(atol(value));
+	else if (!strncmp(text, "late=", 5))
+		in_library(value);
+	else if (!strncmp(text, "jit=", 4))
+		in_made_code(atol(value));
+	else if (!strncmp(text, "clock=", 6))
+		ask_for_time(atol(value));
+	else if (!strncmp(text, "unlink=", 7))
+		unlink(value);
+	else if (!strncmp(text, "rename=", 7) && second && (*second = '\0', !rename(value, second + 1)))
+		;
+	else if (!strcmp(text, "wait"))
+		(void)!fgets(line, sizeof(line), stdin);
+	else
+		_exit(96);
+}
+
+int main(int argc, char **argv)
+{
+	printf("at %d\n", getpid());
+	fflush(stdout);
+	for (int i = 1; i < argc; i++)
+		step(argv[i]);
+	return 0;
+}
