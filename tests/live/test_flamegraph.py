@@ -189,6 +189,17 @@ def test_every_control_has_a_name_and_is_reached_by_tab(opened):
         "Search functions", "Light or dark", "all", "Functions by their own samples"]
 
 
+def test_what_has_the_focus_is_not_under_the_details(opened):
+    flame = opened(records(entries=[([i % 2 for i in range(120)], 5)]))
+    flame.find("all").click()
+    rooms = flame.js("""return Array.from({length: 120}, () => {
+          document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown", bubbles: true}));
+          return document.getElementById("details").getBoundingClientRect().top -
+                 document.activeElement.getBoundingClientRect().bottom;
+        });""")
+    assert min(rooms) >= 0
+
+
 def test_only_one_frame_is_a_stop_of_tab(opened):
     flame = opened()
     flame.find("render").click()
@@ -218,6 +229,12 @@ def test_what_is_inlined_lies_below_what_it_is_inlined_in(opened):
     assert "inlined" in flame.find("inner").get_attribute("aria-label")
     flame.find("inner").click()
     assert "/src/a.c" in flame.text("details") and "inlined" in flame.text("details")
+
+
+def test_addresses_of_which_nothing_is_known_count_together(opened):
+    lost = [{"id": i, "address": hex(0x7000 + i)} for i in range(3)]
+    assert set(opened(records(entries=[([i], 5) for i in range(3)], frames=lost)).frames()) == {
+        "all", "server", "[unknown]"}
 
 
 def test_a_recursion_that_is_found_counts_once(opened):

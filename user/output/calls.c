@@ -102,11 +102,11 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 	const char *slash = module ? strrchr(module, '/') : NULL;
 	size_t wanted;
 
-	if (call->symbol || !(module || place))
-		wanted = snprintf(name, size, "%s", call->symbol ? call->symbol : "?");
+	if (call->symbol || !module)
+		wanted = snprintf(name, size, "%s", call->symbol ? call->symbol : "[unknown]");
 	else
-		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module ? module : "",
-				  module && place ? "+" : "", place ? place : "");
+		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module, place ? "+" : "",
+				  place ? place : "");
 	cut(name, size, wanted);
 	clean(name);
 	return name;

@@ -35,7 +35,7 @@ struct call calls_at(const json_t *frame, size_t i);
 
 bool calls_of_kernel(const json_t *frame);
 
-/* "main", "libc.so.6+0x2724a", "[kernel]+0x…" or "0x401136": without control characters, and with ':' for
+/* "main", "libc.so.6+0x2724a", "[kernel]+0x…" or "[unknown]": without control characters, and with ':' for
  * each ';', which folded lines are made of. Returns name. */
 const char *calls_name(const struct call *call, char *name, size_t size);
 
