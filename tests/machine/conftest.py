@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests for the tests: each kind of machine boots once and serves all tests that
-ask for it, one command after the other."""
+"""Guests for the tests. Each kind of machine boots once in a worker, and every test has
+a fork of it: what a test finds does not depend on the tests before it."""
 import os
-import subprocess
 import sys
 
 import pytest
@@ -10,151 +9,37 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
-import known
 import nehalem
-
-PROGRAMS = nehalem.build_folder() + "/programs"
-KERNELS = ("6.1", "6.12")
-
-
-# perf record reads all of /proc/kallsyms several times, 4 seconds each in the
-# guest, to know where the kernel's text begins. It may have those lines alone.
-LITTLE_KALLSYMS = """
-    head -c 20000 /proc/kallsyms | grep -E ' (_text|_stext)$' > /run/kallsyms
-    mount --bind /run/kallsyms /proc/kallsyms
-"""
-
-
-class Bench:
-    """A guest with the known programs in it, nhmtap if there is one, and perf.
-
-    perf writes its samples in the guest and is asked about them on the host,
-    which spares the guest most of the work.
-    """
-
-    def __init__(self, guest):
-        self.guest = guest
-
-    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=300, **settings):
-        """Runs a command; returns its status, stdout and stderr. The other keywords are
-        those of nehalem.Settings."""
-        return self.guest.run(
-            *command,
-            user=user,
-            paranoid=paranoid,
-            env=env,
-            stdin=stdin,
-            timeout=timeout,
-            settings=nehalem.Settings(**settings),
-        )
-
-    def say(self, *command, **options):
-        """The output of a command that has to succeed."""
-        result = self.run(*command, **options)
-        assert result.status == 0, str(result)
-        return result.stdout
-
-    def tally(self, events, command, **options):
-        """Opens events together around a program; the Result of src/programs/tally.c."""
-        spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
-        return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
-
-    def counts(self, events, command, **options):
-        """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
-        spelling, which means at user level, or in perf's."""
-        found = {}
-        for group in known.groups(events):
-            result = self.tally(group, command, **options)
-            assert result.status == 0, str(result)
-            for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
-                count, enabled, running = map(int, line.split())
-                assert 0 < running == enabled, f"{event} did not run all the time: {result}"
-                found[event] = count
-        return found
-
-    def count(self, event, command, **options):
-        return self.counts([event], command, **options)[event]
-
-    def perf_counts(self, events, command, options=""):
-        """The same by perf stat."""
-        found = {}
-        for group in known.groups(events):
-            spelt = [spelling(e) for e in group]
-            said = self.say(
-                f"perf stat -x , -o y {options} -e {','.join(spelt)} {command} >&2; cat y",
-                paranoid=-1,
-            )
-            lines = [line for line in said.splitlines() if line and line[0] in "0123456789<"]
-            assert len(lines) == len(group), said
-            for event, text, line in zip(group, spelt, lines):
-                value, rest = line.split(f",,{text},")
-                assert rest.split(",")[1] == "100.00", f"multiplexed: {line}"
-                found[event] = int(value)
-        return found
-
-    def samples(self, options, command, fields, tmp_path, **settings):
-        """What perf record finds: a list of the fields that `perf script -F` prints."""
-        self.say(f"perf record -q {options} -o x {command}", paranoid=-1, **settings)
-        data = self.fetch("x", tmp_path)
-        script = ["perf", "script", "--itrace=b", "-f", "-i", data, "-F", fields, "--ns"]
-        said = subprocess.run(script, capture_output=True, text=True, check=True)
-        return [
-            line.split()
-            for line in said.stdout.splitlines()
-            if line.strip() and "trace error" not in line
-        ]
-
-    def fetch(self, path, tmp_path):
-        """Brings one file of the last command to the host."""
-        tar = self.guest.fetch(path)
-        assert tar, f"{path} is not in the guest"
-        to = f"{tmp_path}/{os.path.basename(path)}"
-        with tar.extractfile(tar.getmembers()[0]) as f, open(to, "wb") as out:
-            out.write(f.read())
-        return to
-
-    def msr(self, *steps, cpu=0):
-        """Runs the msr program; a list of its lines' words."""
-        self.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
-        said = self.say("msr", str(cpu), *steps)
-        return [line.split() for line in said.splitlines()]
-
-
-def spelling(event):
-    """perf's spelling, at user level, of an event in Intel's or in perf's own."""
-    if event in known.events():
-        return known.raw(event) + ":u"
-    return event
-
-
-def programs():
-    found = sorted(os.listdir(PROGRAMS)) if os.path.isdir(PROGRAMS) else []
-    return [f"{PROGRAMS}/{name}" for name in found]
-
-
-def tool():
-    """nhmtap, if it is built: its path, or None."""
-    path = os.environ.get("NHMTAP") or os.path.join(nehalem.HERE, "../../build/nhmtap")
-    return os.path.abspath(path) if os.access(path, os.X_OK) else None
+from guests import KERNELS, LITTLE_KALLSYMS, forks, programs, tool
 
 
 @pytest.fixture(scope="session")
-def machines():
-    """Guests by their kind. One that died is replaced when it is asked for again."""
+def booted():
+    """Guests that nothing but forks of are used, by their kind."""
     guests = {}
     nhmtap = [tool()] if tool() else []
 
+    def boot(machine):
+        guest = nehalem.Guest(machine)
+        guest.run(LITTLE_KALLSYMS, paranoid=-1)
+        return guest
+
     def get(**kind):
         machine = nehalem.Machine(add=(*programs(), *nhmtap), **kind)
-        if machine not in guests or not guests[machine].alive:
-            guests[machine] = nehalem.Guest(machine)
-            guests[machine].run(LITTLE_KALLSYMS)
-        return Bench(guests[machine])
+        if machine not in guests:
+            guests[machine] = boot(machine)
+        return guests[machine]
 
-    get.guests = guests
+    get.boot = boot
     yield get
     for guest in guests.values():
         guest.close()
+
+
+@pytest.fixture
+def machines(booted):
+    with forks(booted) as get:
+        yield get
 
 
 @pytest.fixture
@@ -199,10 +84,9 @@ def pytest_runtest_makereport(item, call):
     report = outcome.get_result()
     machines = getattr(item, "funcargs", {}).get("machines")
     if report.failed and machines:
-        for machine, guest in machines.guests.items():
-            if guest.alive:
-                kind = {k: v for k, v in vars(machine).items() if k != "add"}
-                report.sections.append((f"console of {kind}", guest.console()))
+        for guest in machines.guests:
+            kind = {k: v for k, v in vars(guest.machine).items() if k != "add"}
+            report.sections.append((f"console of {kind}", guest.console()))
 
 
 # The fixture that says what kind of machine a test needs. Under xdist's
@@ -210,11 +94,13 @@ def pytest_runtest_makereport(item, call):
 KINDS = ("bare", "siblings", "two_cores", "two_packages")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items):
-    for item in items:
-        kind = [k for k in KINDS if k in getattr(item, "fixturenames", ())]
-        parameter = getattr(item, "callspec", None) and item.callspec.params.get("any_kernel")
-        if parameter and parameter != KERNELS[0]:
-            kind.append(parameter)
+    for item in (i for i in items if "booted" in getattr(i, "fixturenames", ())):
+        kind = [k for k in KINDS if k in item.fixturenames]
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        kind += [k for k in KERNELS[1:] if k in parameters]
         if kind:
             item.add_marker(pytest.mark.xdist_group("-".join(kind)))
+    # Groups first: one that began last would keep the other workers waiting at the end.
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The emulated Nehalem as a Python object.
 
-    with Guest(Machine(cpus=2)) as guest:
+    with Guest(Machine(cores=2)) as guest:
         print(guest.run("perf stat -e instructions:u true").stderr)
 
 A guest boots once and runs commands one after the other. Between two of them it
 stands still: what a command counts does not depend on how long the host thought.
+Nor need it depend on the commands before: a guest's fork() is another one that
+goes on from the very same state, and is there at once.
 """
+import contextlib
+import copy
 import dataclasses
 import io
 import json
@@ -14,6 +18,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tarfile
@@ -27,6 +32,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = {"ep": 0x106A5, "ex": 0x206E6, "lynnfield": 0x106E5}
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
+CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
+RESIDENT = 2048  # MiB that Bochs holds at most at a time; it swaps the rest to a file
 
 BOCHSRC = """\
 memory: guest={memory}, host={resident}
@@ -36,7 +43,7 @@ vgaromimage: file=/usr/share/vgabios/vgabios-stdvga.bin
 floppya: 1_44={folder}/boot.img, status=inserted
 boot: floppy
 clock: sync=none, time0={date}
-com1: enabled=1, mode=file, dev={folder}/console
+com1: enabled=1, mode=file, dev=/proc/self/fd/{console}
 display_library: nogui
 log: {folder}/log
 panic: action=fatal
@@ -146,21 +153,58 @@ def kernels(build=None):
     return sorted(k for k in found if os.path.exists(f"{folder}/{k}/boot.json"))
 
 
+class Process:
+    """A process that another one started; of subprocess.Popen what a guest needs."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.fd = os.pidfd_open(pid)
+
+    def poll(self, timeout=0):
+        """Not None when it has ended."""
+        return 0 if self.fd is None or select.select([self.fd], [], [], timeout)[0] else None
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.fd, signal.SIGKILL)
+
+    def wait(self):
+        self.poll(None)
+        os.close(self.fd)
+        self.fd = None
+
+
 class Guest:
     def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600):
         """stdout, stderr: files that the guest's output goes to as it is written;
         without them it is kept for the Result."""
         self.machine = machine
         self.build = build or build_folder()
-        self.folder = tempfile.mkdtemp(prefix="nehalem.")
-        self.emulator = None
         self.paranoid = None
-        try:
+        with self._beginning():
             self._start(stdout, stderr)
             self._request([b"true"], timeout=boot_timeout, what="the boot")
+
+    @contextlib.contextmanager
+    def _beginning(self):
+        """A folder of its own; no trace is left of a beginning that fails."""
+        self.emulator = None
+        self.folder = tempfile.mkdtemp(prefix="nehalem.")
+        try:
+            yield
         except BaseException:
             self.close()
             raise
+
+    def fork(self, stdout=None, stderr=None):
+        """Another guest in the state of this one, down to what its caches hold. It ends with
+        this one at the latest."""
+        if self.machine.memory > RESIDENT:
+            raise BadRequest(f"more than {RESIDENT} MiB of memory: cannot be forked")
+        other = copy.copy(self)
+        with other._beginning():
+            other._fork_of(self, stdout, stderr)
+        return other
 
     def __enter__(self):
         return self
@@ -254,8 +298,8 @@ class Guest:
                 writable = select.select([], [self.requests], [], min(left, 1))[1]
                 try:
                     if writable:
-                        message = message[os.write(self.requests, message) :]
-                except BrokenPipeError:
+                        message = message[self.requests.send(message) :]
+                except (BrokenPipeError, ConnectionResetError):
                     message = b""
                 continue
             if select.select([self.statuses], [], [], left)[0]:
@@ -296,8 +340,8 @@ class Guest:
     def close(self, keep=False):
         """Ends the machine. keep: leave the folder (console, log) for one more look."""
         if self.emulator:
-            for fd in (self.requests, self.statuses):
-                os.close(fd)
+            os.close(self.statuses)
+            self.requests.close()
             self.emulator.kill()
             self.emulator.wait()
             for stream in self.streams:
@@ -330,10 +374,6 @@ class Guest:
         images = [f"{kernel}/{name}@{address:#x}" for name, address in boot["images"]]
         images += [f"{folder}/params@{mkboot.PARAMS:#x}", f"{folder}/initrd@{mkboot.INITRD:#x}"]
         shutil.copyfile(build + "/boot.img", folder + "/boot.img")
-        with open(folder + "/bochsrc", "w") as f:
-            # Bochs holds 2 GiB at most at a time and swaps the rest to a file of its own.
-            resident = min(m.memory, 2048)
-            f.write(BOCHSRC.format(resident=resident, folder=folder, **vars(m), cpus=m.cpus))
         env = dict(
             {k: v for k, v in os.environ.items() if not k.startswith("NHM_")},
             TZ="UTC",
@@ -344,30 +384,62 @@ class Guest:
         self._launch(env, stdout, stderr)
 
     def _launch(self, env, stdout, stderr):
-        self.streams = [
-            None if given else open(f"{self.folder}/{name}", "ab")
-            for given, name in ((stdout, "out"), (stderr, "err"), (None, "files"))
-        ]
-        theirs = [given or own for given, own in zip((stdout, stderr, None), self.streams)]
-        self.statuses, status_end = os.pipe()
-        request_end, self.requests = os.pipe()
-        os.set_blocking(self.requests, False)
-        # Copies: 1 and 2 become the emulator's own when it starts.
-        fds = [os.dup(f.fileno()) for f in theirs] + [status_end, request_end]
-        env["NHM_STREAMS"] = ",".join(map(str, fds))
-        # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.
-        program = os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
-        with open(self.folder + "/stdout", "wb") as own:
+        with self._files(stdout, stderr) as files:
+            rc = dict(vars(self.machine), cpus=self.machine.cpus, folder=self.folder)
+            rc.update(resident=min(self.machine.memory, RESIDENT), console=files[CONSOLE])
+            with open(self.folder + "/bochsrc", "w") as f:
+                f.write(BOCHSRC.format(**rc))
+            env["NHM_STREAMS"] = ",".join(map(str, files))
+            # NHM_BOCHS: another emulator on the same kernels and guest, for the mutants.
+            program = os.environ.get("NHM_BOCHS") or self.build + "/nhm-bochs"
             self.emulator = subprocess.Popen(
                 [program, "-q", "-f", self.folder + "/bochsrc"],
                 env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=own,
-                stderr=own,
-                pass_fds=fds,
+                stdout=files[OWN_OUTPUT],
+                stderr=files[OWN_OUTPUT],
+                pass_fds=files,
             )
-        for fd in fds:
-            os.close(fd)
+
+    def _fork_of(self, guest, stdout, stderr):
+        if not guest.alive:
+            raise Trouble("the guest has ended")
+        with self._files(stdout, stderr) as files:
+            settings = padded(b"fork")
+            message = struct.pack("<2I", len(settings), 0) + settings
+            # It is small and nothing else is under way: it goes in one piece.
+            socket.send_fds(guest.requests, [message], files)
+        pid = os.read(self.statuses, 64)
+        if not pid:
+            raise Trouble("the emulator could not be forked")
+        # It waits for its first request, so that this number is still its own.
+        self.emulator = Process(int(pid))
+
+    @contextlib.contextmanager
+    def _files(self, stdout, stderr):
+        """Makes what a machine and the host say to each other by; gives the machine's ends, in
+        the order that src/nhm/nhm_ports.cc has them in."""
+        self.streams = [
+            None if given else open(f"{self.folder}/{name}", "ab")
+            for given, name in ((stdout, "out"), (stderr, "err"), (None, "files"))
+        ]
+        self.statuses, status_end = os.pipe()
+        self.requests, request_end = socket.socketpair()
+        self.requests.setblocking(False)
+        # Copies: 1 and 2 become the emulator's own when it starts.
+        files = [
+            os.dup((given or own).fileno())
+            for given, own in zip((stdout, stderr, None), self.streams)
+        ]
+        files.append(status_end)
+        for name in ("console", "stdout"):
+            files.append(os.open(f"{self.folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o600))
+        files.append(request_end.detach())
+        try:
+            yield files
+        finally:
+            for fd in files:
+                os.close(fd)
 
     def _kernel(self):
         """The folder of the machine's kernel, prepared for boot.S."""

@@ -8,7 +8,7 @@ import subprocess
 
 import nehalem
 import pytest
-from conftest import tool
+from guests import tool
 
 FACTS = os.path.join(nehalem.HERE, "../events/facts/nehalem-ep.tsv")
 # Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr has no use for.

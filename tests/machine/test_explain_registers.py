@@ -9,6 +9,8 @@ import struct
 
 import pytest
 
+from guests import KERNELS, forks
+
 # All of them look at one set of observations, which one worker makes.
 pytestmark = pytest.mark.xdist_group("explain")
 
@@ -101,10 +103,14 @@ def packed(attr):
                        number("config2"), number("branch_sample_type"))
 
 
-@pytest.fixture(scope="module", params=["6.1", "6.12"])
-def observed(request, machines):
+@pytest.fixture(scope="module", params=KERNELS)
+def observed(request, booted):
     """What explain said of each event, and the registers while it was enabled, by two kernels."""
-    guest = machines(kernel=request.param)
+    with forks(booted) as machines:
+        yield observe(machines(kernel=request.param))
+
+
+def observe(guest):
     explain = ["nhmtap", "explain", "--format", "json"]
     said = guest.say("\n".join(shlex.join([*explain, *options, *events.split()])
                                for options, events in EVENTS.values()))

@@ -144,7 +144,8 @@ def test_offcore_rsp_1_counts_by_its_own_register(bare):
     bare.msr()
     said = bare.say("probe msr")
     value = next(line for line in said.splitlines() if "PMC1 after 1000 flushed loads" in line)
-    assert 1000 <= int(value.split()[2], 16) <= 1010
+    # Between the two writes of GLOBAL_CTRL it also prints: a page or so of libc's data.
+    assert 1000 <= int(value.split()[2], 16) <= 1000 + 64
 
 
 def frozen(bench, debugctl):

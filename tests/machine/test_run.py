@@ -103,18 +103,23 @@ def test_a_panic_shows_the_console():
     assert "Kernel panic" in result.stderr
 
 
-def test_a_panic_in_mid_command_shows_the_console_too(machines):
-    bench = machines(memory=640)
+def test_a_panic_in_mid_command_shows_the_console_too(guest):
     with pytest.raises(nehalem.Panicked, match="Kernel panic"):
-        bench.run("echo c > /proc/sysrq-trigger")
-    assert not bench.guest.alive
+        guest.run("echo c > /proc/sysrq-trigger")
+    assert not guest.guest.alive
 
 
-def test_running_out_of_time(machines):
-    bench = machines(memory=640)
+def test_a_machine_that_ends_by_itself_leaves_no_result(guest):
+    with pytest.raises(nehalem.Trouble, match="no result from the guest: reboot") as caught:
+        guest.run("reboot -f")
+    assert caught.value.status == 125
+    assert not guest.guest.alive
+
+
+def test_running_out_of_time(guest):
     with pytest.raises(nehalem.OutOfTime, match="stopped after 2 seconds"):
-        bench.run("while :; do :; done", timeout=2)
-    assert not bench.guest.alive
+        guest.run("while :; do :; done", timeout=2)
+    assert not guest.guest.alive
 
 
 def test_running_out_of_time_in_the_boot():
@@ -151,6 +156,23 @@ def wait_for(what, seconds=20):
     while not (found := what()) and time.monotonic() < end:
         time.sleep(0.02)
     return found
+
+
+def test_a_fork_ends_with_the_guest_that_it_came_from(guest):
+    with guest.guest.fork() as fork:
+        assert fork.run("echo here").stdout == "here\n"
+        guest.guest.close()
+        assert wait_for(lambda: not fork.alive)
+
+
+def test_a_fork_knows_nothing_of_what_others_do(guest):
+    script = "ls /run; perf stat -x, -e instructions:uk,cycles:uk,r10cb:uk chase l2"
+    with guest.guest.fork() as one, guest.guest.fork() as other:
+        first = one.run(script)
+        guest.say("offcore writeback; echo > /run/left")
+        second = other.run(script)
+    assert "instructions" in first.stderr
+    assert (first.stdout, first.stderr) == (second.stdout, second.stderr)
 
 
 def test_a_command_leaves_nothing_behind_for_the_next(guest):

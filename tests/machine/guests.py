@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guests as the tests use them."""
+import contextlib
+import os
+import subprocess
+
+import known
+import nehalem
+
+PROGRAMS = nehalem.build_folder() + "/programs"
+KERNELS = ("6.1", "6.12")
+
+
+# perf record reads all of /proc/kallsyms several times, 4 seconds each in the
+# guest, to know where the kernel's text begins. It may have those lines alone.
+LITTLE_KALLSYMS = """
+    head -c 20000 /proc/kallsyms | grep -E ' (_text|_stext)$' > /run/kallsyms
+    mount --bind /run/kallsyms /proc/kallsyms
+"""
+
+
+class Bench:
+    """A guest with the known programs in it, nhmtap if there is one, and perf.
+
+    perf writes its samples in the guest and is asked about them on the host,
+    which spares the guest most of the work.
+    """
+
+    def __init__(self, guest):
+        self.guest = guest
+
+    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=300, **settings):
+        """Runs a command; returns its status, stdout and stderr. The other keywords are
+        those of nehalem.Settings."""
+        return self.guest.run(
+            *command,
+            user=user,
+            paranoid=paranoid,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            settings=nehalem.Settings(**settings),
+        )
+
+    def say(self, *command, **options):
+        """The output of a command that has to succeed."""
+        result = self.run(*command, **options)
+        assert result.status == 0, str(result)
+        return result.stdout
+
+    def tally(self, events, command, **options):
+        """Opens events together around a program; the Result of src/programs/tally.c."""
+        spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
+        return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
+
+    def counts(self, events, command, **options):
+        """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
+        spelling, which means at user level, or in perf's."""
+        found = {}
+        for group in known.groups(events):
+            result = self.tally(group, command, **options)
+            assert result.status == 0, str(result)
+            for event, line in zip(group, result.stdout.splitlines()[-len(group) :]):
+                count, enabled, running = map(int, line.split())
+                assert 0 < running == enabled, f"{event} did not run all the time: {result}"
+                found[event] = count
+        return found
+
+    def count(self, event, command, **options):
+        return self.counts([event], command, **options)[event]
+
+    def perf_counts(self, events, command, options=""):
+        """The same by perf stat."""
+        found = {}
+        for group in known.groups(events):
+            spelt = [spelling(e) for e in group]
+            said = self.say(
+                f"perf stat -x , -o y {options} -e {','.join(spelt)} {command} >&2; cat y",
+                paranoid=-1,
+            )
+            lines = [line for line in said.splitlines() if line and line[0] in "0123456789<"]
+            assert len(lines) == len(group), said
+            for event, text, line in zip(group, spelt, lines):
+                value, rest = line.split(f",,{text},")
+                assert rest.split(",")[1] == "100.00", f"multiplexed: {line}"
+                found[event] = int(value)
+        return found
+
+    def samples(self, options, command, fields, tmp_path, **settings):
+        """What perf record finds: a list of the fields that `perf script -F` prints."""
+        self.say(f"perf record -q {options} -o x {command}", paranoid=-1, **settings)
+        data = self.fetch("x", tmp_path)
+        script = ["perf", "script", "--itrace=b", "-f", "-i", data, "-F", fields, "--ns"]
+        said = subprocess.run(script, capture_output=True, text=True, check=True)
+        return [
+            line.split()
+            for line in said.stdout.splitlines()
+            if line.strip() and "trace error" not in line
+        ]
+
+    def fetch(self, path, tmp_path):
+        """Brings one file of the last command to the host."""
+        tar = self.guest.fetch(path)
+        assert tar, f"{path} is not in the guest"
+        to = f"{tmp_path}/{os.path.basename(path)}"
+        with tar.extractfile(tar.getmembers()[0]) as f, open(to, "wb") as out:
+            out.write(f.read())
+        return to
+
+    def msr(self, *steps, cpu=0):
+        """Runs the msr program; a list of its lines' words."""
+        self.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
+        said = self.say("msr", str(cpu), *steps)
+        return [line.split() for line in said.splitlines()]
+
+
+def spelling(event):
+    """perf's spelling, at user level, of an event in Intel's or in perf's own."""
+    if event in known.events():
+        return known.raw(event) + ":u"
+    return event
+
+
+def programs():
+    found = sorted(os.listdir(PROGRAMS)) if os.path.isdir(PROGRAMS) else []
+    return [f"{PROGRAMS}/{name}" for name in found]
+
+
+def tool():
+    """nhmtap, if it is built: its path, or None."""
+    path = os.environ.get("NHMTAP") or os.path.join(nehalem.HERE, "../../build/nhmtap")
+    return os.path.abspath(path) if os.access(path, os.X_OK) else None
+
+
+@contextlib.contextmanager
+def forks(booted):
+    """Makes guests that nobody has used yet, and ends them."""
+    guests = []
+
+    def get(**kind):
+        guests.append(booted(**kind).fork())
+        return Bench(guests[-1])
+
+    get.guests = guests
+    yield get
+    for guest in guests:
+        guest.close()
