@@ -90,10 +90,15 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 		return words_equal((const __u64 *)a, (const __u64 *)b, key_words);                 \
 	}                                                                                          \
                                                                                                    \
-	/* Not the usual case: the first place is free, or another key's. */                       \
-	static __always_inline struct slot *table_search(struct table *table,                      \
-							 const struct key *key, __u32 hash)        \
+	/*                                                                                         \
+	 * Not the usual case: the first place is free, or another key's. Gives the slot's index,  \
+	 * or -1. The kernel verifies a function that is not static by itself, not once more for   \
+	 * each place and state that it is called from.                                            \
+	 */                                                                                        \
+	__noinline int table_search(struct table *table, const struct key *key, __u32 hash)        \
 	{                                                                                          \
+		if (!table || !key)                                                                \
+			return -1;                                                                 \
 		_Pragma("nounroll") for (__u32 i = 1; i <= TABLE_PROBES; hash += i++)              \
 		{                                                                                  \
 			__u32 index = hash & (TABLE_SLOTS - 1);                                    \
@@ -102,27 +107,29 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
                                                                                                    \
 			if (slot->value.samples) {                                                 \
 				if (keys_equal(&slot->key, key))                                   \
-					return slot;                                               \
+					return index;                                              \
 				continue;                                                          \
 			}                                                                          \
 			slot->key = *key;                                                          \
 			table->order[used & (TABLE_SLOTS - 1)] = index;                            \
 			barrier();                                                                 \
 			table->head.used = used + 1;                                               \
-			return slot;                                                               \
+			return index;                                                              \
 		}                                                                                  \
-		return NULL;                                                                       \
+		return -1;                                                                         \
 	}                                                                                          \
                                                                                                    \
 	static __always_inline struct slot *table_find(struct table *table, const struct key *key, \
 						       __u32 hash)                                 \
 	{                                                                                          \
 		struct slot *slot = &table->slots[hash & (TABLE_SLOTS - 1)];                       \
+		int index;                                                                         \
                                                                                                    \
 		barrier_var(key); /* stays in memory: registers would spill it a second time */    \
 		if (likely(slot->value.samples && keys_equal(&slot->key, key)))                    \
 			return slot;                                                               \
-		return table_search(table, key, hash);                                             \
+		index = table_search(table, key, hash);                                            \
+		return index < 0 ? NULL : &table->slots[index & (TABLE_SLOTS - 1)];                \
 	}                                                                                          \
                                                                                                    \
 	static __always_inline struct value *table_add(struct table *table, const struct key *key, \

@@ -77,6 +77,12 @@ def bare(machines):
     return machines(cmdline="iomem=relaxed")
 
 
+@pytest.fixture
+def isolated(machines):
+    """A machine whose kernel has page tables of its own."""
+    return machines(cmdline="pti=on rodata=on")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """A test that fails in a guest shows the guest's console."""
@@ -91,7 +97,7 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("bare", "siblings", "two_cores", "two_packages")
+KINDS = ("bare", "isolated", "siblings", "two_cores", "two_packages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

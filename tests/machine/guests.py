@@ -29,7 +29,7 @@ class Bench:
     def __init__(self, guest):
         self.guest = guest
 
-    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=300, **settings):
+    def run(self, *command, user="root", paranoid=None, env=(), stdin=b"", timeout=900, **settings):
         """Runs a command; returns its status, stdout and stderr. The other keywords are
         those of nehalem.Settings."""
         return self.guest.run(

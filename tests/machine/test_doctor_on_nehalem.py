@@ -122,6 +122,6 @@ def test_pinned_counters_are_not_free(guest):
     assert "never ran" in findings.of("counters")["why"]
 
 
-def test_bts_is_refused_under_page_table_isolation(machines):
-    bts = refused(machines(cmdline="pti=on rodata=on"), "bts")
+def test_bts_is_refused_under_page_table_isolation(isolated):
+    bts = refused(isolated, "bts")
     assert "page-table isolation" in bts["why"] and "nopti" in bts["remedy"]

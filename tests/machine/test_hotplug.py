@@ -8,6 +8,7 @@ import pytest
 
 import known
 import records
+from guests import forks
 
 pytestmark = pytest.mark.xdist_group("two_cores")  # the machine of the others that need it
 
@@ -40,9 +41,10 @@ SCRIPT = f"""
 
 
 @pytest.fixture(scope="module")
-def runs(machines):
+def runs(booted):
     """The records of each run."""
-    found = io.StringIO(machines(cores=2).say(SCRIPT, paranoid=-1))
+    with forks(booted) as machines:
+        found = io.StringIO(machines(cores=2).say(SCRIPT))
     streams, lines = {}, []
     for line in found:
         lines.append(line)
