@@ -65,7 +65,7 @@ def test_every_metric_of_the_cpu_can_be_counted(guest):
     """One after the other; a value, or a divisor of which this program has none."""
     names = " ".join(metric["name"] for metric in table("nehalem-ep"))
     found = derived(guest.say(f"for m in {names}; do nhmtap stat -M $m -C 0 -- count; done",
-                              timeout=300))
+                              timeout=900))
     for metric in table("nehalem-ep"):
         record = found[metric["name"]]
         assert record["running_share"] == 1 and record["together"], record
