@@ -51,6 +51,7 @@ python3-protobuf     | $(PYTHON) -c 'import google.protobuf'
 protobuf-compiler | protoc --version
 chromium     | chromium --version
 chromium-driver | chromedriver --version
+dwz          | dwz --version
 libc6-dbg    | ls /usr/lib/debug/.build-id
 jq           | jq --version
 linux-perf   | perf --version

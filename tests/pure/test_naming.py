@@ -546,3 +546,107 @@ def test_broken_files_do_no_harm(engine, compiled, tmp_path, options):
             broken += not names.file(tmp_path / "mutant", offset)["frames"]
     assert broken > 100  # they were broken indeed
     assert functions(names.file(path, offsets[0]))[-1] == "outer"
+
+
+# --- DWARF that was written to do harm ------------------------------------------------------------------
+
+ABBREVIATIONS = """
+.section .debug_abbrev,"",@progbits
+.Labbreviations:
+.uleb128 1; .uleb128 0x11; .byte 1                                     # compile unit with children:
+.uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0x10; .uleb128 0x17; .uleb128 0; .uleb128 0
+.uleb128 2; .uleb128 0x2e; .byte 1                                     # subprogram: name, low, high
+.uleb128 0x3; .uleb128 8; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+.uleb128 3; .uleb128 0x1d; .byte 1                                     # inlined: abstract origin, low, high
+.uleb128 0x31; .uleb128 0x13; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 7; .uleb128 0; .uleb128 0
+.uleb128 4; .uleb128 0x0b; .byte 1; .uleb128 0; .uleb128 0             # block with children
+.uleb128 5; .uleb128 0x0b; .byte 0; .uleb128 0; .uleb128 0             # block without
+.uleb128 6; .uleb128 0x0b; .byte 1; .uleb128 0x1; .uleb128 0x13; .uleb128 0; .uleb128 0  # with a sibling
+.uleb128 7; .uleb128 0x1d; .byte 0; .uleb128 0x55; .uleb128 0x17; .uleb128 0; .uleb128 0 # inlined: ranges
+.byte 0
+"""
+CODE = """
+.globl outer
+.type outer, @function
+outer: .skip 64, 0x90
+.Louter_end: .size outer, . - outer
+.globl _start
+_start: ret
+"""
+
+
+def repeated(text, times):
+    return f".rept {times}\n{text}\n.endr\n"
+
+
+def unit(inside):
+    """A compiled unit with outer(), and that inside it."""
+    return f"""
+.section .debug_info,"",@progbits
+9: .long 8f - 7f
+7: .value 4; .long .Labbreviations; .byte 8
+.uleb128 1; .quad outer; .quad .Louter_end - outer; .long 0
+.uleb128 2; .asciz "outer"; .quad outer; .quad .Louter_end - outer
+{inside}
+.byte 0
+.byte 0
+8:
+"""
+
+
+INLINED_BY_ITSELF = "1: .uleb128 3; .long 1b - 9b; .quad outer; .quad 8"
+RANGES = '.section .debug_ranges,"",@progbits\n' + repeated(".quad 1, 2", 50000) + ".quad 0, 0\n"
+HARM = {
+    "a function that is inlined from itself": unit(INLINED_BY_ITSELF + "; .byte 0"),
+    "functions inlined as deep as the file goes":
+        unit(repeated(INLINED_BY_ITSELF, 20000) + repeated(".byte 0", 20000)),
+    "blocks as deep as the file goes": unit(repeated(".uleb128 4", 200000) + repeated(".byte 0", 200000)),
+    "a million blocks below many": unit(repeated(".uleb128 4", 900) + repeated(".uleb128 5", 1000000) +
+                                        repeated(".byte 0", 900)),
+    "a sibling that is itself": unit("1: .uleb128 6; .long 1b - 9b; .byte 0"),
+    "a sibling that came before": unit(".uleb128 5\n1: .uleb128 5; .uleb128 6; .long 1b - 9b; .byte 0"),
+    "a hundred thousand units": repeated(unit(""), 100000),
+    "a long list of ranges that all have": unit(repeated(".uleb128 7; .long 0", 20000)) + RANGES,
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_dwarf_that_was_written_to_do_harm_costs_lines_but_not_the_function(engine, tmp_path, harm):
+    (tmp_path / "harm.S").write_text(CODE + ABBREVIATIONS + HARM[harm])
+    path = tmp_path / "harm"
+    run("gcc", "-nostdlib", "-static", "-o", path, tmp_path / "harm.S")
+    (begin, _), = symbols(path)["outer"]
+    names = engine("-l")
+    for address in range(begin, begin + 16):
+        assert functions(names.file(path, offset_of(path, address)))[-1] == "outer"
+    assert names.memory() < 256 << 20
+
+
+def test_parts_that_programs_share_are_found(engine, compiled, tmp_path):
+    """dwz moves what two programs have in common into a file of its own."""
+    path, other = compiled(), compiled("-DOTHER", name="other")
+    addresses = instructions(path, "outer")
+    expected = {address: normal(frames) for address, frames in addr2line(path, addresses).items()}
+    run("dwz", "-m", tmp_path / "shared.debug", "-M", tmp_path / "shared.debug", path, other)
+    assert ".gnu_debugaltlink" in run("readelf", "-SW", path)
+    names = engine("-l")
+    for address in addresses:
+        name = names.file(path, offset_of(path, address))
+        assert normal([(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))]) == \
+            expected[address]
+
+
+def test_programs_of_32_bits_are_named(engine, tmp_path):
+    (tmp_path / "n.c").write_text("""
+        static inline __attribute__((always_inline)) int inner(int x) { volatile int y = x; return y * 3; }
+        __attribute__((noinline)) int outer(int x) { return inner(x) + 1; }
+        void _start(void) { outer(1); for (;;); }""")
+    path = tmp_path / "n"
+    run("gcc", "-m32", "-O2", "-g", "-nostdlib", "-static", "-fno-pic", "-no-pie", "-o", path, tmp_path / "n.c")
+    addresses = instructions(path, "outer")
+    said = addr2line(path, addresses)
+    assert any(len(frames) == 2 for frames in said.values())
+    names = engine("-l")
+    for address in addresses:
+        name = names.file(path, offset_of(path, address))
+        assert [(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))] == said[address]

@@ -43,6 +43,7 @@ struct lines {
 	size_t nr, room;
 	size_t bytes, most;
 	size_t steps; /* that are left: see step() */
+	Dwarf_Off furthest; /* entry that was looked at, in the walk that goes on */
 };
 
 /* A list of ranges that is being made. */
@@ -66,15 +67,25 @@ static bool step(struct lines *lines, size_t bytes)
 	return lines->steps;
 }
 
-/* Goes to the next entry beside this one. libdw goes through all that is below where the entry does not
- * say where that ends. */
+/*
+ * Goes to the next entry beside this one. Where the entry does not say where what is below it ends, libdw
+ * goes through all of that, which has been looked at before: then it is known how far it reaches.
+ */
 static bool next(struct lines *lines, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
-	bool known = dwarf_hasattr(die, DW_AT_sibling);
+	bool known = dwarf_hasattr(die, DW_AT_sibling), any;
 
-	return !dwarf_siblingof(die, die) && step(lines, known ? 1 : dwarf_dieoffset(die) - before);
+	if (!lines->steps)
+		return false;
+	any = !dwarf_siblingof(die, die);
+	if (any && dwarf_dieoffset(die) > lines->furthest)
+		lines->furthest = dwarf_dieoffset(die);
+	return step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
 }
+
+#define RANGE_STEPS 4 /* a range takes more of the memory than of the file */
+#define RANGES_MOST(lines) ((lines)->most / (8 * sizeof(struct span)))
 
 /* Adds all ranges of code that belong to an entry. Returns whether it has any. */
 static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *die, __u32 order, __u32 what)
@@ -82,7 +93,7 @@ static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *di
 	Dwarf_Addr base, low, high;
 	bool any = false;
 
-	for (ptrdiff_t at = 0; step(lines, 1) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
+	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
 		GROW(ranges->list, ranges->nr, ranges->room);
 		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
 		any = true;
@@ -320,7 +331,19 @@ size_t lines_bytes(const struct lines *lines)
 
 /* --- the functions of a unit -------------------------------------------------------------------- */
 
-#define NESTED_MOST 256
+#define NESTED_MOST 1000 /* no compiler's; what is deeper is taken for an attack, and not looked at any more */
+
+/* Whether there is something below an entry that is so deep itself; the first of it. */
+static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
+{
+	if (depth > NESTED_MOST)
+		lines->steps = 0;
+	if (!lines->steps || dwarf_child(in, die))
+		return false;
+	if (dwarf_dieoffset(die) > lines->furthest)
+		lines->furthest = dwarf_dieoffset(die);
+	return true;
+}
 
 static bool holds_functions(int tag)
 {
@@ -333,7 +356,7 @@ static void find_functions(struct lines *lines, struct unit *unit, struct ranges
 {
 	Dwarf_Die die;
 
-	if (depth > NESTED_MOST || dwarf_child(in, &die))
+	if (!descend(lines, in, &die, depth))
 		return;
 	do {
 		int tag = dwarf_tag(&die);
@@ -388,6 +411,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 		unit->files = NULL;
 	unit->folder = text_of(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
+	lines->furthest = dwarf_dieoffset(&unit->die);
 	find_functions(lines, unit, &ranges, &unit->die, 0);
 	lines->bytes += unit->room * sizeof(*unit->functions);
 	take_ranges(lines, &unit->spans, &ranges);
@@ -400,7 +424,7 @@ static void find_calls(struct lines *lines, struct calls *calls, struct ranges *
 {
 	Dwarf_Die die;
 
-	if (depth > NESTED_MOST || dwarf_child(in_die, &die))
+	if (!descend(lines, in_die, &die, depth))
 		return;
 	do {
 		int tag = dwarf_tag(&die);
@@ -425,6 +449,7 @@ static struct calls *calls_of(struct lines *lines, struct function *function)
 	if (function->calls)
 		return function->calls;
 	function->calls = calloc(1, sizeof(*function->calls));
+	lines->furthest = dwarf_dieoffset(&function->die);
 	find_calls(lines, function->calls, &ranges, &function->die, SPANS_NONE, 0);
 	lines->bytes += sizeof(*function->calls) + function->calls->room * sizeof(*function->calls->list);
 	take_ranges(lines, &function->calls->spans, &ranges);
@@ -443,6 +468,8 @@ static unsigned int number_of(Dwarf_Die *die, unsigned int name)
 
 static void set_file(const struct unit *unit, const char *file, struct source_place *place)
 {
+	if (file && !strcmp(file, "???")) /* libdw's word for a file of no number */
+		file = NULL;
 	place->file = file;
 	place->folder = file && file[0] != '/' ? unit->folder : NULL;
 }
