@@ -526,6 +526,9 @@ def mutants(original):
             if at + field + 8 <= size:
                 width = 4 if field in (4, 40) else 8
                 yield original[:at + field] + value.to_bytes(width, "little") + original[at + field + width:]
+        begin, length = struct.unpack_from("<QQ", original, at + 24)
+        if 0 < begin + length <= size:  # texts without an end
+            yield original[:begin + length - 1] + b"A" + original[begin + length:]
     start = original.find(b".shstrtab")
     for _ in range(150):  # DWARF: noise of a few bytes
         place = chance.randrange(size // 3, start)

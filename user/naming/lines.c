@@ -2,6 +2,7 @@
 #include "naming/lines.h"
 
 #include <dwarf.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,23 @@ static const char *name_of(const struct image *image, const GElf_Shdr *header)
 	return name ? name : "";
 }
 
+static bool is_old_packed(const char *name)
+{
+	return !strncmp(name, ".zdebug_", 8);
+}
+
+/* GNU's way of packing a section, before ELF had one: "ZLIB", the size as a big-endian number, the rest. */
+static __u64 size_of_old_packed(Elf_Scn *section, const char *name)
+{
+	Elf_Data *data = is_old_packed(name) ? elf_rawdata(section, NULL) : NULL;
+	__u64 size;
+
+	if (!data || !data->d_buf || data->d_size < 4 + sizeof(size) || memcmp(data->d_buf, "ZLIB", 4))
+		return 0;
+	memcpy(&size, (char *)data->d_buf + 4, sizeof(size));
+	return be64toh(size);
+}
+
 /* What libdw will take for it: it reads all of them at once. */
 static __u64 size_of_dwarf(const struct image *image)
 {
@@ -197,6 +215,7 @@ static __u64 size_of_dwarf(const struct image *image)
 		size += header.sh_size;
 		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
 			size += packed.ch_size;
+		size += size_of_old_packed(section, name_of(image, &header));
 		if (size > 1ULL << 40)
 			return size;
 	}
@@ -252,11 +271,34 @@ static void find_units(struct lines *lines)
 	take_ranges(lines, &lines->spans, &ranges);
 }
 
+/* libdw 0.188 looks for the end of a text in .debug_line_str, which may have none, beyond the section. */
+static void end_texts(struct image *image)
+{
+	GElf_Shdr header;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+		const char *name = gelf_getshdr(section, &header) ? name_of(image, &header) : "";
+		Elf_Data *data;
+
+		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str"))
+			continue;
+		if (header.sh_flags & SHF_COMPRESSED)
+			elf_compress(section, 0, 0);
+		else if (is_old_packed(name))
+			elf_compress_gnu(section, 0, 0);
+		data = elf_getdata(section, NULL);
+		if (data && data->d_buf && data->d_size)
+			((char *)data->d_buf)[data->d_size - 1] = '\0';
+	}
+}
+
 /* Everything is read: the file need not stay open. */
 static Dwarf *dwarf_of(struct image *image)
 {
-	Dwarf *dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+	Dwarf *dwarf;
 
+	end_texts(image);
+	dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
 	if (dwarf && image->fd >= 0) {
 		elf_cntl(image->elf, ELF_C_FDDONE);
 		close(image->fd);
