@@ -109,7 +109,6 @@ def test_a_panic_in_mid_command_shows_the_console_too(guest):
     assert not guest.guest.alive
 
 
-<<<<<<< Updated upstream
 def test_a_machine_that_ends_by_itself_leaves_no_result(guest):
     with pytest.raises(nehalem.Trouble, match="no result from the guest: reboot") as caught:
         guest.run("reboot -f")
@@ -117,8 +116,6 @@ def test_a_machine_that_ends_by_itself_leaves_no_result(guest):
     assert not guest.guest.alive
 
 
-=======
->>>>>>> Stashed changes
 def test_running_out_of_time(guest):
     with pytest.raises(nehalem.OutOfTime, match="stopped after 2 seconds"):
         guest.run("while :; do :; done", timeout=2)
