@@ -3,6 +3,8 @@
  * Fuzzes the naming of code in files: ELF, or else the texts of kallsyms and of a run-time compiler's map.
  * Whatever the bytes: no crash, no leak, no endless search, and each answer has a name or says why not.
  */
+#include <elf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,8 @@
 #include "naming/naming.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
+size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 
 static void check(const struct name *name)
 {
@@ -53,4 +57,34 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	naming_close(naming);
 	close(fd);
 	return 0;
+}
+
+/* Where a section's bytes are; false if they are not in the file. */
+static bool section_of(const unsigned char *data, size_t size, unsigned int number, size_t *at, size_t *length)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+
+	if (size < sizeof(header) || memcmp(data, ELFMAG, SELFMAG))
+		return false;
+	memcpy(&header, data, sizeof(header));
+	if (!header.e_shnum || header.e_shoff > size ||
+	    size - header.e_shoff < header.e_shnum * sizeof(section))
+		return false;
+	memcpy(&section, data + header.e_shoff + number % header.e_shnum * sizeof(section), sizeof(section));
+	*at = section.sh_offset;
+	*length = section.sh_size;
+	return section.sh_type != SHT_NOBITS && *at < size && *length && *length <= size - *at;
+}
+
+/* Most often within one section, so that what is around it stays an ELF file. */
+size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed)
+{
+	size_t at, length;
+
+	if (seed % 4 && section_of(data, size, seed >> 8, &at, &length)) {
+		LLVMFuzzerMutate(data + at, length, length);
+		return size;
+	}
+	return LLVMFuzzerMutate(data, size, most);
 }
