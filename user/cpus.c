@@ -69,10 +69,15 @@ int cpus_count(const struct cpus *cpus)
 
 int cpus_next(const struct cpus *cpus, int from)
 {
-	for (int cpu = from; cpu < CPUS_MAX; cpu++)
-		if (cpus_has(cpus, cpu))
-			return cpu;
-	return -1;
+	size_t word = from / WORD_BITS;
+	unsigned long bits;
+
+	if (from >= CPUS_MAX)
+		return -1;
+	bits = cpus->bits[word] & ~0UL << from % WORD_BITS;
+	while (!bits && ++word < CPUS_MAX / WORD_BITS)
+		bits = cpus->bits[word];
+	return bits ? (int)(word * WORD_BITS) + __builtin_ctzl(bits) : -1;
 }
 
 int cpus_missing(const struct cpus *a, const struct cpus *b)

@@ -48,13 +48,14 @@ SWITCHING = 3
 class Run:
     """A command that has ended: seconds of wall clock, of CPU (its children's included)."""
 
-    def __init__(self, command, stdout=os.devnull):
+    def __init__(self, command, stdout=os.devnull, both=False):
+        """both: what it says on stderr goes to the same file."""
         out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         null = os.open(os.devnull, os.O_RDWR)
         began = time.monotonic()
         pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[
             (os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, out, 1),
-            (os.POSIX_SPAWN_DUP2, null, 2), (os.POSIX_SPAWN_CLOSE, out)])
+            (os.POSIX_SPAWN_DUP2, out if both else null, 2), (os.POSIX_SPAWN_CLOSE, out)])
         _, status, usage = os.wait4(pid, 0)
         self.wall = time.monotonic() - began
         self.cpu = usage.ru_utime + usage.ru_stime
@@ -287,7 +288,7 @@ def walls(commands, times):
 def measure_start(figures, folder, options):
     """A command that does nothing: what it takes to start and to end."""
     pairs = [
-        ("stat -- true / perf stat true", 1.2, 20,
+        ("stat -- true / perf stat true", 1.0, 20,
          nhmtap("stat", "-e", "task-clock", "--", "true"),
          ["perf", "stat", "-e", "task-clock", "true"]),
         ("profile -- true / perf record true", 1.0, 5,
@@ -298,6 +299,49 @@ def measure_start(figures, folder, options):
         for name, bound, times, *commands in pairs:
             ours, theirs = walls(commands, times)
             figures.add(name, ours / theirs, bound, f"{ours * 1e3:.1f} / {theirs * 1e3:.1f} ms")
+
+
+SOFTWARE = ("task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
+            "major-faults", "cpu-clock", "alignment-faults")
+
+
+def measure_intervals(figures, folder, options):
+    """What a counter costs the tool in each interval: what many intervals take more than few, both
+    tools writing JSON into a file, where each writes it by itself: perf to stderr, unbuffered. With -o
+    it gathers an interval first; that is shown beside it."""
+    few, many = 5, 105
+    tools = (nhmtap("stat", "--format", "json"), ["perf", "stat", "-j"],
+             ["perf", "stat", "-j", "-o", os.path.join(folder, "perf")])
+    for where, target in (("all CPUs", ["-a"]), ("a process", ["-p", str(os.getpid())])):
+        for count in (8, 64):
+            events = ",".join((SOFTWARE * 8)[:count])
+
+            def cpu(tool, intervals):
+                return Run([*tool, "-I", "10", "--interval-count", str(intervals), "-e", events,
+                            *target], os.path.join(folder, "intervals"), both=True).cpu
+            for _ in range(options.rounds):
+                rounds = [[cpu(tool, many) - cpu(tool, few) for tool in tools] for _ in range(3)]
+                ours, theirs, gathered = map(statistics.median, zip(*rounds))
+                unit = (many - few) * count / 1e6
+                name = f"an interval of each of {count} counters of {where} / in perf stat -I -j"
+                figures.add(name, ours / theirs, 0.7, f"{ours / unit:.1f} / {theirs / unit:.1f} µs")
+                figures.add(f"{name} -o FILE", ours / gathered, None,
+                            f"{ours / unit:.1f} / {gathered / unit:.1f} µs")
+
+
+def measure_forks(figures, folder, options):
+    """A command that makes many processes, each of which inherits the counters: CPU time in all."""
+    command = ["sh", "-c", "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"]
+    events = ",".join(SOFTWARE[:4])
+    for _ in range(options.rounds):
+        values = [[], [], []]
+        for _ in range(7):
+            for place, tool in enumerate((nhmtap("stat", "-e", events, "--"),
+                                          ["perf", "stat", "-e", events], [])):
+                values[place].append(Run([*tool, *command]).cpu)
+        ours, theirs, alone = map(statistics.median, values)
+        figures.add("500 processes that inherit 4 counters / under perf stat", ours / theirs, 1.0,
+                    f"{ours:.3f} / {theirs:.3f} s; {alone:.3f} s uncounted")
 
 
 def resident(pid, name):
@@ -459,6 +503,8 @@ MEASUREMENTS = {
     "perf": measure_perf,
     "reading": measure_reading,
     "start": measure_start,
+    "intervals": measure_intervals,
+    "forks": measure_forks,
     "memory": measure_memory,
     "keys": measure_keys,
     "plan": measure_plan,

@@ -22,6 +22,7 @@ struct moments {
 };
 
 struct stat {
+	json_t **names;           /* an event's, as its records have it */
 	struct tally tally;       /* now: of this execution, so far */
 	__u64 duration_ns;        /* of this execution, so far */
 	/* Of each row of the tally, over executions: */
@@ -48,6 +49,10 @@ static int stat_check(struct run *run, struct refusal *refusal)
 
 	tally_begin(&stat->tally, &run->plan, &run->host);
 	run->drain_ns = stat->tally.span_ns;
+	stat->names = calloc(run->plan.events.nr + 1, sizeof(*stat->names));
+	for (size_t i = 0; i < run->plan.events.nr; i++)
+		stat->names[i] = value_text(run->plan.events.list[i].name,
+					    sizeof(run->plan.events.list[i].name));
 	run->state = stat;
 	return 0;
 }
@@ -77,21 +82,21 @@ static json_t *count_record(const struct run *run, size_t i, const struct tally_
 	const struct count *count = &row->since[i];
 	json_t *record = json_pack("{s:s}", "type", "count");
 
-	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	json_object_set_nocheck(record, "event", stat->names[i]);
 	tally_put(record, &stat->tally, row);
 	if (!count->running_ns)
-		json_object_set_new(record, "why", json_string(why_not_counted(run, count)));
+		json_object_set_new_nocheck(record, "why", json_string(why_not_counted(run, count)));
 	put_count(record, &row->interval_turns, row->since, i);
 	if (event->unit[0]) {
-		json_object_set_new(record, "unit", value_text(event->unit, sizeof(event->unit)));
+		json_object_set_new_nocheck(record, "unit", value_text(event->unit, sizeof(event->unit)));
 		if (event->scale != 1 && count->running_ns)
-			json_object_set_new(record, "value_in_unit",
+			json_object_set_new_nocheck(record, "value_in_unit",
 					    value_real(count_scaled(count) * event->scale));
 	}
 	run_put_interval(run, record);
 	run_put_missing(run, record, &row->cpus);
 	if (run->options->repeats)
-		json_object_set_new(record, "repeat", json_integer(run->repeat));
+		json_object_set_new_nocheck(record, "repeat", json_integer(run->repeat));
 	return record;
 }
 
@@ -343,6 +348,9 @@ static void stat_release(struct run *run)
 
 	if (!stat)
 		return;
+	for (size_t i = 0; i < run->plan.events.nr; i++)
+		json_decref(stat->names[i]);
+	free(stat->names);
 	tally_release(&stat->tally);
 	for (size_t r = 0; r < stat->nr_summaries; r++) {
 		free(stat->summaries[r].events);

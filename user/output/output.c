@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -54,6 +55,19 @@ static json_t *with_envelope(struct stream *stream, const json_t *record)
 	return whole;
 }
 
+static int output(struct stream *stream, const json_t *record)
+{
+	json_t *whole;
+	int err;
+
+	if (stream->format == FORMAT_JSON)
+		return output_json_enveloped(stream, record);
+	whole = with_envelope(stream, record);
+	err = stream->output(stream, whole);
+	json_decref(whole);
+	return err;
+}
+
 static size_t size_of(const json_t *value)
 {
 	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -102,15 +116,13 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 	for (size_t first = 0; first < total; first += fitting(elements, first, base))
 		parts++;
 	for (size_t first = 0, count; first < total && !err; first += count) {
-		json_t *piece, *whole;
+		json_t *piece;
 
 		count = fitting(elements, first, base);
 		piece = part_of(record, ++part, list, first, count, kept);
 		json_object_set_new(piece, "part", json_integer(part));
 		json_object_set_new(piece, "parts", json_integer(parts));
-		whole = with_envelope(stream, piece);
-		err = stream->output(stream, whole);
-		json_decref(whole);
+		err = output(stream, piece);
 		json_decref(piece);
 	}
 	return err;
@@ -132,20 +144,18 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 
 	if (stream->format != FORMAT_JSON)
 		remember(stream, record);
-	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX) {
+	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX)
 		err = write_parts(stream, record, list, kept);
-	} else {
-		json_t *whole = with_envelope(stream, record);
-
-		err = stream->output(stream, whole);
-		json_decref(whole);
-	}
+	else
+		err = output(stream, record);
 	json_decref(record);
 	return err;
 }
 
 int stream_close(struct stream *stream)
 {
+	free(stream->line);
+	stream->line = NULL;
 	calls_release(&stream->calls);
 	json_decref(stream->start);
 	return sink_close(&stream->sink);

@@ -16,6 +16,9 @@ struct stream;
 typedef int (*output_fn)(struct stream *stream, const json_t *record);
 
 int output_json(struct stream *stream, const json_t *record);
+/* The same of a record that lacks what all have in common: it is written first, without being put into
+ * a tree before, because that is much of what an interval costs. */
+int output_json_enveloped(struct stream *stream, const json_t *record);
 int output_table(struct stream *stream, const json_t *record);
 int output_pprof(struct stream *stream, const json_t *record);
 int output_folded(struct stream *stream, const json_t *record);
@@ -36,6 +39,8 @@ struct stream {
 	json_t *start;      /* the start record */
 	struct calls calls; /* the frames of the stacks to come */
 	__u64 records;  /* written so far */
+	char *line;     /* json's: of the record that is being written */
+	size_t line_used, line_room;
 	char section[40]; /* that the people's form has last begun */
 	bool verbose;   /* the people's form says more */
 	bool intervals; /* there will be several records of a kind, at different times */

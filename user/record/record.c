@@ -38,7 +38,7 @@ json_t *value_text(const char *text, size_t most)
 		at += step;
 		left -= step;
 	}
-	value = json_stringn(clean, used);
+	value = json_stringn_nocheck(clean, used);
 	free(clean);
 	return value;
 }
@@ -48,14 +48,32 @@ json_t *value_hex(__u64 number)
 	return json_sprintf("0x%llx", number);
 }
 
-json_t *value_time(const struct timespec *time)
+char *time_text(const struct timespec *time, char *buffer)
 {
-	char seconds[32];
+	/* Many records are of the same second, of which the calendar need not be asked again. */
+	static char seconds[24];
+	static time_t second = -1;
+	long rest = time->tv_nsec;
 	struct tm tm;
 
-	gmtime_r(&time->tv_sec, &tm);
-	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &tm);
-	return json_sprintf("%s.%09ldZ", seconds, time->tv_nsec);
+	if (time->tv_sec != second) {
+		second = time->tv_sec;
+		gmtime_r(&second, &tm);
+		strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S.", &tm);
+	}
+	memcpy(buffer, seconds, 20);
+	for (int i = 28; i >= 20; i--, rest /= 10)
+		buffer[i] = '0' + rest % 10;
+	buffer[29] = 'Z';
+	buffer[30] = '\0';
+	return buffer;
+}
+
+json_t *value_time(const struct timespec *time)
+{
+	char text[TIME_TEXT];
+
+	return json_stringn_nocheck(time_text(time, text), TIME_TEXT - 1);
 }
 
 json_t *value_bits(__u64 bits)

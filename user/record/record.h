@@ -21,6 +21,9 @@ json_t *value_text(const char *text, size_t most);
 json_t *value_hex(__u64 number);
 /* A point in time of CLOCK_REALTIME: "2026-01-31T23:59:59.123456789Z". */
 json_t *value_time(const struct timespec *time);
+/* The same as text of TIME_TEXT - 1 characters; returns buffer. */
+#define TIME_TEXT 31
+char *time_text(const struct timespec *time, char *buffer);
 /* The numbers of the bits that are set, from the lowest. */
 json_t *value_bits(__u64 bits);
 /* A real number; NULL (a member that is left out) if it is not finite. */

@@ -178,9 +178,12 @@ void hotplug_next(struct run *run)
 
 void run_put_missing(const struct run *run, json_t *record, const struct cpus *of)
 {
-	struct cpus missed = run->hotplug.missed;
+	struct cpus missed;
 	char text[512];
 
+	if (cpus_next(&run->hotplug.missed, 0) < 0) /* as nearly always, of many records */
+		return;
+	missed = run->hotplug.missed;
 	for (int cpu = cpus_next(&missed, 0); cpu >= 0; cpu = cpus_next(&missed, cpu + 1))
 		if (of && !cpus_has(of, cpu))
 			cpus_remove(&missed, cpu);

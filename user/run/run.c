@@ -34,8 +34,8 @@ __u64 run_interval_ns(const struct run *run)
 
 void run_put_interval(const struct run *run, json_t *record)
 {
-	json_object_set_new(record, "start_time", value_time(&run->interval_began_at));
-	json_object_set_new(record, "duration_ns", json_integer(run_interval_ns(run)));
+	json_object_set_new_nocheck(record, "start_time", value_time(&run->interval_began_at));
+	json_object_set_new_nocheck(record, "duration_ns", json_integer(run_interval_ns(run)));
 }
 
 static void begin_interval(struct run *run)
