@@ -182,7 +182,7 @@ def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
                     tmp_path / "perf", CALLS, *steps], check=True, capture_output=True)
     theirs = by_perf(tmp_path / "perf", "calls")
     # How the program is loaded differs a little from run to run.
-    often = {chain: n for chain, n in theirs.items() if n >= 10}
+    often = {chain: n for chain, n in theirs.items() if n >= 10 and within(CALLS, {chain: 1})}
     assert len(often) == 5
     assert {chain: ours[chain] for chain in often} == often
 
