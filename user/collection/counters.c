@@ -32,6 +32,7 @@ struct counters {
 	struct cell *cells; /* an event's at all places behind each other */
 	int *cgroups;       /* descriptors of the target's, -1: not open */
 	bool enabled;
+	bool stalled;       /* a place is, or has been */
 	size_t opened;      /* places, each as often as it was */
 	size_t unfollowed;
 };
@@ -361,7 +362,7 @@ int counters_read_at(struct counters *counters, size_t event, size_t place, stru
 
 	/* Whatever runs on a CPU, its events are enabled all the time; a cgroup's while it runs. */
 	if (still && counters->enabled && at->open && at->cpu >= 0 && at->cgroup < 0)
-		at->stalled = true;
+		counters->stalled = at->stalled = true;
 	*count = cell->before;
 	count_add(count, &cell->last);
 	return err;
@@ -430,6 +431,11 @@ void counters_leave(struct counters *counters, int cpu)
 				retire(cell_at(counters, i, p));
 		place->open = false;
 	}
+}
+
+bool counters_stalled(const struct counters *counters)
+{
+	return counters->stalled;
 }
 
 int counters_join(struct counters *counters, size_t place)

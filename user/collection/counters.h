@@ -56,6 +56,9 @@ int counters_fd(const struct counters *counters, size_t event, size_t place);
  * not bring them back with the CPU: perf_event_exit_cpu_context(), kernel/events/core.c. */
 void counters_leave(struct counters *counters, int cpu);
 
+/* Whether the clock of an event of some CPU has not moved between two readings: struct place. */
+bool counters_stalled(const struct counters *counters);
+
 /* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
 int counters_join(struct counters *counters, size_t place);
 

@@ -171,6 +171,16 @@ int hotplug_follow(struct run *run)
 	return err;
 }
 
+/* The kernel tells only those who are in a network namespace of its own user namespace. Where it does not,
+ * the clock of a CPU's events stands still when it goes, but not only then that of a cgroup's. */
+int hotplug_check(struct run *run, bool last)
+{
+	bool needed = last || run->hotplug.notices < 0 || run->plan.target.nr_cgroups ||
+		      counters_stalled(run->counters);
+
+	return needed ? hotplug_follow(run) : 0;
+}
+
 void hotplug_next(struct run *run)
 {
 	run->hotplug.missed = run->hotplug.missing;

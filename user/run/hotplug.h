@@ -7,6 +7,7 @@
 #ifndef NHMTAP_HOTPLUG_H
 #define NHMTAP_HOTPLUG_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 #include "cpus.h"
@@ -25,8 +26,12 @@ struct hotplug {
 void hotplug_begin(struct run *run);
 void hotplug_end(struct run *run);
 
-/* Brings the events in line with the CPUs that are online. Returns 0 or -errno of the sink. */
+/* Brings the events in line with the CPUs that are online: when the kernel has a notice, which the run's
+ * loop waits for. Returns 0 or -errno of the sink. */
 int hotplug_follow(struct run *run);
+
+/* The same before an interval is reported, where there may have been none. */
+int hotplug_check(struct run *run, bool last);
 
 /* The next interval begins. */
 void hotplug_next(struct run *run);

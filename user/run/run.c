@@ -67,7 +67,7 @@ void run_report(struct run *run, bool last)
 	struct timespec ended_at = now_of(CLOCK_REALTIME);
 
 	run->interval_ended = now_of(CLOCK_MONOTONIC);
-	hotplug_follow(run);
+	hotplug_check(run, last);
 	run->activity->report(run, last);
 	if (run->addresses)
 		addresses_begin(run->addresses, &run->interval_ended);
