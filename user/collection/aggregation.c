@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "collection/keys.h"
+#include "collection/rings.h"
 #include "collection/stacks.h"
 #include "embedded.h"
 #include "plan/denial.h"
@@ -40,9 +41,7 @@ struct aggregation {
 	size_t nr_links;
 
 	bool stream;
-	char *rings;  /* mapped: nr_cpus rings behind each other, where there is a stream */
-	__u64 *read;  /* samples of each ring that have been read */
-	char *sample; /* the last one that was read */
+	struct rings *rings; /* NULL: there is no stream */
 
 	struct keys keys;        /* every key seen so far, by number */
 	__u64 *now, *before;     /* nr_values words a key: the sums at this and the last reading */
@@ -360,12 +359,7 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 	return 0;
 }
 
-/* --- the stream ------------------------------------------------------------------------------- */
-
-static struct bpf_map *rings_of(const struct aggregation *aggregation)
-{
-	return bpf_object__find_map_by_name(aggregation->object, "rings");
-}
+/* --- what else is asked for -------------------------------------------------------------------- */
 
 void aggregation_stream(struct aggregation *aggregation)
 {
@@ -390,97 +384,10 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
 	set_constant(aggregation, "max_stack", frames);
 }
 
-static size_t sample_size(const struct aggregation *aggregation)
-{
-	return sizeof(struct sample_head) + aggregation->layout.key_size;
-}
-
-static size_t ring_size(const struct aggregation *aggregation)
-{
-	return sizeof(struct ring_head) + RING_SAMPLES * sample_size(aggregation);
-}
-
-static int map_rings(struct aggregation *aggregation, const struct host *host,
-		     struct refusal *refusal)
-{
-	aggregation->rings = mmap(NULL, ring_size(aggregation) * aggregation->nr_cpus, PROT_READ,
-				  MAP_SHARED, bpf_map__fd(rings_of(aggregation)), 0);
-	if (aggregation->rings == MAP_FAILED) {
-		aggregation->rings = NULL;
-		return bpf_denied(refusal, host, "mapping the BPF program's rings", errno, "");
-	}
-	aggregation->read = calloc(aggregation->nr_cpus, sizeof(*aggregation->read));
-	aggregation->sample = malloc(sample_size(aggregation));
-	return 0;
-}
-
-static const char *ring_at(const struct aggregation *aggregation, int cpu)
-{
-	return aggregation->rings + cpu * ring_size(aggregation);
-}
-
-static __u64 written(const struct aggregation *aggregation, int cpu)
-{
-	const struct ring_head *head = (const void *)ring_at(aggregation, cpu);
-
-	return __atomic_load_n(&head->written, __ATOMIC_ACQUIRE);
-}
-
-static const char *next_in_ring(const struct aggregation *aggregation, int cpu)
-{
-	return ring_at(aggregation, cpu) + sizeof(struct ring_head) +
-	       (aggregation->read[cpu] & (RING_SAMPLES - 1)) * sample_size(aggregation);
-}
-
-/* Passes over what has been overwritten, and over the place that is being written next. */
-static void skip_overwritten(struct aggregation *aggregation, int cpu, __u64 *lost)
-{
-	__u64 behind = written(aggregation, cpu) - aggregation->read[cpu];
-
-	if (behind < RING_SAMPLES)
-		return;
-	*lost += behind - (RING_SAMPLES - 1);
-	aggregation->read[cpu] += behind - (RING_SAMPLES - 1);
-}
-
-/* The CPU whose next sample is the oldest, or -1. */
-static int oldest(struct aggregation *aggregation, __u64 before, __u64 *lost)
-{
-	__u64 least = before;
-	int found = -1;
-
-	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++) {
-		const volatile struct sample_head *head;
-
-		skip_overwritten(aggregation, cpu, lost);
-		head = (const void *)next_in_ring(aggregation, cpu);
-		if (aggregation->read[cpu] == written(aggregation, cpu) || head->time >= least)
-			continue;
-		least = head->time;
-		found = cpu;
-	}
-	return found;
-}
-
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
 		      __u64 *lost)
 {
-	const struct sample_head *head = (const void *)aggregation->sample;
-	int cpu;
-
-	while ((cpu = oldest(aggregation, before, lost)) >= 0) {
-		__u64 at = aggregation->read[cpu];
-
-		memcpy(aggregation->sample, next_in_ring(aggregation, cpu), sample_size(aggregation));
-		skip_overwritten(aggregation, cpu, lost);
-		if (aggregation->read[cpu] != at) /* overwritten while it was copied */
-			continue;
-		aggregation->read[cpu]++;
-		*sample = (struct streamed){head->time, head->address, head->latency, head->period,
-					    head + 1};
-		return true;
-	}
-	return false;
+	return rings_next(aggregation->rings, before, sample, lost);
 }
 
 /* --- loading, attaching ----------------------------------------------------------------------- */
@@ -504,7 +411,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	bpf_map__set_max_entries(tables, aggregation->nr_cpus);
 	if (aggregation->stream)
-		bpf_map__set_max_entries(rings_of(aggregation), aggregation->nr_cpus);
+		aggregation->rings = rings_prepare(aggregation->object, aggregation->nr_cpus,
+						   aggregation->layout.key_size);
 	aggregation->stacks = stacks_prepare(aggregation->object, aggregation->nr_cpus,
 					     aggregation->stack_frames);
 	err = bpf_object__load(aggregation->object);
@@ -521,7 +429,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	err = aggregation->stacks ? stacks_map(aggregation->stacks) : 0;
 	if (err)
 		return bpf_denied(refusal, host, "mapping the BPF program's stacks", -err, "");
-	return aggregation->stream ? map_rings(aggregation, host, refusal) : 0;
+	err = aggregation->rings ? rings_map(aggregation->rings) : 0;
+	return err ? bpf_denied(refusal, host, "mapping the BPF program's rings", -err, "") : 0;
 }
 
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
@@ -548,11 +457,8 @@ void aggregation_close(struct aggregation *aggregation)
 		close(aggregation->links[i]);
 	if (aggregation->tables)
 		munmap(aggregation->tables, aggregation->mapped);
-	if (aggregation->rings)
-		munmap(aggregation->rings, ring_size(aggregation) * aggregation->nr_cpus);
+	rings_close(aggregation->rings);
 	stacks_close(aggregation->stacks);
-	free(aggregation->read);
-	free(aggregation->sample);
 	bpf_object__close(aggregation->object);
 	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++)
 		free(aggregation->numbers[cpu]);

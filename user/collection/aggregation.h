@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+#include "collection/rings.h"
 #include "collection/stacks.h"
 #include "host/host.h"
 #include "refusal.h"
@@ -86,15 +87,7 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
 /* Tells a key of `by` apart as before, but does not show it. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 
-/* A sample of the stream. */
-struct streamed {
-	__u64 time; /* CLOCK_MONOTONIC, ns */
-	__u64 address, latency, period;
-	const void *key; /* as layout.keys describe it; valid up to the next one */
-};
-
-/* The next sample of all CPUs, in the order of their times, if it is older than `before`. Returns
- * false if there is none. Samples that were overwritten before they were read add to *lost. */
+/* The next sample of the stream: see rings_next(). */
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
 		      __u64 *lost);
 

@@ -20,7 +20,8 @@ static int refuse_line(size_t line, const json_error_t *error, struct refusal *r
 static void take_title(char *title, size_t size, const json_t *start)
 {
 	const json_t *target = json_object_get(start, "target");
-	const char *program = json_string_value(json_array_get(json_object_get(target, "process.command_args"), 0));
+	const json_t *arguments = json_object_get(target, "process.command_args");
+	const char *program = json_string_value(json_array_get(arguments, 0));
 	const char *slash = program ? strrchr(program, '/') : NULL;
 	const char *cpus = json_string_value(json_object_get(target, "cpus"));
 

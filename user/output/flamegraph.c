@@ -123,7 +123,8 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		if (!strcmp(flamegraph->graphs[i].name, event))
 			return &flamegraph->graphs[i];
-	flamegraph->graphs = realloc(flamegraph->graphs, (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
+	flamegraph->graphs = realloc(flamegraph->graphs,
+				     (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
 	graph = &flamegraph->graphs[flamegraph->nr++];
 	*graph = (struct graph){0};
 	snprintf(graph->name, sizeof(graph->name), "%s", event);
@@ -136,7 +137,8 @@ static const char *place_of(const struct call *call, char *text, size_t size)
 {
 	const char *module = text_of(call->frame, "module");
 
-	snprintf(text, size, "%s%s%s", module, *module && call->file ? " · " : "", call->file ? call->file : "");
+	snprintf(text, size, "%s%s%s", module, *module && call->file ? " · " : "",
+		 call->file ? call->file : "");
 	return text;
 }
 
@@ -230,7 +232,8 @@ static json_t *graph_value(const struct graph *graph)
 						      (json_int_t)key->kind,
 						      (json_int_t)graph->nodes[i].samples));
 	}
-	return json_pack("{s:o, s:I, s:o}", "name", value_text(graph->name, sizeof(graph->name)), "lost", (json_int_t)graph->lost, "rows", rows);
+	return json_pack("{s:o, s:I, s:o}", "name", value_text(graph->name, sizeof(graph->name)), "lost",
+			 (json_int_t)graph->lost, "rows", rows);
 }
 
 /* JSON that may stand in a page: with no '<', whatever the names are, nothing in it ends the element. */
@@ -263,6 +266,7 @@ void flamegraph_page(const struct flamegraph *flamegraph, const char *title, str
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		json_array_append_new(events, graph_value(&flamegraph->graphs[i]));
 	text_add(page, "%.*s", (int)(mark - form.data), form.data);
-	add_json(page, json_pack("{s:o, s:O, s:o}", "title", value_text(title, strlen(title)), "texts", flamegraph->texts, "events", events));
+	add_json(page, json_pack("{s:o, s:O, s:o}", "title", value_text(title, strlen(title)), "texts",
+				 flamegraph->texts, "events", events));
 	text_add(page, "%s", mark + strlen(MARK));
 }
