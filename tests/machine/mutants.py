@@ -195,7 +195,7 @@ MUTANTS = [
     Mutant(
         "prefetcher-one-line-ahead",
         MEM, "k <= 2; k++", "k <= 1; k++",
-        "offcore::test_the_prefetcher_asks_under_bits_of_its_own",
+        "offcore::test_the_prefetcher_stays_two_lines_ahead",
     ),
     Mutant(
         "l1d-nine-ways",

@@ -110,6 +110,13 @@ def test_the_prefetcher_asks_under_bits_of_its_own(guest, command, ahead, demand
     assert left - SLACK <= n <= left + 2 * SLACK
 
 
+def test_the_prefetcher_stays_two_lines_ahead(guest):
+    events = ["L2_RQSTS.PREFETCH_HIT", "L2_RQSTS.PREFETCH_MISS"]
+    again, first = guest.counts(events, "offcore ahead", prefetch=True).values()
+    assert abs(again - NUMBERS["ahead.again"]) <= SLACK
+    assert abs(first - (NUMBERS["ahead.requests"] - NUMBERS["ahead.left"])) <= SLACK
+
+
 def test_no_prefetcher_no_prefetches(guest):
     for request_type in ("PF_DATA_RD", "PF_RFO", "PF_IFETCH"):
         assert guest.count(event(1 << REQUESTS[request_type] | 0xFF00), "offcore ahead") == 0

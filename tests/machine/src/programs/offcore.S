@@ -12,7 +12,10 @@
 #                modified line out of the L2.
 #   ahead        4096 lines of 64 pages flushed and loaded in order. A prefetcher
 #                that brings two lines after two steps leaves the first 3 of each
-#                page to the loads.
+#                page to the loads. The third load has it ask for two lines, each
+#                one from the fourth on for one more, as the one before that is in
+#                the L2 already: of the 61 lines that it brings into a page 60, all
+#                but the first, are asked for twice.
 #   store-ahead  the same with stores
 #
 #: data.requests = 20 * 1024
@@ -22,6 +25,7 @@
 #: writeback.cleared = 16384
 #: ahead.requests = 4096
 #: ahead.left = 64 * 3
+#: ahead.again = 64 * 60
 
 	.globl	_start, data_site, rfo_site
 	.text
