@@ -88,10 +88,12 @@ static void add_bound(struct text *text, const json_t *record, double value)
 	const json_t *bound = json_object_get(record, "bound"), *high = json_object_get(bound, "high");
 	double low = json_number_value(json_object_get(bound, "low"));
 
-	if (!json_object_get(bound, "readings") || !value)
+	if (!json_object_get(bound, "readings"))
 		return;
 	if (!high)
 		text_add(text, ", too short to say how far off");
+	else if (!value)
+		text_add(text, ", at most %.0f", json_number_value(high));
 	else
 		text_add(text, ", within %.1f%%",
 			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));
