@@ -324,6 +324,14 @@ def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
     assert code(result)["here", NAMES] == 400
 
 
+def test_however_short_an_interval_is_each_sample_counts_as_named_or_not(nhmtap, tmp_path):
+    steps = [step for i in range(8) for step in ("here=50", "clock=10")]
+    result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "1"])
+    end = result.one("end")
+    assert end["names"]["named"] + sum(end["names"]["unnamed"].values()) == end["samples"]["aggregated"]
+    assert sum(e["samples"] for e in result.entries() if e["code"].get("module") == NAMES) >= 400
+
+
 def test_the_table_shows_functions(nhmtap):
     said = nhmtap("profile", *FAULTS, "--by", "symbol", "--format", "table", "--", NAMES, "here=200").out
     assert re.search(r"^ +200 +[\d.]+% +here \(names\)$", said, re.M)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -128,10 +129,18 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Descriptors that files may keep; what is mapped beyond is opened by its path when it is asked for. */
+/* Descriptors that files may keep; what is mapped beyond is opened by its path when it is asked for. The
+ * run needs its own. */
 #define HELD_MOST 512
 
 static size_t nr_held;
+
+static bool may_hold(void)
+{
+	struct rlimit limit;
+
+	return nr_held < HELD_MOST && !getrlimit(RLIMIT_NOFILE, &limit) && nr_held < limit.rlim_cur / 4;
+}
 
 /* Not beyond its root, whatever links it has put there; nothing that could block. */
 static int open_below(const struct root *root, const char *path)
@@ -331,7 +340,7 @@ static struct mapped_file *get_regular(const struct sighting *sighting)
 	if (fd >= 0 && !build_id[0] && read_build_id(fd, read))
 		build_id = read;
 	file = build_id[0] ? find(sighting, build_id) : NULL;
-	if (fd >= 0 && (file || nr_held >= HELD_MOST)) {
+	if (fd >= 0 && (file || !may_hold())) {
 		close(fd);
 		fd = -1;
 	}

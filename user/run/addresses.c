@@ -23,6 +23,7 @@ struct addresses {
 /* Another root, of a test, has its own. */
 static struct naming *open_naming(struct addresses *addresses, unsigned int detail)
 {
+	struct naming *naming;
 	const char *root = addresses->run->host.root;
 	struct naming_settings settings = {.lines = detail & CODE_LINE};
 
@@ -31,7 +32,11 @@ static struct naming *open_naming(struct addresses *addresses, unsigned int deta
 	snprintf(addresses->kallsyms, sizeof(addresses->kallsyms), "%s/proc/kallsyms", root);
 	if (root[0])
 		settings.kallsyms = addresses->kallsyms;
-	return naming_open(&settings);
+	naming = naming_open(&settings);
+	/* What takes longest is to make no interval late. */
+	if (addresses->run->options->interval_ms)
+		naming_kernel(naming, ~0ULL);
+	return naming;
 }
 
 int addresses_open(struct addresses **result, const struct run *run, unsigned int detail,
