@@ -9,7 +9,8 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("naming", "pool", "order", "spans", "symbols", "image", "lines", "debug_file", "maps", "demangle")
+ENGINE = ("naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file",
+          "maps", "demangle")
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 
 

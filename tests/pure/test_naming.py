@@ -153,8 +153,11 @@ def test_what_is_no_code_says_so(engine, compiled):
     assert engine().file(path, 0)["why"] == "no code of the file is there"
 
 
-def test_entries_of_the_linkage_table_are_named_after_what_they_call(engine, compiled):
-    path = compiled("-Wl,-z,lazy", "-fcf-protection=full")
+@pytest.mark.parametrize("options", [["-Wl,-z,lazy"], ["-Wl,-z,lazy,-z,ibtplt", "-fcf-protection=full"]],
+                         ids=["plt", "plt.sec"])
+def test_entries_of_the_linkage_table_are_named_after_what_they_call(engine, compiled, options):
+    path = compiled(*options)
+    assert (".plt.sec" in run("readelf", "-SW", path)) == (len(options) == 2)
     called = [(int(match[1], 16), match[2]) for match in
               re.finditer(r"^([0-9a-f]+) <(\w+@plt)>:", run("objdump", "-d", path), re.M)]
     assert "putchar@plt" in dict(called).values() or "putc@plt" in dict(called).values()
@@ -183,6 +186,14 @@ ret
 .size main, . - main
 unsized: nop
 nop
+.type around, @function
+around: nop
+.type within, @function
+within: nop
+.size within, . - within
+nop
+.size around, . - around
+.skip 16, 0x90
 """)
     path = tmp_path / "a"
     run("gcc", "-o", path, tmp_path / "a.S")
@@ -190,6 +201,10 @@ nop
     ask = engine().file
     assert functions(ask(path, offset_of(path, begin + 1))) == ["main"]
     assert functions(ask(path, offset_of(path, begin + size + 1))) == ["unsized"]
+    (around, length), = symbols(path)["around"]
+    assert length == 3
+    assert [functions(ask(path, offset_of(path, around + i))) for i in range(5)] == [
+        ["around"], ["within"], ["around"], [], []]
 
 
 # --- mangled names ------------------------------------------------------------------------------------

@@ -191,11 +191,14 @@ static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 	return STATUS_DONE;
 }
 
+/* Nobody waits, and a large program's DWARF is read whole. */
+#define MEMORY (1UL << 30)
+
 int command_symbolize(const struct options *options, struct refusal *refusal)
 {
 	const struct naming_settings settings = {
 		.root = options->symfs, .debug_dir = options->debug_dir, .kallsyms = options->kallsyms,
-		.lines = true,
+		.lines = true, .memory = MEMORY,
 	};
 	struct symbolizing symbolizing = {.options = options, .kernels = json_object()};
 	int status;

@@ -2,13 +2,11 @@
 #include "naming/lines.h"
 
 #include <dwarf.h>
-#include <endian.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
+
+#include "naming/dwarf_image.h"
 
 /* A function, or one that is inlined in it. */
 struct function {
@@ -170,85 +168,6 @@ static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static bool is_debug(const char *name)
-{
-	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
-}
-
-static const char *name_of(const struct image *image, const GElf_Shdr *header)
-{
-	size_t names;
-	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
-			   : elf_strptr(image->elf, names, header->sh_name);
-
-	return name ? name : "";
-}
-
-static bool is_old_packed(const char *name)
-{
-	return !strncmp(name, ".zdebug_", 8);
-}
-
-/* GNU's way of packing a section, before ELF had one: "ZLIB", the size as a big-endian number, the rest. */
-static __u64 size_of_old_packed(Elf_Scn *section, const char *name)
-{
-	Elf_Data *data = is_old_packed(name) ? elf_rawdata(section, NULL) : NULL;
-	__u64 size;
-
-	if (!data || !data->d_buf || data->d_size < 4 + sizeof(size) || memcmp(data->d_buf, "ZLIB", 4))
-		return 0;
-	memcpy(&size, (char *)data->d_buf + 4, sizeof(size));
-	return be64toh(size);
-}
-
-/* What libdw will take for it: it reads all of them at once. */
-static __u64 size_of_dwarf(const struct image *image)
-{
-	__u64 size = 0;
-	GElf_Shdr header;
-	GElf_Chdr packed;
-
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
-		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-		    !is_debug(name_of(image, &header)))
-			continue;
-		size += header.sh_size;
-		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
-			size += packed.ch_size;
-		size += size_of_old_packed(section, name_of(image, &header));
-		if (size > 1ULL << 40)
-			return size;
-	}
-	return size;
-}
-
-bool lines_in(const struct image *image)
-{
-	GElf_Shdr header;
-
-	return (image_section(image, ".debug_info", &header) && header.sh_type != SHT_NOBITS) ||
-	       image_section(image, ".zdebug_info", &header);
-}
-
-const char *lines_alternate(const struct image *image, char build_id[2 * BUILD_ID_MAX + 1])
-{
-	Elf_Data *data = NULL;
-	Elf_Scn *section;
-	GElf_Shdr header;
-	size_t length;
-
-	section = image_section(image, ".gnu_debugaltlink", &header);
-	if (section && header.sh_size <= 1 << 16 && header.sh_type != SHT_NOBITS)
-		data = elf_rawdata(section, NULL);
-	length = data && data->d_buf ? strnlen(data->d_buf, data->d_size) : 0;
-	if (!data || length == data->d_size || !length || data->d_size - length - 1 > BUILD_ID_MAX)
-		return NULL;
-	build_id[0] = '\0';
-	for (size_t i = length + 1; i < data->d_size; i++)
-		sprintf(build_id + 2 * (i - length - 1), "%02x", ((unsigned char *)data->d_buf)[i]);
-	return data->d_buf;
-}
-
 #define UNIT_BYTES 1500 /* libdw's own memory for it */
 
 static void find_units(struct lines *lines)
@@ -271,45 +190,9 @@ static void find_units(struct lines *lines)
 	take_ranges(lines, &lines->spans, &ranges);
 }
 
-/* libdw 0.188 looks for the end of a text in .debug_line_str, which may have none, beyond the section. */
-static void end_texts(struct image *image)
-{
-	GElf_Shdr header;
-
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
-		const char *name = gelf_getshdr(section, &header) ? name_of(image, &header) : "";
-		Elf_Data *data;
-
-		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str"))
-			continue;
-		if (header.sh_flags & SHF_COMPRESSED)
-			elf_compress(section, 0, 0);
-		else if (is_old_packed(name))
-			elf_compress_gnu(section, 0, 0);
-		data = elf_getdata(section, NULL);
-		if (data && data->d_buf && data->d_size)
-			((char *)data->d_buf)[data->d_size - 1] = '\0';
-	}
-}
-
-/* Everything is read: the file need not stay open. */
-static Dwarf *dwarf_of(struct image *image)
-{
-	Dwarf *dwarf;
-
-	end_texts(image);
-	dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
-	if (dwarf && image->fd >= 0) {
-		elf_cntl(image->elf, ELF_C_FDDONE);
-		close(image->fd);
-		image->fd = -1;
-	}
-	return dwarf;
-}
-
 struct lines *lines_open(struct image *image, struct image *alternate, size_t most)
 {
-	__u64 size = size_of_dwarf(image) + (alternate ? size_of_dwarf(alternate) : 0);
+	__u64 size = dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0);
 	struct lines *lines = calloc(1, sizeof(*lines));
 
 	lines->image = *image;
@@ -318,13 +201,13 @@ struct lines *lines_open(struct image *image, struct image *alternate, size_t mo
 	lines->most = most;
 	lines->steps = 4 * size + 1000;
 	if (size <= most)
-		lines->dwarf = dwarf_of(&lines->image);
+		lines->dwarf = dwarf_open(&lines->image);
 	if (!lines->dwarf) {
 		lines_close(lines);
 		return NULL;
 	}
 	if (alternate)
-		lines->alternate_dwarf = dwarf_of(&lines->alternate);
+		lines->alternate_dwarf = dwarf_open(&lines->alternate);
 	if (lines->alternate_dwarf)
 		dwarf_setalt(lines->dwarf, lines->alternate_dwarf);
 	find_units(lines);

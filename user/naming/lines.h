@@ -30,13 +30,6 @@ struct source_place {
 struct lines *lines_open(struct image *image, struct image *alternate, size_t most);
 void lines_close(struct lines *lines);
 
-/* Whether an image has DWARF at all. */
-bool lines_in(const struct image *image);
-
-/* The name and build-id (hex) of the alternate image that it needs; NULL if it needs none. Valid as long
- * as the image. */
-const char *lines_alternate(const struct image *image, char build_id[2 * BUILD_ID_MAX + 1]);
-
 /*
  * Fills in what the address is in, innermost inlined first, the function itself last, at most `most`
  * (the outermost are kept). Returns how many; 0 if it is in no compiled unit. Texts live as long as the

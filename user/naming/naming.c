@@ -7,44 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "naming/debug_file.h"
-#include "naming/demangle.h"
-#include "naming/lines.h"
 #include "naming/maps.h"
-#include "naming/pool.h"
-
-#define NAMES_CODE_MAX 32 /* frames of a name */
-
-/* What tells two files apart, and a file from what it was. */
-struct identity {
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
-};
-
-/* Something that has symbols, and the names that were made of them. */
-struct source {
-	struct source *newer, *older; /* by when it was last asked for */
-	size_t bytes;
-	char *path; /* of a map of compiled code; NULL: it is something else */
-	struct identity identity;
-	time_t read_at;           /* seconds of CLOCK_MONOTONIC */
-	const char *why; /* it has no symbols; NULL if it has */
-	char build_id[2 * BUILD_ID_MAX + 1];
-	struct segment *segments;
-	size_t nr_segments;
-	struct symbols symbols;
-	struct lines *lines; /* NULL: none */
-	struct pool pool;    /* what is below */
-	struct map names;    /* struct name by place */
-	struct map shown;    /* texts as they are shown, by the address of what they were made of */
-};
+#include "naming/named_source.h"
 
 /* A way in which a file was asked for before. */
 struct alias {
@@ -100,25 +68,8 @@ static struct source *new_source(struct naming *naming)
 static void weigh(struct naming *naming, struct source *source)
 {
 	naming->bytes -= source->bytes;
-	source->bytes = sizeof(*source) + symbols_bytes(&source->symbols) + source->pool.bytes +
-			map_bytes(&source->names) + map_bytes(&source->shown) +
-			source->nr_segments * sizeof(*source->segments) +
-			(source->lines ? lines_bytes(source->lines) : 0);
+	source->bytes = source_bytes(source);
 	naming->bytes += source->bytes;
-}
-
-/* Leaves the place in the order. */
-static void empty(struct source *source)
-{
-	free(source->segments);
-	source->segments = NULL;
-	source->nr_segments = 0;
-	symbols_release(&source->symbols);
-	lines_close(source->lines);
-	source->lines = NULL;
-	map_release(&source->names);
-	map_release(&source->shown);
-	pool_release(&source->pool);
 }
 
 static void forget_aliases(struct naming *naming, const struct source *source)
@@ -136,7 +87,7 @@ static void forget(struct naming *naming, struct source *source)
 	if (naming->kernel == source)
 		naming->kernel = NULL;
 	forget_aliases(naming, source);
-	empty(source);
+	source_empty(source);
 	free(source->path);
 	free(source);
 }
@@ -197,192 +148,18 @@ static const struct name *unknown(struct naming *naming, const char *why)
 	return &naming->unknown;
 }
 
-/* A symbol's text as it is shown; made once. */
-static const char *shown(struct source *source, const char *symbol)
-{
-	__u64 key = (uintptr_t)symbol;
-	char text[NAMING_SYMBOL_MAX + 1], *known;
-	size_t length;
-
-	if (!symbol)
-		return NULL;
-	known = map_find(&source->shown, key);
-	if (known)
-		return known;
-	length = demangle(symbol, text, sizeof(text));
-	if (!strcmp(symbol, text)) /* the symbol's own text lives as long */
-		return symbol;
-	known = pool_text(&source->pool, text, length);
-	map_put(&source->shown, key, known);
-	return known;
-}
-
-/* The path of a source file; made once. */
-static const char *file_shown(struct source *source, const struct source_place *place)
-{
-	__u64 key = (uintptr_t)place->file;
-	char path[2 * PATH_MAX], *known;
-	int length;
-
-	if (!place->folder)
-		return place->file;
-	known = map_find(&source->shown, key);
-	if (known)
-		return known;
-	length = snprintf(path, sizeof(path), "%s/%s", place->folder, place->file);
-	if (length >= (int)sizeof(path))
-		return place->file;
-	known = pool_text(&source->pool, path, length);
-	map_put(&source->shown, key, known);
-	return known;
-}
-
-static void set_frames(struct source *source, struct frame *frames, const struct source_place *places,
-		       size_t nr, const struct symbol *symbol, __u64 address)
-{
-	struct frame *last = &frames[nr - 1];
-
-	for (size_t i = 0; i < nr; i++)
-		frames[i] = (struct frame){shown(source, places[i].function), 0,
-					   file_shown(source, &places[i]),
-					   places[i].file ? places[i].line : 0};
-	/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
-	if (symbol) {
-		last->symbol = shown(source, symbol_name(&source->symbols, symbol));
-		last->offset = address - symbol->address;
-	} else if (places[nr - 1].entry && places[nr - 1].entry <= address) {
-		last->offset = address - places[nr - 1].entry;
-	}
-}
-
-static const struct name *make_name(struct source *source, __u64 address)
-{
-	const struct symbol *symbol = symbols_find(&source->symbols, address);
-	struct source_place places[NAMES_CODE_MAX] = {0};
-	size_t nr = source->lines ? lines_find(source->lines, address, places, NAMES_CODE_MAX) : 0;
-	struct name *name = pool_take(&source->pool, sizeof(*name));
-	struct frame *frames;
-
-	name->build_id = source->build_id[0] ? source->build_id : NULL;
-	if (nr == 1 && !places[0].function && !places[0].file)
-		nr = 0;
-	if (!nr && !symbol) {
-		name->why = "no symbol is there";
-		return name;
-	}
-	name->nr = nr ? nr : 1;
-	frames = pool_take(&source->pool, name->nr * sizeof(*frames));
-	set_frames(source, frames, places, name->nr, symbol, address);
-	name->frames = frames;
-	return name;
-}
-
 /* The name of an address in the source, by the number that it is asked for with. */
-static const struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
+static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
 {
-	const struct name *name = make_name(source, address);
+	struct name *name = source_name_at(source, address);
 
-	map_put(&source->names, key, (void *)name);
+	map_put(&source->names, key, name);
 	weigh(naming, source);
 	keep_limit(naming, source);
 	return name;
 }
 
 /* --- ELF files ---------------------------------------------------------------------------------- */
-
-/* The image as it was mapped into this process. */
-static const char *open_vdso(struct image *image)
-{
-	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long long low = 0, high = 0;
-	char line[256];
-
-	while (begin && maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%llx-%llx", &low, &high) == 2 && low == (uintptr_t)begin)
-			break;
-	if (maps)
-		fclose(maps);
-	if (!begin || low != (uintptr_t)begin)
-		return "this machine has no vdso";
-	return image_from_memory(image, memcpy(malloc(high - low), begin, high - low), high - low);
-}
-
-static const char *why_not_opened(int error)
-{
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR:
-	case ESRCH:
-		return "there is no such file";
-	case EACCES:
-	case EPERM:
-		return "the file may not be read";
-	}
-	return "the file can't be opened";
-}
-
-static const char *open_image(struct image *image, const struct place *place)
-{
-	int fd;
-
-	if (!strcmp(place->path, "[vdso]"))
-		return open_vdso(image);
-	fd = place_open(place);
-	return fd < 0 ? why_not_opened(errno) : image_from_file(image, fd);
-}
-
-static void load_symbols(struct source *source, const struct image *image, const struct image *debug,
-			 size_t most)
-{
-	struct symbols *symbols = &source->symbols;
-	struct image mini;
-
-	if (!image_add_symbols(image, SHT_SYMTAB, symbols, most) &&
-	    !(debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most))) {
-		image_add_symbols(image, SHT_DYNSYM, symbols, most);
-		if (image_mini(image, &mini, most)) {
-			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
-			image_close(&mini);
-		}
-	}
-	image_add_plt(image, symbols, most);
-	symbols_finish(symbols, image_end_of_code, image);
-}
-
-/* Takes over the image that has the DWARF, and marks it so (elf: NULL). */
-static struct lines *load_lines(struct image *image, const struct place *place, const char *debug_dir,
-				size_t most)
-{
-	char build_id[2 * BUILD_ID_MAX + 1];
-	const char *name = lines_alternate(image, build_id);
-	struct image alternate;
-	bool shares = name && alternate_open(&alternate, name, build_id, place, debug_dir);
-	struct lines *lines = lines_open(image, shares ? &alternate : NULL, most);
-
-	*image = (struct image){.fd = -1};
-	return lines;
-}
-
-/* Takes over the image. */
-static void load(struct naming *naming, struct source *source, struct image *image, const struct place *place)
-{
-	const struct naming_settings *settings = &naming->settings;
-	struct image debug = {.fd = -1};
-	GElf_Shdr header;
-	bool own_lines = lines_in(image), own_symbols = image_section(image, ".symtab", &header);
-	bool other = (!own_symbols || (settings->lines && !own_lines)) &&
-		     debug_file_open(&debug, image, place, settings->debug_dir);
-
-	source->segments = image_segments(image, &source->nr_segments);
-	load_symbols(source, image, other ? &debug : NULL, settings->memory / 8);
-	if (settings->lines && own_lines)
-		source->lines = load_lines(image, place, settings->debug_dir, settings->memory / 2);
-	else if (settings->lines && other && lines_in(&debug))
-		source->lines = load_lines(&debug, place, settings->debug_dir, settings->memory / 2);
-	image_close(image);
-	image_close(&debug);
-}
 
 /* --- which file --------------------------------------------------------------------------------- */
 
@@ -472,7 +249,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	struct source *source = NULL;
 	struct image image;
 	char build_id[2 * BUILD_ID_MAX + 1] = "";
-	const char *why = open_image(&image, place);
+	const char *why = source_open(&image, place);
 
 	if (!why) {
 		image_build_id(&image, build_id);
@@ -487,7 +264,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	source->identity = *identity;
 	source->why = why;
 	if (!why)
-		load(naming, source, &image, place);
+		source_load(source, &image, place, &naming->settings);
 	strcpy(source->build_id, build_id);
 	weigh(naming, source);
 	if (build_id[0] && !find_alias(naming, build_id, &no_identity))
@@ -545,7 +322,7 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 	if (!source) {
 		place_of(&place, path, naming->settings.root);
 		if (!identify(&place, &identity))
-			return unknown(naming, why_not_opened(errno));
+			return unknown(naming, source_why(errno));
 		source = find_alias(naming, path, &identity);
 		if (!source) {
 			source = open_source(naming, &place, &identity);
@@ -579,7 +356,7 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 	name = map_find(&source->names, address);
 	if (name)
 		return name;
-	name = (struct name *)name_at(naming, source, address, address);
+	name = name_at(naming, source, address, address);
 	symbol = symbols_find(&source->symbols, address);
 	if (symbol) {
 		const char *text = symbol_name(&source->symbols, symbol);
@@ -614,11 +391,11 @@ static void read_jit(struct naming *naming, struct source *source, const struct 
 	int fd = place_open(place);
 	struct stat stat;
 
-	empty(source);
+	source_empty(source);
 	source->read_at = seconds();
 	source->why = NULL;
 	if (fd < 0) {
-		source->why = why_not_opened(errno);
+		source->why = source_why(errno);
 	} else if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
 		source->why = "the map of compiled code is no regular file";
 		close(fd);
@@ -641,7 +418,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, __u64 addr
 	source = find_jit(naming, map);
 	if (!source) {
 		if (!identify(&place, &identity))
-			return unknown(naming, why_not_opened(errno));
+			return unknown(naming, source_why(errno));
 		source = new_source(naming);
 		source->path = strdup(map);
 		read_jit(naming, source, &place);

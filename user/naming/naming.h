@@ -38,8 +38,9 @@ struct naming_settings {
 	const char *kallsyms;  /* a copy of it; NULL: /proc/kallsyms */
 	const char *modules;   /* a copy of /proc/modules, likewise */
 	bool lines;            /* also source files, lines, and inlined frames, where there is DWARF */
-	size_t memory;         /* bytes; what was used longest ago goes first; a file that takes more alone
-				* is read without what is too much; 0: NAMING_MEMORY */
+	size_t memory;         /* bytes; what was used longest ago goes first. Of a file, symbol tables
+				* larger than a quarter of it are not read, nor is DWARF that is larger
+				* than three quarters of what the symbols leave; 0: NAMING_MEMORY */
 };
 
 struct naming;

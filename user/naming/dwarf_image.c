@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/dwarf_image.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_debug(const char *name)
+{
+	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
+}
+
+static const char *name_of(const struct image *image, const GElf_Shdr *header)
+{
+	size_t names;
+	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
+			   : elf_strptr(image->elf, names, header->sh_name);
+
+	return name ? name : "";
+}
+
+static bool is_old_packed(const char *name)
+{
+	return !strncmp(name, ".zdebug_", 8);
+}
+
+/* GNU's way of packing a section, before ELF had one: "ZLIB", the size as a big-endian number, the rest. */
+static __u64 size_of_old_packed(Elf_Scn *section, const char *name)
+{
+	Elf_Data *data = is_old_packed(name) ? elf_rawdata(section, NULL) : NULL;
+	__u64 size;
+
+	if (!data || !data->d_buf || data->d_size < 4 + sizeof(size) || memcmp(data->d_buf, "ZLIB", 4))
+		return 0;
+	memcpy(&size, (char *)data->d_buf + 4, sizeof(size));
+	return be64toh(size);
+}
+
+__u64 dwarf_size(const struct image *image)
+{
+	__u64 size = 0;
+	GElf_Shdr header;
+	GElf_Chdr packed;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
+		    !is_debug(name_of(image, &header)))
+			continue;
+		size += header.sh_size;
+		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
+			size += packed.ch_size;
+		size += size_of_old_packed(section, name_of(image, &header));
+		if (size > 1ULL << 40)
+			return size;
+	}
+	return size;
+}
+
+bool dwarf_in(const struct image *image)
+{
+	GElf_Shdr header;
+
+	return (image_section(image, ".debug_info", &header) && header.sh_type != SHT_NOBITS) ||
+	       image_section(image, ".zdebug_info", &header);
+}
+
+const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_ID_MAX + 1])
+{
+	Elf_Data *data = NULL;
+	Elf_Scn *section;
+	GElf_Shdr header;
+	size_t length;
+
+	section = image_section(image, ".gnu_debugaltlink", &header);
+	if (section && header.sh_size <= 1 << 16 && header.sh_type != SHT_NOBITS)
+		data = elf_rawdata(section, NULL);
+	length = data && data->d_buf ? strnlen(data->d_buf, data->d_size) : 0;
+	if (!data || length == data->d_size || !length || data->d_size - length - 1 > BUILD_ID_MAX)
+		return NULL;
+	build_id[0] = '\0';
+	for (size_t i = length + 1; i < data->d_size; i++)
+		sprintf(build_id + 2 * (i - length - 1), "%02x", ((unsigned char *)data->d_buf)[i]);
+	return data->d_buf;
+}
+
+/* libdw 0.188 looks for the end of a text in .debug_line_str, which may have none, beyond the section. */
+static void end_texts(struct image *image)
+{
+	GElf_Shdr header;
+
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
+		const char *name = gelf_getshdr(section, &header) ? name_of(image, &header) : "";
+		Elf_Data *data;
+
+		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str"))
+			continue;
+		if (header.sh_flags & SHF_COMPRESSED)
+			elf_compress(section, 0, 0);
+		else if (is_old_packed(name))
+			elf_compress_gnu(section, 0, 0);
+		data = elf_getdata(section, NULL);
+		if (data && data->d_buf && data->d_size)
+			((char *)data->d_buf)[data->d_size - 1] = '\0';
+	}
+}
+
+Dwarf *dwarf_open(struct image *image)
+{
+	Dwarf *dwarf;
+
+	end_texts(image);
+	dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+	if (dwarf && image->fd >= 0) {
+		elf_cntl(image->elf, ELF_C_FDDONE);
+		close(image->fd);
+		image->fd = -1;
+	}
+	return dwarf;
+}

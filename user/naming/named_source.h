@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A file, the kernel, or a map of compiled code, with the names that were made of it: what is kept and
+ * forgotten as a whole. */
+#ifndef NHMTAP_NAMED_SOURCE_H
+#define NHMTAP_NAMED_SOURCE_H
+
+#include <time.h>
+#include <sys/stat.h>
+
+#include "naming/debug_file.h"
+#include "naming/lines.h"
+#include "naming/naming.h"
+#include "naming/pool.h"
+
+/* What tells two files apart, and a file from what it was. */
+struct identity {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+
+/* Something that has symbols, and the names that were made of them. */
+struct source {
+	struct source *newer, *older; /* by when it was last asked for */
+	size_t bytes; /* as they were last counted */
+	char *path; /* of a map of compiled code; NULL: it is something else */
+	struct identity identity;
+	time_t read_at;           /* seconds of CLOCK_MONOTONIC */
+	const char *why; /* it has no symbols; NULL if it has */
+	char build_id[2 * BUILD_ID_MAX + 1];
+	struct segment *segments;
+	size_t nr_segments;
+	struct symbols symbols;
+	struct lines *lines; /* NULL: none */
+	struct pool pool;    /* what is below */
+	struct map names;    /* struct name by place */
+	struct map shown;    /* texts as they are shown, by the address of what they were made of */
+};
+
+/* Opens the file, or "[vdso]". Returns NULL, or why not: a constant sentence. */
+const char *source_open(struct image *image, const struct place *place);
+const char *source_why(int error);
+
+/* Reads symbols and, where the settings ask for them, lines, from the image, which is taken over, and from
+ * its debug file. */
+void source_load(struct source *source, struct image *image, const struct place *place,
+		 const struct naming_settings *settings);
+
+/* Gives back everything that was read and made. */
+void source_empty(struct source *source);
+size_t source_bytes(const struct source *source);
+
+/* Makes the name of an address; it lives as long as what was read. */
+struct name *source_name_at(struct source *source, __u64 address);
+
+#endif
