@@ -39,6 +39,8 @@ struct value {
 
 DEFINE_TABLE()
 
+volatile __u32 interval; /* see take_maximum() */
+
 /* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
 const volatile _Bool stream;
 
@@ -215,8 +217,7 @@ static __always_inline void add_latency(struct value *value, __u64 latency)
 	if (!latency) /* not measured: no load takes less than a cycle */
 		return;
 	value->latency_sum += latency;
-	if (latency > value->latency_max)
-		value->latency_max = latency;
+	take_maximum(value->latency_max, interval, latency);
 	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
 }
 

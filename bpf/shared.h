@@ -27,9 +27,16 @@ typedef __u32 padding_t;   /* not shown; always zero */
 typedef __u32 node_t;      /* a NUMA node: see the macros below */
 typedef __u64 data_source_t; /* perf_mem_data_src.val; the name of the guide's code */
 typedef __u32 stack_id_t;  /* the frames that led there: see struct stored_stack */
-typedef __u64 maximum_t;   /* the largest so far; of several CPUs, the largest */
+typedef __u64 maximum_t[2]; /* the largest of an interval; see MAXIMUM() */
 #define LOG2_BUCKETS 16
 typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
+
+/* Each word of a maximum_t is of one interval: its number above, the largest below; so the larger word
+ * is that of the later interval, and in one interval that of the larger number. The two take turns:
+ * what comes while one interval is being read is the next one's. */
+#define MAXIMUM(interval, value) ((__u64)(interval) << 32 | (__u32)(value))
+#define MAXIMUM_INTERVAL(word)	 ((word) >> 32)
+#define MAXIMUM_VALUE(word)	 ((word) & 0xffffffffU)
 
 #define NODE_UNKNOWN	0U
 #define NODE_IS(node)	((node) + 1)

@@ -158,6 +158,18 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 			table->head.further_lost++;                                                \
 	}
 
+/* Takes a value of 32 bits into a maximum_t. `interval` is the object's variable of this name, which
+ * user space counts up with each reading; mapped memory too. */
+static __always_inline __attribute__((unused)) void take_maximum(__u64 *maximum, __u32 interval,
+								 __u64 value)
+{
+	__u64 word = MAXIMUM(interval, value >> 32 ? ~0U : value);
+
+	maximum = &maximum[interval & 1];
+	if (word > *maximum)
+		*maximum = word;
+}
+
 /* The table of the CPU that the program runs on. */
 #define TABLE_OF_THIS_CPU()                                                                        \
 	({                                                                                         \

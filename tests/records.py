@@ -60,7 +60,7 @@ def check_stream(records):
         check_branches(branches, [r for r in records if r["type"] == "branch"
                                   and r["event"] == branches["event"]
                                   and r["start_time"] == branches["start_time"]],
-                       16 * os.cpu_count() if "interval_ms" in records[0] else 0)
+                       records[0]["by"], 32 * os.cpu_count() if "interval_ms" in records[0] else 0)
     for kind in ("profile", "mem"):
         for event in {r["event"] for r in records if r["type"] == kind}:
             check_entries([r for r in records if r["type"] == kind and r["event"] == event])
@@ -69,22 +69,26 @@ def check_stream(records):
                                       all(r[k] == first[k] for k in ("event", "start_time"))])
 
 
-def check_branches(first, pieces, on_their_way):
-    """Each branch that was delivered is in an edge, or has found no place. Between two intervals a
-    stack may be on its way into a table."""
+def check_branches(first, pieces, by, on_their_way):
+    """Each branch that was delivered is in an edge, and each two that followed each other have a range
+    between them or nothing straight, or they have found no place. Between two intervals a stack may be
+    on its way into a table."""
     assert len(pieces) == first.get("parts", 1)
-    if "trace" in first:
-        assert first["trace"]["records"] == first["branches"]["delivered"]
-        assert (first["trace"]["status"] == "complete") == (not any(first["trace"]["lost"].values()))
-        on_their_way = 0
-    else:
-        depths = first["stacks"]["by_depth"]
-        assert sum(depth * n for depth, n in enumerate(depths)) == first["branches"]["delivered"]
+    told = first["branches"]
     entries = [e for p in pieces for e in p["entries"]] + [first.get("rest", {"count": 0})]
-    if any(e.get("kind") == "range" for e in entries):
+    total = sum(e["count"] for e in entries) + told["broken"] + told["table_full"]
+    edges = told["delivered"] if "edge" in by else 0
+    if "trace" in first:
+        trace = first["trace"]
+        assert trace["records"] == told["delivered"]
+        assert (trace["status"] == "complete") == (not any(trace["lost"].values()))
+        # A thread's first branch, and the first behind a gap, have none before them.
+        assert edges <= total <= edges + (told["delivered"] if "range" in by else 0)
         return
-    total = sum(e["count"] for e in entries) + first["branches"]["table_full"]
-    assert abs(total - first["branches"]["delivered"]) <= on_their_way
+    depths = first["stacks"]["by_depth"]
+    assert sum(depth * n for depth, n in enumerate(depths)) == told["delivered"]
+    ranges = told["delivered"] - sum(depths[1:]) if "range" in by else 0
+    assert abs(total - edges - ranges) <= on_their_way
 
 
 def check_stacks(records, first, pieces):

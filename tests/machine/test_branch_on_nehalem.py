@@ -256,6 +256,27 @@ def test_of_the_kernels_side_come_the_kernels_branches(guest):
     assert {e["to"].get("module") for e in entries} == {"[kernel]"}
 
 
+def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
+    # The kernel is left and entered again while its branches are recorded: records.py has the sum.
+    result = branch(guest, "-e branches:k -c 5003 --by edge,range",
+                    "dd if=/dev/zero of=/dev/null bs=1 count=3000")
+    assert branches(result)["broken"] > 0
+
+
+def test_branches_that_find_no_place_in_a_full_table_are_counted(any_kernel):
+    # 16384 places, of which the samples' own entry takes one.
+    result = branch(any_kernel, "-e branches:u -c 61 --by edge,pid", "maze")
+    told, places = branches(result), sum(len(r["entries"]) for r in result.of("branch"))
+    assert known.numbers("maze")["EDGES"] > 16384 > places > 16000
+    assert told["table_full"] == told["delivered"] - sum(counts(result, "maze").values()) - sum(
+        e["count"] for r in result.of("branch") for e in r["entries"]
+        if address("maze", e["from"]) is None or address("maze", e["to"]) is None)
+    assert told["table_full"] > told["delivered"] / 4
+    # The samples themselves are all there: the first of them took its place when there was one.
+    assert sum(result.one("end")["samples"]["lost"].values()) == 0
+    assert sum(depths(result)) == known.numbers("maze")["TAKEN"] // 61
+
+
 def test_precise_samples_come_with_branches_too(guest):
     result = branch(guest, "-e BR_INST_RETIRED.ALL_BRANCHES:upp -c 1009 --filter any,u", "kinds")
     assert set(counts(result, "kinds")) == edges("kinds", *ALL)

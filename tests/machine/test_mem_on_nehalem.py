@@ -101,6 +101,36 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
     assert all(start <= int(e["ip"], 16) < start + 512 for e in modified)
 
 
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel):
+    found = mem(machines(cores=2, kernel=kernel), "--side", "u", "--ldlat", "20", "-c", "36",
+                "--shared", "--", "apart", 0, 1, tag_all_loads=True)
+    at, numbers = known.addresses("apart"), known.numbers("apart")
+    line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
+    # False sharing: no place in it is both threads'.
+    assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 2, 0)
+    assert {(e["cpu"], e["offset"], e["ip"]) for e in line["entries"]} == {
+        (0, numbers["left_offset"], hex(at["left_load"])),
+        (1, numbers["right_offset"], hex(at["right_load"]))}
+    assert len({e["tid"] for e in line["entries"]}) == 2
+    assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 33 / 4
+
+
+def test_the_maximum_of_an_interval_is_of_its_own_loads(any_kernel):
+    # When the shell begins the TLB has not got its pages (7 or 30 cycles more than 4); the chain that
+    # fits the L1 needs but one.
+    loop = "i=0; while [ $i -lt 160 ]; do i=$((i+1)); done; exec chase l1"
+    found = mem(any_kernel, "--side", "u", "-c", "32", "--ldlat", "3", "-I", "5", "--", "sh", "-c", loop,
+                tag_all_loads=True)
+    sums = [source for r in found if r["type"] == "mem" for source in r.get("sources", ())]
+    tops = collections.defaultdict(set)
+    for source in sums + [e for r in found if r["type"] == "mem" for e in r["entries"]]:
+        top = max(map(int, source["latency_histogram"]))
+        assert top <= source["latency_max"] < 2 * top
+        tops[source["source"]].add(top)
+    assert tops["l1_hit"] > {4}
+
+
 def test_codes_that_the_kernel_folds_are_said_to_be_folded(two_cores):
     found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--", "bounce", 0, 1)
     record, = [r for r in found if r["type"] == "mem"]

@@ -47,6 +47,8 @@ struct aggregation {
 	__u64 *now, *before;     /* nr_values words a key: the sums at this and the last reading */
 	__u64 *difference;
 	bool *maximum;           /* of each word: the largest counts, not the sum */
+	char *variables;          /* mapped: the object's, where `interval` is among them */
+	volatile __u32 *interval; /* NULL if it has none */
 	size_t room;             /* keys that the three have room for */
 	__u32 **numbers;         /* a CPU: the key number of each slot, in the order of taking */
 	size_t *nr_numbers;
@@ -116,8 +118,9 @@ static void mark_maxima(struct aggregation *aggregation)
 
 	aggregation->maximum = calloc(layout->value_size / sizeof(__u64), sizeof(bool));
 	for (size_t i = 0; i < layout->nr_values; i++)
-		aggregation->maximum[layout->values[i].offset / sizeof(__u64)] =
-			layout->values[i].maximum;
+		for (size_t word = 0; word < layout->values[i].size / sizeof(__u64); word++)
+			aggregation->maximum[layout->values[i].offset / sizeof(__u64) + word] =
+				layout->values[i].maximum;
 }
 
 /* Reads struct table, struct slot, struct key and struct value. */
@@ -392,6 +395,38 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 /* --- loading, attaching ----------------------------------------------------------------------- */
 
+/* The place of the variable by which an object knows the interval; -1: it has none. */
+static long interval_offset(const struct aggregation *aggregation)
+{
+	const struct btf *btf = bpf_object__btf(aggregation->object);
+	__s32 id = btf__find_by_name_kind(btf, "interval", BTF_KIND_VAR);
+	__s32 section = btf__find_by_name_kind(btf, ".bss", BTF_KIND_DATASEC);
+	const struct btf_type *type = id < 0 || section < 0 ? NULL : btf__type_by_id(btf, section);
+
+	for (int i = 0; type && i < btf_vlen(type); i++)
+		if (btf_var_secinfos(type)[i].type == (__u32)id)
+			return btf_var_secinfos(type)[i].offset;
+	return -1;
+}
+
+static int map_interval(struct aggregation *aggregation, const struct host *host,
+			struct refusal *refusal)
+{
+	struct bpf_map *variables = bpf_object__find_map_by_name(aggregation->object, ".bss");
+	long offset = interval_offset(aggregation);
+
+	if (offset < 0)
+		return 0;
+	aggregation->variables = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED,
+				      bpf_map__fd(variables), 0);
+	if (aggregation->variables == MAP_FAILED) {
+		aggregation->variables = NULL;
+		return bpf_denied(refusal, host, "mapping the BPF program's variables", errno, "");
+	}
+	aggregation->interval = (volatile __u32 *)(aggregation->variables + offset);
+	return 0;
+}
+
 int aggregation_load(struct aggregation *aggregation, const struct host *host,
 		     struct refusal *refusal)
 {
@@ -429,6 +464,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	err = aggregation->stacks ? stacks_map(aggregation->stacks) : 0;
 	if (err)
 		return bpf_denied(refusal, host, "mapping the BPF program's stacks", -err, "");
+	if (map_interval(aggregation, host, refusal))
+		return -1;
 	err = aggregation->rings ? rings_map(aggregation->rings) : 0;
 	return err ? bpf_denied(refusal, host, "mapping the BPF program's rings", -err, "") : 0;
 }
@@ -457,6 +494,8 @@ void aggregation_close(struct aggregation *aggregation)
 		close(aggregation->links[i]);
 	if (aggregation->tables)
 		munmap(aggregation->tables, aggregation->mapped);
+	if (aggregation->variables)
+		munmap(aggregation->variables, sysconf(_SC_PAGESIZE));
 	rings_close(aggregation->rings);
 	stacks_close(aggregation->stacks);
 	bpf_object__close(aggregation->object);
@@ -585,7 +624,33 @@ static void add_slots(struct aggregation *aggregation, int cpu, struct reading *
 	}
 }
 
-static void collect_changes(struct aggregation *aggregation, struct reading *reading)
+/* The maxima of an interval; of what has come since it ended, where there is nothing else. */
+static void take_maxima(const struct aggregation *aggregation, __u32 interval, const __u64 *now,
+			__u64 *values)
+{
+	const struct layout *layout = &aggregation->layout;
+
+	for (size_t i = 0; i < layout->nr_values; i++) {
+		size_t first = layout->values[i].offset / sizeof(__u64);
+		__u64 word;
+
+		if (!layout->values[i].maximum)
+			continue;
+		word = now[first + (interval & 1)];
+		if (MAXIMUM_INTERVAL(word) != interval)
+			word = now[first + !(interval & 1)];
+		values[first] = MAXIMUM_INTERVAL(word) - interval <= 1 ? MAXIMUM_VALUE(word) : 0;
+		values[first + 1] = 0;
+	}
+}
+
+/* Begins the next interval; returns the number of the one that ends. */
+static __u32 next_interval(struct aggregation *aggregation)
+{
+	return aggregation->interval ? (*aggregation->interval)++ : 0;
+}
+
+static void collect_changes(struct aggregation *aggregation, __u32 interval, struct reading *reading)
 {
 	size_t n = words(aggregation);
 
@@ -596,7 +661,8 @@ static void collect_changes(struct aggregation *aggregation, struct reading *rea
 		if (!memcmp(now, before, n * sizeof(__u64)))
 			continue;
 		for (size_t i = 0; i < n; i++)
-			difference[i] = aggregation->maximum[i] ? now[i] : now[i] - before[i];
+			difference[i] = now[i] - before[i];
+		take_maxima(aggregation, interval, now, difference);
 		aggregation->entries[reading->nr_entries++] =
 			(struct entry){keys_at(&aggregation->keys, number), difference};
 	}
@@ -605,6 +671,8 @@ static void collect_changes(struct aggregation *aggregation, struct reading *rea
 
 void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 {
+	__u32 interval = next_interval(aggregation);
+
 	*reading = (struct reading){0};
 	for (int cpu = 0; cpu < aggregation->nr_cpus; cpu++) {
 		const struct table_head *head =
@@ -631,5 +699,5 @@ void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 	reading->runs = reading->aggregated + reading->table_full + reading->stack_failed;
 	reading->entries = aggregation->entries;
 	reading->stacks = aggregation->stacks;
-	collect_changes(aggregation, reading);
+	collect_changes(aggregation, interval, reading);
 }

@@ -26,7 +26,7 @@ struct member {
 	bool optional;    /* keys: told apart only on request */
 	bool shown;       /* keys: told apart in this run */
 	bool streamed;    /* keys: told in this run of each sample of the stream */
-	bool maximum;     /* values: of several, the largest counts, and it is of the whole run */
+	bool maximum;     /* values: of several, the largest counts; in the first of its words */
 };
 
 struct layout {

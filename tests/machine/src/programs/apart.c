@@ -1,0 +1,73 @@
+/*
+ * Two threads that share a line and no word of it: each in its turn loads and stores a word that the
+ * other never touches. Whose turn it is stands in another line.
+ *
+ * usage: apart CPU CPU
+ *
+ * Between two of its turns the other has stored into the line, so that each load of its word finds the
+ * line modified in the other's core; but for the very first.
+ *
+ *: rounds = 15000
+ *: loads = 2 * rounds
+ *: left_offset = 8
+ *: right_offset = 48
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { ROUNDS = 15000 };
+static volatile struct {
+	uint64_t number;
+	char pad[4088];
+} turn __attribute__((aligned(4096)));
+volatile uint64_t words[512] __attribute__((aligned(4096)));
+static int cpu[2];
+
+/* The load of each has a name. */
+#define TOUCH(name, offset)                                                                        \
+	__asm__ volatile(".globl " name "\n" name ": mov words+" offset "(%%rip), %%rax\n"         \
+			 "inc %%rax\n"                                                             \
+			 "mov %%rax, words+" offset "(%%rip)"                                      \
+			 ::: "rax", "memory")
+
+static void play(int me)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu[me], &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		exit(1);
+	for (uint64_t n = 0; n < ROUNDS; n++) {
+		while (turn.number != 2 * n + me)
+			__asm__ volatile("pause");
+		if (me)
+			TOUCH("right_load", "48");
+		else
+			TOUCH("left_load", "8");
+		turn.number = 2 * n + me + 1;
+	}
+}
+
+static void *partner(void *arg)
+{
+	play(1);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc != 3)
+		return 2;
+	cpu[0] = atoi(argv[1]);
+	cpu[1] = atoi(argv[2]);
+	pthread_create(&thread, NULL, partner, NULL);
+	play(0);
+	pthread_join(thread, NULL);
+	return words[1] == ROUNDS && words[6] == ROUNDS ? 0 : 1;
+}
