@@ -12,13 +12,14 @@
 #include <linux/perf_event.h>
 
 const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu,
-	by_node, by_comm;
+	by_node, by_comm, by_phys_page;
 
 struct key {
 	data_source_t source;
 	address_t ip;
 	address_t cacheline;
 	address_t page;
+	address_t phys_page;
 	cgroup_id_t cgroup;
 	number_t pid;
 	number_t tid;
@@ -71,6 +72,7 @@ struct load {
 	__u64 latency;
 	__u64 source;
 	__u64 interrupts; /* the event's in this tick */
+	__u64 physical;   /* address; kernels before 6.3 know it only when the program has run */
 };
 
 /* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
@@ -83,6 +85,8 @@ static __always_inline void keep_measured(struct load *load, __u64 flags)
 		load->latency = 0;
 	if (!(flags & PERF_SAMPLE_DATA_SRC))
 		load->source = 0;
+	if (!(flags & PERF_SAMPLE_PHYS_ADDR))
+		load->physical = 0;
 }
 
 static __always_inline __u64 weight_of(const struct perf_sample_data *data)
@@ -121,6 +125,7 @@ static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct lo
 	data = kernel->data;
 	load->latency = data->weight.full;
 	load->source = data->data_src.val;
+	load->physical = data->phys_addr;
 	load->interrupts = kernel->event->hw.interrupts;
 	keep_measured(load, data->sample_flags);
 }
@@ -175,6 +180,10 @@ static __always_inline __u64 place_in_key(struct key *key, const struct load *lo
 	if (by_page) {
 		key->page = load->address & ~PAGE_MASK;
 		hash = hash_word(hash, key->page);
+	}
+	if (by_phys_page) {
+		key->phys_page = load->physical & ~PAGE_MASK;
+		hash = hash_word(hash, key->phys_page);
 	}
 	if (by_offset) {
 		key->offset = load->address & CACHELINE_MASK;

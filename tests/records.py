@@ -77,7 +77,7 @@ def check_branches(first, pieces, by, on_their_way):
     told = first["branches"]
     entries = [e for p in pieces for e in p["entries"]] + [first.get("rest", {"count": 0})]
     total = sum(e["count"] for e in entries) + told["broken"] + told["table_full"]
-    edges = told["delivered"] if "edge" in by else 0
+    edges = told["delivered"] if set(by) & {"edge", "function", "callpair", "line", "symbol"} else 0
     if "trace" in first:
         trace = first["trace"]
         assert trace["records"] == told["delivered"]

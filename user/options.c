@@ -280,7 +280,7 @@ static const struct option_row {
 	 "code: symbol, line, module, place (module and offset)"},
 	{0, "by", "KEYS", COMMAND_MEM, parse_by,
 	 "keys to aggregate by, besides source, which is always one: any of ip,pid,tid,comm,cpu,cgroup,"
-	 "cacheline,offset,page,node (default source), and names of the code: symbol, line, module, place"},
+	 "cacheline,offset,page,phys_page,node (default source), and names of the code: symbol, line, module, place"},
 	{0, "shared", NULL, COMMAND_MEM, parse_shared,
 	 "also the cache lines that cores take from each other, and who loads from where in them"},
 	{0, "stream", NULL, COMMAND_MEM, parse_stream,

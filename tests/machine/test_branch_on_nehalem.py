@@ -5,6 +5,7 @@ An edge of a record is turned into addresses by the program's ELF header and com
 program's symbols and with objdump; perf record -b is the other witness.
 """
 import collections
+import functools
 import glob
 import os
 import re
@@ -26,6 +27,7 @@ def branch(bench, options, command, **settings):
     return Result(done.status, done.stdout, done.stderr)
 
 
+@functools.cache
 def code_segment(program):
     """Offset in the file and address of a program's code, by readelf."""
     said = subprocess.run(["readelf", "-lW", known.path(program)], capture_output=True, text=True,
@@ -264,17 +266,14 @@ def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
 
 
 def test_branches_that_find_no_place_in_a_full_table_are_counted(any_kernel):
-    # 16384 places, of which the samples' own entry takes one.
-    result = branch(any_kernel, "-e branches:u -c 61 --by edge,pid", "maze")
-    told, places = branches(result), sum(len(r["entries"]) for r in result.of("branch"))
-    assert known.numbers("maze")["EDGES"] > 16384 > places > 16000
-    assert told["table_full"] == told["delivered"] - sum(counts(result, "maze").values()) - sum(
-        e["count"] for r in result.of("branch") for e in r["entries"]
-        if address("maze", e["from"]) is None or address("maze", e["to"]) is None)
+    # 16384 places, of which the samples' own entry takes one; that the sum is right see records.py.
+    result = branch(any_kernel, "-e branches:u -c 61 --top 10", "maze")
+    told, rest = branches(result), result.one("branch")["rest"]
+    assert known.numbers("maze")["EDGES"] > 16384 > 10 + rest["entries"] > 16000
     assert told["table_full"] > told["delivered"] / 4
     # The samples themselves are all there: the first of them took its place when there was one.
     assert sum(result.one("end")["samples"]["lost"].values()) == 0
-    assert sum(depths(result)) == known.numbers("maze")["TAKEN"] // 61
+    assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
 
 
 def test_precise_samples_come_with_branches_too(guest):

@@ -204,6 +204,38 @@ def test_a_threshold_that_the_sibling_holds_is_said_to_be_taken(siblings):
     assert "one load-latency threshold" in record["why"]
 
 
+PAGEMAP = """
+yes > /dev/null & sleep 0.1
+nhmtap mem --format json -p $! --side u --ldlat 3 -c 500 --by page,phys_page --duration 0.05 -o x
+for page in $(grep -o '"page":"0x[0-9a-f]*"' x | cut -d'"' -f4 | sort -u); do
+    echo $page $(dd if=/proc/$!/pagemap bs=8 skip=$((page / 4096)) count=1 2> /dev/null | hexdump -e '/8 "%x"')
+done
+echo; cat x
+"""
+
+
+def test_physical_pages_are_those_of_the_processs_page_map(machines):
+    said = machines(kernel="6.12").say(PAGEMAP, paranoid=-1, tag_all_loads=True)
+    maps, text = said.split("\n\n", 1)
+    # Documentation/admin-guide/mm/pagemap.rst: bits 0-54 of an entry are the page's number.
+    pages = {page: (int(entry, 16) & (1 << 55) - 1) << 12
+             for page, entry in (line.split() for line in maps.splitlines())}
+    entries = [e for r in records.parse(text) if r["type"] == "mem" for e in r["entries"]]
+    assert len(pages) >= 2 and sum(e["samples"] for e in entries) > 50
+    assert {(e["page"], int(e["phys_page"], 16)) for e in entries} == set(pages.items())
+
+
+@pytest.mark.parametrize("kernel, why, remedy", [
+    ("6.1", "before Linux 6.3", "--by page"),
+    ("6.12", "physical addresses need 1 or less", "kernel.perf_event_paranoid=1")])
+def test_physical_pages_are_refused_where_they_can_not_be_had(machines, kernel, why, remedy):
+    result = machines(kernel=kernel).run("nhmtap mem --format json --side u --by phys_page -- true",
+                                         user="user", paranoid=2)
+    assert result.status == 2
+    error = records.parse(result.stdout)[0]
+    assert why in error["why"] and remedy in error["remedy"]
+
+
 def test_without_rights_the_missing_ones_are_named(guest):
     result = guest.run("nhmtap", "mem", "--side", "k", "--", "true", user="user", paranoid=2)
     assert result.status == 2

@@ -91,6 +91,18 @@ def test_the_remote_share_is_that_of_the_other_package(two_packages, cpu, share)
     assert abs(record["remote_share"] - share) <= 0.01
 
 
+def test_the_prefetch_share_is_what_the_prefetcher_brings(guest):
+    # Of each page's 64 lines it leaves the first 3 to the loads.
+    numbers = known.numbers("offcore")
+    record, cells = matrix(guest, "offcore long-ahead", ["DEMAND_DATA_RD", "PF_DATA_RD"],
+                           ["LOCAL_DRAM"], prefetch=True)
+    left = numbers["ahead.left"] / numbers["ahead.requests"]
+    assert {c["status"] for c in cells.values()} == {"multiplexed"}
+    assert abs(record["prefetch_share"] - (1 - left)) <= 0.01
+    without, _ = matrix(guest, "offcore long-ahead", ["DEMAND_DATA_RD", "PF_DATA_RD"], ["LOCAL_DRAM"])
+    assert without["prefetch_share"] <= 0.001
+
+
 def test_lines_that_another_core_has_modified_are_in_their_cell(two_cores):
     # One cell at a time: the program is too short for turns.
     found = {}
@@ -117,3 +129,14 @@ def test_each_cpu_by_itself(two_cores):
     n = known.numbers("offcore")["data.requests"]
     assert n <= found[1] <= n + 2000  # and what starts it
     assert found[0] <= 2000
+
+
+def test_each_cgroup_by_itself(guest):
+    result = guest.run("cd /sys/fs/cgroup; mkdir -p one other; nhmtap offcore --side u --format json "
+                       "--for-each-cgroup one,other --request DEMAND_DATA_RD --response LOCAL_DRAM -- "
+                       "sh -c 'echo $$ > one/cgroup.procs; exec offcore data'", paranoid=-1)
+    assert result.status == 0, str(result)
+    found = {r["cgroup"]: r["cells"][0] for r in records.parse(result.stdout) if r["type"] == "offcore"}
+    n = known.numbers("offcore")["data.requests"]
+    assert n <= found["one"]["value"] <= n + 2000  # and what starts it
+    assert (found["other"]["value"], found["other"]["status"]) == (0, "not_counted")

@@ -26,13 +26,19 @@ static bool is_trace(const struct denied *d)
 	return bts && bts->type == d->event->attr.type;
 }
 
+/* They need what the kernel's side needs: perf_event_open(), kernel/events/core.c. */
+static bool is_physical(const struct denied *d)
+{
+	return d->event->attr.sample_type & PERF_SAMPLE_PHYS_ADDR;
+}
+
 /* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst; for
  * BTS, which shows kernel addresses even of the user's side, bts_event_init(), bts.c. */
 static int needed_level(const struct denied *d)
 {
 	if (d->plan->target.cpus_given)
 		return 0;
-	return d->event->attr.exclude_kernel && !is_trace(d) ? 2 : 1;
+	return d->event->attr.exclude_kernel && !is_trace(d) && !is_physical(d) ? 2 : 1;
 }
 
 static const char *what_needs_level(const struct denied *d, int level)
@@ -40,13 +46,14 @@ static const char *what_needs_level(const struct denied *d, int level)
 	return level == 0    ? "events of whole CPUs need"
 	       : level == 2  ? "any event needs"
 	       : is_trace(d) ? "branch traces need"
+	       : is_physical(d) ? "physical addresses need"
 			     : "the kernel's side needs";
 }
 
 /* Whether asking for less would do. */
 static bool may_leave_kernel(const struct denied *d)
 {
-	return !d->event->sideless && !d->event->attr.exclude_kernel &&
+	return !d->event->sideless && !d->event->attr.exclude_kernel && !is_physical(d) &&
 	       d->host->perf_event_paranoid == 2;
 }
 

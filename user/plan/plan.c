@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/branch_filter.h"
+#include "host/kernel.h"
 #include "plan/common.h"
 #include "plan/expect.h"
 #include "plan/grouping.h"
@@ -307,12 +308,15 @@ static int load_latency_event(struct plan *plan, const struct options *options, 
 }
 
 /* The kernel's driver reads what is asked for out of the PEBS record, and no more. */
-static void ask_for_load(struct event *event)
+static void ask_for_load(struct event *event, bool physical)
 {
 	EVENT_SET(event, sample_type,
 		  PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT |
 			  PERF_SAMPLE_DATA_SRC,
 		  "address, latency and source of the load, for the program; no ring is used");
+	if (physical)
+		EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_PHYS_ADDR,
+			  "--by phys_page: the kernel looks up where in memory the address lies");
 }
 
 int plan_mem(struct plan *plan, const struct options *options, struct host *host,
@@ -341,6 +345,12 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 		because(refusal, "--shared needs keys of its own");
 		return instead(refusal, "leave out --by");
 	}
+	if (options_by(options, "phys_page") && !kernel_at_least(host, 6, 3)) {
+		refuse(refusal, STATUS_REFUSED, "option --by '%s'", options->by);
+		because(refusal, "before Linux 6.3 the kernel looks physical addresses up only once the program has "
+			"run; this is %s", host->release);
+		return instead(refusal, "take --by page; or perf mem record -p, which keeps each sample");
+	}
 	if (text && options->side) {
 		refuse(refusal, STATUS_USAGE, "options --event and --side");
 		because(refusal, "the side is a modifier of the event");
@@ -357,7 +367,7 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 	if (plan_all_sampling(plan, options, host, refusal))
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
-		ask_for_load(&plan->events.list[i]);
+		ask_for_load(&plan->events.list[i], options_by(options, "phys_page"));
 	return check(plan, options, host, refusal);
 }
 

@@ -14,17 +14,6 @@ static int refuse_beside(const char *option, const char *why, const char *remedy
 	return instead(refusal, "%s", remedy);
 }
 
-/* Whether a list of words with ',' between them has this one. */
-static bool has(const char *list, const char *word)
-{
-	for (size_t length; list; list = list[length] ? list + length + 1 : NULL) {
-		length = strcspn(list, ",");
-		if (strlen(word) == length && !strncmp(list, word, length))
-			return true;
-	}
-	return false;
-}
-
 /* What a trace has not, though sampling branches has it. */
 static int check_options(const struct options *options, struct refusal *refusal)
 {
@@ -41,7 +30,11 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	if (options->period || options->frequency)
 		return refuse_beside(options->period ? "--count" : "--freq",
 				     "a trace has every branch, not one of so many", "leave it out", refusal);
-	if (has(options->by, "cgroup"))
+	if (options_by(options, "callpair"))
+		return refuse_beside("--by callpair", "pairs of caller and callee are made from calls, and a trace "
+				     "has all kinds of branches", "take --by function, or leave out --trace",
+				     refusal);
+	if (options_by(options, "cgroup"))
 		return refuse_beside("--by cgroup", "a trace does not say in which cgroup its thread was",
 				     "for the thread's process and name: --by edge,pid,comm", refusal);
 	return 0;

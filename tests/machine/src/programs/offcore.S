@@ -1,6 +1,6 @@
 # Requests of each kind that leave the core, in known numbers.
 #
-# usage: offcore data | rfo | code | writeback | ahead | store-ahead
+# usage: offcore data | rfo | code | writeback | ahead | store-ahead | long-ahead
 #
 #   data         20 times: 1024 lines flushed, then loaded
 #   rfo          20 times: 1024 lines flushed, then stored to
@@ -17,6 +17,8 @@
 #                the L2 already: of the 61 lines that it brings into a page 60, all
 #                but the first, are asked for twice.
 #   store-ahead  the same with stores
+#   long-ahead   ahead 1500 times, long enough that several values can take turns on
+#                the one off-core register
 #
 #: data.requests = 20 * 1024
 #: rfo.requests = 20 * 1024
@@ -49,15 +51,25 @@ _start:	mov	16(%rsp), %rsi
 	cmp	$'w', %al
 	je	writeback
 	mov	$4096, %r12d
+	mov	$1500, %r13d
+	cmp	$'l', %al
+	je	ahead
+	mov	$1, %r13d
+	cmp	$'s', %al
+	jne	ahead
 	call	flush
 	mov	%rbx, %rdi
 	mov	%r12d, %ecx
-	cmp	$'s', %al
-	je	3f
+	jmp	3f
+ahead:	call	flush
+	mov	%rbx, %rdi
+	mov	%r12d, %ecx
 2:	mov	(%rdi), %rax
 	add	$64, %rdi
 	dec	%ecx
 	jnz	2b
+	dec	%r13d
+	jnz	ahead
 	jmp	quit
 3:	mov	%rax, (%rdi)
 	add	$64, %rdi
