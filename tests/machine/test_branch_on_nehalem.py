@@ -261,7 +261,7 @@ def test_of_the_kernels_side_come_the_kernels_branches(guest):
 def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
     # The kernel is left and entered again while its branches are recorded: records.py has the sum.
     result = branch(guest, "-e branches:k -c 5003 --by edge,range",
-                    "dd if=/dev/zero of=/dev/null bs=1 count=3000")
+                    "dd if=/dev/zero of=/dev/null bs=1 count=1000")
     assert branches(result)["broken"] > 0
 
 

@@ -104,7 +104,7 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
 @pytest.mark.parametrize("kernel", ["6.1", "6.12"])
 def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel):
     found = mem(machines(cores=2, kernel=kernel), "--side", "u", "--ldlat", "20", "-c", "36",
-                "--shared", "--", "apart", 0, 1, tag_all_loads=True)
+                "--by", "cacheline", "--shared", "--", "apart", 0, 1, tag_all_loads=True)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
     # False sharing: no place in it is both threads'.
@@ -208,7 +208,7 @@ PAGEMAP = """
 yes > /dev/null & sleep 0.1
 nhmtap mem --format json -p $! --side u --ldlat 3 -c 500 --by page,phys_page --duration 0.05 -o x
 for page in $(grep -o '"page":"0x[0-9a-f]*"' x | cut -d'"' -f4 | sort -u); do
-    echo $page $(dd if=/proc/$!/pagemap bs=8 skip=$((page / 4096)) count=1 2> /dev/null | hexdump -e '/8 "%x"')
+    echo $page $(dd if=/proc/$!/pagemap bs=8 skip=$((page / 4096)) count=1 2> /dev/null | hexdump -e '2/4 "%08x "')
 done
 echo; cat x
 """
@@ -218,8 +218,8 @@ def test_physical_pages_are_those_of_the_processs_page_map(machines):
     said = machines(kernel="6.12").say(PAGEMAP, paranoid=-1, tag_all_loads=True)
     maps, text = said.split("\n\n", 1)
     # Documentation/admin-guide/mm/pagemap.rst: bits 0-54 of an entry are the page's number.
-    pages = {page: (int(entry, 16) & (1 << 55) - 1) << 12
-             for page, entry in (line.split() for line in maps.splitlines())}
+    pages = {page: (int(high + low, 16) & (1 << 55) - 1) << 12
+             for page, low, high in (line.split() for line in maps.splitlines())}
     entries = [e for r in records.parse(text) if r["type"] == "mem" for e in r["entries"]]
     assert len(pages) >= 2 and sum(e["samples"] for e in entries) > 50
     assert {(e["page"], int(e["phys_page"], 16)) for e in entries} == set(pages.items())

@@ -2,6 +2,7 @@
 /* nhmtap mem: loads by where they found their data, and how long they took. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command/command.h"
 #include "record/entry.h"
@@ -261,6 +262,10 @@ int command_mem(const struct options *options, struct refusal *refusal)
 		.complete = mem_complete,
 		.follow = options->shared ? write_shared_lines : NULL,
 	};
+	struct options chosen = *options;
 
-	return sampling_run(&mem, options, refusal);
+	/* Lines are what it is about; they take more keys than that. */
+	if (options->shared && options->by && !strcmp(options->by, "cacheline"))
+		chosen.by = NULL;
+	return sampling_run(&mem, &chosen, refusal);
 }

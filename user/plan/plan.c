@@ -340,10 +340,10 @@ int plan_mem(struct plan *plan, const struct options *options, struct host *host
 		because(refusal, "what streams is not aggregated by line as well");
 		return instead(refusal, "use one of them");
 	}
-	if (options->shared && options->by) {
+	if (options->shared && options->by && strcmp(options->by, "cacheline")) {
 		refuse(refusal, STATUS_USAGE, "options --shared and --by");
-		because(refusal, "--shared needs keys of its own");
-		return instead(refusal, "leave out --by");
+		because(refusal, "--shared is about cache lines, and needs keys of its own");
+		return instead(refusal, "leave out --by, or take --by cacheline");
 	}
 	if (options_by(options, "phys_page") && !kernel_at_least(host, 6, 3)) {
 		refuse(refusal, STATUS_REFUSED, "option --by '%s'", options->by);
