@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 
 #define AREA_MOST  (4 << 20) /* perf record's */
-#define AREA_LEAST (256 << 10)
+#define AREA_LEAST (64 << 10)
 /* The kernel's notices, one for each piece of the trace: a buffer's half, or a turn on a CPU. */
 #define NOTICE_PAGES 16
 /* Where there is less room the driver may have stopped without a word: bts_buffer_reset() keeps a

@@ -40,9 +40,9 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	return 0;
 }
 
-/* Bytes: what is waiting is read as soon as it is so much. Half of the smallest buffer, so that the
- * reader has at least the other half's time to come. */
-#define WATERMARK (128 << 10)
+/* Bytes: what is waiting is read as soon as it is so much. A small part of a buffer of the usual size, so
+ * that the reader has the rest's time to come. */
+#define WATERMARK (64 << 10)
 
 int plan_trace(struct plan *plan, const struct options *options, struct host *host,
 	       struct refusal *refusal)
