@@ -245,6 +245,13 @@ def test_rows_add_up_to_the_whole(nhmtap):
         assert sum(r["value"] for r in result.of("count", cpu=cpu)) >= 0.2e9
 
 
+def test_nothing_is_said_of_cpus_that_stay(nhmtap):
+    result = nhmtap("stat", "-e", "page-faults,cs,cpu-clock", "-a", "-I", "2", "--duration", "0.5")
+    assert result.of("count")
+    assert result.of("hotplug") == []
+    assert not [record for record in result.records if "cpus_missing" in record]
+
+
 def test_repeats_are_summed_up_for_each_row(nhmtap):
     result = nhmtap("stat", "-e", "cpu-clock", "-r", "3", "-a", "--per", "cpu", "--", "true")
     assert {s["cpu"]: s["counted"] for s in result.of("summary")} == {cpu: 3 for cpu in CPUS}
