@@ -100,7 +100,8 @@ static enum control_command command_of(const char *line)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, line))
 			return commands[i].command;
-	fprintf(stderr, "nhmtap: option --control: there is no command '%.*s'. Next: write enable, disable, "
+	fprintf(stderr,
+		"nhmtap: option --control: there is no command '%.*s'. Next: write enable, disable, "
 		"snapshot, ping or stop.\n", (int)strcspn(line, "\033"), line);
 	return CONTROL_UNKNOWN;
 }
