@@ -232,6 +232,23 @@ def test_no_range_goes_beyond_a_branch_that_is_always_taken(guest):
         assert not {"call", "ret", "jmp"} & set(inside)
 
 
+def by_names(result, member="count"):
+    """{(from, to): count} of entries by name; to is None where it is not told."""
+    return {tuple(entry.get(end, {}).get("symbol") for end in ("from", "to")): entry[member]
+            for record in result.of("branch") for entry in record["entries"]}
+
+
+# A label is a name as any: the returns of a and of _start's turn lie behind a_b and coin_to.
+def test_branches_add_up_by_function_and_the_most_mispredicted_come_first(guest):
+    result = branch(guest, "-e branches:u -c 997 --by function --sort mispredicted", "graph")
+    found = by_names(result)
+    assert set(found) == {(name, None) for name in ("main_a", "a_b", "b", "main_x", "c", "d", "coin", "coin_to")}
+    assert sum(found.values()) == branches(result)["delivered"]
+    missed = list(by_names(result, "mispredicted").values())
+    assert missed == sorted(missed, reverse=True) and sum(missed) == branches(result)["mispredicted"]
+    assert {name for name, _ in list(found)[:2]} == {"main_x", "coin"}
+
+
 @pytest.mark.parametrize("kinds", ["any_call", "any_ret", "cond", "ind_call"])
 def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
     result = branch(any_kernel, f"-e branches:u -c 997 --filter {kinds},u", "graph")
