@@ -238,6 +238,18 @@ def by_names(result, member="count"):
             for record in result.of("branch") for entry in record["entries"]}
 
 
+def test_calls_add_up_by_caller_and_callee(guest):
+    result = branch(guest, "-e branches:u -c 997 --by callpair", "graph")
+    found = by_names(result)
+    assert set(found) == {("main_a", "a"), ("a_b", "b"), ("main_x", "c"), ("main_x", "d")}
+    assert sum(found.values()) == branches(result)["delivered"] > 1000
+    assert result.one("end")["names"]["named"] == 2 * branches(result)["delivered"]
+    # Of sixteen calls in a row, three a turn, five or six are each.
+    turns = found["main_x", "c"] + found["main_x", "d"]
+    assert abs(turns - found["main_a", "a"]) <= sum(depths(result))
+    assert abs(turns - found["a_b", "b"]) <= sum(depths(result))
+
+
 # A label is a name as any: the returns of a and of _start's turn lie behind a_b and coin_to.
 def test_branches_add_up_by_function_and_the_most_mispredicted_come_first(guest):
     result = branch(guest, "-e branches:u -c 997 --by function --sort mispredicted", "graph")
