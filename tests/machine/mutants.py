@@ -230,7 +230,7 @@ MUTANTS = [
     Mutant(
         "any-thread-always",
         PMU, "if (!own && !a.any) continue;", "",
-        "threads::test_any_thread_counts_the_sibling_and_nobody_else",
+        "threads::test_an_event_beside_one_with_any_thread_does_not_count_the_sibling",
     ),
     Mutant(
         "registers-not-shared",
