@@ -112,6 +112,7 @@ def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel
     assert {(e["cpu"], e["offset"], e["ip"]) for e in line["entries"]} == {
         (0, numbers["left_offset"], hex(at["left_load"])),
         (1, numbers["right_offset"], hex(at["right_load"]))}
+    assert {e["code"]["symbol"] for e in line["entries"]} == {"play"}  # whose text both loads are
     assert len({e["tid"] for e in line["entries"]}) == 2
     assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 33 / 4
 

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "command/command.h"
+#include "record/code.h"
 #include "record/entry.h"
 #include "record/record.h"
 #include "record/source.h"
+#include "run/addresses.h"
 #include "run/run.h"
 #include "run/sampling.h"
 
@@ -189,6 +191,21 @@ static int in_common(const struct layout *layout, const struct line *line)
 	return count;
 }
 
+/* Who loads from where in the line, and by which code: by its address, which tells two loads of one
+ * source line apart, and by its name. */
+static json_t *loader_value(const struct run *run, const struct layout *layout,
+			    const struct entry *entry)
+{
+	struct codes *codes = addresses_codes(run->addresses);
+	json_t *value = entry_value(&run->host, layout, entry);
+	__u32 code = codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"),
+				  key_number(layout, entry, "ip"), entry->values[0]);
+
+	json_object_del(value, "cacheline");
+	json_object_set_new(value, "code", code_value(codes_at(codes, code)));
+	return value;
+}
+
 static json_t *line_record(const struct run *run, const struct sampled *sampled,
 			   const struct line *line)
 {
@@ -206,12 +223,8 @@ static json_t *line_record(const struct run *run, const struct sampled *sampled,
 	json_object_set_new(record, "cpus", json_integer(different(layout, line, "cpu")));
 	json_object_set_new(record, "offsets", json_integer(different(layout, line, "offset")));
 	json_object_set_new(record, "offsets_in_common", json_integer(in_common(layout, line)));
-	for (size_t i = 0; i < line->nr; i++) {
-		json_t *entry = entry_value(&run->host, layout, &line->entries[i]);
-
-		json_object_del(entry, "cacheline");
-		json_array_append_new(entries, entry);
-	}
+	for (size_t i = 0; i < line->nr; i++)
+		json_array_append_new(entries, loader_value(run, layout, &line->entries[i]));
 	json_object_set_new(record, "entries", entries);
 	return record;
 }
@@ -257,6 +270,8 @@ int command_mem(const struct options *options, struct refusal *refusal)
 		.default_keys = options->shared ? SHARED_KEYS : "source",
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.code_keys = ip_code_keys,
+		.places = options->shared,
+		.names = options->shared ? CODE_LINE : 0,
 		.plan = plan_mem,
 		.knows_throttling = true,
 		.complete = mem_complete,
