@@ -42,14 +42,14 @@ def text_of(*records):
     return "".join(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n" for record in records)
 
 
-def stream(*records, run_id="0" * 32, boot=None):
+def stream(*records, run_id="0" * 32, boot=None, by=("ip",)):
     """A whole stream with these records in it."""
     envelope = {"schema_version": SCHEMA_VERSION, "time": "2026-01-31T23:59:59.123456789Z", "run_id": run_id}
     host = {"cpu": {"vendor": "GenuineIntel", "family": 6, "model": 26, "stepping": 5, "model_name": "x"},
             "cpus_online": 1, "kernel": "6.1.0", **({"boot_id": boot} if boot else {})}
     start = {"type": "start", "version": "0.1.0", "command": "profile", "host": host, "target": {"cpus": "0"},
              "resource": {"host.name": "x", "host.arch": "amd64", "os.type": "linux", "process.pid": 1,
-                          "process.executable.name": "nhmtap"}, "events": [event()]}
+                          "process.executable.name": "nhmtap"}, "events": [event()], "by": list(by)}
     end = {"type": "end", "reason": "exited", "exit_status": 0, "duration_ns": 1,
            "overhead": {"cpu_time_ns": 1, "max_rss_bytes": 1}, "records": len(records) + 2}
     return [{"type": record["type"], **envelope, "seq": seq, **record}
@@ -105,10 +105,12 @@ def test_a_place_is_named_with_its_line_and_what_is_inlined_there(compiled):
 def test_edges_are_named_at_both_ends(compiled):
     (begin, _), = symbols(compiled)["outer"]
     (main, _), = symbols(compiled)["main"]
-    branch = {**profile(), "type": "branch", "stacks": {"by_depth": [0] * 17},
-              "branches": dict.fromkeys(("delivered", "mispredicted", "unresolved", "broken", "table_full"), 0),
+    # A stack of two branches, and so one range.
+    branch = {**profile(), "type": "branch", "stacks": {"by_depth": [0, 0, 1] + [0] * 14},
+              "branches": {**dict.fromkeys(("mispredicted", "unresolved", "broken", "table_full"), 0),
+                           "delivered": 2},
               "entries": [{"kind": "range", "from": place(compiled, main), "to": place(compiled, begin), "count": 1}]}
-    (got,) = symbolize(text_of(*stream(branch))).entries("branch")
+    (got,) = symbolize(text_of(*stream(branch, by=["range"]))).entries("branch")
     assert got["from"] == named(compiled, main)
     assert got["to"] == named(compiled, begin)
 
