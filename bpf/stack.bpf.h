@@ -37,6 +37,8 @@ struct {
 /* The chain's first word says whose frames follow (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER). */
 #define SKIP_CONTEXT 1
 
+/* What has a loop is not static: the kernel then verifies it once, by itself, not for each way there. */
+
 /* Writes frames of one side, no more than max_stack - `before`; returns how many there are. */
 static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *frames, __u64 before,
 					__u64 side)
@@ -47,10 +49,16 @@ static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *
 	return bytes > 0 ? bytes / sizeof(*frames) & STACK_FRAMES : 0;
 }
 
-static __always_inline __u64 hash_stack(const struct stored_stack *stack, __u64 nr)
+/* The hash of a stack of `nr` frames that stands at the given word. */
+__noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 {
-	__u64 hash = hash_word(nr, (__u64)stack->pid << 16 | stack->kernel_frames);
+	const struct stored_stack *stack;
+	__u64 hash;
 
+	if (!stacks)
+		return 0;
+	stack = (const struct stored_stack *)&stacks->words[word & (STACK_WORDS - 1)];
+	hash = hash_word(nr, (__u64)stack->pid << 16 | stack->kernel_frames);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < STACK_FRAMES; i++) {
 		if (i >= nr)
@@ -62,10 +70,12 @@ static __always_inline __u64 hash_stack(const struct stored_stack *stack, __u64 
 
 /* The id that stands for the hash: `next`, if the stack is new; STACK_FULL, if it is and there is no place
  * for it, or no room for its words. */
-static __always_inline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, _Bool room)
+__noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32 room)
 {
 	__u32 place = hash;
 
+	if (!stacks)
+		return STACK_FULL;
 #pragma nounroll
 	for (__u32 i = 1; i <= TABLE_PROBES; place += i++) {
 		struct stack_slot *slot = &stacks->slots[place & (STACK_SLOTS - 1)];
@@ -110,7 +120,7 @@ static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
 	stack->pid = user ? bpf_get_current_pid_tgid() >> 32 : 0;
 	stack->kernel_frames = kernel;
 	stack->user_frames = user;
-	stack->hash = hash_stack(stack, kernel + user);
+	stack->hash = hash_stack(stacks, used, kernel + user);
 	end = used + sizeof(*stack) / 8 + kernel + user;
 	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end < STACK_WORDS);
 	if (id == used + STACK_FIRST) {

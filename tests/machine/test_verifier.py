@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the kernel's verifier goes through before a run can begin."""
+import pytest
+
+from records import check_stream, parse
+
+LIMIT = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS, include/linux/bpf.h: a program that takes more is refused
+
+# Every program with all that can be told apart, and with what makes it larger.
+RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
+        "profile -g",
+        "mem --by source,ip,pid,tid,comm,cpu,cgroup,cacheline,page,node",
+        "mem --by ip --stream",
+        "branch -c 100003 --by edge,range,pid,comm,cgroup")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_program_takes_a_hundredth_of_what_the_verifier_allows(any_kernel, run):
+    # The command's parent has the program open.
+    done = any_kernel.run(f"nhmtap {run} --format json -o x -- sh -c 'cat /proc/$PPID/fdinfo/*'; cat x >&2",
+                          paranoid=-1)
+    check_stream(parse(done.stderr))
+    steps = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("verified_insns:")]
+    assert len(steps) == 1 and 100 < steps[0] < LIMIT / 100
