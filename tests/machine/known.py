@@ -93,3 +93,11 @@ def groups(wanted):
         limited += narrow
     if group:
         yield group
+
+
+def sequence(n):
+    """The bits that graph.S branches by: (c or d, jump or not)."""
+    x = 305419896
+    for _ in range(n):
+        x = (x * 1103515245 + 12345) % 2**32
+        yield x >> 30 & 1, x >> 29 & 1

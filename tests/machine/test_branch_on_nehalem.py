@@ -44,7 +44,7 @@ def address(program, place):
     return int(place["offset"], 16) - offset + start
 
 
-def counts(result, program, member="count"):
+def counts(result, program, member="count", address=address):
     """{edge or range: count} of those within the program."""
     found = collections.Counter()
     for entry in (e for record in result.of("branch") for e in record["entries"]):
@@ -123,20 +123,12 @@ def test_edges_that_are_taken_equally_often_are_counted_equally_often(guest):
     assert missing(result) <= 48
 
 
-def sequence(n):
-    """The bits that graph.S branches by: (c or d, jump or not)."""
-    x = 305419896
-    for _ in range(n):
-        x = (x * 1103515245 + 12345) % 2**32
-        yield x >> 30 & 1, x >> 29 & 1
-
-
 def test_an_indirect_calls_targets_come_in_their_shares(guest):
     found = counts(branch(guest, "-e branches:u -c 997 --filter ind_call", "graph"), "graph")
     at = known.addresses("graph")
     observed = [found[Edge(at["main_x"], at[target])] for target in ("c", "d")]
     assert set(found) == edges("graph", ("main_x", "c"), ("main_x", "d"))
-    share_of_d = sum(d for d, _ in sequence(20000)) / 20000
+    share_of_d = sum(d for d, _ in known.sequence(20000)) / 20000
     expected = [(1 - share_of_d) * sum(observed), share_of_d * sum(observed)]
     assert sum(observed) > 2000
     assert chi_square(observed, expected) < ONE_IN_A_THOUSAND
@@ -146,7 +138,7 @@ def coins_in_a_stack():
     """How many of the 16 newest conditional branches are the coin's jumps, on average over all
     moments: a turn has eight branches, of which the coin's is the seventh and the loop's the last."""
     stack, coins, moments = collections.deque(maxlen=16), 0, 0
-    for _, jump in sequence(20000):
+    for _, jump in known.sequence(20000):
         coins += 6 * sum(stack)
         stack.extend([1] if jump else [])
         coins += sum(stack)
@@ -171,7 +163,7 @@ def test_mispredictions_are_where_the_target_changes(guest):
     result = branch(guest, "-e branches:u -c 997 --filter ind_call", "graph")
     taken = sum(counts(result, "graph").values())
     missed = sum(counts(result, "graph", "mispredicted").values())
-    targets = [d for d, _ in sequence(20000)]
+    targets = [d for d, _ in known.sequence(20000)]
     share = sum(a != b for a, b in zip(targets, targets[1:])) / 19999
     assert chi_square([missed, taken - missed], [share * taken, (1 - share) * taken]) < ONE_IN_A_THOUSAND
     assert branches(result)["mispredicted"] == missed
@@ -300,9 +292,11 @@ def test_branches_that_find_no_place_in_a_full_table_are_counted(any_kernel):
     told, rest = branches(result), result.one("branch")["rest"]
     assert known.numbers("maze")["EDGES"] > 16384 > 10 + rest["entries"] > 16000
     assert told["table_full"] > told["delivered"] / 4
-    # The samples themselves are all there: the first of them took its place when there was one.
-    assert sum(result.one("end")["samples"]["lost"].values()) == 0
-    assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
+    # A sample's own entry is of its stack's depth. All but the few behind a switch of the processor
+    # to the program find it there; one of those may come too late for a place.
+    lost = result.one("end")["samples"]["lost"]
+    assert sum(lost.values()) == lost["table_full"] <= 8
+    assert abs(sum(depths(result)) + lost["table_full"] - known.numbers("maze")["TAKEN"] // 61) <= 1
 
 
 def test_precise_samples_come_with_branches_too(guest):
@@ -336,14 +330,14 @@ def test_processes_are_told_apart_if_that_is_asked_for(guest):
     assert len(set(places(apart))) < len(places(apart))
 
 
-def test_of_a_process_that_nobody_looked_at_come_plain_addresses(guest):
-    # The shell's child is gone before the record of the run is made.
+def test_a_process_that_has_gone_before_anybody_looked_is_placed_by_the_kernels_notes(guest):
+    # The shell's child ends before the record of the run is made.
     result = branch(guest, "-e branches:u -c 1009 --filter ind_call --by edge,comm", "sh -c 'kinds; :'")
     entries = [e for e in result.one("branch")["entries"] if e["comm"] == "kinds"]
     at = known.addresses("kinds")
-    assert [(e["from"], e["to"]) for e in entries] == [
-        ({"address": hex(at["ind_call"])}, {"address": hex(at["other"])})]
-    assert branches(result)["unresolved"] >= entries[0]["count"] > 1000
+    assert [(address("kinds", e["from"]), address("kinds", e["to"])) for e in entries] == [
+        (at["ind_call"], at["other"])]
+    assert entries[0]["count"] > 1000
 
 
 def test_intervals_sum_up_to_the_run(guest):
@@ -399,7 +393,7 @@ def test_a_table_shows_the_hottest_edges_with_their_mispredictions(guest):
                      paranoid=-1)
     lines = done.stdout.splitlines()
     assert lines[1].split() == ["count", "share", "mispredicted", "from", "to"]
-    row = re.fullmatch(r" +[\d,]+ +(\d+\.\d)% +(\d+\.\d)% (#*) +graph\+0x\w+ +-> graph\+0x\w+", lines[2])
+    row = re.fullmatch(r" +[\d,]+ +(\d+\.\d)% +(\d+\.\d)% (#*) +main_x \(graph\) +-> [cd] \(graph\)", lines[2])
     assert row, done.stdout
     assert len(row[3]) == int(float(row[2]) / 10 + 0.5)
     assert lines[3].endswith("in 1 more")

@@ -92,16 +92,8 @@ def test_edges_come_in_the_shares_of_the_code(guest, tmp_path):
     assert 0.35 <= c / (c + d) <= 0.65
 
 
-def sequence(n):
-    """The bits that graph.S branches by: (c or d, jump or not)."""
-    x = 305419896
-    for _ in range(n):
-        x = (x * 1103515245 + 12345) % 2**32
-        yield x >> 30 & 1, x >> 29 & 1
-
-
 def test_indirect_calls_are_mispredicted_when_their_target_changes(any_kernel):
-    targets = [0] + [t for t, _ in sequence(known.numbers("graph")["N"])]
+    targets = [0] + [t for t, _ in known.sequence(known.numbers("graph")["N"])]
     changes = sum(a != b for a, b in zip(targets, targets[1:]))
     count = any_kernel.count("BR_MISP_EXEC.INDIRECT_NEAR_CALL", "graph")
     # The very first call has no target to go by.

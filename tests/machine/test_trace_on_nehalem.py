@@ -10,7 +10,7 @@ import pytest
 import known
 from records import Result, check_stream, parse
 import test_branch_on_nehalem
-from test_branch_on_nehalem import Edge, branch, edges, sequence
+from test_branch_on_nehalem import Edge, branch, edges
 
 BUFFER = 4 << 20  # bytes, perf record's own
 RECORD = 24       # of the guide's Figure 16
@@ -29,13 +29,7 @@ def address(program, place):
 
 
 def counts(result, program, member="count"):
-    """{edge or range: count} of those within the program."""
-    found = collections.Counter()
-    for entry in (e for record in result.of("branch") for e in record["entries"]):
-        edge = Edge(address(program, entry["from"]), address(program, entry["to"]))
-        if None not in edge:
-            found[edge] += entry[member]
-    return found
+    return test_branch_on_nehalem.counts(result, program, member, address)
 
 
 def account(result):
@@ -48,7 +42,7 @@ def account(result):
 def taken_by_graph():
     """{edge: how often}, by the text of graph.S."""
     at, n = known.addresses("graph"), known.numbers("graph")["N"]
-    turns = list(sequence(n))
+    turns = list(known.sequence(n))
     ds = sum(d for d, _ in turns)
     back = {name: at[name] + length for name, length in  # behind a call of 5 bytes, one of 3
             (("main_a", 5), ("a_b", 5), ("main_x", 3))}
