@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "collection/aggregation.h"
 #include "collection/trace.h"
 #include "plan/denial.h"
@@ -23,18 +23,10 @@
 #define WORK_BYTES (1 << 20) /* beyond a core's second level cache: loads go off the core */
 #define LINE       64
 
-static long long cpu_time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 /* Loads, stores, branches, page faults and system calls, of this thread. */
 static void work(void)
 {
-	long long end = cpu_time_ns() + WORK_NS;
+	__u64 end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
 	volatile char *memory = mmap(NULL, WORK_BYTES, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -43,7 +35,7 @@ static void work(void)
 	do {
 		for (int i = 0; i < WORK_BYTES; i += LINE)
 			memory[i]++;
-	} while (cpu_time_ns() < end);
+	} while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end);
 	munmap((void *)memory, WORK_BYTES);
 }
 

@@ -4,10 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jansson.h>
 
+#include "clock.h"
 #include "collection/keys.h"
 #include "record/record.h"
 
@@ -103,12 +103,7 @@ static const char *kept(struct codes *codes, const char *string)
 
 static bool is_late(const struct codes *codes)
 {
-	struct timespec now;
-
-	if (!codes->deadline)
-		return false;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec > codes->deadline;
+	return codes->deadline && clock_ns(CLOCK_MONOTONIC) > codes->deadline;
 }
 
 /* --- one address ------------------------------------------------------------------------------ */

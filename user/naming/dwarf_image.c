@@ -11,15 +11,6 @@ static bool is_debug(const char *name)
 	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
 }
 
-static const char *name_of(const struct image *image, const GElf_Shdr *header)
-{
-	size_t names;
-	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
-			   : elf_strptr(image->elf, names, header->sh_name);
-
-	return name ? name : "";
-}
-
 static bool is_old_packed(const char *name)
 {
 	return !strncmp(name, ".zdebug_", 8);
@@ -45,12 +36,12 @@ __u64 dwarf_size(const struct image *image)
 
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS ||
-		    !is_debug(name_of(image, &header)))
+		    !is_debug(image_section_name(image, &header)))
 			continue;
 		size += header.sh_size;
 		if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed))
 			size += packed.ch_size;
-		size += size_of_old_packed(section, name_of(image, &header));
+		size += size_of_old_packed(section, image_section_name(image, &header));
 		if (size > 1ULL << 40)
 			return size;
 	}
@@ -90,7 +81,7 @@ static void end_texts(struct image *image)
 	GElf_Shdr header;
 
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));) {
-		const char *name = gelf_getshdr(section, &header) ? name_of(image, &header) : "";
+		const char *name = gelf_getshdr(section, &header) ? image_section_name(image, &header) : "";
 		Elf_Data *data;
 
 		if (!is_debug(name) || header.sh_type == SHT_NOBITS || !strstr(name, "str"))

@@ -144,7 +144,7 @@ void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1])
 	*at = '\0';
 }
 
-static const char *section_name(const struct image *image, const GElf_Shdr *header)
+const char *image_section_name(const struct image *image, const GElf_Shdr *header)
 {
 	size_t names;
 	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
@@ -156,7 +156,7 @@ static const char *section_name(const struct image *image, const GElf_Shdr *head
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header)
 {
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
-		if (gelf_getshdr(section, header) && !strcmp(section_name(image, header), name))
+		if (gelf_getshdr(section, header) && !strcmp(image_section_name(image, header), name))
 			return section;
 	return NULL;
 }

@@ -33,6 +33,9 @@ void image_close(struct image *image);
 /* Writes it as hex; "" if there is none. */
 void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1]);
 
+/* A section's name, "" if it has none. */
+const char *image_section_name(const struct image *image, const GElf_Shdr *header);
+
 /* A section by its name, NULL if there is none. */
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
 

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 #define FOREVER (~0ULL)
 
@@ -240,19 +241,11 @@ void mappings_begin(struct mappings *mappings, __u64 since)
 	forget(mappings, since);
 }
 
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 /* Whether there is room for some more. */
 static bool has_room(struct mappings *mappings)
 {
 	if (mappings->nr >= MAPPINGS_MOST)
-		forget(mappings, now_ns());
+		forget(mappings, clock_ns(CLOCK_MONOTONIC));
 	if (mappings->nr < MAPPINGS_MOST)
 		return true;
 	mappings->dropped++;
@@ -455,7 +448,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 		return;
 	process = find_or_make(mappings, pid);
 	if (process->life)
-		time = now_ns();
+		time = clock_ns(CLOCK_MONOTONIC);
 	else
 		begin_life(process, 0, space_new(), root_of(pid));
 	while (getline(&line, &size, file) > 0)
@@ -494,7 +487,7 @@ static __u64 lived(const struct mappings *mappings, const struct life *life,
 static bool search(const struct mappings *mappings, const struct process *process, __u64 address,
 		   struct spot *place)
 {
-	__u64 longest = 0, now = now_ns();
+	__u64 longest = 0, now = clock_ns(CLOCK_MONOTONIC);
 
 	for (const struct life *life = process->life; life; life = life->before)
 		for (size_t i = 0; i < life->space->nr; i++) {

@@ -7,6 +7,7 @@
 #include "collection/keys.h"
 #include "embedded.h"
 #include "output/calls.h"
+#include "output/member.h"
 #include "record/record.h"
 
 /* What kind of code a node is: bits of the page's own. */
@@ -70,13 +71,6 @@ size_t flamegraph_events(const struct flamegraph *flamegraph)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
 static __u64 number_of(const json_t *object, const char *name)
 {
 	json_int_t number = json_integer_value(json_object_get(object, name));
@@ -135,7 +129,7 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
 /* "/usr/bin/true · main.c" */
 static const char *place_of(const struct call *call, char *text, size_t size)
 {
-	const char *module = text_of(call->frame, "module");
+	const char *module = string(call->frame, "module");
 
 	snprintf(text, size, "%s%s%s", module, *module && call->file ? " · " : "",
 		 call->file ? call->file : "");
@@ -162,7 +156,7 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 {
 	__u64 samples = number_of(entry, "samples");
 	const json_t *stack = json_object_get(entry, "stack");
-	const char *lost = text_of(entry, "stack_lost");
+	const char *lost = string(entry, "stack_lost");
 	char owner[CALLS_NAME_MAX], words[64];
 	__u32 parent;
 
@@ -181,7 +175,7 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 
 static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 {
-	struct graph *graph = graph_of(flamegraph, text_of(record, "event"));
+	struct graph *graph = graph_of(flamegraph, string(record, "event"));
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry, *count;
 	const char *cause;
@@ -208,7 +202,7 @@ static bool has_stacks(const json_t *record)
 
 void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 {
-	const char *type = text_of(record, "type");
+	const char *type = string(record, "type");
 
 	if (!strcmp(type, "frames"))
 		calls_define(&flamegraph->calls, record);

@@ -68,18 +68,13 @@ static int output(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static size_t size_of(const json_t *value)
-{
-	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-}
-
 /* How many elements from `first` fit behind `base` bytes: at least one, so that it ends. */
 static size_t fitting(const json_t *list, size_t first, size_t base)
 {
 	size_t count = 0, used = base;
 
 	for (; first + count < json_array_size(list); count++) {
-		used += size_of(json_array_get(list, first + count)) + 1;
+		used += value_bytes(json_array_get(list, first + count)) + 1;
 		if (count && used > RECORD_MAX)
 			break;
 	}
@@ -111,7 +106,7 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 	json_t *empty = part_of(record, 1, list, 0, 0, NULL);
 	int err = 0;
 
-	base = size_of(empty) + ENVELOPE_MAX;
+	base = value_bytes(empty) + ENVELOPE_MAX;
 	json_decref(empty);
 	for (size_t first = 0; first < total; first += fitting(elements, first, base))
 		parts++;
@@ -144,7 +139,7 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 
 	if (stream->format != FORMAT_JSON)
 		remember(stream, record);
-	if (list && stream->format == FORMAT_JSON && size_of(record) + ENVELOPE_MAX > RECORD_MAX)
+	if (list && stream->format == FORMAT_JSON && value_bytes(record) + ENVELOPE_MAX > RECORD_MAX)
 		err = write_parts(stream, record, list, kept);
 	else
 		err = output(stream, record);

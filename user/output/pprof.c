@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "output/calls.h"
+#include "output/member.h"
 #include "output/output.h"
 #include "pprof.pb-c.h"
 
@@ -36,18 +37,6 @@ struct writing {
 		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                   \
 		message;                                                                           \
 	})
-
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *name)
-{
-	return json_integer_value(json_object_get(object, name));
-}
 
 /* The place of a text in the table of texts. */
 static int64_t add_text(struct writing *writing, const char *text)
@@ -77,7 +66,7 @@ static Pprof__ValueType *value_type(struct writing *writing, const char *type, c
 static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
 {
 	Pprof__Profile *profile = writing->profile;
-	const char *module = text_of(frame, "module"), *build_id = text_of(frame, "build_id");
+	const char *module = string(frame, "module"), *build_id = string(frame, "build_id");
 	Pprof__Mapping *mapping;
 	json_t *known, *name;
 
@@ -155,7 +144,7 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
 {
 	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;
-	const char *offset = text_of(frame, *text_of(frame, "offset") ? "offset" : "address");
+	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
 
 	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
 }
@@ -230,15 +219,15 @@ static Pprof__Sample *add_sample(struct writing *writing, const json_t *entry)
 	Pprof__Sample *sample = NEW(Sample, SAMPLE);
 
 	APPEND(writing->profile->sample, writing->profile->n_sample, sample);
-	APPEND(sample->value, sample->n_value, number_of(entry, "samples"));
-	APPEND(sample->value, sample->n_value, number_of(entry, "period"));
+	APPEND(sample->value, sample->n_value, integer(entry, "samples"));
+	APPEND(sample->value, sample->n_value, integer(entry, "period"));
 	return sample;
 }
 
 static void add_entry(struct writing *writing, const json_t *entry)
 {
 	Pprof__Sample *sample = add_sample(writing, entry);
-	const char *lost = text_of(entry, "stack_lost");
+	const char *lost = string(entry, "stack_lost");
 	char words[64];
 	json_t *id;
 	size_t i;
@@ -258,22 +247,22 @@ static void add_entry(struct writing *writing, const json_t *entry)
 /* Whether the event is one of the kernel's clocks, which count nanoseconds; by its request. */
 static bool is_clock(const json_t *attr)
 {
-	const char *config = text_of(attr, "config");
+	const char *config = string(attr, "config");
 
-	return number_of(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
+	return integer(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
 }
 
 static void add_types(struct writing *writing, const json_t *event)
 {
 	const json_t *attr = json_object_get(event, "attr");
-	const char *type = is_clock(attr) ? "cpu" : text_of(event, "name");
+	const char *type = is_clock(attr) ? "cpu" : string(event, "name");
 	const char *unit = is_clock(attr) ? "nanoseconds" : "count";
 	Pprof__Profile *profile = writing->profile;
 
 	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, "samples", "count"));
 	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, type, unit));
 	profile->period_type = value_type(writing, type, unit);
-	profile->period = number_of(attr, "sample_period");
+	profile->period = integer(attr, "sample_period");
 }
 
 static int64_t nanoseconds_of(const char *time)
@@ -294,8 +283,8 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 
 	add_text(&writing, "");
 	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
-	writing.profile->time_nanos = nanoseconds_of(text_of(record, "start_time"));
-	writing.profile->duration_nanos = number_of(record, "duration_ns");
+	writing.profile->time_nanos = nanoseconds_of(string(record, "start_time"));
+	writing.profile->duration_nanos = integer(record, "duration_ns");
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		add_entry(&writing, entry);
 	if (rest) {
@@ -342,7 +331,7 @@ int output_pprof(struct stream *stream, const json_t *record)
 	size_t size;
 	int err;
 
-	if (strcmp(text_of(record, "type"), "profile"))
+	if (strcmp(string(record, "type"), "profile"))
 		return 0;
 	profile = make_profile(stream, record);
 	size = pprof__profile__get_packed_size(profile);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/member.h"
 #include "output/output.h"
+#include "record/record.h"
 
 /* A run's stream. */
 struct restreamed_run {
@@ -48,11 +50,6 @@ static void forget(struct restream *restream, struct restreamed_run *run)
 	free(run);
 }
 
-static json_int_t number_of(const json_t *record, const char *key)
-{
-	return json_integer_value(json_object_get(record, key));
-}
-
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static int put_record(struct restream *restream, const json_t *record)
@@ -75,9 +72,9 @@ static int put_shifted(struct restream *restream, struct restreamed_run *run, js
 {
 	if (!run->shift)
 		return sink_put(restream->sink, line, size);
-	json_object_set_new(record, "seq", json_integer(number_of(record, "seq") + run->shift));
+	json_object_set_new(record, "seq", json_integer(integer(record, "seq") + run->shift));
 	if (json_object_get(record, "records"))
-		json_object_set_new(record, "records", json_integer(number_of(record, "records") + run->shift));
+		json_object_set_new(record, "records", json_integer(integer(record, "records") + run->shift));
 	return put_record(restream, record);
 }
 
@@ -94,11 +91,6 @@ static int release_pieces(struct restream *restream, struct restreamed_run *run)
 	}
 	run->nr = 0;
 	return err;
-}
-
-static size_t size_of(const json_t *value)
-{
-	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
 /* What all parts of a record carry, besides the list. */
@@ -127,7 +119,7 @@ static size_t fitting(const json_t *elements, size_t first, size_t frame)
 	size_t used = frame + NUMBERS_MAX, count = 0;
 
 	for (; first + count < json_array_size(elements); count++) {
-		used += size_of(json_array_get(elements, first + count)) + 1;
+		used += value_bytes(json_array_get(elements, first + count)) + 1;
 		if (count && used > RECORD_MAX)
 			break;
 	}
@@ -139,7 +131,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 		    json_int_t seq, size_t *parts)
 {
 	json_t *frames[] = {frame_of(first, list, false), frame_of(first, list, true)};
-	size_t sizes[] = {size_of(frames[0]) + strlen(list) + 8, size_of(frames[1]) + strlen(list) + 8};
+	size_t sizes[] = {value_bytes(frames[0]) + strlen(list) + 8, value_bytes(frames[1]) + strlen(list) + 8};
 	size_t at = 0, total = json_array_size(elements);
 	int err = 0;
 
@@ -174,7 +166,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 /* All parts are there: changes them, and writes them. */
 static int put_whole(struct restream *restream, struct restreamed_run *run, const char *list)
 {
-	json_int_t seq = number_of(run->pieces[0].record, "seq") + run->shift;
+	json_int_t seq = integer(run->pieces[0].record, "seq") + run->shift;
 	json_t *elements = json_array();
 	size_t was = run->nr, parts;
 	bool changed = false;
@@ -207,7 +199,7 @@ static bool continues(const struct restreamed_run *run, const json_t *record, co
 	static const char *const same[] = {"type", "event", "start_time", "cacheline", "parts"};
 	const json_t *first = run->nr ? run->pieces[0].record : NULL;
 
-	if (!list || number_of(record, "part") != (json_int_t)run->nr + 1)
+	if (!list || integer(record, "part") != (json_int_t)run->nr + 1)
 		return false;
 	for (size_t i = 0; first && i < sizeof(same) / sizeof(same[0]); i++) {
 		const json_t *a = json_object_get(first, same[i]), *b = json_object_get(record, same[i]);
@@ -238,7 +230,7 @@ static int restream_one(struct restream *restream, json_t *record, const char *l
 	/* A part whose fellows are missing: where it would have to be cut anew is not known. */
 	if (list && (!cut || next || continues(run, record, list))) {
 		keep(run, record, line, size);
-		if (cut && (json_int_t)run->nr < number_of(record, "parts"))
+		if (cut && (json_int_t)run->nr < integer(record, "parts"))
 			return 0;
 		return put_whole(restream, run, list);
 	}

@@ -6,22 +6,9 @@
 #include <jansson.h>
 
 #include "output/calls.h"
+#include "output/member.h"
 #include "output/output.h"
 #include "output/text.h"
-
-/* A member's text, "" if it has none. */
-static inline const char *string(const json_t *record, const char *name)
-{
-	const char *value = json_string_value(json_object_get(record, name));
-
-	return value ? value : "";
-}
-
-/* A member's whole number, 0 if it has none. */
-static inline json_int_t integer(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
 
 typedef void (*table_fn)(struct text *text, const struct stream *stream, const json_t *record);
 

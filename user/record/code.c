@@ -5,12 +5,6 @@
 
 #include "record/record.h"
 
-static void put_text(json_t *record, const char *name, const char *text)
-{
-	if (text)
-		json_object_set_new(record, name, value_text(text, strlen(text)));
-}
-
 json_t *code_value(const struct code *code)
 {
 	json_t *record = json_object();

@@ -43,23 +43,12 @@ static bool is_kernel(__u64 address)
 	return address >> 63;
 }
 
-static size_t size_of(const json_t *value)
-{
-	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-}
-
-static void put_text(json_t *value, const char *key, const char *text)
-{
-	if (text)
-		json_object_set_new(value, key, value_text(text, strlen(text)));
-}
-
 /* The functions that are inlined there, innermost first, each with the place that it is called from in
  * the next one; as many as there is room for. */
 static void put_inlined(json_t *code, const struct name *name)
 {
 	json_t *list = json_array();
-	size_t size = size_of(code);
+	size_t size = value_bytes(code);
 
 	for (size_t i = 0; i + 1 < name->nr; i++) {
 		json_t *inlined = json_object();
@@ -68,7 +57,7 @@ static void put_inlined(json_t *code, const struct name *name)
 		put_text(inlined, "call_file", name->frames[i + 1].file);
 		if (name->frames[i + 1].line)
 			json_object_set_new(inlined, "call_line", json_integer(name->frames[i + 1].line));
-		size += size_of(inlined) + 1;
+		size += value_bytes(inlined) + 1;
 		if (size + 20 > STORED_NAME_MAX || !json_object_size(inlined)) {
 			json_decref(inlined);
 			break;
@@ -109,7 +98,7 @@ static bool put_name(json_t *code, const struct name *name)
 	}
 	if (name->frames[0].file)
 		put_inlined(named, name);
-	fits = size_of(named) <= STORED_NAME_MAX;
+	fits = value_bytes(named) <= STORED_NAME_MAX;
 	if (fits) {
 		json_object_clear(code);
 		json_object_update(code, named);

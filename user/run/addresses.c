@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "collection/sideband.h"
 #include "record/code.h"
 
@@ -83,12 +84,9 @@ int addresses_fd(const struct addresses *addresses)
 
 void addresses_take(struct addresses *addresses, bool all)
 {
+	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct sideband_note note;
-	struct timespec now;
-	__u64 before;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	before = all ? ~0ULL : now.tv_sec * 1000000000ULL + now.tv_nsec - SETTLED_NS;
 	sideband_woken(addresses->sideband);
 	while (sideband_next(addresses->sideband, before, &note))
 		mappings_take(addresses->mappings, &note);
@@ -98,7 +96,7 @@ void addresses_begin(struct addresses *addresses, const struct timespec *since)
 {
 	codes_release(addresses->codes);
 	addresses->codes = NULL;
-	mappings_begin(addresses->mappings, since->tv_sec * 1000000000ULL + since->tv_nsec);
+	mappings_begin(addresses->mappings, timespec_ns(since));
 }
 
 struct mappings *addresses_mappings(struct addresses *addresses)
@@ -109,15 +107,10 @@ struct mappings *addresses_mappings(struct addresses *addresses)
 struct codes *addresses_codes(struct addresses *addresses)
 {
 	__u64 ns = addresses->run->options->interval_ms * 1000000 / 2;
-	struct timespec now;
 
 	if (addresses->codes)
 		return addresses->codes;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (ns && !addresses->run->reason)
-		ns += now.tv_sec * 1000000000ULL + now.tv_nsec;
-	else
-		ns = 0;
+	ns = ns && !addresses->run->reason ? clock_ns(CLOCK_MONOTONIC) + ns : 0;
 	addresses->codes = codes_new(addresses->mappings, addresses->naming, &addresses->account, ns);
 	return addresses->codes;
 }

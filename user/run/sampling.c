@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "collection/aggregation.h"
 #include "record/entry.h"
 #include "record/fold.h"
@@ -96,14 +97,6 @@ static __u64 forks_so_far(void)
 	return forks;
 }
 
-static __u64 now_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 static int sampling_attach_at(struct run *run, size_t place, struct refusal *refusal)
 {
 	struct state *state = run->state;
@@ -133,7 +126,7 @@ static int sampling_attach(struct run *run, struct refusal *refusal)
 	    addresses_open(&run->addresses, run, run->keys.detail | shown_detail(run), refusal))
 		return -1;
 	state->forks = forks_so_far();
-	state->real_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+	state->real_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < state->nr; i++)
 		if (aggregation_load(state->aggregations[i], &run->host, refusal))
 			return -1;
@@ -232,7 +225,7 @@ static int drain_event(struct run *run, size_t i, __u64 before)
 
 static int sampling_drain(struct run *run)
 {
-	__u64 before = now_ns(CLOCK_MONOTONIC) - SETTLED_NS;
+	__u64 before = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	int err = 0;
 
 	for (size_t i = 0; i < run->plan.events.nr && !err; i++)

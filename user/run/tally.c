@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "host/files.h"
 #include "record/record.h"
 
@@ -198,17 +198,9 @@ static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 	turns_add(&row->interval_turns, row->turn, ns);
 }
 
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 void tally_look(struct tally *tally, struct counters *counters)
 {
-	__u64 now = now_ns(), since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
+	__u64 now = clock_ns(CLOCK_MONOTONIC), since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
 
 	find_rows(tally, counters);
 	for (size_t r = 0; r < tally->nr; r++) {

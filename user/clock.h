@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Clocks as whole nanoseconds. */
+#ifndef NHMTAP_CLOCK_H
+#define NHMTAP_CLOCK_H
+
+#include <time.h>
+#include <linux/types.h>
+
+static inline __u64 timespec_ns(const struct timespec *time)
+{
+	return time->tv_sec * 1000000000ULL + time->tv_nsec;
+}
+
+/* What a clock of clock_gettime(2) says now. */
+static inline __u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return timespec_ns(&now);
+}
+
+#endif
