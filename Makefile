@@ -55,6 +55,7 @@ chromium-driver | chromedriver --version
 dwz          | dwz --version
 libc6-dbg    | ls /usr/lib/debug/.build-id
 jq           | jq --version
+runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
 util-linux   | setpriv --version

@@ -11,7 +11,7 @@ import time
 
 import hosts
 import pytest
-from records import program
+from records import NHMTAP, Result, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -186,10 +186,11 @@ def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):
     assert while_it_waits(nhmtap, tmp_path, script, ("here", str(outside / "program")))[0] == 200
 
 
-def test_a_program_in_a_root_of_its_own_is_named(nhmtap, tmp_path):
-    """A static one: there is nothing else in its root."""
-    root = tmp_path / "root"
-    root.mkdir()
+@pytest.fixture
+def root(tmp_path):
+    """A root with nothing in it but a static program that is to wait at its end."""
+    folder = tmp_path / "root"
+    folder.mkdir()
     source = """#include <sys/mman.h>
         #include <unistd.h>
         void alone(volatile char *p) { *p = 1; }
@@ -199,9 +200,42 @@ def test_a_program_in_a_root_of_its_own_is_named(nhmtap, tmp_path):
             for (int i = 0; i < 200; i++) alone(p + i * 4096);
             return read(0, &c, 1);
         }"""
-    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", root / "alone"], input=source, text=True, check=True)
+    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", folder / "alone"], input=source, text=True, check=True)
+    return folder
+
+
+def test_a_program_in_a_root_of_its_own_is_named(nhmtap, tmp_path, root):
     script = f'mount --bind {root} {root} && exec chroot {root} /alone < "$0"'
     assert while_it_waits(nhmtap, tmp_path, script, ("alone", "/alone"))[0] == 200
+
+
+def test_a_program_in_a_container_is_named(nhmtap, tmp_path, root):
+    subprocess.run(["runc", "spec"], cwd=tmp_path, check=True)
+    bundle = tmp_path / "config.json"
+    spec = json.loads(bundle.read_text(encoding="utf-8"))
+    spec["process"].update(terminal=False, args=["/alone"])
+    spec["root"]["path"] = str(root)
+    bundle.write_text(json.dumps(spec), encoding="utf-8")
+    script = f'exec runc --root {tmp_path}/state run -b {tmp_path} nhmtap-{os.getpid()} < "$0"'
+    assert while_it_waits(nhmtap, tmp_path, script, ("alone", "/alone"))[0] == 200
+
+
+def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(tmp_path, copy):
+    """Opening it takes 2 seconds: twenty intervals."""
+    out = tmp_path / "out"
+    # LeakSanitizer is a tracer too, and a process has but one.
+    done = subprocess.run(
+        ["strace", "-f", "-o", os.devnull, "-P", copy, "-e", "trace=openat", "-e",
+         "inject=openat:delay_enter=2000000", NHMTAP, "profile", *FAULTS, "--by", "symbol", "-I", "100",
+         "--duration", "4", "-o", out, "--", "sh", "-c", f"while :; do {copy} here=50; sleep 0.01; done"],
+        env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, check=False)
+    result = Result(done.returncode, out.read_text(encoding="utf-8"), done.stderr)
+    # What has most samples of the program is the one function that it is in most of the time.
+    told = ["symbol" in e["code"] for e in result.entries()
+            if e["code"].get("module") == copy and e["samples"] >= 50]
+    assert told.count(False) > 5 and told.count(True) > 5
+    assert sorted(told) == told, "what has a name keeps it"
+    assert result.one("end")["names"]["unnamed"]["no_time"] > 0
 
 
 def test_code_that_was_made_at_run_time_goes_by_its_map(nhmtap, tmp_path):

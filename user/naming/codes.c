@@ -35,7 +35,7 @@ struct answer {
 
 struct codes {
 	struct mappings *mappings;
-	struct naming *naming;
+	struct background *background;
 	struct code_account *account;
 	__u64 deadline;
 	struct text *texts[BUCKETS];
@@ -50,13 +50,13 @@ bool address_is_kernel(__u64 address)
 	return address >> 63;
 }
 
-struct codes *codes_new(struct mappings *mappings, struct naming *naming,
+struct codes *codes_new(struct mappings *mappings, struct background *background,
 			struct code_account *account, __u64 deadline)
 {
 	struct codes *codes = calloc(1, sizeof(*codes));
 
 	codes->mappings = mappings;
-	codes->naming = naming;
+	codes->background = background;
 	codes->account = account;
 	codes->deadline = deadline;
 	keys_init(&codes->questions, sizeof(struct question));
@@ -108,6 +108,37 @@ static bool is_late(const struct codes *codes)
 
 /* --- one address ------------------------------------------------------------------------------ */
 
+/* Where a name can be asked for; see background_name(). */
+struct place_asked {
+	enum background_kind kind;
+	const char *path, *build_id;
+	__u64 address;
+	char text[PATH_MAX];
+};
+
+/* False: nowhere. */
+static bool find_place(struct codes *codes, const struct question *question, const struct spot *spot,
+		       struct place_asked *at)
+{
+	at->address = question->address;
+	at->path = at->build_id = NULL;
+	if (address_is_kernel(question->address)) {
+		at->kind = NAME_OF_KERNEL;
+		return true;
+	}
+	if (spot->file->kind == FILE_ANONYMOUS) {
+		at->kind = NAME_OF_JIT;
+		at->path = mappings_jit(codes->mappings, question->pid, at->text, sizeof(at->text));
+		return at->path;
+	}
+	at->kind = NAME_OF_FILE;
+	at->address = spot->offset;
+	at->path = mapped_file_path(spot->file, at->text, sizeof(at->text));
+	if (spot->file->build_id[0])
+		at->build_id = spot->file->build_id;
+	return at->path;
+}
+
 /* The name of what is at a place; NULL, and the cause, if it has none. */
 static const struct name *look_up(struct codes *codes, const struct question *question,
 				  const struct spot *spot, __u64 **cause)
@@ -115,32 +146,22 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	/* A call may be the last instruction of its function. */
 	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
 	struct code_account *account = codes->account;
-	char text[PATH_MAX];
-	const struct name *name = NULL;
-	const char *path;
+	const struct name *name;
+	struct place_asked at;
+	bool there = find_place(codes, question, spot, &at);
 
-	if (is_late(codes)) {
-		*cause = &account->no_time;
+	*cause = there || at.kind == NAME_OF_JIT ? &account->no_symbol : &account->no_file;
+	if (!there)
 		return NULL;
-	}
-	*cause = &account->no_symbol;
-	if (address_is_kernel(question->address)) {
-		name = naming_kernel(codes->naming, question->address - back);
-		if (!name->nr)
-			account->kernel_why = name->why;
-		return name;
-	}
-	if (spot->file->kind == FILE_ANONYMOUS) {
-		path = mappings_jit(codes->mappings, question->pid, text, sizeof(text));
-		return path ? naming_jit(codes->naming, path, question->address - back) : NULL;
-	}
-	path = mapped_file_path(spot->file, text, sizeof(text));
-	if (path)
-		name = naming_file(codes->naming, path,
-				   spot->file->build_id[0] ? spot->file->build_id : NULL,
-				   spot->offset - back);
+	name = is_late(codes) ? NULL
+	       : background_name(codes->background, at.kind, at.path, at.build_id, at.address - back,
+				 codes->deadline);
+	if (!name)
+		*cause = &account->no_time;
+	else if (at.kind == NAME_OF_KERNEL && !name->nr)
+		account->kernel_why = name->why;
 	/* A file that could not be taken for this one has told no build-id. */
-	if (!path || (!name->nr && !name->build_id && spot->file->build_id[0]))
+	else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id)
 		*cause = &account->no_file;
 	return name;
 }

@@ -11,8 +11,8 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "naming/background.h"
 #include "naming/mappings.h"
-#include "naming/naming.h"
 
 /* What is asked for, any of: */
 enum code_detail {
@@ -51,11 +51,11 @@ struct code_account {
 struct codes;
 
 /*
- * `deadline` (CLOCK_MONOTONIC, ns; 0: none): what is asked for later gets no name any more, but its
- * place. `naming` may be NULL where no symbols are asked for. Both, and the account,
+ * `deadline` (CLOCK_MONOTONIC, ns; 0: none): what has no name by then gets none any more, but its
+ * place. `background` may be NULL where no symbols are asked for. Both, and the account,
  * which is added to, stay the caller's.
  */
-struct codes *codes_new(struct mappings *mappings, struct naming *naming,
+struct codes *codes_new(struct mappings *mappings, struct background *background,
 			struct code_account *account, __u64 deadline);
 void codes_release(struct codes *codes);
 

@@ -159,8 +159,6 @@ static struct name *name_at(struct naming *naming, struct source *source, __u64 
 	return name;
 }
 
-/* --- ELF files ---------------------------------------------------------------------------------- */
-
 /* --- which file --------------------------------------------------------------------------------- */
 
 static bool same_identity(const struct identity *a, const struct identity *b)
@@ -307,35 +305,67 @@ static bool agrees(const char *build_id, const char *wanted)
 	return !strncmp(build_id, wanted, length) && strspn(wanted + length, "0") == strlen(wanted + length);
 }
 
+/* A file that is asked for, and what was found of it. */
+struct wanted {
+	char build_id[2 * BUILD_ID_MAX + 1]; /* "": not given */
+	struct place place;
+	struct identity identity;
+	bool missing;          /* errno says why */
+	struct source *source; /* NULL: not read yet */
+};
+
+static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path,
+			const char *build_id)
+{
+	wanted->missing = false;
+	wanted->source = NULL;
+	if (!build_id || !plain_build_id(build_id, wanted->build_id))
+		wanted->build_id[0] = '\0';
+	else
+		wanted->source = find_alias(naming, wanted->build_id, &no_identity);
+	if (wanted->source)
+		return;
+	place_of(&wanted->place, path, naming->settings.root);
+	wanted->missing = !identify(&wanted->place, &wanted->identity);
+	if (!wanted->missing)
+		wanted->source = find_alias(naming, path, &wanted->identity);
+}
+
+bool naming_has_file(struct naming *naming, const char *path, const char *build_id)
+{
+	struct wanted wanted;
+
+	find_wanted(naming, &wanted, path, build_id);
+	return wanted.missing || wanted.source;
+}
+
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
 			       __u64 offset)
 {
-	char wanted[2 * BUILD_ID_MAX + 1];
-	bool known = build_id && plain_build_id(build_id, wanted);
-	struct source *source = NULL;
-	struct identity identity;
-	struct place place;
+	struct wanted wanted;
+	struct source *source;
 
 	make_room(naming);
-	if (known)
-		source = find_alias(naming, wanted, &no_identity);
+	find_wanted(naming, &wanted, path, build_id);
+	if (wanted.missing)
+		return unknown(naming, source_why(errno));
+	source = wanted.source;
 	if (!source) {
-		place_of(&place, path, naming->settings.root);
-		if (!identify(&place, &identity))
-			return unknown(naming, source_why(errno));
-		source = find_alias(naming, path, &identity);
-		if (!source) {
-			source = open_source(naming, &place, &identity);
-			add_alias(naming, path, &identity, source);
-		}
-		if (known && !source->why && !agrees(source->build_id, wanted))
-			return unknown(naming, "the file that is there now has another build-id");
+		source = open_source(naming, &wanted.place, &wanted.identity);
+		add_alias(naming, path, &wanted.identity, source);
 	}
+	if (wanted.build_id[0] && !source->why && !agrees(source->build_id, wanted.build_id))
+		return unknown(naming, "the file that is there now has another build-id");
 	use(naming, source);
 	return name_in_file(naming, source, offset);
 }
 
 /* --- the kernel --------------------------------------------------------------------------------- */
+
+bool naming_has_kernel(const struct naming *naming)
+{
+	return naming->kernel;
+}
 
 const struct name *naming_kernel(struct naming *naming, __u64 address)
 {

@@ -50,8 +50,8 @@ struct naming *naming_open(const struct naming_settings *settings);
 void naming_close(struct naming *naming);
 
 /*
- * All three return a name, never NULL, that is valid up to the next call with the same naming: copy
- * what is to be kept.
+ * A name that is returned is never NULL, and valid up to the next call with the same naming: copy what
+ * is to be kept.
  *
  * The place at `offset` in a file. `path` is how the file can be opened from here:
  * /proc/PID/root/usr/bin/x and /proc/PID/map_files/… name files of a process (its debug files are then
@@ -63,8 +63,12 @@ void naming_close(struct naming *naming);
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
 			       __u64 offset);
 
+/* Whether naming_file() would not have to read the file for its answer. */
+bool naming_has_file(struct naming *naming, const char *path, const char *build_id);
+
 /* A kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
+bool naming_has_kernel(const struct naming *naming);
 
 /* An address of a process that writes a perf-PID.map. A map that has changed is read again where it does
  * not tell the address, or a second has passed. */

@@ -16,6 +16,7 @@ struct addresses {
 	struct sideband *sideband;
 	struct mappings *mappings;
 	struct naming *naming; /* NULL: no more than places are asked for */
+	struct background *background; /* what it is asked through */
 	struct codes *codes;   /* of this interval; NULL: not asked for yet */
 	struct code_account account;
 	char kallsyms[300];
@@ -51,6 +52,7 @@ int addresses_open(struct addresses **result, const struct run *run, unsigned in
 	addresses->run = run;
 	addresses->mappings = mappings_new();
 	addresses->naming = open_naming(addresses, detail);
+	addresses->background = addresses->naming ? background_open(addresses->naming) : NULL;
 	*result = addresses;
 	if (sideband_open(&addresses->sideband, target, run->child.pid, &run->host, refusal))
 		return -1;
@@ -72,6 +74,7 @@ void addresses_close(struct addresses *addresses)
 		return;
 	sideband_close(addresses->sideband);
 	codes_release(addresses->codes);
+	background_close(addresses->background);
 	naming_close(addresses->naming);
 	mappings_release(addresses->mappings);
 	free(addresses);
@@ -111,7 +114,7 @@ struct codes *addresses_codes(struct addresses *addresses)
 	if (addresses->codes)
 		return addresses->codes;
 	ns = ns && !addresses->run->reason ? clock_ns(CLOCK_MONOTONIC) + ns : 0;
-	addresses->codes = codes_new(addresses->mappings, addresses->naming, &addresses->account, ns);
+	addresses->codes = codes_new(addresses->mappings, addresses->background, &addresses->account, ns);
 	return addresses->codes;
 }
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/background.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+	enum background_kind kind;
+	char *path;
+	char *build_id;
+	__u64 address;
+};
+
+struct background {
+	struct naming *naming; /* the thread's as long as `busy`, else the asker's */
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock: */
+	bool busy, ending;
+	struct request request;
+	const struct name *name; /* what came of it */
+};
+
+struct background *background_open(struct naming *naming)
+{
+	struct background *background = calloc(1, sizeof(*background));
+	pthread_condattr_t attributes;
+
+	background->naming = naming;
+	pthread_mutex_init(&background->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&background->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return background;
+}
+
+static const struct name *name_now(struct naming *naming, const struct request *request)
+{
+	switch (request->kind) {
+	case NAME_OF_FILE:
+		return naming_file(naming, request->path, request->build_id, request->address);
+	case NAME_OF_JIT:
+		return naming_jit(naming, request->path, request->address);
+	default:
+		return naming_kernel(naming, request->address);
+	}
+}
+
+static void *serve(void *argument)
+{
+	struct background *background = argument;
+
+	pthread_mutex_lock(&background->lock);
+	while (!background->ending) {
+		if (background->busy) {
+			pthread_mutex_unlock(&background->lock);
+			background->name = name_now(background->naming, &background->request);
+			pthread_mutex_lock(&background->lock);
+			background->busy = false;
+			pthread_cond_broadcast(&background->changed);
+		} else {
+			pthread_cond_wait(&background->changed, &background->lock);
+		}
+	}
+	pthread_mutex_unlock(&background->lock);
+	return NULL;
+}
+
+/* Signals are for the thread that waits for them. Without a thread, names are made where they are
+ * asked for. */
+static bool start(struct background *background)
+{
+	sigset_t all, before;
+
+	if (background->started)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	background->started = !pthread_create(&background->thread, NULL, serve, background);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return background->started;
+}
+
+/* Returns whether nothing is being read any more. */
+static bool wait_until(struct background *background, __u64 deadline)
+{
+	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
+	bool idle;
+	int err = 0;
+
+	pthread_mutex_lock(&background->lock);
+	while (background->busy && !err)
+		err = deadline ? pthread_cond_timedwait(&background->changed, &background->lock, &end)
+			       : pthread_cond_wait(&background->changed, &background->lock);
+	idle = !background->busy;
+	pthread_mutex_unlock(&background->lock);
+	return idle;
+}
+
+static void forget(struct request *request)
+{
+	free(request->path);
+	free(request->build_id);
+	*request = (struct request){0};
+}
+
+static char *copied(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static bool takes_time(const struct background *background, const struct request *request)
+{
+	switch (request->kind) {
+	case NAME_OF_FILE:
+		return !naming_has_file(background->naming, request->path, request->build_id);
+	case NAME_OF_JIT:
+		return true; /* it may have grown */
+	default:
+		return !naming_has_kernel(background->naming);
+	}
+}
+
+const struct name *background_name(struct background *background, enum background_kind kind,
+				   const char *path, const char *build_id, __u64 address, __u64 deadline)
+{
+	struct request request = {kind, (char *)path, (char *)build_id, address};
+
+	if (!wait_until(background, deadline))
+		return NULL;
+	if (!deadline || !takes_time(background, &request) || !start(background))
+		return name_now(background->naming, &request);
+	forget(&background->request);
+	request.path = copied(path);
+	request.build_id = copied(build_id);
+	pthread_mutex_lock(&background->lock);
+	background->request = request;
+	background->busy = true;
+	pthread_cond_broadcast(&background->changed);
+	pthread_mutex_unlock(&background->lock);
+	return wait_until(background, deadline) ? background->name : NULL;
+}
+
+void background_close(struct background *background)
+{
+	if (!background)
+		return;
+	wait_until(background, 0);
+	pthread_mutex_lock(&background->lock);
+	background->ending = true;
+	pthread_cond_broadcast(&background->changed);
+	pthread_mutex_unlock(&background->lock);
+	if (background->started)
+		pthread_join(background->thread, NULL);
+	forget(&background->request);
+	pthread_cond_destroy(&background->changed);
+	pthread_mutex_destroy(&background->lock);
+	free(background);
+}
