@@ -69,12 +69,12 @@ static int output(struct stream *stream, const json_t *record)
 }
 
 /* How many elements from `first` fit behind `base` bytes: at least one, so that it ends. */
-static size_t fitting(const json_t *list, size_t first, size_t base)
+static size_t fitting(const size_t *sizes, size_t total, size_t first, size_t base)
 {
 	size_t count = 0, used = base;
 
-	for (; first + count < json_array_size(list); count++) {
-		used += value_bytes(json_array_get(list, first + count)) + 1;
+	for (; first + count < total; count++) {
+		used += sizes[first + count] + 1;
 		if (count && used > RECORD_MAX)
 			break;
 	}
@@ -98,28 +98,35 @@ static json_t *part_of(const json_t *record, size_t part, const char *list, size
 /* The room that the envelope, part and parts take at most. */
 #define ENVELOPE_MAX 220
 
+/* In one piece, if it fits. */
 static int write_parts(struct stream *stream, const json_t *record, const char *list,
 		       const char *const *kept)
 {
 	const json_t *elements = json_object_get(record, list);
 	size_t total = json_array_size(elements), part = 0, parts = 0, base;
+	size_t *sizes = calloc(total + 1, sizeof(*sizes));
 	json_t *empty = part_of(record, 1, list, 0, 0, NULL);
 	int err = 0;
 
-	base = value_bytes(empty) + ENVELOPE_MAX;
+	base = compact_bytes(empty) + ENVELOPE_MAX;
 	json_decref(empty);
-	for (size_t first = 0; first < total; first += fitting(elements, first, base))
+	for (size_t i = 0; i < total; i++)
+		sizes[i] = compact_bytes(json_array_get(elements, i));
+	for (size_t first = 0; first < total; first += fitting(sizes, total, first, base))
 		parts++;
-	for (size_t first = 0, count; first < total && !err; first += count) {
+	if (parts < 2)
+		err = output(stream, record);
+	for (size_t first = 0, count; parts > 1 && first < total && !err; first += count) {
 		json_t *piece;
 
-		count = fitting(elements, first, base);
+		count = fitting(sizes, total, first, base);
 		piece = part_of(record, ++part, list, first, count, kept);
 		json_object_set_new(piece, "part", json_integer(part));
 		json_object_set_new(piece, "parts", json_integer(parts));
 		err = output(stream, piece);
 		json_decref(piece);
 	}
+	free(sizes);
 	return err;
 }
 
@@ -139,7 +146,7 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 
 	if (stream->format != FORMAT_JSON)
 		remember(stream, record);
-	if (list && stream->format == FORMAT_JSON && value_bytes(record) + ENVELOPE_MAX > RECORD_MAX)
+	if (list && stream->format == FORMAT_JSON)
 		err = write_parts(stream, record, list, kept);
 	else
 		err = output(stream, record);
@@ -149,8 +156,8 @@ int stream_write(struct stream *stream, json_t *record, const char *list, const 
 
 int stream_close(struct stream *stream)
 {
-	free(stream->line);
-	stream->line = NULL;
+	free(stream->line.text);
+	stream->line = (struct compact){0};
 	calls_release(&stream->calls);
 	json_decref(stream->start);
 	return sink_close(&stream->sink);

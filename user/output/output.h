@@ -8,6 +8,7 @@
 #include "options.h"
 #include "output/calls.h"
 #include "output/sink.h"
+#include "record/compact.h"
 
 struct stream;
 
@@ -39,8 +40,7 @@ struct stream {
 	json_t *start;      /* the start record */
 	struct calls calls; /* the frames of the stacks to come */
 	__u64 records;  /* written so far */
-	char *line;     /* json's: of the record that is being written */
-	size_t line_used, line_room;
+	struct compact line; /* json's: the record that is being written */
 	char section[40]; /* that the people's form has last begun */
 	bool verbose;   /* the people's form says more */
 	bool intervals; /* there will be several records of a kind, at different times */

@@ -7,7 +7,7 @@
 
 #include "output/member.h"
 #include "output/output.h"
-#include "record/record.h"
+#include "record/compact.h"
 
 /* A run's stream. */
 struct restreamed_run {
@@ -54,15 +54,13 @@ static void forget(struct restream *restream, struct restreamed_run *run)
 
 static int put_record(struct restream *restream, const json_t *record)
 {
-	char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(15));
-	size_t length = line ? strlen(line) : 0;
+	struct compact line = {0};
 	int err;
 
-	if (!line)
-		return -ENOMEM;
-	line[length] = '\n';
-	err = sink_put(restream->sink, line, length + 1);
-	free(line);
+	compact_add_value(&line, record);
+	compact_add(&line, "\n", 1);
+	err = sink_put(restream->sink, line.text, line.used);
+	free(line.text);
 	return err;
 }
 
@@ -119,7 +117,7 @@ static size_t fitting(const json_t *elements, size_t first, size_t frame)
 	size_t used = frame + NUMBERS_MAX, count = 0;
 
 	for (; first + count < json_array_size(elements); count++) {
-		used += value_bytes(json_array_get(elements, first + count)) + 1;
+		used += compact_bytes(json_array_get(elements, first + count)) + 1;
 		if (count && used > RECORD_MAX)
 			break;
 	}
@@ -131,7 +129,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 		    json_int_t seq, size_t *parts)
 {
 	json_t *frames[] = {frame_of(first, list, false), frame_of(first, list, true)};
-	size_t sizes[] = {value_bytes(frames[0]) + strlen(list) + 8, value_bytes(frames[1]) + strlen(list) + 8};
+	size_t sizes[] = {compact_bytes(frames[0]) + strlen(list) + 8, compact_bytes(frames[1]) + strlen(list) + 8};
 	size_t at = 0, total = json_array_size(elements);
 	int err = 0;
 

@@ -96,11 +96,6 @@ void put_text(json_t *record, const char *name, const char *text)
 		json_object_set_new(record, name, value_text(text, strlen(text)));
 }
 
-size_t value_bytes(const json_t *value)
-{
-	return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
-}
-
 json_t *record_error(const struct refusal *refusal)
 {
 	json_t *record = json_pack("{s:s}", "type", "error");

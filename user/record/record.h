@@ -31,8 +31,6 @@ json_t *value_real(double number);
 
 /* Puts a text where there is one; NULL: the member is left out. */
 void put_text(json_t *record, const char *name, const char *text);
-/* How long a value is in a line, in bytes. */
-size_t value_bytes(const json_t *value);
 
 /* A refusal as an error record. */
 json_t *record_error(const struct refusal *refusal);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/compact.h"
 #include "record/record.h"
 
 /* Lists of code, by the type of the record. */
@@ -48,7 +49,7 @@ static bool is_kernel(__u64 address)
 static void put_inlined(json_t *code, const struct name *name)
 {
 	json_t *list = json_array();
-	size_t size = value_bytes(code);
+	size_t size = compact_bytes(code);
 
 	for (size_t i = 0; i + 1 < name->nr; i++) {
 		json_t *inlined = json_object();
@@ -57,7 +58,7 @@ static void put_inlined(json_t *code, const struct name *name)
 		put_text(inlined, "call_file", name->frames[i + 1].file);
 		if (name->frames[i + 1].line)
 			json_object_set_new(inlined, "call_line", json_integer(name->frames[i + 1].line));
-		size += value_bytes(inlined) + 1;
+		size += compact_bytes(inlined) + 1;
 		if (size + 20 > STORED_NAME_MAX || !json_object_size(inlined)) {
 			json_decref(inlined);
 			break;
@@ -98,7 +99,7 @@ static bool put_name(json_t *code, const struct name *name)
 	}
 	if (name->frames[0].file)
 		put_inlined(named, name);
-	fits = value_bytes(named) <= STORED_NAME_MAX;
+	fits = compact_bytes(named) <= STORED_NAME_MAX;
 	if (fits) {
 		json_object_clear(code);
 		json_object_update(code, named);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Values as compact JSON, the same bytes as jansson's own (JSON_COMPACT, JSON_REAL_PRECISION(15)).
+ * jansson looks for loops with every list and object, by its printed address in a hash table: a
+ * thousand instructions each. There are none in what is made here, or was read from JSON.
+ */
+#ifndef NHMTAP_COMPACT_H
+#define NHMTAP_COMPACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <jansson.h>
+
+/* Text that grows. Starts as zeros; `text` is free()d by the owner, and not terminated. */
+struct compact {
+	char *text;
+	size_t used, room;
+	bool measuring; /* nothing is kept, `used` is counted */
+};
+
+void compact_add(struct compact *compact, const char *text, size_t size);
+void compact_add_text(struct compact *compact, const char *text);
+void compact_add_integer(struct compact *compact, json_int_t number);
+/* A string with its quotes; UTF-8, as all of jansson's. */
+void compact_add_string(struct compact *compact, const char *text, size_t size);
+void compact_add_value(struct compact *compact, const json_t *value);
+
+/* How long a value is so, in bytes. */
+size_t compact_bytes(const json_t *value);
+
+#endif
