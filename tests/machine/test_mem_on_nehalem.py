@@ -103,8 +103,10 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
 
 @pytest.mark.parametrize("kernel", ["6.1", "6.12"])
 def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel):
-    found = mem(machines(cores=2, kernel=kernel), "--side", "u", "--ldlat", "20", "-c", "36",
-                "--by", "cacheline", "--shared", "--", "apart", 0, 1, tag_all_loads=True)
+    # Of all loads every nth would be in step with the threads' turns; the one in 16 that the hardware
+    # tags is not.
+    found = mem(machines(cores=2, kernel=kernel), "--side", "u", "--ldlat", "20", "-c", "32",
+                "--by", "cacheline", "--shared", "--", "apart", 0, 1)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
     # False sharing: no place in it is both threads'.
@@ -114,7 +116,7 @@ def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel
         (1, numbers["right_offset"], hex(at["right_load"]))}
     assert {e["code"]["symbol"] for e in line["entries"]} == {"play"}  # whose text both loads are
     assert len({e["tid"] for e in line["entries"]}) == 2
-    assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 33 / 4
+    assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 16 / 33 / 3
 
 
 def test_the_maximum_of_an_interval_is_of_its_own_loads(any_kernel):

@@ -196,7 +196,7 @@ def error(bench, command, **options):
     return records[0]
 
 
-BESIDE = "nhmtap branch --trace -p $$ --duration 100 > /dev/null & sleep 0.5; %s; kill %%1; wait"
+BESIDE = "nhmtap branch --trace --filter u --top 1 -p $$ --duration 100 > /dev/null & sleep 0.5; %s; kill %%1; wait"
 
 
 @pytest.mark.parametrize("command", ["branch -e branches:u -c 1000", "profile -e r00c0:upp -c 1000"])
@@ -206,7 +206,7 @@ def test_beside_a_trace_nothing_else_has_the_last_branch_record(guest, command):
 
 
 def test_beside_the_last_branch_record_there_is_no_trace(guest):
-    lbr = BESIDE.replace("--trace", "-e branches:u -c 1000")
+    lbr = BESIDE.replace("--trace --filter u", "-e branches:u -c 1000")
     refused = error(guest, lbr % "nhmtap branch --trace --format json -- true", paranoid=-1)
     assert refused["errno"] == "EBUSY" and "last branch record" in refused["why"]
 
