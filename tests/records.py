@@ -19,12 +19,31 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def remember_code():
+    """Much the same pieces of code come in every entry: each is looked at once."""
+    seen = set()
+    look = jsonschema.Draft202012Validator.VALIDATORS["$ref"]
+
+    def ref(validator, name, instance, schema):
+        key = json.dumps(instance) if name.endswith("/$defs/code") else None
+        if key and key in seen:
+            return
+        errors = list(look(validator, name, instance, schema))
+        if key and not errors:
+            seen.add(key)
+        yield from errors
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"$ref": ref})
+
+
+Validator = remember_code()
+
+
 @functools.cache
 def validator(record_type=None):
     schema = json.loads(subprocess.run([NHMTAP, "schema"] + ([record_type] if record_type else []),
                                        stdout=subprocess.PIPE, check=True, text=True).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return Validator(schema)
 
 
 def refuse_constant(text):

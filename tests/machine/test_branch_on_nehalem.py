@@ -286,9 +286,9 @@ def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
     assert branches(result)["broken"] > 0
 
 
-def test_branches_that_find_no_place_in_a_full_table_are_counted(any_kernel):
+def test_branches_that_find_no_place_in_a_full_table_are_counted(guest):
     # 16384 places, of which the samples' own entry takes one; that the sum is right see records.py.
-    result = branch(any_kernel, "-e branches:u -c 61 --top 10", "maze")
+    result = branch(guest, "-e branches:u -c 61 --top 10", "maze")
     told, rest = branches(result), result.one("branch")["rest"]
     assert known.numbers("maze")["EDGES"] > 16384 > 10 + rest["entries"] > 16000
     assert told["table_full"] > told["delivered"] / 4

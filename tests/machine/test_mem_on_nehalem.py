@@ -101,12 +101,11 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
     assert all(start <= int(e["ip"], 16) < start + 512 for e in modified)
 
 
-@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
-def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel):
+def test_words_that_share_a_line_are_shown_with_who_loads_which(two_cores):
     # Of all loads every nth would be in step with the threads' turns; the one in 16 that the hardware
     # tags is not.
-    found = mem(machines(cores=2, kernel=kernel), "--side", "u", "--ldlat", "20", "-c", "32",
-                "--by", "cacheline", "--shared", "--", "apart", 0, 1)
+    found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--by", "cacheline", "--shared",
+                "--", "apart", 0, 1)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
     # False sharing: no place in it is both threads'.
@@ -119,11 +118,11 @@ def test_words_that_share_a_line_are_shown_with_who_loads_which(machines, kernel
     assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 16 / 33 / 3
 
 
-def test_the_maximum_of_an_interval_is_of_its_own_loads(any_kernel):
+def test_the_maximum_of_an_interval_is_of_its_own_loads(guest):
     # When the shell begins the TLB has not got its pages (7 or 30 cycles more than 4); the chain that
     # fits the L1 needs but one.
     loop = "i=0; while [ $i -lt 160 ]; do i=$((i+1)); done; exec chase l1"
-    found = mem(any_kernel, "--side", "u", "-c", "32", "--ldlat", "3", "-I", "5", "--", "sh", "-c", loop,
+    found = mem(guest, "--side", "u", "-c", "32", "--ldlat", "3", "-I", "5", "--", "sh", "-c", loop,
                 tag_all_loads=True)
     sums = [source for r in found if r["type"] == "mem" for source in r.get("sources", ())]
     tops = collections.defaultdict(set)

@@ -17,18 +17,18 @@ def test_at_least_95_of_100_bounds_hold(guest):
     """Each execution does the same, in an order of its own."""
     # The first time, the kernel takes a second to switch perf on, in which the command runs unread.
     said = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {EVENTS[0]} -- phases > /dev/null; "
-                     f"nhmtap stat -r 100 -e {','.join(EVENTS)} -- phases")
+                     f"nhmtap stat -r 50 -e {','.join(EVENTS)} -- phases")
     truth = dict(zip(EVENTS, [known.numbers("phases")[name] for name in (
         "MEM_INST_RETIRED.LOADS", "MEM_INST_RETIRED.STORES")]))
     trials = [r for r in records(said) if r["type"] == "count" and r["event"] in truth]
-    assert len(trials) == 200
+    assert len(trials) == 100
     assert all(0 < t["running_ns"] < t["enabled_ns"] and "bound" in t for t in trials)
     held = [t["bound"]["low"] <= truth[t["event"]] <= t["bound"].get("high", float("inf"))
             for t in trials]
-    assert sum(held) >= 190
+    assert sum(held) >= 95
     # An estimate is in its own bound, and most had readings enough to say how far off they can be.
     assert all(t["value"] <= t["bound"]["low"] <= t["scaled"] + 0.5 for t in trials)
-    assert sum("high" in t["bound"] for t in trials) >= 150
+    assert sum("high" in t["bound"] for t in trials) >= 75
 
 
 def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):

@@ -95,8 +95,10 @@ def test_edges_and_mispredictions_are_those_of_perf_record(any_kernel, tmp_path)
     theirs = raw_records(any_kernel, "graph", tmp_path)
     ours, missed = counts(result, "graph"), counts(result, "graph", "mispredicted")
     assert {edge: theirs[edge, "pred"] + theirs[edge, "miss"] for edge in ours} == ours
-    # Each run finds the predictor as the one before has left it.
-    assert all(abs(theirs[edge, "miss"] - n) <= 5 for edge, n in missed.items())
+    # Each run finds the predictor as the one before has left it, and an interrupt in it may upset the
+    # return stack of 16; a run sees four ticks or five.
+    assert all(abs(theirs[edge, "miss"] - n) <= 5 * 16 for edge, n in missed.items())
+    assert max(missed.values()) > 4000  # of 20000 tosses of a coin
 
 
 def test_a_trace_longer_than_its_buffer_is_read_while_it_grows(any_kernel):

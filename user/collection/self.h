@@ -8,7 +8,7 @@
 
 struct self;
 
-/* Begins to count the instructions of this thread, with those of the kernel for it where that is
+/* Begins to count the instructions of this thread, not of others that it starts, with those of the kernel for it where that is
  * allowed. NULL where it can't be counted: a machine without a PMU, no permission. */
 struct self *self_begin(void);
 
