@@ -12,7 +12,11 @@ int main(int argc, char **argv)
 {
 	struct rusage usage;
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
+
+	if (argc < 2)
+		return 2;
+	pid = fork();
 
 	if (!pid) {
 		execvp(argv[1], argv + 1);
