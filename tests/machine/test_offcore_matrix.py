@@ -43,8 +43,8 @@ def test_requests_are_in_their_cell_and_in_no_other(guest, command, request_type
                 assert cell["value"] <= SLACK, (row, column)
 
 
-def test_sixteen_cells_in_turns_are_each_near_the_truth(any_kernel):
-    found = offcore(any_kernel, "steady", "--request", ",".join(REQUESTS), "--response",
+def test_sixteen_cells_in_turns_are_each_near_the_truth(guest):
+    found = offcore(guest, "steady", "--request", ",".join(REQUESTS), "--response",
                     ",".join(RESPONSES))
     start, = [r for r in found if r["type"] == "start"]
     cells = {(c["request"], c["response"]): c for r in found if r["type"] == "offcore" for c in r["cells"]}
