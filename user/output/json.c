@@ -47,9 +47,10 @@ int output_json_enveloped(struct stream *stream, const json_t *record)
 	json_object_foreach((json_t *)record, member, value) {
 		if (!strcmp(member, "type"))
 			continue;
-		compact_add(line, ",", 1);
-		compact_add_string(line, member, strlen(member));
-		compact_add(line, ":", 1);
+		/* The record's own members have nothing to escape. */
+		compact_add(line, ",\"", 2);
+		compact_add_text(line, member);
+		compact_add(line, "\":", 2);
 		compact_add_value(line, value);
 	}
 	compact_add(line, "}", 1);
