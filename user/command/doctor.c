@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "collection/trial.h"
 #include "command/command.h"
 #include "facility/facility.h"
@@ -24,7 +24,7 @@ struct doctor {
 	struct host host;
 	struct processor processor;
 	struct stream stream;
-	struct timespec began; /* CLOCK_MONOTONIC */
+	__u64 began_ns; /* CLOCK_MONOTONIC */
 };
 
 /* --- what is asked for ------------------------------------------------------------------------ */
@@ -129,12 +129,8 @@ static json_t *end_record(const struct doctor *doctor, int status)
 {
 	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", "done", "exit_status",
 				status);
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	json_object_set_new(end, "duration_ns",
-			    json_integer((now.tv_sec - doctor->began.tv_sec) * 1000000000LL +
-					 now.tv_nsec - doctor->began.tv_nsec));
+	json_object_set_new(end, "duration_ns", json_integer(clock_ns(CLOCK_MONOTONIC) - doctor->began_ns));
 	json_object_set_new(end, "overhead", overhead_value(NULL));
 	json_object_set_new(end, "records", json_integer(doctor->stream.records + 1));
 	return end;
@@ -156,7 +152,7 @@ int command_doctor(const struct options *options, struct refusal *refusal)
 	struct doctor doctor = {.options = options};
 
 	*refusal = (struct refusal){0};
-	clock_gettime(CLOCK_MONOTONIC, &doctor.began);
+	doctor.began_ns = clock_ns(CLOCK_MONOTONIC);
 	if (check(options, refusal) || stream_open(&doctor.stream, options, refusal))
 		return refusal->status;
 	if (!gather(&doctor, refusal))

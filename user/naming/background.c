@@ -114,15 +114,16 @@ static char *copied(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-static bool takes_time(const struct background *background, const struct request *request)
+/* NULL: something has to be read first. */
+static const struct name *known_name(struct naming *naming, const struct request *request)
 {
 	switch (request->kind) {
 	case NAME_OF_FILE:
-		return !naming_has_file(background->naming, request->path, request->build_id);
+		return naming_known_file(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
-		return true; /* it may have grown */
+		return NULL; /* it may have grown */
 	default:
-		return !naming_has_kernel(background->naming);
+		return naming_known_kernel(naming, request->address);
 	}
 }
 
@@ -130,10 +131,14 @@ const struct name *background_name(struct background *background, enum backgroun
 				   const char *path, const char *build_id, __u64 address, __u64 deadline)
 {
 	struct request request = {kind, (char *)path, (char *)build_id, address};
+	const struct name *name;
 
 	if (!wait_until(background, deadline))
 		return NULL;
-	if (!deadline || !takes_time(background, &request) || !start(background))
+	name = deadline ? known_name(background->naming, &request) : NULL;
+	if (name)
+		return name;
+	if (!deadline || !start(background))
 		return name_now(background->naming, &request);
 	forget(&background->request);
 	request.path = copied(path);

@@ -331,16 +331,8 @@ static void find_wanted(struct naming *naming, struct wanted *wanted, const char
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
 
-bool naming_has_file(struct naming *naming, const char *path, const char *build_id)
-{
-	struct wanted wanted;
-
-	find_wanted(naming, &wanted, path, build_id);
-	return wanted.missing || wanted.source;
-}
-
-const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
-			       __u64 offset)
+static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
+				       __u64 offset, bool may_read)
 {
 	struct wanted wanted;
 	struct source *source;
@@ -350,6 +342,8 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 	if (wanted.missing)
 		return unknown(naming, source_why(errno));
 	source = wanted.source;
+	if (!source && !may_read)
+		return NULL;
 	if (!source) {
 		source = open_source(naming, &wanted.place, &wanted.identity);
 		add_alias(naming, path, &wanted.identity, source);
@@ -360,11 +354,23 @@ const struct name *naming_file(struct naming *naming, const char *path, const ch
 	return name_in_file(naming, source, offset);
 }
 
+const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
+			       __u64 offset)
+{
+	return name_of_file(naming, path, build_id, offset, true);
+}
+
+const struct name *naming_known_file(struct naming *naming, const char *path, const char *build_id,
+				     __u64 offset)
+{
+	return name_of_file(naming, path, build_id, offset, false);
+}
+
 /* --- the kernel --------------------------------------------------------------------------------- */
 
-bool naming_has_kernel(const struct naming *naming)
+const struct name *naming_known_kernel(struct naming *naming, __u64 address)
 {
-	return naming->kernel;
+	return naming->kernel ? naming_kernel(naming, address) : NULL;
 }
 
 const struct name *naming_kernel(struct naming *naming, __u64 address)

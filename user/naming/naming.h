@@ -63,12 +63,13 @@ void naming_close(struct naming *naming);
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
 			       __u64 offset);
 
-/* Whether naming_file() would not have to read the file for its answer. */
-bool naming_has_file(struct naming *naming, const char *path, const char *build_id);
-
 /* A kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
-bool naming_has_kernel(const struct naming *naming);
+
+/* The same as these two; NULL where the file, or the kernel's list, would have to be read first. */
+const struct name *naming_known_file(struct naming *naming, const char *path, const char *build_id,
+				     __u64 offset);
+const struct name *naming_known_kernel(struct naming *naming, __u64 address);
 
 /* An address of a process that writes a perf-PID.map. A map that has changed is read again where it does
  * not tell the address, or a second has passed. */

@@ -15,21 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/member.h"
 #include "output/output.h"
 #include "output/text.h"
 
 static __u64 hex(const json_t *object, const char *name)
 {
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? strtoull(text, NULL, 16) : 0;
+	return strtoull(string(object, name), NULL, 16);
 }
 
 static bool is_text(const json_t *object, const char *name, const char *text)
 {
-	const char *found = json_string_value(json_object_get(object, name));
-
-	return found && !strcmp(found, text);
+	return !strcmp(string(object, name), text);
 }
 
 /* The address of a place in the program's own code; 0 for any other. */

@@ -73,7 +73,7 @@ size_t flamegraph_events(const struct flamegraph *flamegraph)
 
 static __u64 number_of(const json_t *object, const char *name)
 {
-	json_int_t number = json_integer_value(json_object_get(object, name));
+	json_int_t number = integer(object, name);
 
 	return number > 0 ? number : 0;
 }

@@ -68,13 +68,22 @@ static int output(struct stream *stream, const json_t *record)
 	return err;
 }
 
-/* How many elements from `first` fit behind `base` bytes: at least one, so that it ends. */
-static size_t fitting(const size_t *sizes, size_t total, size_t first, size_t base)
+struct sizes sizes_of(const json_t *list)
+{
+	struct sizes sizes = {.total = json_array_size(list)};
+
+	sizes.bytes = calloc(sizes.total + 1, sizeof(*sizes.bytes));
+	for (size_t i = 0; i < sizes.total; i++)
+		sizes.bytes[i] = compact_bytes(json_array_get(list, i));
+	return sizes;
+}
+
+size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base)
 {
 	size_t count = 0, used = base;
 
-	for (; first + count < total; count++) {
-		used += sizes[first + count] + 1;
+	for (; first + count < sizes->total; count++) {
+		used += sizes->bytes[first + count] + 1;
 		if (count && used > RECORD_MAX)
 			break;
 	}
@@ -103,30 +112,28 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 		       const char *const *kept)
 {
 	const json_t *elements = json_object_get(record, list);
-	size_t total = json_array_size(elements), part = 0, parts = 0, base;
-	size_t *sizes = calloc(total + 1, sizeof(*sizes));
+	struct sizes sizes = sizes_of(elements);
+	size_t part = 0, parts = 0, base;
 	json_t *empty = part_of(record, 1, list, 0, 0, NULL);
 	int err = 0;
 
 	base = compact_bytes(empty) + ENVELOPE_MAX;
 	json_decref(empty);
-	for (size_t i = 0; i < total; i++)
-		sizes[i] = compact_bytes(json_array_get(elements, i));
-	for (size_t first = 0; first < total; first += fitting(sizes, total, first, base))
+	for (size_t first = 0; first < sizes.total; first += sizes_fitting(&sizes, first, base))
 		parts++;
 	if (parts < 2)
 		err = output(stream, record);
-	for (size_t first = 0, count; parts > 1 && first < total && !err; first += count) {
+	for (size_t first = 0, count; parts > 1 && first < sizes.total && !err; first += count) {
 		json_t *piece;
 
-		count = fitting(sizes, total, first, base);
+		count = sizes_fitting(&sizes, first, base);
 		piece = part_of(record, ++part, list, first, count, kept);
 		json_object_set_new(piece, "part", json_integer(part));
 		json_object_set_new(piece, "parts", json_integer(parts));
 		err = output(stream, piece);
 		json_decref(piece);
 	}
-	free(sizes);
+	free(sizes.bytes);
 	return err;
 }
 

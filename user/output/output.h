@@ -31,6 +31,16 @@ int output_autofdo(struct stream *stream, const json_t *record);
  */
 #define RECORD_MAX 8192 /* CRI-O and Docker cut longer lines of a container's log */
 
+/* How long each element of a list is in a line; bytes are free()d by whoever asked. */
+struct sizes {
+	size_t *bytes, total;
+};
+struct sizes sizes_of(const json_t *list);
+
+/* How many elements from `first` fit behind `base` bytes in a record: at least one, as long as there are
+ * any, so that it ends. */
+size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
+
 struct stream {
 	struct sink sink;
 	enum format format;

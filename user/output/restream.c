@@ -111,38 +111,26 @@ static json_t *frame_of(const json_t *first, const char *list, bool others)
 
 #define NUMBERS_MAX 60 /* part, parts, and a seq that grows */
 
-/* How many elements from `first` on fit beside a frame: at least one, so that it ends. */
-static size_t fitting(const json_t *elements, size_t first, size_t frame)
-{
-	size_t used = frame + NUMBERS_MAX, count = 0;
-
-	for (; first + count < json_array_size(elements); count++) {
-		used += compact_bytes(json_array_get(elements, first + count)) + 1;
-		if (count && used > RECORD_MAX)
-			break;
-	}
-	return count ? count : 1;
-}
-
 /* Writes one record with this list, in as many parts as it takes. Returns 0 or -errno. */
 static int put_list(struct restream *restream, const json_t *first, const char *list, const json_t *elements,
 		    json_int_t seq, size_t *parts)
 {
 	json_t *frames[] = {frame_of(first, list, false), frame_of(first, list, true)};
-	size_t sizes[] = {compact_bytes(frames[0]) + strlen(list) + 8, compact_bytes(frames[1]) + strlen(list) + 8};
-	size_t at = 0, total = json_array_size(elements);
+	size_t beside = strlen(list) + 8 + NUMBERS_MAX, at = 0;
+	size_t bases[] = {compact_bytes(frames[0]) + beside, compact_bytes(frames[1]) + beside};
+	struct sizes sizes = sizes_of(elements);
 	int err = 0;
 
 	*parts = 0;
 	do
-		at += fitting(elements, at, sizes[!!*parts]);
-	while (++*parts, at < total);
+		at += sizes_fitting(&sizes, at, bases[!!*parts]);
+	while (++*parts, at < sizes.total);
 	at = 0;
 	for (size_t part = 0; part < *parts && !err; part++) {
-		size_t count = fitting(elements, at, sizes[!!part]);
+		size_t count = sizes_fitting(&sizes, at, bases[!!part]);
 		json_t *record = json_copy(frames[!!part]), *piece = json_array();
 
-		for (size_t i = at; i < at + count && i < total; i++)
+		for (size_t i = at; i < at + count; i++)
 			json_array_append(piece, json_array_get(elements, i));
 		json_object_set_new(record, "seq", json_integer(seq + part));
 		json_object_set_new(record, list, piece);
@@ -154,6 +142,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 		json_decref(record);
 		at += count;
 	}
+	free(sizes.bytes);
 	json_decref(frames[0]);
 	json_decref(frames[1]);
 	return err;

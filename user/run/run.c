@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "record/overhead.h"
 #include "record/record.h"
 #include "run/addresses.h"
@@ -16,7 +17,7 @@
 
 static __u64 nanoseconds(const struct timespec *from, const struct timespec *to)
 {
-	return (to->tv_sec - from->tv_sec) * 1000000000LL + (to->tv_nsec - from->tv_nsec);
+	return timespec_ns(to) - timespec_ns(from);
 }
 
 static struct timespec now_of(clockid_t clock)
