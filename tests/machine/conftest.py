@@ -22,6 +22,8 @@ def booted():
     def boot(machine):
         guest = nehalem.Guest(machine)
         guest.run(LITTLE_KALLSYMS, paranoid=-1)
+        # Verifying a module's signature takes longer than most tests.
+        guest.run("insmod /lib/modules/msr.ko")
         return guest
 
     def get(**kind):
@@ -72,12 +74,6 @@ def two_packages(machines):
 
 
 @pytest.fixture
-def bare(machines):
-    """A machine for tests that go past Linux to the registers."""
-    return machines(cmdline="iomem=relaxed")
-
-
-@pytest.fixture
 def isolated(machines):
     """A machine whose kernel has page tables of its own."""
     return machines(cmdline="pti=on rodata=on")
@@ -97,7 +93,7 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("bare", "isolated", "siblings", "two_cores", "two_packages")
+KINDS = ("isolated", "siblings", "two_cores", "two_packages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

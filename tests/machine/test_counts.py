@@ -59,10 +59,10 @@ def test_a_fork_and_another_boot_count_the_same_down_to_the_kernel(guest, booted
         assert second.run(script).stderr == fork
 
 
-def test_rdpmc_reads_the_fixed_counters(bare):
+def test_rdpmc_reads_the_fixed_counters(guest):
     # Instructions and cycles differ where loads miss; RDPMC has to know which it reads.
-    bare.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")  # for everybody
-    said = bare.say("perf stat -o y -e instructions:u,cycles:u,ref-cycles:u fixed", paranoid=-1)
+    guest.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")  # for everybody
+    said = guest.say("perf stat -o y -e instructions:u,cycles:u,ref-cycles:u fixed", paranoid=-1)
     rows = (line.split() for line in said.splitlines() if line.startswith("rdpmc "))
     read = {int(counter): int(value) for _, counter, value in rows}
     assert read[1] > 10 * read[0] > 0

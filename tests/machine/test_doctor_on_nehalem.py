@@ -57,7 +57,6 @@ def test_samples_of_each_sampled_facility_reach_the_program(guest):
 
 
 def test_the_processor_is_told_field_by_field(guest):
-    guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
     processor = doctor(guest, "--need", "stat").of("processor")
     assert processor["signature"]["eax"] == "0x106a5"
     assert processor["perfmon"]["general_counters"] == 4
@@ -68,13 +67,12 @@ def test_the_processor_is_told_field_by_field(guest):
 
 
 def test_registers_are_roots(guest):
-    guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
     processor = doctor(guest, "--need", "stat", user="user", paranoid=2).of("processor")
     assert [r["errno"] for r in processor["registers"]] == ["EACCES", "EACCES"]
 
 
 def test_the_uncore_works_once_its_module_is_there(guest):
-    guest.say("[ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko")
+    guest.load("intel-uncore")
     assert doctor(guest, "--need", "uncore").works() == {"uncore"}
 
 

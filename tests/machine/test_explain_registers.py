@@ -118,7 +118,6 @@ def observe(guest):
                  if record["type"] == "event"]
     records = dict(zip(ALL, explained, strict=True))
     lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
-    guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
     said = guest.say("opened", "0", *map(hex, REGISTERS), stdin=lines.encode(), paranoid=-1)
     found = {}
     for name, line in zip(records, said.splitlines(), strict=True):

@@ -27,7 +27,6 @@ RUNS = {
 # Once before, twice while CPU 1 is away, three times when it is back; then it goes and comes at once, and
 # once more.
 SCRIPT = f"""
-    [ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko
     {"".join(f"nhmtap {arguments} -o {name} & pids=$pids' '$!;" for name, arguments in RUNS.items())}
     for name in {" ".join(RUNS)}; do until grep -q start $name; do sleep 0.1; done; done
     on_1() {{ taskset -c 1 float; }}
@@ -44,7 +43,9 @@ SCRIPT = f"""
 def runs(booted):
     """The records of each run."""
     with forks(booted) as machines:
-        found = io.StringIO(machines(cores=2).say(SCRIPT))
+        guest = machines(cores=2)
+        guest.load("intel-uncore")
+        found = io.StringIO(guest.say(SCRIPT))
     streams, lines = {}, []
     for line in found:
         lines.append(line)

@@ -31,26 +31,25 @@ SEQUENCE = [
 
 
 def recorded(bench, select):
-    bench.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
     return [line.split() for line in bench.say(f"branches {select:#x}").splitlines()]
 
 
 @pytest.mark.parametrize("filter_bit", [0, FAR, JCC, REL_CALL, IND_CALL, RET, IND_JMP, REL_JMP])
-def test_each_filter_bit_keeps_out_its_kind_and_no_other(bare, filter_bit):
-    found = recorded(bare, RING_0 | filter_bit)
+def test_each_filter_bit_keeps_out_its_kind_and_no_other(guest, filter_bit):
+    found = recorded(guest, RING_0 | filter_bit)
     expected = [(a, b) for kind, a, b in SEQUENCE if kind != filter_bit]
     assert [row[0] for row in found] == [a for a, _ in expected]
     assert all(b in (None, row[1]) for row, (_, b) in zip(found, expected))
 
 
-def test_the_user_level_filter_leaves_the_kernels_branches(bare):
-    found = recorded(bare, OTHER_RINGS)
+def test_the_user_level_filter_leaves_the_kernels_branches(guest):
+    found = recorded(guest, OTHER_RINGS)
     assert len(found) == 16
     assert {row[1] for row in found} == {"kernel"}
 
 
-def test_all_filters_leave_nothing(bare):
-    assert recorded(bare, 0x1FF) == []
+def test_all_filters_leave_nothing(guest):
+    assert recorded(guest, 0x1FF) == []
 
 
 @pytest.mark.parametrize(

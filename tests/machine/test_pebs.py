@@ -24,7 +24,6 @@ def test_records_name_the_next_instruction_and_the_lbr_takes_linux_back(
 
 
 def test_an_event_that_pebs_cannot_record_leaves_no_record(guest):
-    guest.say("[ -e /dev/cpu/0/msr ] || insmod /lib/modules/msr.ko")
     said = guest.say("probe imprecise", paranoid=-1)
     records = dict(line.rsplit(": ", 1) for line in said.splitlines() if line.startswith("records"))
     # 2000 loads at a period of 100, and none after the selection was replaced.

@@ -34,10 +34,10 @@ def by_name(registers):
 
 
 @pytest.mark.parametrize("name, register, bits, kind", **by_name(WRITABLE))
-def test_every_reserved_bit_faults_and_every_other_is_taken(bare, name, register, bits, kind):
+def test_every_reserved_bit_faults_and_every_other_is_taken(guest, name, register, bits, kind):
     # Bits that make something run now are tried with all the others clear, and undone at once.
     steps = [f"{register:#x}={1 << n:#x}" for n in range(64)]
-    found = bare.msr(*steps, f"{register:#x}=0")
+    found = guest.msr(*steps, f"{register:#x}=0")
     taken = {n for n, row in enumerate(found[:64]) if row[2] == "ok"}
     assert taken == {n for n in range(64) if bits >> n & 1}
     assert found[64][2] == "ok"
@@ -47,43 +47,43 @@ PLAIN = [r for r in WRITABLE if r[3] == "" and r[0] != "IA32_DEBUGCTL"]
 
 
 @pytest.mark.parametrize("name, register, bits, kind", **by_name(PLAIN))
-def test_what_is_written_is_read_back(bare, name, register, bits, kind):
+def test_what_is_written_is_read_back(guest, name, register, bits, kind):
     # Not EN and not the enables of GLOBAL_CTRL: nothing is to count meanwhile.
     value = bits & ~(1 << 22) if "EvtSel" in name else bits
-    rows = bare.msr(f"{register:#x}={value:#x}", f"{register:#x}", f"{register:#x}=0")
+    rows = guest.msr(f"{register:#x}={value:#x}", f"{register:#x}", f"{register:#x}=0")
     assert int(rows[1][1], 16) == value
 
 
 @pytest.mark.parametrize(
     "name, register, bits, kind", **by_name([r for r in REGISTERS if r[3] == "ro"])
 )
-def test_read_only_registers_fault_on_writing(bare, name, register, bits, kind):
-    read, written = bare.msr(f"{register:#x}", f"{register:#x}=0")
+def test_read_only_registers_fault_on_writing(guest, name, register, bits, kind):
+    read, written = guest.msr(f"{register:#x}", f"{register:#x}=0")
     assert len(read) == 2
     assert written[2] == "fault"
 
 
-def test_capabilities_are_those_of_table_3(bare):
+def test_capabilities_are_those_of_table_3(guest):
     # LBR_FMT 3 (Linux's name: EIP with flags), PEBS_TRAP, PEBS_ARCH_REG, PEBS_REC_FMT 1, SMM_FRZ.
-    [row] = bare.msr("0x345")
+    [row] = guest.msr("0x345")
     assert int(row[1], 16) == 3 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 12
 
 
-def test_misc_enable_offers_performance_monitoring_bts_and_pebs(bare):
-    [row] = bare.msr("0x1a0")
+def test_misc_enable_offers_performance_monitoring_bts_and_pebs(guest):
+    [row] = guest.msr("0x1a0")
     value = int(row[1], 16)
     assert (value >> 7 & 1, value >> 11 & 1, value >> 12 & 1) == (1, 0, 0)
 
 
-def test_misc_enable_keeps_its_read_only_bits(bare):
-    rows = bare.msr("0x1a0", "0x1a0=0", "0x1a0")
+def test_misc_enable_keeps_its_read_only_bits(guest):
+    rows = guest.msr("0x1a0", "0x1a0=0", "0x1a0")
     assert int(rows[2][1], 16) == 1 << 7
-    bare.msr("0x1a0=" + rows[0][1])
+    guest.msr("0x1a0=" + rows[0][1])
 
 
 @pytest.mark.parametrize("name, register, bits, kind", **by_name(GENERAL))
-def test_counters_take_32_bits_and_their_sign(bare, name, register, bits, kind):
-    rows = bare.msr(
+def test_counters_take_32_bits_and_their_sign(guest, name, register, bits, kind):
+    rows = guest.msr(
         f"{register:#x}=0x80000001",
         f"{register:#x}",
         f"{register:#x}=0x7fff00000001",
@@ -94,8 +94,8 @@ def test_counters_take_32_bits_and_their_sign(bare, name, register, bits, kind):
     assert int(rows[3][1], 16) == 1
 
 
-def test_top_of_stack_cannot_be_written(bare):
-    before, written, after = bare.msr("0x1c9", "0x1c9=5", "0x1c9")
+def test_top_of_stack_cannot_be_written(guest):
+    before, written, after = guest.msr("0x1c9", "0x1c9=5", "0x1c9")
     assert written[2] == "ok"
     assert before == after
 
@@ -103,24 +103,24 @@ def test_top_of_stack_cannot_be_written(bare):
 @pytest.mark.parametrize(
     "value, taken", [(0x7FFFFFFFF000, True), (0x800000000000, False), (0xFFFF800000000000, True)]
 )
-def test_ds_area_takes_canonical_addresses(bare, value, taken):
-    old, new, _ = bare.msr("0x600", f"0x600={value:#x}", "0x600")
+def test_ds_area_takes_canonical_addresses(guest, value, taken):
+    old, new, _ = guest.msr("0x600", f"0x600={value:#x}", "0x600")
     assert (new[2] == "ok") == taken
-    bare.msr("0x600=" + old[1])
+    guest.msr("0x600=" + old[1])
 
 
-def test_all_sixteen_pairs_of_the_branch_stack_are_there(bare):
+def test_all_sixteen_pairs_of_the_branch_stack_are_there(guest):
     registers = [*range(0x680, 0x690), *range(0x6C0, 0x6D0)]
     steps = [s for r in registers for s in (f"{r:#x}={r:#x}", f"{r:#x}", f"{r:#x}=0")]
-    rows = bare.msr(*steps)
+    rows = guest.msr(*steps)
     assert [int(row[1], 16) for row in rows[1::3]] == registers
 
 
-def test_a_counter_counts_only_with_all_of_its_switches_on(bare):
+def test_a_counter_counts_only_with_all_of_its_switches_on(guest):
     def counted(select, enable):
         # All off first: Linux leaves IA32_PERF_GLOBAL_CTRL on when it has used a counter.
         on = ("0x38f=0", f"0x187={select:#x}", "0xc2=0", f"0x38f={enable:#x}")
-        rows = bare.msr(*on, "!count", "0x38f=0", "0xc2", "0x187=0")
+        rows = guest.msr(*on, "!count", "0x38f=0", "0xc2", "0x187=0")
         return int(rows[5][1], 16)
 
     en, usr, os_ = 1 << 22, 1 << 16, 1 << 17
@@ -133,16 +133,14 @@ def test_a_counter_counts_only_with_all_of_its_switches_on(bare):
     assert counted(en | usr | os_ | 0xC0, 2) > user
 
 
-def test_the_first_level_cache_is_counted_on_two_counters_only(bare):
-    bare.msr()
-    said = bare.say("probe counters")
+def test_the_first_level_cache_is_counted_on_two_counters_only(guest):
+    said = guest.say("probe counters")
     found = [line.split(": ")[1] for line in said.splitlines() if line.startswith("counter ")]
     assert found == ["counts", "counts", "nothing", "nothing"]
 
 
-def test_offcore_rsp_1_counts_by_its_own_register(bare):
-    bare.msr()
-    said = bare.say("probe msr")
+def test_offcore_rsp_1_counts_by_its_own_register(guest):
+    said = guest.say("probe msr")
     value = next(line for line in said.splitlines() if "PMC1 after 1000 flushed loads" in line)
     # Between the two writes of GLOBAL_CTRL it also prints: a page or so of libc's data.
     assert 1000 <= int(value.split()[2], 16) <= 1000 + 64
@@ -157,28 +155,28 @@ def frozen(bench, debugctl):
 LBR, FRZ_LBRS, FRZ_PERFMON = 1, 1 << 11, 1 << 12
 
 
-def test_counters_freeze_on_an_interrupt_when_told_to(bare):
-    found = frozen(bare, FRZ_PERFMON)
+def test_counters_freeze_on_an_interrupt_when_told_to(guest):
+    found = frozen(guest, FRZ_PERFMON)
     assert found["GLOBAL_CTRL"] == 0
     assert found["PMC1"] == 0  # as the overflow left it
     assert found["GLOBAL_STATUS"] == 2
 
 
-def test_the_lbr_freezes_on_an_interrupt_when_told_to(bare):
-    found = frozen(bare, FRZ_LBRS | LBR)
+def test_the_lbr_freezes_on_an_interrupt_when_told_to(guest):
+    found = frozen(guest, FRZ_LBRS | LBR)
     assert found["DEBUGCTL"] == FRZ_LBRS
     assert found["GLOBAL_CTRL"] == 2
 
 
-def test_nothing_freezes_unless_told_to(bare):
-    found = frozen(bare, LBR)
+def test_nothing_freezes_unless_told_to(guest):
+    found = frozen(guest, LBR)
     assert (found["DEBUGCTL"], found["GLOBAL_CTRL"]) == (LBR, 2)
     # 100000 instructions of the loop, less the 1000 to the overflow, and printing.
     assert 99000 <= found["PMC1"] <= 110000
 
 
-def test_overflow_status_is_cleared_by_its_own_register(bare):
-    assert frozen(bare, 0)["cleared"] == 0
+def test_overflow_status_is_cleared_by_its_own_register(guest):
+    assert frozen(guest, 0)["cleared"] == 0
 
 
 def test_cpuid_is_that_of_table_25(guest):

@@ -5,15 +5,13 @@ import pytest
 import known
 import records
 
-MODULES = ("[ -e /sys/bus/event_source/devices/uncore ] || insmod /lib/modules/intel-uncore.ko; "
-           "[ -e /sys/bus/event_source/devices/cstate_core ] || insmod /lib/modules/intel-cstate.ko; ")
-
 # MMX operations: nobody in the guest has any but the program itself, so that the counts are exact.
 MMX, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 
 
 def stat(bench, arguments, command, **settings):
-    result = bench.run(f"{MODULES} nhmtap stat -o x {arguments} -- {command} && cat x", paranoid=-1,
+    bench.load("intel-uncore", "intel-cstate")
+    result = bench.run(f"nhmtap stat -o x {arguments} -- {command} && cat x", paranoid=-1,
                        **settings)
     assert result.status == 0, str(result)
     found = records.parse(result.stdout)
@@ -93,8 +91,9 @@ def test_perf_sees_what_we_see_in_the_same_run(guest, events, command, least, mo
     """perf around nhmtap, and nhmtap around perf: each sees all that the inner ones do, and the innermost
     one the program. What lies between two of them is the inner one's own beginning and end."""
     spelt = ",".join(events)
+    guest.load("intel-uncore")
     said = guest.say(
-        f"{MODULES} nhmtap stat -a -e {spelt} -o a -- perf stat -x@ -a -e {spelt} -o b "
+        f"nhmtap stat -a -e {spelt} -o a -- perf stat -x@ -a -e {spelt} -o b "
         f"nhmtap stat -a -e {spelt} -o c -- {command} && cat a && echo == && cat b && echo == && cat c",
         paranoid=-1)
     outer, perf, inner = said.split("==\n")

@@ -7,8 +7,7 @@ import known
 
 def uncore(bench, events, command, **settings):
     """Counts of the package while a command runs: {event: count}."""
-    known_pmu = "/sys/bus/event_source/devices/uncore"
-    bench.say(f"[ -e {known_pmu} ] || insmod /lib/modules/intel-uncore.ko")
+    bench.load("intel-uncore")
     spelt = {f"uncore/{e}/": e for e in events}
     perf = f"perf stat -x, -o y -a -e {','.join(spelt)}"
     # perf's own lines are in the caches the second time.
