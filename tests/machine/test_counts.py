@@ -3,6 +3,7 @@
 import pytest
 
 import known
+from guests import Bench
 
 
 @pytest.mark.parametrize("program", ["count", "float", "graph", "kinds"])
@@ -56,7 +57,7 @@ def test_a_fork_and_another_boot_count_the_same_down_to_the_kernel(guest, booted
     fork = guest.run(script).stderr
     assert "instructions" in fork
     with booted.boot(guest.guest.machine) as second:
-        assert second.run(script).stderr == fork
+        assert Bench(second).run(script).stderr == fork
 
 
 def test_rdpmc_reads_the_fixed_counters(guest):
