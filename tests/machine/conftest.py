@@ -13,24 +13,32 @@ import nehalem
 from guests import KERNELS, LITTLE_KALLSYMS, forks, programs, tool
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "modules(name, ...): the guest's kernel has them, beside msr")
+
+
 @pytest.fixture(scope="session")
 def booted():
-    """Guests that nothing but forks of are used, by their kind."""
+    """Guests that nothing but forks of are used, by their kind and the modules in their kernel."""
     guests = {}
     nhmtap = [tool()] if tool() else []
 
     def boot(machine):
         guest = nehalem.Guest(machine)
         guest.run(LITTLE_KALLSYMS, paranoid=-1)
-        # Verifying a module's signature takes longer than most tests.
-        guest.run("insmod /lib/modules/msr.ko")
         return guest
 
-    def get(**kind):
+    def get(modules=(), **kind):
         machine = nehalem.Machine(add=(*programs(), *nhmtap), **kind)
         if machine not in guests:
             guests[machine] = boot(machine)
-        return guests[machine]
+        # The kernel takes longer to verify a module's signature than most tests take.
+        modules = ("msr", *modules)
+        if (machine, modules) not in guests:
+            guests[machine, modules] = guests[machine].fork()
+            for module in modules:
+                guests[machine, modules].run(f"insmod /lib/modules/{module}.ko")
+        return guests[machine, modules]
 
     get.boot = boot
     yield get
@@ -39,8 +47,9 @@ def booted():
 
 
 @pytest.fixture
-def machines(booted):
-    with forks(booted) as get:
+def machines(request, booted):
+    modules = request.node.get_closest_marker("modules")
+    with forks(booted, modules=modules.args if modules else ()) as get:
         yield get
 
 

@@ -57,6 +57,7 @@ def test_a_fork_and_another_boot_count_the_same_down_to_the_kernel(guest, booted
     fork = guest.run(script).stderr
     assert "instructions" in fork
     with booted.boot(guest.guest.machine) as second:
+        second.run("insmod /lib/modules/msr.ko")
         assert Bench(second).run(script).stderr == fork
 
 

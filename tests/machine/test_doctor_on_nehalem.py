@@ -71,8 +71,8 @@ def test_registers_are_roots(guest):
     assert [r["errno"] for r in processor["registers"]] == ["EACCES", "EACCES"]
 
 
+@pytest.mark.modules("intel-uncore")
 def test_the_uncore_works_once_its_module_is_there(guest):
-    guest.load("intel-uncore")
     assert doctor(guest, "--need", "uncore").works() == {"uncore"}
 
 

@@ -42,10 +42,8 @@ SCRIPT = f"""
 @pytest.fixture(scope="module")
 def runs(booted):
     """The records of each run."""
-    with forks(booted) as machines:
-        guest = machines(cores=2)
-        guest.load("intel-uncore")
-        found = io.StringIO(guest.say(SCRIPT))
+    with forks(booted, modules=("intel-uncore",)) as machines:
+        found = io.StringIO(machines(cores=2).say(SCRIPT))
     streams, lines = {}, []
     for line in found:
         lines.append(line)

@@ -216,8 +216,9 @@ echo; cat x
 """
 
 
-def test_physical_pages_are_those_of_the_processs_page_map(machines):
-    said = machines(kernel="6.12").say(PAGEMAP, paranoid=-1, tag_all_loads=True)
+@pytest.mark.parametrize("kernel", ["6.12"])
+def test_physical_pages_are_those_of_the_processs_page_map(machines, kernel):
+    said = machines(kernel=kernel).say(PAGEMAP, paranoid=-1, tag_all_loads=True)
     maps, text = said.split("\n\n", 1)
     # Documentation/admin-guide/mm/pagemap.rst: bits 0-54 of an entry are the page's number.
     pages = {page: (int(high + low, 16) & (1 << 55) - 1) << 12

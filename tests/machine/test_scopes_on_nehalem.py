@@ -5,12 +5,13 @@ import pytest
 import known
 import records
 
+pytestmark = pytest.mark.modules("intel-uncore", "intel-cstate")
+
 # MMX operations: nobody in the guest has any but the program itself, so that the counts are exact.
 MMX, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 
 
 def stat(bench, arguments, command, **settings):
-    bench.load("intel-uncore", "intel-cstate")
     result = bench.run(f"nhmtap stat -o x {arguments} -- {command} && cat x", paranoid=-1,
                        **settings)
     assert result.status == 0, str(result)
@@ -91,7 +92,6 @@ def test_perf_sees_what_we_see_in_the_same_run(guest, events, command, least, mo
     """perf around nhmtap, and nhmtap around perf: each sees all that the inner ones do, and the innermost
     one the program. What lies between two of them is the inner one's own beginning and end."""
     spelt = ",".join(events)
-    guest.load("intel-uncore")
     said = guest.say(
         f"nhmtap stat -a -e {spelt} -o a -- perf stat -x@ -a -e {spelt} -o b "
         f"nhmtap stat -a -e {spelt} -o c -- {command} && cat a && echo == && cat b && echo == && cat c",

@@ -4,10 +4,11 @@ import pytest
 
 import known
 
+pytestmark = pytest.mark.modules("intel-uncore")
+
 
 def uncore(bench, events, command, **settings):
     """Counts of the package while a command runs: {event: count}."""
-    bench.load("intel-uncore")
     spelt = {f"uncore/{e}/": e for e in events}
     perf = f"perf stat -x, -o y -a -e {','.join(spelt)}"
     # perf's own lines are in the caches the second time.
