@@ -87,8 +87,24 @@ MUTANTS = [
     ),
     Mutant(
         "levels-swapped",
-        PMU, "of.cpl ? a.usr : a.os", "of.cpl ? a.os : a.usr",
+        PMU, "of.retirement->cpl ? a.usr : a.os", "of.retirement->cpl ? a.os : a.usr",
         "counts::test_each_number_in_the_program_is_what_perf_counts",
+    ),
+    Mutant(
+        "levels-of-quiet-instructions-swapped",
+        PMU, "(active[k].os ? quiet[0] : 0)", "(active[k].os ? quiet[1] : 0)",
+        "counts::test_each_number_in_the_program_is_what_perf_counts",
+    ),
+    Mutant(
+        "overflow-among-quiet-instructions-missed",
+        PMU, "retirement->room = room;", "retirement->room = UINT32_MAX;",
+        "agreement::test_a_profile_without_an_event_samples_cycles_precisely",
+    ),
+    Mutant(
+        "read-without-the-quiet-instructions",
+        PMU, "bool Pmu::rdpmc(uint32_t index, uint64_t *value) {\n  settle();",
+        "bool Pmu::rdpmc(uint32_t index, uint64_t *value) {",
+        "counts::test_rdpmc_counts_around_a_loop",
     ),
     Mutant(
         "cmask-exclusive",
