@@ -7,6 +7,7 @@ import pytest
 
 import cgroups
 import hosts
+import naming
 from records import Tool, parse
 
 # Whoever started the tests may have told signals to be ignored (nohup, a shell's background), and
@@ -33,6 +34,14 @@ def sanitizers_know_libperf(tmp_path_factory):
 def nhmtap():
     """Runs nhmtap; what it writes is checked against its schemas, always."""
     return Tool()
+
+
+@pytest.fixture(scope="session")
+def names_program(tmp_path_factory):
+    """The program that naming.Names talks to."""
+    path = tmp_path_factory.mktemp("names") / "names"
+    naming.build_names(path)
+    return path
 
 
 @pytest.fixture
@@ -66,3 +75,10 @@ def cgroup():
     os.mkdir(folder)
     yield path, folder
     cgroups.remove(folder)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """A test that was run again passed, and nobody would hear what it said the first time."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.section(f"why {report.nodeid} was run again")
+        terminalreporter.write_line(report.longreprtext)

@@ -4,15 +4,7 @@ import re
 
 import pytest
 
-import naming
 from naming import Names, functions, run
-
-
-@pytest.fixture(scope="session")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("names") / "names"
-    naming.build_names(path)
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +25,7 @@ def mapped(data):
         r"MMAP2 .*: \[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .*\]: r-xp (/.*)", said)]
 
 
-def test_a_thousand_addresses_of_a_run_are_named_as_perf_script_does(program, recorded):
+def test_a_thousand_addresses_of_a_run_are_named_as_perf_script_does(names_program, recorded):
     maps = mapped(recorded)
     lines = sorted(set(run("perf", "script", "-i", recorded, "--no-demangle", "-F", "ip,sym,symoff,dso").splitlines()))
     asked = []
@@ -45,7 +37,7 @@ def test_a_thousand_addresses_of_a_run_are_named_as_perf_script_does(program, re
         begin, _, offset, path = next(m for m in reversed(maps) if m[0] <= address < m[0] + m[1])
         asked.append((path, address - begin + offset, match[2].split("@@")[0], int(match[3] or "0", 16)))
     plain = run("c++filt", input="\n".join(symbol for _, _, symbol, _ in asked)).splitlines()
-    engine = Names(program)
+    engine = Names(names_program)
     same = 0
     for (path, offset, _, in_symbol), symbol in zip(asked, plain):
         name = engine.file(path, offset)
@@ -57,7 +49,7 @@ def test_a_thousand_addresses_of_a_run_are_named_as_perf_script_does(program, re
     assert same >= 0.99 * len(asked)
 
 
-def test_every_function_of_this_kernel_has_one_of_its_names(program):
+def test_every_function_of_this_kernel_has_one_of_its_names(names_program):
     names = {}
     with open("/proc/kallsyms", encoding="utf-8") as file:
         for line in file:
@@ -66,7 +58,7 @@ def test_every_function_of_this_kernel_has_one_of_its_names(program):
                 names.setdefault(int(address, 16), set()).add((name, module[0] if module else "[kernel]"))
     assert len(names) > 1000, "the kernel hides its addresses"
     chosen = sorted(names)[:: len(names) // 1000]
-    engine = Names(program)
+    engine = Names(names_program)
     for address in chosen:
         name = engine.kernel(address)
         assert (functions(name)[0], name["module"]) in names[address]

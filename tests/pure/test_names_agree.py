@@ -14,13 +14,6 @@ LIBC = next(iter(glob.glob("/lib/*/libc.so.6")))
 PLACES = 1000
 
 
-@pytest.fixture(scope="session")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("names") / "names"
-    naming.build_names(path)
-    return path
-
-
 def spread(*files):
     """Addresses anywhere in functions, the same in each run."""
     chance = random.Random(8)
@@ -58,11 +51,11 @@ def same_function(ours, theirs, at, of):
     return plain(theirs) in {plain(name) for name in names}
 
 
-def agreeing(program, path, files, debug):
+def agreeing(names_program, path, files, debug):
     """How many places there are, and how many of them have the same functions as addr2line says."""
     addresses, (at, of) = spread(*files), aliases(*files)
     said = addr2line(debug, addresses)
-    engine = Names(program, "-l")
+    engine = Names(names_program, "-l")
     same = 0
     for address in addresses:
         ours = functions(engine.file(path, offset_of(path, address)))
@@ -73,9 +66,9 @@ def agreeing(program, path, files, debug):
 
 
 @pytest.mark.parametrize("path", ["/bin/bash", "/usr/bin/python3"])
-def test_exported_functions_are_named_as_addr2line_does(program, path):
+def test_exported_functions_are_named_as_addr2line_does(names_program, path):
     path = os.path.realpath(path)
-    nr, same = agreeing(program, path, [(path, "-D")], path)
+    nr, same = agreeing(names_program, path, [(path, "-D")], path)
     assert nr >= PLACES
     assert same >= 0.99 * nr
 
@@ -86,17 +79,17 @@ def libc_debug():
     return f"/usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"
 
 
-def test_functions_of_libc_and_what_is_inlined_in_them_are_named_as_addr2line_does(program, libc_debug):
-    nr, same = agreeing(program, LIBC, [(LIBC, "-D"), (libc_debug, "-a")], libc_debug)
+def test_functions_of_libc_and_what_is_inlined_in_them_are_named_as_addr2line_does(names_program, libc_debug):
+    nr, same = agreeing(names_program, LIBC, [(LIBC, "-D"), (libc_debug, "-a")], libc_debug)
     assert nr >= PLACES
     assert same >= 0.99 * nr
 
 
-def test_lines_of_libc_are_those_that_llvm_finds(program, libc_debug):
+def test_lines_of_libc_are_those_that_llvm_finds(names_program, libc_debug):
     """Not addr2line: binutils 2.40 takes a wrong file of some tables of DWARF 5."""
     addresses = spread((LIBC, "-D"), (libc_debug, "-a"))
     said = llvm_symbolizer(libc_debug, addresses)
-    engine = Names(program, "-l")
+    engine = Names(names_program, "-l")
     same = 0
     for address in addresses:
         ours = places(engine.file(LIBC, offset_of(LIBC, address)))

@@ -9,7 +9,6 @@ import subprocess
 
 import pytest
 
-import naming
 from naming import Names, addr2line, build_id, functions, offset_of, places, run, symbols
 
 SOURCE = """
@@ -38,20 +37,13 @@ static inline __attribute__((always_inline)) int middle(int x)
 """
 
 
-@pytest.fixture(scope="session")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("names") / "names"
-    naming.build_names(path)
-    return path
-
-
 @pytest.fixture
-def engine(program):
+def engine(names_program):
     """An engine with the given options; all end with the test, and must end well."""
     engines = []
 
     def start(*options):
-        engines.append(Names(program, *options))
+        engines.append(Names(names_program, *options))
         return engines[-1]
     yield start
     for each in engines:
