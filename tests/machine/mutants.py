@@ -92,13 +92,13 @@ MUTANTS = [
     ),
     Mutant(
         "levels-of-quiet-instructions-swapped",
-        PMU, "(active[k].os ? quiet[0] : 0)", "(active[k].os ? quiet[1] : 0)",
+        PMU, "(active[k].usr ? quiet[1] : 0)", "(active[k].usr ? quiet[0] : 0)",
         "counts::test_each_number_in_the_program_is_what_perf_counts",
     ),
     Mutant(
         "overflow-among-quiet-instructions-missed",
         PMU, "retirement->room = room;", "retirement->room = UINT32_MAX;",
-        "agreement::test_a_profile_without_an_event_samples_cycles_precisely",
+        "doctor_on_nehalem::test_every_facility_of_the_core_works_for_root",
     ),
     Mutant(
         "read-without-the-quiet-instructions",
