@@ -23,7 +23,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 # A line each: a Debian package, and the command that succeeds where what it has is there.
 define build_requirements
 gcc          | $(CC) --version
-libc6-dev    | echo '\#include <stdio.h>' | $(CC) -E -
+libc6-dev    | $(CC) -include stdio.h -E -xc /dev/null
 clang        | $(CLANG) --version
 pkg-config   | pkg-config --version
 libbpf-dev   | pkg-config --exists libbpf
@@ -32,7 +32,7 @@ libprotobuf-c-dev | pkg-config --exists libprotobuf-c
 protobuf-c-compiler | protoc-c --version
 zlib1g-dev   | pkg-config --exists zlib
 libdw-dev    | pkg-config --exists libdw libelf liblzma
-libiberty-dev | echo '\#include <libiberty/demangle.h>' | $(CC) -E -
+libiberty-dev | $(CC) -include libiberty/demangle.h -E -xc /dev/null
 xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
 python3      | $(PYTHON) --version

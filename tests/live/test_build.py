@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Makefile, on a copy of the tree with the objects that are already built."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -177,3 +178,23 @@ def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
     assert done.returncode != 0
     assert "missing, by the Debian package that has it: clang \n" in done.stderr
     assert "apt-get install clang" in done.stderr
+
+
+def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "mkdir", "touch", "cc", "as"):
+        (tools / name).symlink_to(shutil.which(name))
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tools / "id").chmod(0o755)
+    done = tree.run("-k", f"O={tmp_path / 'elsewhere'}", "CC=cc -nostdinc",
+                    f"PYTHON={shutil.which('python3', path='/usr/bin')} -S -E", "packages",
+                    environment={"PATH": str(tools)}, executable=shutil.which("make"))
+    with open(tree.path / "Makefile", encoding="utf-8") as file:
+        tables = re.findall(r"^define \w+_requirements\n(.*?)^endef", file.read(), re.S | re.M)
+    packages = {line.split("|")[0].strip() for table in tables for line in table.splitlines()
+                if not line.startswith("$")}
+    missing = {name for line in done.stderr.splitlines() if line.startswith("missing, ")
+               for name in line.split(": ")[1].split()}
+    assert len(tables) == 2
+    assert missing == packages - {"gcc", "python3"}
