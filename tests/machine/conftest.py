@@ -32,7 +32,7 @@ def booted():
         machine = nehalem.Machine(add=(*programs(), *nhmtap), **kind)
         if machine not in guests:
             guests[machine] = boot(machine)
-        # The kernel takes longer to verify a module's signature than most tests take.
+        # The kernel takes longer to load a module than most tests take.
         modules = ("msr", *modules)
         if (machine, modules) not in guests:
             guests[machine, modules] = guests[machine].fork()
@@ -102,12 +102,12 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("isolated", "siblings", "two_cores", "two_packages")
+KINDS = ("isolated", "mannered", "siblings", "two_cores", "two_packages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items):
-    for item in (i for i in items if "booted" in getattr(i, "fixturenames", ())):
+    for item in (i for i in items if {"booted", "mannered"} & set(getattr(i, "fixturenames", ()))):
         kind = [k for k in KINDS if k in item.fixturenames]
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         kind += [k for k in KERNELS[1:] if k in parameters]

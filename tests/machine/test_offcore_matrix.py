@@ -86,7 +86,7 @@ def test_a_sum_is_one_value_of_the_register(guest):
 
 @pytest.mark.parametrize("cpu, share", [(0, 1), (1, 0)])
 def test_the_remote_share_is_that_of_the_other_package(two_packages, cpu, share):
-    record, _ = matrix(two_packages, f"taskset -c {cpu} steady", ["DEMAND_DATA_RD"],
+    record, _ = matrix(two_packages, f"taskset -c {cpu} steady short", ["DEMAND_DATA_RD"],
                        ["LOCAL_DRAM", "REMOTE_DRAM"], remote_from=0)
     assert abs(record["remote_share"] - share) <= 0.01
 
