@@ -242,7 +242,7 @@ class Guest:
         variables.append("PATH=/opt:/bin:/sbin:/usr/bin:/usr/sbin")
         argv = ["sh", "-c", command[0]] if len(command) == 1 else list(command)
         status = self._request(
-            ["env", *variables, *argv],
+            [*variables, *argv],
             uid,
             stdin,
             fresh=True,
