@@ -98,8 +98,10 @@ def test_a_command_is_not_counted_from_its_exec_on(nhmtap, control, tmp_path, en
         "stat", "-e", "page-faults", "-D", "-1", control.option, "-o", tmp_path / "out", "--",
         "sh", "-c", WAITING_SHELL, tmp_path / "go", program("puppet"), "faults=1000", "exit=0")
     control.do("enable" if enabled else "ping")
-    (tmp_path / "go").write_text("go\n")
-    process.communicate(timeout=60)
+    with open(os.open(tmp_path / "go", os.O_RDWR), "wb") as go:
+        go.write(b"go\n")
+        go.flush()
+        process.communicate(timeout=60)
     result = Result(process.returncode, (tmp_path / "out").read_text(), "")
     assert result.status == 0
     assert (result.count("page-faults") >= 1000) == enabled

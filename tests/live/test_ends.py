@@ -283,10 +283,10 @@ def test_a_folder_that_is_not_there_is_named_and_nothing_runs(nhmtap, tmp_path):
 
 def test_a_named_pipe_may_be_the_output(nhmtap, tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    process = nhmtap.start("stat", "-e", "cs", "-o", tmp_path / "pipe", "--", "true")
-    with open(tmp_path / "pipe", encoding="utf-8") as pipe:
+    with open(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as pipe:
+        process = nhmtap.start("stat", "-e", "cs", "-o", tmp_path / "pipe", "--", "true")
+        assert process.wait(timeout=60) == 0
         records = parse(pipe.read())
-    assert process.wait(timeout=60) == 0
     assert [record["type"] for record in records] == ["start", "count", "end"]
     process.communicate()
 

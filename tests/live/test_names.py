@@ -144,10 +144,10 @@ def while_it_waits(nhmtap, tmp_path, script, wanted):
                        "unshare", "-m", "sh", "-c", script, fifo)
     deadline = time.monotonic() + 60
     found = {}
-    with open(fifo, "w", encoding="ascii"):
-        while wanted not in found and time.monotonic() < deadline:
+    with open(os.open(fifo, os.O_RDWR), "wb"):  # for both: there need be nobody at the other end
+        while wanted not in found and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-            said = out.read_text(encoding="utf-8")
+            said = out.read_text(encoding="utf-8") if out.exists() else ""
             found = code(Records([json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]))
     return found.get(wanted), nhmtap.finish(run).out
 
