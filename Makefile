@@ -45,6 +45,7 @@ libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLAN
 python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'
+python3-pytest-timeout | $(PYTHON) -c 'import pytest_timeout'
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
 python3-selenium     | $(PYTHON) -c 'import selenium'
@@ -194,10 +195,11 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
 
 # A test that fails is run once more, and listed if it passes then: one of thousands that trips over
-# what the machine does besides is told, and stops nobody.
+# what the machine does besides is told, and stops nobody. One that hangs fails after five minutes.
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR -n $(jobs) --dist loadgroup $(T)
+	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
+	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup $(T)
 
 test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
 	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
