@@ -64,6 +64,17 @@ def test_one_value_of_the_off_core_register_is_all_that_a_group_has(together):
     assert together(",".join(twice)) == [[responses[0]] * 2, [responses[1]]]
 
 
+def test_a_cache_event_that_needs_the_off_core_register_is_not_put_where_it_has_another_value(together):
+    # perf's LLC events are off-core responses to the kernel: nehalem_hw_cache_extra_regs.
+    other = "cpu/event=0xb7,umask=1,offcore_rsp=0x4001/"
+    assert together(f"{other},LLC-load-misses") == [[other], ["LLC-load-misses"]]
+
+
+def test_the_two_extra_registers_are_nothing_to_each_other(together):
+    both = ["cpu/event=0xb7,umask=1,offcore_rsp=0x4001/", "cpu/event=0xb,umask=0x10,ldlat=30/"]
+    assert together(",".join([*both, *GENERAL[:4]])) == [[*both, *GENERAL[:2]], GENERAL[2:4]]
+
+
 def test_groups_of_the_users_stay_as_they_are_written(together):
     assert together("{r010b,r020b},{r04c4,r01c4},r00c5,r02c0") == [
         ["r010b", "r020b"], ["r04c4", "r01c4"], ["r00c5", "r02c0"]]

@@ -35,6 +35,18 @@ struct encoding {
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
+/* Registers beside a counter's own that some events need: the kernel's extra_regs
+ * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has one of each. */
+enum extra_register {
+	EXTRA_NONE,
+	EXTRA_LOAD_LATENCY, /* MSR_PEBS_LD_LAT_THRESHOLD */
+	EXTRA_OFFCORE,	    /* OFFCORE_RSP */
+	EXTRA_REGISTERS
+};
+
+/* The one that an event with this encoding's config needs; its value is config1. */
+enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config);
+
 /* The rule of the kernel that holds for an event: the first of the list, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "metric/fit.h"
 
+#include "event/encoding.h"
 #include "event/placement.h"
 #include "host/kernel.h"
 
@@ -19,17 +20,27 @@ static size_t hardware_events(const struct events *events)
 	return nr;
 }
 
-/* Extra registers, for off-core responses and the latency of loads, hold one value at a time. */
-static bool extra_registers_agree(const struct events *events)
+/* Each holds one value at a time. */
+static bool extra_registers_agree(const struct events *events, struct host *host)
 {
-	__u64 value = 0;
+	struct {
+		bool used;
+		__u64 value;
+	} registers[EXTRA_REGISTERS] = {0};
 
 	for (size_t i = 0; i < events->nr; i++) {
-		__u64 wanted = events->list[i].attr.config1;
+		struct encoding encoding;
+		enum extra_register extra;
 
-		if (wanted && value && wanted != value)
+		if (!encoding_of(&events->list[i].attr, host, &encoding))
+			continue;
+		extra = extra_register_of(host->events, encoding.config);
+		if (extra == EXTRA_NONE)
+			continue;
+		if (registers[extra].used && registers[extra].value != encoding.config1)
 			return false;
-		value |= wanted;
+		registers[extra].used = true;
+		registers[extra].value = encoding.config1;
 	}
 	return true;
 }
@@ -40,7 +51,7 @@ bool events_fit(const struct events *events, struct host *host)
 
 	if (!host->events)
 		return hardware_events(events) <= UNKNOWN_CPU_COUNTERS;
-	return events->nr <= PLACEMENT_MOST && extra_registers_agree(events) &&
+	return events->nr <= PLACEMENT_MOST && extra_registers_agree(events, host) &&
 	       placement_find(host, events->list, events->nr, counters_held(host), counters) < 0;
 }
 

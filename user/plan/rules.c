@@ -38,17 +38,12 @@ static bool selects(const struct subject *s, __u64 select)
 
 static bool load_latency(const struct subject *s)
 {
-	return selects(s, SELECT_LOAD_LATENCY);
+	return extra_register_of(s->cpu, s->config) == EXTRA_LOAD_LATENCY;
 }
 
 static bool offcore(const struct subject *s)
 {
-	const struct known_offcore *known = s->cpu->offcore;
-
-	for (size_t i = 0; known && i < known->nr_registers; i++)
-		if (selects(s, known->registers[i].config & CONFIG_SELECT))
-			return true;
-	return false;
+	return extra_register_of(s->cpu, s->config) == EXTRA_OFFCORE;
 }
 
 static int refused(const struct subject *s, enum status status, struct refusal *refusal)
