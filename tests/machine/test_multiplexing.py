@@ -44,3 +44,16 @@ def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):
         assert record["bound"]["low"] < record["value"] < record["bound"]["high"]
         # One load a turn, at a steady pace: a bound that is of use.
         assert 0.9 * loads < record["bound"]["low"] <= loads <= record["bound"]["high"] < 1.1 * loads
+
+
+def test_every_group_that_is_made_of_a_list_gets_turns_from_the_kernel(guest):
+    # Extra registers of both kinds, the L1D's two counters, perf's cache events that want the off-core
+    # register: were one group of a kind that cannot run, its events would have no time.
+    events = ["OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM", "cpu/event=0xb,umask=0x10,ldlat=30/", "LLC-loads",
+              "LLC-load-misses", "L1D.REPL", "L1D_CACHE_LD.MESI", "L1D_CACHE_LD.I_STATE", "instructions",
+              "cycles", *EVENTS[2:], "OFFCORE_RESPONSE:DEMAND_RFO:LOCAL_CACHE",
+              "cpu/event=0xb,umask=0x10,ldlat=60/"]
+    said = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e '{','.join(events)}' -- steady short")
+    found = {r["event"]: r for r in records(said) if r["type"] == "count"}
+    assert list(found) == events
+    assert {r["status"] for r in found.values()} == {"multiplexed"}

@@ -3,6 +3,8 @@
 fits follows from the guide: four general counters, of which the L1D's events can take the first two, and
 three fixed ones, for one event each (section 3.1, Tables 2 and 3)."""
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hosts import NEHALEM, OTHER_PMU
 from records import parse
@@ -67,12 +69,27 @@ def test_one_value_of_the_off_core_register_is_all_that_a_group_has(together):
 def test_a_cache_event_that_needs_the_off_core_register_is_not_put_where_it_has_another_value(together):
     # perf's LLC events are off-core responses to the kernel: nehalem_hw_cache_extra_regs.
     other = "cpu/event=0xb7,umask=1,offcore_rsp=0x4001/"
-    assert together(f"{other},LLC-load-misses") == [[other], ["LLC-load-misses"]]
+    assert together(",".join([other, "LLC-load-misses", *GENERAL[:4]])) == [
+        [other], ["LLC-load-misses", *GENERAL[:3]], GENERAL[3:4]]
 
 
 def test_the_two_extra_registers_are_nothing_to_each_other(together):
     both = ["cpu/event=0xb7,umask=1,offcore_rsp=0x4001/", "cpu/event=0xb,umask=0x10,ldlat=30/"]
     assert together(",".join([*both, *GENERAL[:4]])) == [[*both, *GENERAL[:2]], GENERAL[2:4]]
+
+
+# Of each kind that the kernel places by a rule of its own.
+KINDS = [*GENERAL, "instructions", "cycles", "ref-cycles", "page-faults", "L1D.REPL", "L1D_CACHE_LD.MESI",
+         "LLC-loads", "LLC-load-misses", "LLC-store-misses", "OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM",
+         "OFFCORE_RESPONSE:DEMAND_RFO:LOCAL_CACHE", "cpu/event=0xb,umask=0x10,ldlat=30/",
+         "cpu/event=0xb,umask=0x10,ldlat=60/"]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=40))
+def test_no_list_without_groups_is_refused_for_the_groups_that_are_made_of_it(planned, events):
+    assert [event["name"] for event in planned(",".join(events))] == events
 
 
 def test_groups_of_the_users_stay_as_they_are_written(together):
