@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Makefile, on a copy of the tree with the objects that are already built."""
+import json
 import os
 import re
 import shutil
@@ -155,6 +156,13 @@ def test_the_fuzzers_can_be_built_and_run(tree):
     done = tree.run("fuzz", "FUZZ_LIMIT=-runs=2000 -seed=1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "DONE" in done.stderr
+
+
+def test_what_the_benchmark_leans_on_is_still_there(tree):
+    # Not that its bounds hold, for which this is no place: that it measures.
+    said = tree.run("bench", "B=--only plan names --rounds 1 --json").stdout
+    figures = json.loads(said[said.index("{"):])["figures"]
+    assert len(figures) >= 3 and all(figure["median"] > 0 for figure in figures)
 
 
 def test_help_lists_the_targets(tree):
