@@ -171,16 +171,23 @@ def test_help_lists_the_targets(tree):
         assert f"make {target} " in listed
 
 
-def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
+def tools_of_nobody(tmp_path, programs):
+    """A folder of these programs and no other, of a user who could install nothing."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
-        for name in os.listdir(folder):
-            if not (tools / name).exists() and not name.startswith("clang"):
-                (tools / name).symlink_to(os.path.join(folder, name))
-    (tools / "id").unlink()
-    (tools / "id").write_text("#!/bin/sh\necho 1000\n")  # nobody who could install it
+    for path in programs:
+        name = os.path.basename(path)
+        if name != "id" and not (tools / name).exists():
+            (tools / name).symlink_to(path)
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
     (tools / "id").chmod(0o755)
+    return tools
+
+
+def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
+    tools = tools_of_nobody(tmp_path, (
+        os.path.join(folder, name) for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
+        for name in os.listdir(folder) if not name.startswith("clang")))
     done = tree.run(f"O={tmp_path / 'elsewhere'}", "PYTHON=true", "all",
                     environment={"PATH": str(tools)})
     assert done.returncode != 0
@@ -189,12 +196,7 @@ def test_a_tool_that_is_missing_is_named_by_its_package(tree, tmp_path):
 
 
 def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_path):
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name in ("sh", "mkdir", "touch", "cc", "as"):
-        (tools / name).symlink_to(shutil.which(name))
-    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
-    (tools / "id").chmod(0o755)
+    tools = tools_of_nobody(tmp_path, map(shutil.which, ("sh", "mkdir", "touch", "cc", "as")))
     done = tree.run("-k", f"O={tmp_path / 'elsewhere'}", "CC=cc -nostdinc",
                     f"PYTHON={shutil.which('python3', path='/usr/bin')} -S -E", "packages",
                     environment={"PATH": str(tools), "SANITIZE": ""},

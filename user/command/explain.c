@@ -41,20 +41,10 @@ static bool is_row(const struct subject *subject, const struct known_event *row,
 	return row->config1 == subject->encoding.config1 || any_latency;
 }
 
-static const struct offcore_register *offcore_register_of(const struct subject *subject)
-{
-	const struct known_offcore *offcore = subject->cpu->offcore;
-
-	for (size_t i = 0; offcore && i < offcore->nr_registers; i++)
-		if ((subject->encoding.config & CONFIG_SELECT) == offcore->registers[i].config)
-			return &offcore->registers[i];
-	return NULL;
-}
-
 /* The table's names of what counts: several where they differ in what they may be sampled with. */
 static json_t *names_of(const struct subject *subject)
 {
-	const struct offcore_register *offcore = offcore_register_of(subject);
+	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
 	const struct cpu_events *cpu = subject->cpu;
 	json_t *names = json_array();
 
@@ -86,7 +76,7 @@ static json_t *encoding_value(const struct subject *subject)
 
 static json_t *counters_value(const struct subject *subject)
 {
-	const struct offcore_register *offcore = offcore_register_of(subject);
+	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
 	const struct known_event *known = subject->event->known;
 	json_t *value = json_object();
 
@@ -180,7 +170,7 @@ static bool is_load_latency(const struct subject *subject)
 
 static bool is_offcore(const struct subject *subject)
 {
-	return offcore_register_of(subject);
+	return offcore_register_of(subject->cpu, subject->encoding.config);
 }
 
 static bool has_lbr(const struct subject *subject)

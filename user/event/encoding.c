@@ -75,16 +75,21 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 	       named_by_table(host->events, attr, encoding);
 }
 
-enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config)
+const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config)
 {
 	const struct known_offcore *offcore = cpu->offcore;
 
-	if ((config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
-		return EXTRA_LOAD_LATENCY;
 	for (size_t i = 0; offcore && i < offcore->nr_registers; i++)
 		if ((config & CONFIG_SELECT) == (offcore->registers[i].config & CONFIG_SELECT))
-			return EXTRA_OFFCORE;
-	return EXTRA_NONE;
+			return &offcore->registers[i];
+	return NULL;
+}
+
+enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config)
+{
+	if ((config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
+		return EXTRA_LOAD_LATENCY;
+	return offcore_register_of(cpu, config) ? EXTRA_OFFCORE : EXTRA_NONE;
 }
 
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)

@@ -35,8 +35,12 @@ struct encoding {
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
+/* The register that an event with this encoding's config counts off-core responses by, or NULL. */
+const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config);
+
 /* Registers beside a counter's own that some events need: the kernel's extra_regs
- * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has one of each. */
+ * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has one of each; of Westmere's
+ * two for off-core responses one is counted on. */
 enum extra_register {
 	EXTRA_NONE,
 	EXTRA_LOAD_LATENCY, /* MSR_PEBS_LD_LAT_THRESHOLD */

@@ -249,19 +249,16 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 		      struct registers *registers)
 {
 	const struct known_offcore *offcore = cpu->offcore;
-	__u64 event = encoding->config & CONFIG_SELECT;
+	const struct offcore_register *row = offcore_register_of(cpu, encoding->config);
+	struct register_value *reg;
 
-	if (event == SELECT_LOAD_LATENCY)
+	if ((encoding->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
 		add(registers, LD_LAT_THRESHOLD, encoding->config1, ~0ULL);
-	for (size_t i = 0; offcore && i < offcore->nr_registers; i++) {
-		struct register_value *reg;
-
-		if (event != offcore->registers[i].config)
-			continue;
-		reg = add(registers, OFFCORE_RSP + i, encoding->config1, ~0ULL);
-		add_parts(reg, offcore, offcore->requests, offcore->nr_requests);
-		add_parts(reg, offcore, offcore->responses, offcore->nr_responses);
-	}
+	if (!row)
+		return;
+	reg = add(registers, OFFCORE_RSP + (row - offcore->registers), encoding->config1, ~0ULL);
+	add_parts(reg, offcore, offcore->requests, offcore->nr_requests);
+	add_parts(reg, offcore, offcore->responses, offcore->nr_responses);
 }
 
 /* --- branches --------------------------------------------------------------------------------- */
