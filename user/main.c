@@ -5,38 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command/command.h"
-#include "options.h"
-
-static const struct command {
-	const char *name;
-	enum command_id id;
-	int (*run)(const struct options *options, struct refusal *refusal);
-	const char *arguments;
-	const char *help;
-} commands[] = {
-	{"profile", COMMAND_PROFILE, command_profile, "[OPTIONS] [-- COMMAND …]",
-	 "samples an event and aggregates the samples in the kernel"},
-	{"branch", COMMAND_BRANCH, command_branch, "[OPTIONS] [-- COMMAND …]",
-	 "shows which branches are taken, how often, how often mispredicted"},
-	{"stat", COMMAND_STAT, command_stat, "[OPTIONS] [-- COMMAND …]", "counts events"},
-	{"mem", COMMAND_MEM, command_mem, "[OPTIONS] [-- COMMAND …]",
-	 "samples loads by where they found their data, and how long they took"},
-	{"offcore", COMMAND_OFFCORE, command_offcore, "[OPTIONS] [-- COMMAND …]",
-	 "counts requests that leave the core, by who asked and who answered"},
-	{"flamegraph", COMMAND_FLAMEGRAPH, command_flamegraph, "[OPTIONS] < RECORDS",
-	 "draws the stacks of a stream of records: one page, for any browser"},
-	{"list", COMMAND_LIST, command_list, "[OPTIONS] [PATTERN]", "the events that this machine has, or another CPU"},
-	{"explain", COMMAND_EXPLAIN, command_explain, "[OPTIONS] EVENT …",
-	 "shows what the kernel would be asked for, what it would program, and why"},
-	{"doctor", COMMAND_DOCTOR, command_doctor, "[OPTIONS]",
-	 "tries what this machine can do, and says why not and what mends it"},
-	{"symbolize", COMMAND_SYMBOLIZE, command_symbolize, "[OPTIONS] [FILE]",
-	 "names the code in records that were stored: functions, source lines"},
-	{"schema", COMMAND_SCHEMA, command_schema, "[TYPE]",
-	 "prints the JSON Schema of a record type, or of all"},
-};
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#include "option/command.h"
+#include "output/output.h"
+#include "run/run.h"
 
 /* What ends a sentence that may end with a mark of its own. */
 static const char *full_stop(const char *sentence)
@@ -61,27 +32,32 @@ static void tell(const struct refusal *refusal)
 
 static int help(FILE *out)
 {
+	const struct command *command;
+
 	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
-	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  nhmtap %-10s %-26s %s\n", commands[i].name, commands[i].arguments,
-			commands[i].help);
+	for (size_t i = 0; (command = command_at(i)); i++)
+		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
 	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version.\n", out);
 	return STATUS_DONE;
+}
+
+static bool has_formats(const struct command *command)
+{
+	for (size_t i = 0; i < OPTION_GROUPS && command->options[i]; i++)
+		if (command->options[i] == format_rows)
+			return true;
+	return false;
 }
 
 static int command_help(const struct command *command)
 {
 	printf("nhmtap %s %s\n%s\n\n", command->name, command->arguments, command->help);
-	options_help(command->id, stdout);
+	options_help(command, stdout);
+	if (has_formats(command)) {
+		puts("\nFORMAT is one of:");
+		formats_help(command->name, stdout);
+	}
 	return STATUS_DONE;
-}
-
-static const struct command *find(const char *name)
-{
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
-	return NULL;
 }
 
 /* A standard stream that is closed would give its number to the next file that is opened, and
@@ -116,7 +92,7 @@ int main(int argc, char **argv)
 		puts("nhmtap " NHMTAP_VERSION);
 		return STATUS_DONE;
 	}
-	command = find(argv[1]);
+	command = command_find(argv[1]);
 	if (!command) {
 		refuse(&refusal, STATUS_USAGE, "'%s'", argv[1]);
 		because(&refusal, "there is no such command");
@@ -124,12 +100,13 @@ int main(int argc, char **argv)
 		tell(&refusal);
 		return STATUS_USAGE;
 	}
-	if (options_parse(&options, command->id, argc - 1, argv + 1, &refusal))
+	if (options_parse(&options, command, argc - 1, argv + 1, &refusal))
 		status = refusal.status;
 	else if (options.help)
 		status = command_help(command);
 	else
-		status = command->run(&options, &refusal);
+		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
 	tell(&refusal);
+	options_release(&options);
 	return status;
 }

@@ -58,8 +58,9 @@ static int plan_trial(struct plan *plan, const struct trial *trial, struct host 
 	options.all_cpus = trial->target == ON_ALL_CPUS;
 	options.pids = trial->target == ON_SELF ? number : NULL;
 	options.cpus = trial->target == ON_A_CPU ? number : NULL;
-	err = trial->sampled ? plan_profile(plan, &options, host, refusal)
-			     : plan_stat(plan, &options, host, refusal);
+	err = trial->sampled ? plan_sampling(plan, trial->events, &options, host, refusal) ||
+				       plan_check(plan, &options, host, refusal)
+			     : plan_counting(plan, &options, host, refusal);
 	for (size_t i = 0; !err && trial->adjust && i < plan->events.nr; i++)
 		trial->adjust(&plan->events.list[i].attr);
 	return err;

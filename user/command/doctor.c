@@ -6,7 +6,8 @@
 
 #include "clock.h"
 #include "collection/trial.h"
-#include "command/command.h"
+#include "command/host.h"
+#include "option/command.h"
 #include "facility/facility.h"
 #include "host/processor.h"
 #include "output/output.h"
@@ -14,10 +15,15 @@
 #include "record/diagnosis.h"
 #include "record/overhead.h"
 #include "record/record.h"
-#include "run/start.h"
+#include "activity/start.h"
 
 /* Looked for where CPUID does not say how many there are. */
 #define GENERAL_UNKNOWN 8
+
+/* doctor's own options. */
+struct doctor_options {
+	const char *need; /* --need, NULL if not given */
+};
 
 struct doctor {
 	const struct options *options;
@@ -65,7 +71,7 @@ static int check(const struct options *options, struct refusal *refusal)
 		because(refusal, "doctor measures no command");
 		return instead(refusal, "name facilities with --need");
 	}
-	return check_need(options->need, refusal);
+	return check_need(((const struct doctor_options *)options->own)->need, refusal);
 }
 
 /* --- what there is ---------------------------------------------------------------------------- */
@@ -81,7 +87,7 @@ static int gather(struct doctor *doctor, struct refusal *refusal)
 
 static void put(struct doctor *doctor, json_t *record)
 {
-	stream_write(&doctor->stream, record, NULL, NULL);
+	stream_write(&doctor->stream, record, NULL);
 }
 
 static void put_permissions(struct doctor *doctor)
@@ -109,7 +115,8 @@ static void put_counters(struct doctor *doctor)
  * refusal. */
 static void put_facilities(struct doctor *doctor, struct refusal *refusal)
 {
-	const char *need = doctor->options->need;
+	const struct doctor_options *own = doctor->options->own;
+	const char *need = own->need;
 	struct finding finding;
 
 	for (size_t i = 0; i < nr_facilities; i++) {
@@ -147,18 +154,34 @@ static void examine(struct doctor *doctor, struct refusal *refusal)
 	put(doctor, end_record(doctor, refusal->asked[0] ? refusal->status : STATUS_DONE));
 }
 
-int command_doctor(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
-	struct doctor doctor = {.options = options};
+	struct doctor examined = {.options = options};
 
 	*refusal = (struct refusal){0};
-	doctor.began_ns = clock_ns(CLOCK_MONOTONIC);
-	if (check(options, refusal) || stream_open(&doctor.stream, options, refusal))
+	examined.began_ns = clock_ns(CLOCK_MONOTONIC);
+	if (check(options, refusal) || stream_open_options(&examined.stream, options, refusal))
 		return refusal->status;
-	if (!gather(&doctor, refusal))
-		examine(&doctor, refusal);
-	if (stream_close(&doctor.stream) && doctor.stream.sink.error != EPIPE && !refusal->asked[0])
-		sink_refusal(&doctor.stream.sink, refusal);
-	host_release(&doctor.host);
+	if (!gather(&examined, refusal))
+		examine(&examined, refusal);
+	if (stream_close(&examined.stream) && examined.stream.sink.error != EPIPE && !refusal->asked[0])
+		sink_refusal(&examined.stream.sink, refusal);
+	host_release(&examined.host);
 	return refusal->asked[0] ? (int)refusal->status : STATUS_DONE;
 }
+
+static const struct option_row rows[] = {
+	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need),
+	 .help = "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{0},
+};
+
+static const struct command doctor = {
+	.name = "doctor",
+	.arguments = "[OPTIONS]",
+	.help = "tries what this machine can do, and says why not and what mends it",
+	.options = {rows, output_rows, format_rows, host_rows, help_rows},
+	.own_size = sizeof(struct doctor_options),
+	.run = run,
+};
+REGISTER_COMMAND(doctor);

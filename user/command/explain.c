@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/command.h"
+#include "command/host.h"
+#include "option/command.h"
 #include "event/registers.h"
 #include "output/output.h"
 #include "plan/plan.h"
 #include "record/record.h"
-#include "run/start.h"
+#include "activity/start.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -377,7 +378,7 @@ static void refer(struct referred *referred, const struct subject *subject, cons
 
 static void write_record(struct stream *stream, json_t *record)
 {
-	stream->output(stream, record); /* a failure stays in the sink */
+	stream->format->write(stream, record); /* a failure stays in the sink */
 	json_decref(record);
 }
 
@@ -409,13 +410,13 @@ static void write_events(struct stream *stream, struct host *host, const struct 
 	json_decref(referred.disagreements);
 }
 
-int command_explain(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
 	struct stream stream;
 	struct plan plan = {0};
 	struct host host = {0};
 	int err = command_host(&host, options, refusal) ||
-		  plan_explain(&plan, options, &host, refusal) || stream_open(&stream, options, refusal);
+		  plan_explain(&plan, options, &host, refusal) || stream_open_options(&stream, options, refusal);
 
 	if (!err) {
 		write_events(&stream, &host, &plan.events);
@@ -426,3 +427,21 @@ int command_explain(const struct options *options, struct refusal *refusal)
 	host_release(&host);
 	return err ? (int)refusal->status : STATUS_DONE;
 }
+
+static const struct option_row rows[] = {
+	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
+	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
+	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
+	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0},
+};
+
+static const struct command explain = {
+	.name = "explain",
+	.arguments = "[OPTIONS] EVENT …",
+	.help = "shows what the kernel would be asked for, what it would program, and why",
+	.options = {event_rows, sampling_rows, stack_rows, rows, cpu_rows, format_rows, plan_rows, table_rows,
+		    host_rows, help_rows},
+	.run = run,
+};
+REGISTER_COMMAND(explain);

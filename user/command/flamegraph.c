@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command/command.h"
+#include "option/command.h"
 #include "output/flamegraph.h"
 #include "output/sink.h"
 
@@ -60,7 +60,7 @@ static int write_page(const struct flamegraph *flamegraph, const char *title, co
 	struct text page = {0};
 	struct sink sink;
 
-	if (sink_open(&sink, path, refusal))
+	if (sink_open(&sink, path, false, refusal))
 		return -1;
 	flamegraph_page(flamegraph, title, &page);
 	sink_put(&sink, page.bytes, page.used);
@@ -87,7 +87,7 @@ static int draw(struct flamegraph *flamegraph, const struct options *options, st
 	return write_page(flamegraph, *title ? title : "Flame graph", options->output, refusal);
 }
 
-int command_flamegraph(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
 	struct flamegraph *flamegraph = flamegraph_new();
 	int err = draw(flamegraph, options, refusal);
@@ -95,3 +95,12 @@ int command_flamegraph(const struct options *options, struct refusal *refusal)
 	flamegraph_release(flamegraph);
 	return err ? (int)refusal->status : STATUS_DONE;
 }
+
+static const struct command flamegraph_command = {
+	.name = "flamegraph",
+	.arguments = "[OPTIONS] < RECORDS",
+	.help = "draws the stacks of a stream of records: one page, for any browser",
+	.options = {output_rows, help_rows},
+	.run = run,
+};
+REGISTER_COMMAND(flamegraph_command);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "command/command.h"
+#include "command/host.h"
 
 #include <string.h>
 

@@ -4,12 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/command.h"
+#include "command/host.h"
+#include "option/command.h"
 #include "event/names.h"
 #include "event/registers.h"
 #include "metric/metric.h"
 #include "output/output.h"
 #include "record/record.h"
+
+/* list's own options. */
+struct list_options {
+	bool precise; /* --precise */
+};
 
 struct listing {
 	struct host *host;
@@ -67,7 +73,7 @@ static void offer(struct listing *listing, json_t *record)
 {
 	if (is_wanted(listing, record)) {
 		listing->found++;
-		listing->stream.output(&listing->stream, record); /* a failure stays in the sink */
+		listing->stream.format->write(&listing->stream, record); /* a failure stays in the sink */
 	}
 	json_decref(record);
 }
@@ -306,12 +312,13 @@ static int check_arguments(const struct options *options, struct refusal *refusa
 	return instead(refusal, "put the shell's quotes around it, so that it stays one word");
 }
 
-int command_list(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
+	const struct list_options *own = options->own;
 	struct host host = {0};
-	struct listing listing = {.host = &host, .precise = options->precise};
+	struct listing listing = {.host = &host, .precise = own->precise};
 	int err = check_arguments(options, refusal) || command_host(&host, options, refusal) ||
-		  stream_open(&listing.stream, options, refusal);
+		  stream_open_options(&listing.stream, options, refusal);
 
 	if (!err) {
 		if (options->nr_rest)
@@ -327,3 +334,22 @@ int command_list(const struct options *options, struct refusal *refusal)
 	host_release(&host);
 	return err ? (int)refusal->status : STATUS_DONE;
 }
+
+static const char *const json[] = {"json", NULL};
+
+static const struct option_row rows[] = {
+	{0, "precise", NULL, OPTION_FLAG, OWN(struct list_options, precise),
+	 .help = "only what the kernel samples precisely, those with [p]"},
+	{0, "json", NULL, OPTION_FIXED, COMMON(format), .words = json, .help = "as --format json"},
+	{0},
+};
+
+static const struct command list = {
+	.name = "list",
+	.arguments = "[OPTIONS] [PATTERN]",
+	.help = "the events that this machine has, or another CPU",
+	.options = {cpu_rows, rows, format_rows, table_rows, host_rows, help_rows},
+	.own_size = sizeof(struct list_options),
+	.run = run,
+};
+REGISTER_COMMAND(list);

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "command/command.h"
+#include "option/command.h"
 #include "embedded.h"
 
 #define SUFFIX ".schema.json"
-#define COMMON "common"
+#define SHARED_SCHEMA "common"
 
 /* "count.schema.json" → "count"; NULL for files of other kinds. */
 static const char *type_of(const struct embedded *file, char *type, size_t size)
@@ -45,7 +45,7 @@ static json_t *schema_of_all(void)
 		if (!type_of(&file, type, sizeof(type)))
 			continue;
 		json_object_set_new(definitions, type, schema_of(type));
-		if (strcmp(type, COMMON))
+		if (strcmp(type, SHARED_SCHEMA))
 			json_array_append_new(any, json_pack("{s:s}", "$ref", file.name));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "$schema",
@@ -61,7 +61,7 @@ static int refuse_type(const char *wanted, struct refusal *refusal)
 	struct embedded file;
 
 	for (size_t i = 0; (file = embedded_at(i)).name; i++)
-		if (type_of(&file, type, sizeof(type)) && strcmp(type, COMMON))
+		if (type_of(&file, type, sizeof(type)) && strcmp(type, SHARED_SCHEMA))
 			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
 					 type);
 	refuse(refusal, STATUS_USAGE, "schema '%s'", wanted);
@@ -70,19 +70,19 @@ static int refuse_type(const char *wanted, struct refusal *refusal)
 	return STATUS_USAGE;
 }
 
-int command_schema(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
 	const char *wanted = options->nr_rest ? options->rest[0] : NULL;
 	json_t *schema;
 	int failed;
 
-	if (wanted && !strcmp(wanted, COMMON))
+	if (wanted && !strcmp(wanted, SHARED_SCHEMA))
 		return refuse_type(wanted, refusal);
 	schema = wanted ? schema_of(wanted) : schema_of_all();
 	if (!schema)
 		return refuse_type(wanted, refusal);
 	if (wanted)
-		json_object_set_new(schema, "$defs", json_pack("{s:o}", COMMON, schema_of(COMMON)));
+		json_object_set_new(schema, "$defs", json_pack("{s:o}", SHARED_SCHEMA, schema_of(SHARED_SCHEMA)));
 	failed = json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
 	json_decref(schema);
 	if (!failed)
@@ -91,3 +91,12 @@ int command_schema(const struct options *options, struct refusal *refusal)
 	because(refusal, "it can't be written");
 	return STATUS_PARTIAL;
 }
+
+static const struct command schema = {
+	.name = "schema",
+	.arguments = "[TYPE]",
+	.help = "prints the JSON Schema of a record type, or of all",
+	.options = {help_rows},
+	.run = run,
+};
+REGISTER_COMMAND(schema);

@@ -8,10 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "command/command.h"
+#include "option/command.h"
 #include "naming/naming.h"
 #include "output/restream.h"
 #include "record/stored_code.h"
+
+/* symbolize's own options; NULL where not given. */
+struct symbolize_options {
+	const char *symfs; /* where to look for files instead of where their paths say */
+	const char *debug_dir, *kallsyms;
+};
 
 struct symbolizing {
 	const struct options *options;
@@ -42,7 +48,7 @@ static bool knows_kernel(const struct symbolizing *symbolizing, const json_t *re
 {
 	const char *id = json_string_value(json_object_get(record, "run_id"));
 
-	return symbolizing->options->kallsyms || (id && json_object_get(symbolizing->kernels, id));
+	return ((const struct symbolize_options *)symbolizing->options->own)->kallsyms || (id && json_object_get(symbolizing->kernels, id));
 }
 
 /* --- lines ---------------------------------------------------------------------------------------- */
@@ -53,7 +59,7 @@ static bool add_names(void *of, const json_t *record, json_t *list)
 	bool kernel = knows_kernel(symbolizing, record), added = false;
 
 	for (size_t i = 0; i < json_array_size(list); i++)
-		added |= stored_name(json_array_get(list, i), symbolizing->naming, kernel,
+		added |= stored_name(record, json_array_get(list, i), symbolizing->naming, kernel,
 				     &symbolizing->account);
 	return added;
 }
@@ -69,10 +75,10 @@ static bool is_record(const json_t *record)
 	       json_is_integer(json_object_get(record, "seq"));
 }
 
-/* Within a major version members are only added. */
+/* Within a major version members are only added; what 1.0.0 lacks is the activity. */
 static bool is_readable(const json_t *record)
 {
-	return atoi(text_of(record, "schema_version")) == atoi(SCHEMA_VERSION);
+	return atoi(text_of(record, "schema_version")) <= atoi(SCHEMA_VERSION);
 }
 
 static int take_line(struct symbolizing *symbolizing, const char *line, size_t size)
@@ -175,7 +181,7 @@ static void tell_rest(const struct symbolizing *symbolizing)
 static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 {
 	if (open_input(symbolizing, refusal) ||
-	    sink_open(&symbolizing->sink, symbolizing->options->output, refusal))
+	    sink_open(&symbolizing->sink, symbolizing->options->output, false, refusal))
 		return refusal->status;
 	take_lines(symbolizing);
 	if (sink_close(&symbolizing->sink)) {
@@ -194,10 +200,11 @@ static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 /* Nobody waits, and a large program's DWARF is read whole. */
 #define MEMORY (1UL << 30)
 
-int command_symbolize(const struct options *options, struct refusal *refusal)
+static int run(const struct options *options, struct refusal *refusal)
 {
+	const struct symbolize_options *own = options->own;
 	const struct naming_settings settings = {
-		.root = options->symfs, .debug_dir = options->debug_dir, .kallsyms = options->kallsyms,
+		.root = own->symfs, .debug_dir = own->debug_dir, .kallsyms = own->kallsyms,
 		.lines = true, .memory = MEMORY,
 	};
 	struct symbolizing symbolizing = {.options = options, .kernels = json_object()};
@@ -213,3 +220,24 @@ int command_symbolize(const struct options *options, struct refusal *refusal)
 	json_decref(symbolizing.kernels);
 	return status;
 }
+
+static const struct option_row rows[] = {
+	{0, "symfs", "DIR", OPTION_TEXT, OWN(struct symbolize_options, symfs),
+	 .help = "look for programs, libraries and their debug files below DIR"},
+	{0, "debug-dir", "DIR", OPTION_TEXT, OWN(struct symbolize_options, debug_dir),
+	 .help = "where debug files are (default /usr/lib/debug)"},
+	{0, "kallsyms", "FILE", OPTION_TEXT, OWN(struct symbolize_options, kallsyms),
+	 .help = "a copy of /proc/kallsyms from the boot that the records are of; without it only this boot's "
+		 "kernel has names"},
+	{0},
+};
+
+static const struct command symbolize_command = {
+	.name = "symbolize",
+	.arguments = "[OPTIONS] [FILE]",
+	.help = "names the code in records that were stored: functions, source lines",
+	.options = {output_rows, rows, help_rows},
+	.own_size = sizeof(struct symbolize_options),
+	.run = run,
+};
+REGISTER_COMMAND(symbolize_command);

@@ -37,7 +37,7 @@ struct codes {
 	struct mappings *mappings;
 	struct background *background;
 	struct code_account *account;
-	__u64 deadline;
+	__u64 since, deadline;
 	struct text *texts[BUCKETS];
 	struct keys questions; /* struct question */
 	struct answer *answers; /* by the question's number */
@@ -51,13 +51,14 @@ bool address_is_kernel(__u64 address)
 }
 
 struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 deadline)
+			struct code_account *account, __u64 since, __u64 deadline)
 {
 	struct codes *codes = calloc(1, sizeof(*codes));
 
 	codes->mappings = mappings;
 	codes->background = background;
 	codes->account = account;
+	codes->since = since;
 	codes->deadline = deadline;
 	keys_init(&codes->questions, sizeof(struct question));
 	keys_init(&codes->codes, sizeof(struct code));
@@ -238,7 +239,8 @@ static struct answer answer(struct codes *codes, const struct question *question
 	if (kernel)
 		code.module = kept(codes, "[kernel]");
 	else
-		spot = mappings_find(codes->mappings, question->pid, question->address);
+		spot = mappings_find(codes->mappings, question->pid, question->address,
+				     codes->since);
 	answer.ambiguous = spot.ambiguous;
 	if (!kernel && !spot.file)
 		answer.cause = &account->no_mapping;

@@ -51,12 +51,12 @@ struct code_account {
 struct codes;
 
 /*
- * `deadline` (CLOCK_MONOTONIC, ns; 0: none): what has no name by then gets none any more, but its
- * place. `background` may be NULL where no symbols are asked for. Both, and the account,
+ * Codes of addresses that came since `since`. `deadline`: what has no name by then gets none any more,
+ * but its place; 0: none. Both are CLOCK_MONOTONIC, ns. `background` may be NULL where no symbols are asked for. Both, and the account,
  * which is added to, stay the caller's.
  */
 struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 deadline);
+			struct code_account *account, __u64 since, __u64 deadline);
 void codes_release(struct codes *codes);
 
 /* The number of what there is to say of an address, which came `count` times; detail: of enum

@@ -44,7 +44,7 @@ struct life {
 struct process {
 	pid_t pid;
 	__u64 exited;   /* FOREVER: it has not */
-	__u64 looked;   /* the interval in which it was looked for last */
+	__u64 looked;   /* when it was looked for last */
 	struct life *life; /* the newest */
 	struct process *next;
 };
@@ -53,8 +53,6 @@ struct process {
 
 struct mappings {
 	struct process *buckets[BUCKETS];
-	__u64 since;    /* of the interval */
-	__u64 interval; /* its number, from 1 */
 	size_t nr;      /* mappings in all spaces */
 	__u64 dropped;
 };
@@ -193,7 +191,7 @@ static bool has_gone(const struct process *process)
 	return kill(process->pid, 0) && errno == ESRCH;
 }
 
-static void forget(struct mappings *mappings, __u64 since)
+void mappings_forget(struct mappings *mappings, __u64 since)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct process **at = &mappings->buckets[i]; *at;) {
@@ -213,10 +211,7 @@ static void forget(struct mappings *mappings, __u64 since)
 
 struct mappings *mappings_new(void)
 {
-	struct mappings *mappings = calloc(1, sizeof(*mappings));
-
-	mappings->interval = 1;
-	return mappings;
+	return calloc(1, sizeof(struct mappings));
 }
 
 void mappings_release(struct mappings *mappings)
@@ -234,18 +229,12 @@ void mappings_release(struct mappings *mappings)
 	free(mappings);
 }
 
-void mappings_begin(struct mappings *mappings, __u64 since)
-{
-	mappings->since = since;
-	mappings->interval++;
-	forget(mappings, since);
-}
 
 /* Whether there is room for some more. */
 static bool has_room(struct mappings *mappings)
 {
 	if (mappings->nr >= MAPPINGS_MOST)
-		forget(mappings, clock_ns(CLOCK_MONOTONIC));
+		mappings_forget(mappings, clock_ns(CLOCK_MONOTONIC));
 	if (mappings->nr < MAPPINGS_MOST)
 		return true;
 	mappings->dropped++;
@@ -473,10 +462,9 @@ void mappings_look_at_all(struct mappings *mappings)
 /* --- finding ---------------------------------------------------------------------------------- */
 
 /* How much of the interval a mapping was there in a life. */
-static __u64 lived(const struct mappings *mappings, const struct life *life,
-		   const struct mapping *mapping, __u64 now)
+static __u64 lived(__u64 interval, const struct life *life, const struct mapping *mapping, __u64 now)
 {
-	__u64 since = mappings->since > life->since ? mappings->since : life->since;
+	__u64 since = interval > life->since ? interval : life->since;
 	__u64 until = life->until < mapping->until ? life->until : mapping->until;
 
 	since = mapping->since > since ? mapping->since : since;
@@ -484,8 +472,7 @@ static __u64 lived(const struct mappings *mappings, const struct life *life,
 	return until > since ? until - since : 0;
 }
 
-static bool search(const struct mappings *mappings, const struct process *process, __u64 address,
-		   struct spot *place)
+static bool search(const struct process *process, __u64 address, __u64 interval, struct spot *place)
 {
 	__u64 longest = 0, now = clock_ns(CLOCK_MONOTONIC);
 
@@ -498,7 +485,7 @@ static bool search(const struct mappings *mappings, const struct process *proces
 
 			if (address < mapping->begin || address >= mapping->end)
 				continue;
-			time = lived(mappings, life, mapping, now);
+			time = lived(interval, life, mapping, now);
 			if (!time)
 				continue;
 			found.ambiguous = place->ambiguous ||
@@ -513,19 +500,19 @@ static bool search(const struct mappings *mappings, const struct process *proces
 	return longest;
 }
 
-struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address)
+struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, __u64 since)
 {
 	struct process *process = find(mappings, pid);
 	struct spot place = {0};
 
-	if (process && search(mappings, process, address, &place))
+	if (process && search(process, address, since, &place))
 		return place;
-	if (process && process->looked == mappings->interval)
+	if (process && process->looked >= since)
 		return place;
 	mappings_look(mappings, pid);
 	process = find_or_make(mappings, pid);
-	process->looked = mappings->interval;
-	search(mappings, process, address, &place);
+	process->looked = clock_ns(CLOCK_MONOTONIC);
+	search(process, address, since, &place);
 	return place;
 }
 

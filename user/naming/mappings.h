@@ -36,24 +36,22 @@ void mappings_look(struct mappings *mappings, pid_t pid);
 /* The same for all processes. */
 void mappings_look_at_all(struct mappings *mappings);
 
-/*
- * A new interval has begun at `since` (CLOCK_MONOTONIC, ns): what had ended before is forgotten, and
- * mappings_find() speaks of the time from then on. File pointers from before may be gone.
- */
-void mappings_begin(struct mappings *mappings, __u64 since);
+/* Forgets what had ended before `since` (CLOCK_MONOTONIC, ns): when the interval of the slowest reader
+ * began. File pointers from before may be gone. */
+void mappings_forget(struct mappings *mappings, __u64 since);
 
 /* Where an address lies. */
 struct spot {
-	struct mapped_file *file; /* NULL: not known; valid up to the next mappings_begin() */
+	struct mapped_file *file; /* NULL: not known; valid up to the next mappings_forget() */
 	__u64 offset;             /* in it */
 	bool ambiguous; /* the process had something else there as well in this interval; this, longer */
 };
 
 /*
- * What a process has had at an address in this interval. One that is not known and is there yet is
- * looked at, once an interval.
+ * What a process has had at an address since `since`, the begin of the reader's interval. One that is
+ * not known and is there yet is looked at, once an interval.
  */
-struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address);
+struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, __u64 since);
 
 /* The program that a process has executed last; NULL if not known. Valid as above. */
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid);

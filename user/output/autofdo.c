@@ -71,7 +71,7 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
 	free(lines.bytes);
 }
 
-int output_autofdo(struct stream *stream, const json_t *record)
+static int write_autofdo(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};
 	int err;
@@ -89,3 +89,38 @@ int output_autofdo(struct stream *stream, const json_t *record)
 	free(text.bytes);
 	return err;
 }
+
+/* A compiler's profile is of one program, in a form of its own. */
+static int check_autofdo(const struct options *options, size_t nr_events, struct refusal *refusal)
+{
+	bool several = options->pids && strchr(options->pids, ',');
+	const char *other = options->by		   ? "--by"
+			    : options->interval_ms ? "--interval"
+			    : options->control	   ? "--control"
+			    : options->top	   ? "--top"
+			    : options->all_cpus	   ? "--all-cpus"
+			    : options->cpus	   ? "--cpu"
+			    : several		   ? "--pid of several processes"
+						   : NULL;
+
+	if (nr_events > 1) {
+		refuse(refusal, STATUS_USAGE, "option --format autofdo with several events");
+		because(refusal, "one profile has one count of each branch");
+		return instead(refusal, "leave out -e, or name one event");
+	}
+	if (nr_events || !other)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option %s with --format autofdo", other);
+	because(refusal, "an autofdo profile is of one program, whole, and for the whole run");
+	return instead(refusal, "leave it out; json takes it");
+}
+
+static const struct format autofdo = {
+	.name = "autofdo",
+	.help = "a profile for a compiler, through llvm-profgen",
+	.command = "branch",
+	.keys = "edge,range",
+	.check = check_autofdo,
+	.write = write_autofdo,
+};
+REGISTER_FORMAT(autofdo);

@@ -48,7 +48,7 @@ static void add_entry(json_t *lines, const struct calls *calls, const json_t *en
 	free(line.bytes);
 }
 
-int output_folded(struct stream *stream, const json_t *record)
+static int write_folded(struct stream *stream, const json_t *record)
 {
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *lines = json_object(), *entry, *samples;
@@ -69,3 +69,22 @@ int output_folded(struct stream *stream, const json_t *record)
 	free(text.bytes);
 	return err;
 }
+
+static int check_folded(const struct options *options, size_t nr_events, struct refusal *refusal)
+{
+	if (nr_events <= 1)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --format folded with several events");
+	because(refusal, "it does not say of which event a stack is");
+	return instead(refusal, "name one event, or write json");
+}
+
+static const struct format folded = {
+	.name = "folded",
+	.help = "a line a stack, for flamegraph.pl; takes -g for granted",
+	.command = "profile",
+	.keys = "stack",
+	.check = check_folded,
+	.write = write_folded,
+};
+REGISTER_FORMAT(folded);

@@ -21,6 +21,11 @@ static void begin(struct stream *stream, const char *type)
 	compact_add_text(line, stream->run_id);
 	compact_add_text(line, "\",\"seq\":");
 	compact_add_integer(line, stream->records++);
+	if (stream->activity) { /* a name has nothing to escape */
+		compact_add_text(line, ",\"activity\":\"");
+		compact_add_text(line, stream->activity);
+		compact_add(line, "\"", 1);
+	}
 }
 
 static int end(struct stream *stream)
@@ -29,20 +34,22 @@ static int end(struct stream *stream)
 	return sink_put(&stream->sink, stream->line.text, stream->line.used);
 }
 
-int output_json(struct stream *stream, const json_t *record)
+/* A record of no stream, which has its version already. */
+static int write_bare(struct stream *stream, const json_t *record)
 {
-	stream->line.used = 0;
 	compact_add_value(&stream->line, record);
 	return end(stream);
 }
 
-int output_json_enveloped(struct stream *stream, const json_t *record)
+static int write_line(struct stream *stream, const json_t *record)
 {
 	struct compact *line = &stream->line;
 	const char *member;
 	json_t *value;
 
 	line->used = 0;
+	if (json_object_get(record, "schema_version"))
+		return write_bare(stream, record);
 	begin(stream, json_string_value(json_object_get(record, "type")));
 	json_object_foreach((json_t *)record, member, value) {
 		if (!strcmp(member, "type"))
@@ -56,3 +63,11 @@ int output_json_enveloped(struct stream *stream, const json_t *record)
 	compact_add(line, "}", 1);
 	return end(stream);
 }
+
+static const struct format json = {
+	.name = "json",
+	.help = "a record a line",
+	.lines = true,
+	.write = write_line,
+};
+REGISTER_FORMAT(json);

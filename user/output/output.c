@@ -8,35 +8,89 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "option/command.h"
 #include "record/record.h"
+#include "record/type.h"
 
-static const output_fn outputs[] = {
-	[FORMAT_JSON] = output_json,
-	[FORMAT_TABLE] = output_table,
-	[FORMAT_AUTOFDO] = output_autofdo,
-	[FORMAT_FOLDED] = output_folded,
-	[FORMAT_PPROF] = output_pprof,
-};
+/* --- formats ---------------------------------------------------------------------------------- */
 
-int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal)
+/* The linker defines these for a section whose name is an identifier. */
+extern const struct format *const __start_formats[], *const __stop_formats[];
+
+/* Those that all commands have come first. */
+const struct format *format_at(size_t wanted)
+{
+	size_t nr = __stop_formats - __start_formats, seen = 0;
+
+	for (int own = 0; own <= 1; own++)
+		for (size_t i = 0; i < nr; i++)
+			if (!!__start_formats[i]->command == own && seen++ == wanted)
+				return __start_formats[i];
+	return NULL;
+}
+
+static bool has_format(const struct format *format, const char *command)
+{
+	return !command || !format->command || !strcmp(format->command, command);
+}
+
+const struct format *format_find(const char *name, const char *command, struct refusal *refusal)
+{
+	const struct format *format;
+	char known[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; (format = format_at(i)); i++) {
+		if (!has_format(format, command))
+			continue;
+		if (!strcmp(format->name, name))
+			return format;
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", format->name);
+	}
+	refuse(refusal, STATUS_USAGE, "option --format '%s'", name);
+	because(refusal, "there is no such format");
+	instead(refusal, "formats: %s", known);
+	return NULL;
+}
+
+void formats_help(const char *command, FILE *out)
+{
+	const struct format *format;
+
+	for (size_t i = 0; (format = format_at(i)); i++)
+		if (has_format(format, command))
+			fprintf(out, "    %-22s %s\n", format->name, format->help);
+}
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
+		struct refusal *refusal)
 {
 	unsigned char id[16];
 
-	*stream = (struct stream){0};
-	if (sink_open(&stream->sink, options->output, refusal))
+	*stream = (struct stream){.activities = place->activities};
+	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
 		return -1;
-	stream->format = options->format	  ? options->format
-			 : stream->sink.terminal ? FORMAT_TABLE
-						 : FORMAT_JSON;
-	stream->output = outputs[stream->format];
-	stream->verbose = options->verbose;
-	stream->intervals = options->interval_ms || options->control;
+	if (sink_open(&stream->sink, place->path, place->append, refusal))
+		return -1;
+	if (!stream->format)
+		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
 	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
 	for (size_t i = 0; i < sizeof(id); i++)
 		sprintf(stream->run_id + 2 * i, "%02x", id[i]);
 	return 0;
+}
+
+int stream_open_options(struct stream *stream, const struct options *options, struct refusal *refusal)
+{
+	struct place_of_output place = {.path = options->output, .format = options->format};
+	int err = stream_open(stream, &place, options->command->name, refusal);
+
+	stream->verbose = options->verbose;
+	return err;
 }
 
 /* What comes first in every record. */
@@ -51,6 +105,8 @@ static json_t *with_envelope(struct stream *stream, const json_t *record)
 	json_object_set_new(whole, "time", value_time(&now));
 	json_object_set_new(whole, "run_id", json_string(stream->run_id));
 	json_object_set_new(whole, "seq", json_integer(stream->records++));
+	if (stream->activity)
+		json_object_set_new(whole, "activity", json_string(stream->activity));
 	json_object_update_missing(whole, (json_t *)record);
 	return whole;
 }
@@ -60,10 +116,11 @@ static int output(struct stream *stream, const json_t *record)
 	json_t *whole;
 	int err;
 
-	if (stream->format == FORMAT_JSON)
-		return output_json_enveloped(stream, record);
+	/* A line's envelope is written without a tree: that is much of what an interval costs. */
+	if (stream->format->lines)
+		return stream->format->write(stream, record);
 	whole = with_envelope(stream, record);
-	err = stream->output(stream, whole);
+	err = stream->format->write(stream, whole);
 	json_decref(whole);
 	return err;
 }
@@ -90,31 +147,33 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base)
 	return count;
 }
 
-static json_t *part_of(const json_t *record, size_t part, const char *list, size_t first, size_t count,
-		       const char *const *kept)
+static json_t *part_of(const json_t *record, const struct record_type *type, size_t part, size_t first,
+		       size_t count)
 {
-	json_t *piece = part == 1 || !kept ? json_copy((json_t *)record) : json_object();
+	bool whole = part == 1 || !type->kept[0];
+	json_t *piece = whole ? json_copy((json_t *)record) : json_object();
 	json_t *elements = json_array();
 
-	for (; part > 1 && kept && *kept; kept++)
+	if (!whole)
+		json_object_set(piece, "type", json_object_get(record, "type"));
+	for (const char *const *kept = type->kept; !whole && *kept; kept++)
 		json_object_set(piece, *kept, json_object_get(record, *kept));
 	for (size_t i = first; i < first + count; i++)
-		json_array_append(elements, json_array_get(json_object_get(record, list), i));
-	json_object_set_new(piece, list, elements);
+		json_array_append(elements, json_array_get(json_object_get(record, type->list), i));
+	json_object_set_new(piece, type->list, elements);
 	return piece;
 }
 
 /* The room that the envelope, part and parts take at most. */
-#define ENVELOPE_MAX 220
+#define ENVELOPE_MAX 300
 
 /* In one piece, if it fits. */
-static int write_parts(struct stream *stream, const json_t *record, const char *list,
-		       const char *const *kept)
+static int write_parts(struct stream *stream, const json_t *record, const struct record_type *type)
 {
-	const json_t *elements = json_object_get(record, list);
+	const json_t *elements = json_object_get(record, type->list);
 	struct sizes sizes = sizes_of(elements);
 	size_t part = 0, parts = 0, base;
-	json_t *empty = part_of(record, 1, list, 0, 0, NULL);
+	json_t *empty = part_of(record, type, 1, 0, 0);
 	int err = 0;
 
 	base = compact_bytes(empty) + ENVELOPE_MAX;
@@ -127,7 +186,7 @@ static int write_parts(struct stream *stream, const json_t *record, const char *
 		json_t *piece;
 
 		count = sizes_fitting(&sizes, first, base);
-		piece = part_of(record, ++part, list, first, count, kept);
+		piece = part_of(record, type, ++part, first, count);
 		json_object_set_new(piece, "part", json_integer(part));
 		json_object_set_new(piece, "parts", json_integer(parts));
 		err = output(stream, piece);
@@ -147,14 +206,31 @@ static void remember(struct stream *stream, json_t *record)
 		stream->start = json_incref(record);
 }
 
-int stream_write(struct stream *stream, json_t *record, const char *list, const char *const *kept)
+static bool takes(const struct stream *stream, const char *activity)
 {
-	int err;
+	json_t *name;
+	size_t i;
 
-	if (stream->format != FORMAT_JSON)
+	if (!stream->activities || !activity)
+		return true;
+	json_array_foreach(stream->activities, i, name)
+		if (!strcmp(json_string_value(name), activity))
+			return true;
+	return false;
+}
+
+int stream_write(struct stream *stream, json_t *record, const char *activity)
+{
+	const struct record_type *type = record_type_of(record);
+	int err = 0;
+
+	stream->activity = activity;
+	if (!stream->format->lines)
 		remember(stream, record);
-	if (list && stream->format == FORMAT_JSON)
-		err = write_parts(stream, record, list, kept);
+	if (!takes(stream, activity))
+		err = 0;
+	else if (type && type->list && stream->format->lines)
+		err = write_parts(stream, record, type);
 	else
 		err = output(stream, record);
 	json_decref(record);

@@ -1,34 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Output formats: one file each, one row each in output.c. */
+/*
+ * Where records go: streams, each in one format and to one place. A record gets what all have in common
+ * (schema_version, time, run_id, seq, activity), and where the format asks for it, lists are cut into
+ * parts so that no line is longer than RECORD_MAX.
+ */
 #ifndef NHMTAP_OUTPUT_H
 #define NHMTAP_OUTPUT_H
 
 #include <jansson.h>
 
-#include "options.h"
+#include "option/options.h"
 #include "output/calls.h"
 #include "output/sink.h"
 #include "record/compact.h"
 
 struct stream;
 
-/* Every format is one function: it puts a record's text into the stream's sink, in one piece.
- * Returns 0 or -errno. */
-typedef int (*output_fn)(struct stream *stream, const json_t *record);
+/* A format is one file, which registers itself. */
+struct format {
+	const char *name; /* "json" */
+	const char *help; /* what it writes, in a few words */
+	bool people;      /* for a screen: names instead of addresses, and no more than fits */
+	bool lines;       /* a record a line: cut at RECORD_MAX */
+	const char *command; /* it takes the records of this command alone; NULL: of all */
+	const char *keys; /* what --by has to have for it: "stack"; NULL: whatever there is */
+	/*
+	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
+	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.
+	 */
+	int (*check)(const struct options *options, size_t nr_events, struct refusal *refusal);
+	/* Puts a record's text into the stream's sink, in one piece. Returns 0 or -errno. */
+	int (*write)(struct stream *stream, const json_t *record);
+};
 
-int output_json(struct stream *stream, const json_t *record);
-/* The same of a record that lacks what all have in common: it is written first, without being put into
- * a tree before, because that is much of what an interval costs. */
-int output_json_enveloped(struct stream *stream, const json_t *record);
-int output_table(struct stream *stream, const json_t *record);
-int output_pprof(struct stream *stream, const json_t *record);
-int output_folded(struct stream *stream, const json_t *record);
-int output_autofdo(struct stream *stream, const json_t *record);
+#define REGISTER_FORMAT(item)                                                                    \
+	static const struct format *const registered_##item                                     \
+		__attribute__((section("formats"), used)) = &(item)
 
-/*
- * A stream of records: gives each what all have in common (schema_version, time, run_id, seq), keeps
- * each within RECORD_MAX bytes by cutting lists into parts, and hands them to a format.
- */
+/* The i-th format, NULL behind the last. */
+const struct format *format_at(size_t i);
+
+/* The format of this name, for a command; NULL: for any. Returns NULL with the refusal if there is none. */
+const struct format *format_find(const char *name, const char *command, struct refusal *refusal);
+
+/* Prints the formats that a command has, for --help. */
+void formats_help(const char *command, FILE *out);
+
 #define RECORD_MAX 8192 /* CRI-O and Docker cut longer lines of a container's log */
 
 /* How long each element of a list is in a line; bytes are free()d by whoever asked. */
@@ -41,32 +58,42 @@ struct sizes sizes_of(const json_t *list);
  * any, so that it ends. */
 size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
+/* Where a stream goes. */
+struct place_of_output {
+	const char *path;   /* NULL: stdout */
+	const char *format; /* NULL: table on a terminal, else json */
+	bool append;        /* what the file has stays */
+	const json_t *activities; /* names of those whose records it takes; NULL: of all */
+};
+
 struct stream {
 	struct sink sink;
-	enum format format;
-	output_fn output;
+	const struct format *format;
+	const json_t *activities; /* see struct place_of_output */
 	char run_id[33];
 	/* What went before, of forms but JSON: */
 	json_t *start;      /* the start record */
 	struct calls calls; /* the frames of the stacks to come */
-	__u64 records;  /* written so far */
+	__u64 records;      /* written so far */
+	const char *activity; /* whose record is being written; NULL: of none */
 	struct compact line; /* json's: the record that is being written */
-	char section[40]; /* that the people's form has last begun */
-	bool verbose;   /* the people's form says more */
-	bool intervals; /* there will be several records of a kind, at different times */
+	char section[40];   /* that the people's form has last begun */
+	bool verbose;       /* the people's form says more */
+	bool intervals;     /* there will be several records of a kind, at different times */
 };
 
-/* Opens the sink and picks the format. Returns 0, or -1 with the refusal. */
-int stream_open(struct stream *stream, const struct options *options, struct refusal *refusal);
+/* Opens the sink and picks the format, of those that a command has (NULL: any). Returns 0, or -1 with the
+ * refusal. The place stays the caller's, and must live as long. */
+int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
+		struct refusal *refusal);
 
-/*
- * Writes a record, which is consumed. `list` names the member (an array) at which it may be cut into
- * several records with `part` and `parts`; NULL: it is never cut. `kept` are the members that all
- * parts carry, ended by NULL; NULL: all of them do. Returns 0 or -errno of the sink.
- */
-int stream_write(struct stream *stream, json_t *record, const char *list, const char *const *kept);
+/* Writes a record of an activity (NULL: of none), which is consumed. Returns 0 or -errno of the sink. */
+int stream_write(struct stream *stream, json_t *record, const char *activity);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */
 int stream_close(struct stream *stream);
+
+/* For commands that run by themselves: a stream as --output and --format say. */
+int stream_open_options(struct stream *stream, const struct options *options, struct refusal *refusal);
 
 #endif

@@ -324,7 +324,7 @@ static int put_gzipped(struct stream *stream, unsigned char *bytes, size_t size)
 	return err;
 }
 
-int output_pprof(struct stream *stream, const json_t *record)
+static int write_pprof(struct stream *stream, const json_t *record)
 {
 	Pprof__Profile *profile;
 	unsigned char *bytes;
@@ -342,3 +342,27 @@ int output_pprof(struct stream *stream, const json_t *record)
 	free(bytes);
 	return err;
 }
+
+static int check_pprof(const struct options *options, size_t nr_events, struct refusal *refusal)
+{
+	if (nr_events > 1) {
+		refuse(refusal, STATUS_USAGE, "option --format pprof with several events");
+		because(refusal, "it does not say of which event a stack is");
+		return instead(refusal, "name one event, or write json");
+	}
+	if (!options->interval_ms)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --interval with --format pprof");
+	because(refusal, "a file of pprof's is one profile");
+	return instead(refusal, "leave it out, or write json");
+}
+
+static const struct format pprof = {
+	.name = "pprof",
+	.help = "profile.proto, gzipped, for go tool pprof; takes -g for granted",
+	.command = "profile",
+	.keys = "stack",
+	.check = check_pprof,
+	.write = write_pprof,
+};
+REGISTER_FORMAT(pprof);

@@ -8,6 +8,7 @@
 #include "output/member.h"
 #include "output/output.h"
 #include "record/compact.h"
+#include "record/type.h"
 
 /* A run's stream. */
 struct restreamed_run {
@@ -91,18 +92,24 @@ static int release_pieces(struct restream *restream, struct restreamed_run *run)
 	return err;
 }
 
-/* What all parts of a record carry, besides the list. */
-static const char *const carried[] = {"type", "schema_version", "time", "run_id", "seq", "event",
-				      "start_time", "duration_ns", "cacheline"};
+/* What the output puts into every record. */
+static const char *const envelope[] = {"type", "schema_version", "time", "run_id", "seq", "activity", NULL};
 
-/* The first part without its list, or, from the first, the others. */
+static void carry(json_t *frame, const json_t *first, const char *const *members)
+{
+	for (; *members; members++)
+		if (json_object_get(first, *members))
+			json_object_set(frame, *members, json_object_get(first, *members));
+}
+
+/* The first part without its list, or what the others have of it. */
 static json_t *frame_of(const json_t *first, const char *list, bool others)
 {
-	json_t *frame = others ? json_object() : json_copy((json_t *)first);
+	const struct record_type *type = record_type_of(first);
+	json_t *frame = others && type->kept[0] ? json_object() : json_copy((json_t *)first);
 
-	for (size_t i = 0; others && i < sizeof(carried) / sizeof(carried[0]); i++)
-		if (json_object_get(first, carried[i]))
-			json_object_set(frame, carried[i], json_object_get(first, carried[i]));
+	carry(frame, first, envelope);
+	carry(frame, first, type->kept);
 	json_object_del(frame, list);
 	json_object_del(frame, "part");
 	json_object_del(frame, "parts");
@@ -180,21 +187,26 @@ static int put_whole(struct restream *restream, struct restreamed_run *run, cons
 	return err;
 }
 
+static bool same(const json_t *first, const json_t *record, const char *member)
+{
+	const json_t *a = json_object_get(first, member), *b = json_object_get(record, member);
+
+	return (!a && !b) || json_equal(a, b);
+}
+
 /* Whether the record is the next part of those that wait. */
 static bool continues(const struct restreamed_run *run, const json_t *record, const char *list)
 {
-	static const char *const same[] = {"type", "event", "start_time", "cacheline", "parts"};
+	const struct record_type *type = record_type_of(record);
 	const json_t *first = run->nr ? run->pieces[0].record : NULL;
 
 	if (!list || integer(record, "part") != (json_int_t)run->nr + 1)
 		return false;
-	for (size_t i = 0; first && i < sizeof(same) / sizeof(same[0]); i++) {
-		const json_t *a = json_object_get(first, same[i]), *b = json_object_get(record, same[i]);
-
-		if ((a || b) && !json_equal(a, b))
+	for (const char *const *member = type->kept; first && *member; member++)
+		if (!same(first, record, *member))
 			return false;
-	}
-	return true;
+	return !first || (same(first, record, "type") && same(first, record, "activity") &&
+			  same(first, record, "parts"));
 }
 
 static void keep(struct restreamed_run *run, json_t *record, const char *line, size_t size)

@@ -9,11 +9,16 @@
 
 #define FLUSH_AT 65536
 
-int sink_open(struct sink *sink, const char *path, struct refusal *refusal)
+static int open_file(const char *path, bool append)
 {
-	*sink = (struct sink){.fd = STDOUT_FILENO, .path = path};
+	return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : 0), 0666);
+}
+
+int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal)
+{
+	*sink = (struct sink){.fd = STDOUT_FILENO, .path = path, .append = append, .begun = append};
 	if (path) {
-		sink->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		sink->fd = open_file(path, append);
 		if (sink->fd < 0) {
 			int error = errno;
 
@@ -23,7 +28,27 @@ int sink_open(struct sink *sink, const char *path, struct refusal *refusal)
 			return instead(refusal, "check the folder and its permissions");
 		}
 	}
+	if (append)
+		sink->whole = lseek(sink->fd, 0, SEEK_END);
 	sink->terminal = isatty(sink->fd);
+	return 0;
+}
+
+int sink_reopen(struct sink *sink)
+{
+	int fd;
+
+	sink_flush(sink);
+	if (!sink->path)
+		return -sink->error;
+	fd = open_file(sink->path, true);
+	if (fd < 0)
+		return -sink->error;
+	close(sink->fd);
+	sink->fd = fd;
+	sink->append = sink->begun = true;
+	sink->error = 0;
+	sink->whole = lseek(fd, 0, SEEK_END);
 	return 0;
 }
 

@@ -13,6 +13,7 @@ struct sink {
 	int fd;
 	const char *path; /* NULL: stdout */
 	bool terminal;
+	bool append;      /* what the file has stays */
 	bool begun;       /* something has been written; the file's old contents are gone */
 	int error;        /* errno of the write that failed; nothing is written after it */
 	const char *why;  /* it failed, where that is no matter of writing; NULL */
@@ -21,9 +22,13 @@ struct sink {
 	size_t used, room;
 };
 
-/* Opens the file (its old contents stay until the first record), or stdout if path is NULL.
- * Returns 0, or -1 with the refusal. */
-int sink_open(struct sink *sink, const char *path, struct refusal *refusal);
+/* Opens the file, or stdout if path is NULL. The file's old contents stay until the first record; with
+ * `append` they stay. Returns 0, or -1 with the refusal. */
+int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal);
+
+/* Writes what waits, and opens the file again, which another program may have renamed. Where it can't be
+ * opened, the old one is written on. Returns as sink_put(). */
+int sink_reopen(struct sink *sink);
 
 /* Adds one whole record's text. Returns 0, or -errno of a write that failed, now or before. */
 int sink_put(struct sink *sink, const char *text, size_t size);

@@ -38,8 +38,6 @@ static void start_table(struct text *text, const struct stream *stream, const js
 		text_add(text, "# %s\n", why);
 	if (stream->verbose)
 		add_placement(text, json_object_get(record, "events"));
-	if (of_doctor(record))
-		machine_table(text, stream, record);
 }
 
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -55,120 +53,6 @@ static void end_table(struct text *text, const struct stream *stream, const json
 			    row_grouped(json_integer_value(count), number, sizeof(number)), cause);
 }
 
-/* --- counts ----------------------------------------------------------------------------------- */
-
-/* Rows of counts that are told apart begin with what they are of. */
-static void add_row_name(struct text *text, const json_t *record)
-{
-	char name[256];
-
-	if (*row_name(record, name, sizeof(name)))
-		text_add(text, "%-20s", name);
-}
-
-static void add_missing(struct text *text, const json_t *record)
-{
-	const char *missing = string(record, "cpus_missing");
-
-	if (*missing)
-		text_add(text, "  (CPU %s was offline)", missing);
-}
-
-/* A number of any size and sign, with as many digits as are worth reading. */
-static const char *shown_real(double number, char *buffer, size_t size)
-{
-	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
-		 number);
-	return buffer;
-}
-
-/* How far an estimate can be off, as a share of it. */
-static void add_bound(struct text *text, const json_t *record, double value)
-{
-	const json_t *bound = json_object_get(record, "bound"), *high = json_object_get(bound, "high");
-	double low = json_number_value(json_object_get(bound, "low"));
-
-	if (!json_object_get(bound, "readings"))
-		return;
-	if (!high)
-		text_add(text, ", too short to say how far off");
-	else if (!value)
-		text_add(text, ", at most %.0f", json_number_value(high));
-	else
-		text_add(text, ", within %.1f%%",
-			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));
-}
-
-static void count_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	const char *status = string(record, "status");
-	const char *unit = string(record, "unit");
-	json_t *in_unit = json_object_get(record, "value_in_unit");
-	char number[40] = "not counted";
-
-	row_time(text, stream, record);
-	add_row_name(text, record);
-	if (in_unit)
-		row_grouped_real(json_real_value(in_unit), number, sizeof(number));
-	else if (strcmp(status, "not_counted"))
-		row_grouped(integer(record, "scaled"), number, sizeof(number));
-	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
-	if (!strcmp(status, "multiplexed")) {
-		text_add(text, "  (ran %.1f%% of the time",
-			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
-		add_bound(text, record, integer(record, "scaled"));
-		text_add(text, ")");
-	}
-	add_missing(text, record);
-	text_add(text, "\n");
-}
-
-static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	double mean = json_number_value(json_object_get(record, "mean"));
-	double stddev = json_number_value(json_object_get(record, "stddev"));
-	bool derived = json_object_get(record, "metric");
-	char number[40] = "not counted";
-
-	if (integer(record, "counted") && derived)
-		shown_real(mean, number, sizeof(number));
-	else if (integer(record, "counted"))
-		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
-	add_row_name(text, record);
-	if (derived)
-		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
-			 string(record, "unit"));
-	else
-		text_add(text, "%24s %-6s %s", number, string(record, "unit"),
-			 string(record, "event"));
-	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
-	if (json_object_get(record, "stddev"))
-		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
-	text_add(text, ")\n");
-}
-
-static void metric_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	const json_t *value = json_object_get(record, "value");
-	double share_run = json_number_value(json_object_get(record, "running_share"));
-	char number[40] = "absent";
-
-	if (value)
-		shown_real(json_number_value(value), number, sizeof(number));
-	row_time(text, stream, record);
-	add_row_name(text, record);
-	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
-	if (!value) {
-		text_add(text, ": %s", string(record, "why"));
-	} else if (share_run < 1) {
-		text_add(text, "  (ran %.1f%% of the time", 100 * share_run);
-		add_bound(text, record, json_number_value(value));
-		text_add(text, ")");
-	}
-	add_missing(text, record);
-	text_add(text, "\n");
-}
-
 static void hotplug_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const char *change = string(record, "change");
@@ -182,114 +66,49 @@ static void hotplug_table(struct text *text, const struct stream *stream, const 
 								  : "went offline");
 }
 
-/* A whole number as it is, another one with the digits that are worth reading. */
-static const char *shown_number(const json_t *value, char *buffer, size_t size)
-{
-	double number = json_number_value(value);
-
-	if (number == rint(number) && fabs(number) < 1e15)
-		return row_grouped((json_int_t)number, buffer, size);
-	return shown_real(number, buffer, size);
-}
-
-static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	static const char *const words[][2] = {{"met", "as expected"}, {"failed", "NOT AS EXPECTED"},
-					       {"cannot_tell", "CAN'T TELL"}};
-	const json_t *value = json_object_get(record, "value");
-	const char *outcome = string(record, "outcome");
-	char number[40] = "no value";
-	double measured = json_number_value(value);
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(outcome, words[i][0]))
-			text_add(text, "%24s        ", words[i][1]);
-	if (value)
-		shown_number(value, number, sizeof(number));
-	add_row_name(text, record);
-	text_add(text, "%s: %s", string(record, "expectation"), number);
-	add_bound(text, record, measured);
-	if (*string(record, "why"))
-		text_add(text, "; %s", string(record, "why"));
-	text_add(text, "\n");
-}
-
-/* --- profiles --------------------------------------------------------------------------------- */
-
-static void profile_table(struct text *text, const struct stream *stream, const json_t *record)
-{
-	const json_t *samples = json_object_get(record, "samples");
-	const json_t *entries = json_object_get(record, "entries");
-	json_int_t total = integer(samples, "aggregated");
-	char number[40];
-
-	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
-	if (json_object_get(record, "stacks"))
-		rows_of_stacks(text, &stream->calls, entries, total);
-	else if (json_array_size(entries))
-		rows_of_entries(text, entries, total);
-	row_of_rest(text, json_object_get(record, "rest"), total);
-	text_add(text, "\n");
-}
-
 /* --- by type ---------------------------------------------------------------------------------- */
 
-static const struct {
-	const char *type;
-	table_fn add;
-} tables[] = {
-	{"start", start_table},
-	{"count", count_table},
-	{"metric", metric_table},
-	{"summary", summary_table},
-	{"expectation", expectation_table},
-	{"hotplug", hotplug_table},
-	{"profile", profile_table},
-	{"branch", branch_table},
-	{"traced", traced_table},
-	{"end", end_table},
-	{"event", event_table},
-	{"disagreement", disagreement_table},
-	{"data_sources", data_sources_table},
-	{"listed", listed_table},
-	{"processor", processor_table},
-	{"kernel", kernel_table},
-	{"permission", permission_table},
-	{"counters", counters_table},
-	{"facility", facility_table},
-	{"mem", mem_table},
-	{"sample", sample_table},
-	{"shared_line", shared_line_table},
-	{"offcore", offcore_table},
-	/* An error is told in words, on stderr. */
-};
+REGISTER_TABLE(start, start_table);
+REGISTER_TABLE(end, end_table);
+REGISTER_TABLE(hotplug, hotplug_table);
+
+/* The linker defines these for a section whose name is an identifier. */
+extern const struct table *const __start_tables[], *const __stop_tables[];
 
 /* Records that say which section they are in come one section after the other. */
-static void begin_section(struct text *text, struct stream *stream, const json_t *record)
+static void begin_section(struct text *text, struct stream *stream, const char *section)
 {
-	const char *section = string(record, "section");
-
-	if (!*section)
-		section = doctor_heading(record);
 	if (!*section || !strcmp(section, stream->section))
 		return;
 	text_add(text, "%s%s\n", stream->section[0] ? "\n" : "", section);
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
-int output_table(struct stream *stream, const json_t *record)
+/* An error has no table: it is told in words, on stderr. */
+static int write_table(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};
 	int err = 0;
 
-	begin_section(&text, stream, record);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (!strcmp(tables[i].type, string(record, "type")))
-			tables[i].add(&text, stream, record);
+	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
+		const struct table *table = *at;
+
+		if (strcmp(table->type, string(record, "type")))
+			continue;
+		begin_section(&text, stream, table->section ? table->section(record)
+							    : string(record, "section"));
+		table->add(&text, stream, record);
+	}
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);
 	free(text.bytes);
 	return err;
 }
+
+static const struct format table = {
+	.name = "table",
+	.help = "for people; the default on a terminal",
+	.people = true,
+	.write = write_table,
+};
+REGISTER_FORMAT(table);

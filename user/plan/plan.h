@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What is going to be done: the target and the events, each with a complete perf_event_attr. A plan
- * follows from the options and the facts about the host alone; it opens nothing.
+ * follows from the options and the facts about the host alone; it opens nothing. Activities make
+ * theirs from the parts here.
  */
 #ifndef NHMTAP_PLAN_H
 #define NHMTAP_PLAN_H
@@ -12,7 +13,7 @@
 #include "host/host.h"
 #include "metric/expectation.h"
 #include "metric/metric.h"
-#include "options.h"
+#include "option/options.h"
 #include "plan/target.h"
 #include "refusal.h"
 
@@ -25,30 +26,50 @@ struct plan {
 };
 
 /*
- * Plans counting or sampling. Returns 0, or -1 with the refusal filled in. The plan owns its lists
- * up to plan_release(), which may also be called on a zeroed one or after a refusal.
+ * All of these return 0, or -1 with the refusal filled in. The plan owns its lists up to
+ * plan_release(), which may also be called on a zeroed one or after a refusal.
  */
-int plan_stat(struct plan *plan, const struct options *options, struct host *host,
-	      struct refusal *refusal);
-int plan_profile(struct plan *plan, const struct options *options, struct host *host,
-		 struct refusal *refusal);
-/* Plans samples of loads with their addresses, latencies and sources: the CPU's load-latency event with
- * the threshold of --ldlat, or the events that were asked for. */
-int plan_mem(struct plan *plan, const struct options *options, struct host *host,
-	     struct refusal *refusal);
-/* Plans counting a matrix of off-core requests: an event for each of its cells, in their order. */
-int plan_offcore(struct plan *plan, const struct options *options, struct host *host,
-		 struct refusal *refusal);
-/* Sampling with the branches that led to each sample. */
-int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+
+/* Adds the events and those that the metrics need; either may be NULL. */
+int plan_events(struct plan *plan, const char *events, const char *metrics, struct host *host,
 		struct refusal *refusal);
-/* Tracing: every branch of the target's threads, and a clock that tells how long they ran. */
-int plan_trace(struct plan *plan, const struct options *options, struct host *host,
+
+/* Forms groups of a counting plan's events and finds a counter for each. */
+void plan_groups(struct plan *plan, struct host *host);
+
+/* Sets the fields that counting, sampling and tracing have in common, in all events of the plan. */
+void plan_common(struct plan *plan, const struct host *host);
+
+/* Checks the plan against what is known of the events and the host; to be called last. */
+int plan_check(const struct plan *plan, const struct options *options, struct host *host,
 	       struct refusal *refusal);
-/* Plans what either would, for a command that is not there: sampling where the options or an event ask
- * for it. */
+
+/* Plans counting `events` (NULL: perf stat's default) on the target of the options, all but
+ * expectations. */
+int plan_counting(struct plan *plan, const struct options *options, struct host *host,
+		  struct refusal *refusal);
+
+/* Plans samples of `events` on the target of the options: period or frequency, and stacks if
+ * options->call_graph. The caller calls plan_check() once it has added its own fields. */
+int plan_sampling(struct plan *plan, const char *events, const struct options *options,
+		  struct host *host, struct refusal *refusal);
+
+/* The same for one event alone, without a target. */
+int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
+		    struct refusal *refusal);
+
+/* Refuses --count together with --freq. */
+int plan_one_pace(const struct options *options, struct refusal *refusal);
+
+/* The events that are counted or sampled where the user names none; sets plan->default_why. */
+const char *plan_default_counted(struct plan *plan, struct host *host);
+const char *plan_default_sampled(struct plan *plan, struct host *host);
+
+/* Plans what stat or profile would, for a command that is not there: sampling where the options or an
+ * event ask for it. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
+
 void plan_release(struct plan *plan);
 
 #endif

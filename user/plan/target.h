@@ -9,7 +9,7 @@
 
 #include "cpus.h"
 #include "host/host.h"
-#include "options.h"
+#include "option/options.h"
 #include "refusal.h"
 
 struct target {

@@ -6,26 +6,14 @@
 
 #include "record/compact.h"
 #include "record/record.h"
-
-/* Lists of code, by the type of the record. */
-static const struct {
-	const char *type, *list;
-} lists[] = {
-	{"profile", "entries"}, {"mem", "entries"}, {"shared_line", "entries"}, {"branch", "entries"},
-	{"frames", "frames"},
-};
-
-/* An element's members that are code; "": the element itself is. */
-static const char *const members[] = {"code", "from", "to", ""};
+#include "record/type.h"
 
 const char *stored_list(const json_t *record)
 {
-	const char *type = json_string_value(json_object_get(record, "type"));
+	const struct record_type *type = record_type_of(record);
+	bool code = type && type->code[0] && json_is_array(json_object_get(record, type->list));
 
-	for (size_t i = 0; type && i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (!strcmp(type, lists[i].type) && json_is_array(json_object_get(record, lists[i].list)))
-			return lists[i].list;
-	return NULL;
+	return code ? type->list : NULL;
 }
 
 static bool hex_of(const json_t *value, const char *key, __u64 *number)
@@ -161,12 +149,14 @@ static bool name_ip(json_t *element, struct naming *naming, bool kernel, struct 
 	return added;
 }
 
-bool stored_name(json_t *element, struct naming *naming, bool kernel, struct stored_account *account)
+bool stored_name(const json_t *record, json_t *element, struct naming *naming, bool kernel,
+		 struct stored_account *account)
 {
+	const struct record_type *type = record_type_of(record);
 	bool added = name_ip(element, naming, kernel, account);
 
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		added |= name_code(members[i][0] ? json_object_get(element, members[i]) : element, naming, kernel,
+	for (const char *const *member = type->code; *member; member++)
+		added |= name_code(**member ? json_object_get(element, *member) : element, naming, kernel,
 				   account);
 	return added;
 }

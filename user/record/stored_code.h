@@ -20,11 +20,12 @@ struct stored_account {
 const char *stored_list(const json_t *record);
 
 /*
- * Adds names to the code of one element of the list; a kernel's address that stands as `ip` gets a `code`
+ * Adds names to the code of one element of the record's list; a kernel's address that stands as `ip` gets a `code`
  * for it. What has a symbol already is left as it is. `kernel`: whether the kernel's symbols that `naming`
  * has are those of the kernel that the record is from. Returns whether anything was added.
  */
-bool stored_name(json_t *element, struct naming *naming, bool kernel, struct stored_account *account);
+bool stored_name(const json_t *record, json_t *element, struct naming *naming, bool kernel,
+		 struct stored_account *account);
 
 /* No code becomes longer: two of them fit into a record, with all else. Inlined functions that do not fit
  * are left out, then the name. */

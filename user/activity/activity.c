@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/activity.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "activity/targets.h"
+#include "clock.h"
+#include "option/command.h"
+#include "record/record.h"
+
+/* --- intervals -------------------------------------------------------------------------------- */
+
+__u64 activity_interval_ns(const struct activity *activity)
+{
+	return timespec_ns(&activity->interval_ended) - timespec_ns(&activity->interval_began);
+}
+
+void activity_put_interval(const struct activity *activity, json_t *record)
+{
+	json_object_set_new_nocheck(record, "start_time", value_time(&activity->interval_began_at));
+	json_object_set_new_nocheck(record, "duration_ns", json_integer(activity_interval_ns(activity)));
+}
+
+int activity_write(struct activity *activity, json_t *record)
+{
+	return session_write(activity->session, record, activity->name);
+}
+
+static void begin_interval(struct activity *activity)
+{
+	activity->interval_began = now_of(CLOCK_MONOTONIC);
+	activity->interval_began_at = now_of(CLOCK_REALTIME);
+}
+
+int activity_switch(struct activity *activity, bool on)
+{
+	int err = on ? counters_enable(activity->counters) : counters_disable(activity->counters);
+
+	if (!err) {
+		activity->off = !on;
+		activity->was_off = true;
+	}
+	return err;
+}
+
+void activity_report(struct activity *activity, bool last)
+{
+	struct timespec ended_at = now_of(CLOCK_REALTIME);
+
+	activity->interval_ended = now_of(CLOCK_MONOTONIC);
+	hotplug_check(activity, last);
+	if (activity->reader && last)
+		reader_hurry_no_more(activity->reader);
+	activity->ops->report(activity, last);
+	if (activity->reader)
+		reader_begin(activity->reader, &activity->interval_ended);
+	hotplug_next(activity);
+	activity->was_off = activity->off;
+	activity->interval_began = activity->interval_ended;
+	activity->interval_began_at = ended_at;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int check_formats(const struct activity *activity, size_t nr_events, struct refusal *refusal)
+{
+	const struct session *session = activity->session;
+
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct format *format = session->streams[i].format;
+
+		if (format->check && (!format->command || !strcmp(format->command, activity->command)) &&
+		    format->check(activity->options, nr_events, refusal))
+			return -1;
+	}
+	return 0;
+}
+
+int activity_plan(struct activity *activity, struct refusal *refusal)
+{
+	const struct command *command = activity->options->command;
+
+	if (check_formats(activity, 0, refusal) || command->activity->choose(activity, refusal) ||
+	    activity->ops->plan(&activity->plan, activity->options, &activity->session->host, refusal) ||
+	    check_formats(activity, activity->plan.events.nr, refusal))
+		return -1;
+	return activity->ops->check(activity, refusal);
+}
+
+int activity_open(struct activity *activity, struct refusal *refusal)
+{
+	struct session *session = activity->session;
+
+	if (counters_open(&activity->counters, &activity->plan, session->child.pid, &session->host, refusal))
+		return -1;
+	if (activity->ops->attach && activity->ops->attach(activity, refusal))
+		return -1;
+	hotplug_begin(activity);
+	return 0;
+}
+
+int activity_begin(struct activity *activity, bool running, struct refusal *refusal)
+{
+	const struct target *target = &activity->plan.target;
+	int err;
+
+	activity->off = activity->was_off = activity->options->delay_ms;
+	/* Counting of a command begins by itself, at its exec. */
+	if (!activity->off && (!target->command || target->cpus_given || running)) {
+		err = counters_enable(activity->counters);
+		if (err) {
+			refuse(refusal, STATUS_REFUSED, "switching the events on");
+			refusal->error = -err;
+			return because(refusal, "%s", strerror(-err));
+		}
+	}
+	begin_interval(activity);
+	activity->began = activity->interval_began;
+	return 0;
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static void enough(struct activity *activity, const char *reason)
+{
+	activity->session->enough(activity->session, activity, reason);
+}
+
+/* What was written is out, and the pace is as the operations want it by now. */
+static void after_reading(struct activity *activity)
+{
+	if (activity->drain && activity->drain_ns)
+		loop_pace(activity->drain, activity->drain_ns);
+	if (session_flush(activity->session))
+		activity->session->unwritable(activity->session);
+}
+
+static void on_interval(void *context)
+{
+	struct activity *activity = context;
+
+	/* The last one is reported when the activity has ended. */
+	if (activity->intervals_left == 1) {
+		enough(activity, "intervals");
+		return;
+	}
+	activity->intervals_left -= activity->intervals_left > 0;
+	activity_report(activity, false);
+	after_reading(activity);
+}
+
+static void on_drain(void *context)
+{
+	struct activity *activity = context;
+
+	activity->ops->drain(activity);
+	after_reading(activity);
+}
+
+static void on_wake(void *context, short events)
+{
+	on_drain(context);
+}
+
+static void on_deadline(void *context)
+{
+	struct activity *activity = context;
+
+	activity->deadline = NULL;
+	enough(activity, "duration");
+}
+
+/* What is counted from the moment that counting begins. */
+static void start_timers(struct activity *activity)
+{
+	struct loop *loop = activity->session->loop;
+	const struct options *options = activity->options;
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (options->interval_ms)
+		activity->interval = loop_every(loop, now, options->interval_ms * 1000000, on_interval,
+						activity);
+	if (options->duration_s > 0)
+		activity->deadline = loop_at(loop, now + options->duration_s * 1e9, on_deadline, activity);
+	activity->intervals_left = options->interval_count;
+}
+
+/* Counting is switched on for the first time: the first interval begins only now. */
+static void on_delay(void *context)
+{
+	struct activity *activity = context;
+
+	activity->delay = NULL;
+	activity_switch(activity, true);
+	activity->was_off = false;
+	begin_interval(activity);
+	start_timers(activity);
+}
+
+static void on_targets_gone(void *context)
+{
+	enough(context, "exited");
+}
+
+void activity_wait(struct activity *activity)
+{
+	struct session *session = activity->session;
+	const struct activity_ops *ops = activity->ops;
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (activity->options->delay_ms > 0)
+		activity->delay = loop_at(session->loop, now + activity->options->delay_ms * 1000000, on_delay,
+					  activity);
+	else
+		start_timers(activity);
+	if (ops->drain && activity->drain_ns)
+		activity->drain = loop_every(session->loop, now, activity->drain_ns, on_drain, activity);
+	if (ops->wake_fd)
+		activity->wake = loop_watch(session->loop, ops->wake_fd(activity), POLLIN, on_wake, activity);
+	activity->targets = targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
+}
+
+void activity_wait_no_more(struct activity *activity)
+{
+	struct source **sources[] = {&activity->interval, &activity->drain, &activity->deadline,
+				     &activity->delay, &activity->wake};
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		loop_remove(activity->session->loop, sources[i]);
+	targets_release(activity->targets);
+	activity->targets = NULL;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+void activity_close(struct activity *activity)
+{
+	activity_wait_no_more(activity);
+	if (activity->ops && activity->ops->detach)
+		activity->ops->detach(activity);
+	hotplug_end(activity);
+	counters_close(activity->counters);
+	activity->counters = NULL;
+}
+
+void activity_release(struct activity *activity)
+{
+	if (activity->ops && activity->ops->release)
+		activity->ops->release(activity);
+	reader_close(activity->reader);
+	plan_release(&activity->plan);
+	activity->reader = NULL;
+	activity->state = NULL;
+	activity->ops = NULL;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/hotplug.h"
+
+#include <string.h>
+
+#include "activity/activity.h"
+#include "record/record.h"
+
+static int tell(struct activity *activity, const char *change, int cpu, const char *why)
+{
+	json_t *record = json_pack("{s:s, s:s, s:i}", "type", "hotplug", "change", change, "cpu", cpu);
+
+	if (why)
+		json_object_set_new(record, "why", value_text(why, 512));
+	return activity_write(activity, record);
+}
+
+static int leave(struct activity *activity, int cpu)
+{
+	counters_leave(activity->counters, cpu);
+	cpus_add(&activity->hotplug.missing, cpu);
+	cpus_add(&activity->hotplug.missed, cpu);
+	return tell(activity, "offline", cpu, NULL);
+}
+
+/* Opens, attaches and enables what is measured at a place. Returns 0, or -1 with the reason. */
+static int join_place(struct activity *activity, size_t place, struct refusal *refusal)
+{
+	int err = counters_join(activity->counters, place);
+
+	if (!err && activity->ops->attach_at && activity->ops->attach_at(activity, place, refusal))
+		return -1;
+	if (!err)
+		err = activity->off ? 0 : counters_enable_at(activity->counters, place);
+	return err ? because(refusal, "its events can't be opened: %s", strerror(-err)) : 0;
+}
+
+static int join(struct activity *activity, int cpu)
+{
+	const struct places *places = counters_places(activity->counters);
+	struct hotplug *hotplug = &activity->hotplug;
+	bool told = cpus_has(&hotplug->refused, cpu);
+	struct refusal refusal = {0};
+
+	for (size_t p = 0; p < places->nr; p++) {
+		if (places->list[p].cpu != cpu || places->list[p].open ||
+		    !join_place(activity, p, &refusal))
+			continue;
+		counters_leave(activity->counters, cpu);
+		cpus_add(&hotplug->refused, cpu);
+		return told ? 0 : tell(activity, "refused", cpu, refusal.why);
+	}
+	cpus_remove(&hotplug->missing, cpu);
+	cpus_remove(&hotplug->refused, cpu);
+	return tell(activity, "online", cpu, NULL);
+}
+
+/* CPUs whose events are open, those that are to be, and those that have gone in between: where no
+ * notice says so, the events' own clocks do, at the next reading. */
+static void look_at(const struct activity *activity, struct cpus *open, struct cpus *wanted, struct cpus *gone)
+{
+	const struct places *places = counters_places(activity->counters);
+
+	*open = *wanted = (struct cpus){0};
+	for (size_t p = 0; p < places->nr; p++) {
+		const struct place *place = &places->list[p];
+
+		if (place->cpu < 0)
+			continue;
+		cpus_add(place->open ? open : wanted, place->cpu);
+		if (place->open && place->stalled)
+			cpus_add(gone, place->cpu);
+	}
+}
+
+/* Brings the events in line with the CPUs that are online. */
+static void follow(void *context, const struct cpus *noticed)
+{
+	struct activity *activity = context;
+	struct cpus online, open, wanted, gone = *noticed;
+	int err = 0;
+
+	if (!activity->counters || !notices_online(&activity->session->notices, &online))
+		return;
+	look_at(activity, &open, &wanted, &gone);
+	for (int cpu = cpus_next(&open, 0); cpu >= 0 && !err; cpu = cpus_next(&open, cpu + 1)) {
+		if (cpus_has(&online, cpu) && !cpus_has(&gone, cpu))
+			continue;
+		err = leave(activity, cpu);
+		cpus_add(&wanted, cpu);
+	}
+	for (int cpu = cpus_next(&wanted, 0); cpu >= 0 && !err; cpu = cpus_next(&wanted, cpu + 1))
+		if (cpus_has(&online, cpu))
+			err = join(activity, cpu);
+}
+
+void hotplug_begin(struct activity *activity)
+{
+	struct session *session = activity->session;
+
+	activity->hotplug = (struct hotplug){.follows = activity->plan.target.cpus_given};
+	if (activity->hotplug.follows)
+		notices_listen(&session->notices, session->loop, session->host.root, follow, activity);
+}
+
+void hotplug_end(struct activity *activity)
+{
+	if (activity->hotplug.follows)
+		notices_leave(&activity->session->notices, activity);
+	activity->hotplug.follows = false;
+}
+
+/* Where the kernel gives no notice, the clock of a CPU's events stands still when it goes, but not only
+ * then that of a cgroup's. */
+void hotplug_check(struct activity *activity, bool last)
+{
+	struct notices *notices = &activity->session->notices;
+
+	if (activity->hotplug.follows && (last || notices->socket < 0 || activity->plan.target.nr_cgroups ||
+					  counters_stalled(activity->counters)))
+		notices_take(notices, activity);
+}
+
+void hotplug_next(struct activity *activity)
+{
+	activity->hotplug.missed = activity->hotplug.missing;
+}
+
+void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of)
+{
+	struct cpus missed;
+	char text[512];
+
+	if (cpus_next(&activity->hotplug.missed, 0) < 0) /* as nearly always, of many records */
+		return;
+	missed = activity->hotplug.missed;
+	for (int cpu = cpus_next(&missed, 0); cpu >= 0; cpu = cpus_next(&missed, cpu + 1))
+		if (of && !cpus_has(of, cpu))
+			cpus_remove(&missed, cpu);
+	if (cpus_next(&missed, 0) >= 0)
+		json_object_set_new(record, "cpus_missing",
+				    json_string(cpus_print(&missed, text, sizeof(text))));
+}

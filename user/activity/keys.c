@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct code_key ip_code_keys[] = {
+	{"symbol", "ip,pid", CODE_SYMBOL},
+	{"line", "ip,pid", CODE_LINE},
+	{"module", "ip,pid", CODE_MODULE},
+	{"place", "ip,pid", CODE_PLACE},
+	{0},
+};
+
+const struct code_key stack_code_keys[] = {
+	{"symbol", "stack", CODE_SYMBOL},
+	{"line", "stack", CODE_LINE},
+	{"module", "stack", CODE_MODULE},
+	{"place", "stack", CODE_PLACE},
+	{0},
+};
+
+static const struct code_key *find(const struct code_key *table, const char *name, size_t length)
+{
+	for (; table && table->name; table++)
+		if (strlen(table->name) == length && !strncmp(table->name, name, length))
+			return table;
+	return NULL;
+}
+
+static void append(struct chosen_keys *chosen, const char *keys, size_t length)
+{
+	size_t used = strlen(chosen->kernel);
+
+	snprintf(chosen->kernel + used, sizeof(chosen->kernel) - used, "%s%.*s", used ? "," : "",
+		 (int)length, keys);
+}
+
+void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table)
+{
+	*chosen = (struct chosen_keys){.by = by, .table = table};
+	for (const char *at = by;; at++) {
+		size_t length = strcspn(at, ",");
+		const struct code_key *key = find(table, at, length);
+
+		chosen->detail |= key ? key->detail : 0;
+		append(chosen, key ? key->needs : at, key ? strlen(key->needs) : length);
+		at += length;
+		if (!*at)
+			return;
+	}
+}
+
+bool keys_asked(const struct chosen_keys *chosen, const char *name)
+{
+	for (const char *at = chosen->by;; at++) {
+		size_t length = strcspn(at, ",");
+
+		if (strlen(name) == length && !strncmp(at, name, length))
+			return true;
+		at += length;
+		if (!*at)
+			return false;
+	}
+}
+
+/* The refusal speaks of what was asked for, and of all the keys there are. */
+static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
+{
+	size_t used = strlen(refusal->remedy);
+
+	snprintf(refusal->asked, sizeof(refusal->asked), "option --by '%s'", chosen->by);
+	for (const struct code_key *key = chosen->table; key && key->name; key++)
+		used += snprintf(refusal->remedy + used, sizeof(refusal->remedy) - used, ", %s",
+				 key->name);
+	return -1;
+}
+
+int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
+	      struct refusal *refusal)
+{
+	if (aggregation_open(aggregation, name, chosen->kernel, refusal))
+		return refusal->status == STATUS_USAGE ? refuse_as_asked(chosen, refusal) : -1;
+	if (chosen->detail)
+		for (size_t i = 0; i < aggregation_layout(*aggregation)->nr_keys; i++) {
+			const struct member *key = &aggregation_layout(*aggregation)->keys[i];
+
+			if (key->optional && key->shown && !keys_asked(chosen, key->name))
+				aggregation_conceal(*aggregation, key->name);
+		}
+	return 0;
+}
+
+json_t *keys_value(const struct chosen_keys *chosen, const struct layout *layout)
+{
+	json_t *by = json_array();
+
+	for (const struct code_key *key = chosen->table; key && key->name; key++)
+		if (keys_asked(chosen, key->name))
+			json_array_append_new(by, json_string(key->name));
+	for (size_t i = 0; i < layout->nr_by; i++)
+		if (!chosen->detail || keys_asked(chosen, layout->by[i]))
+			json_array_append_new(by, json_string(layout->by[i]));
+	return by;
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "collection/aggregation.h"
+#include "record/entry.h"
+#include "record/fold.h"
+#include "record/record.h"
+#include "record/samples.h"
+#include "session/names.h"
+#include "activity/activity.h"
+#include "activity/sampling.h"
+#include "record/type.h"
+
+#define DEFAULT_TABLE_ENTRIES 20
+
+/* How often samples that stream are taken out of the rings. */
+#define DRAIN_NS 50000000
+
+struct state {
+	const struct sampling *sampling;
+	size_t nr;                          /* events */
+	struct aggregation **aggregations;  /* one an event: with inherit the program alone tells them apart */
+	struct count *before;               /* an event's */
+	struct samples *accounts;           /* an event's, so far */
+	const char **causes;                /* an event's missed_cause() */
+	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
+	__u64 *throttled;                   /* an event's, times so far */
+	__u64 real_ns;                      /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
+	__u64 forks;                        /* of the machine, when the run began */
+};
+
+static const char *keys_of(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	if (activity->options->by)
+		return activity->options->by;
+	return activity->streams ? sampling->stream_keys : sampling->default_keys;
+}
+
+static int refuse_names_in_stream(const struct chosen_keys *keys, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --by '%s' with --stream", keys->by);
+	because(refusal, "a stream's samples are written as they come, and names would hold them up");
+	return instead(refusal, "stream ip,pid; or leave --stream out");
+}
+
+int sampling_check(struct activity *activity, struct refusal *refusal)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	activity->state = state;
+	state->sampling = activity->details;
+	activity->drain_ns = activity->streams ? DRAIN_NS : 0;
+	state->nr = activity->plan.events.nr;
+	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
+	state->before = calloc(state->nr, sizeof(*state->before));
+	state->accounts = calloc(state->nr, sizeof(*state->accounts));
+	state->streamed = calloc(state->nr, sizeof(*state->streamed));
+	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
+	state->throttled = calloc(state->nr, sizeof(*state->throttled));
+	state->causes = calloc(state->nr, sizeof(*state->causes));
+	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
+	if (activity->keys.detail && activity->streams)
+		return refuse_names_in_stream(&activity->keys, refusal);
+	for (size_t i = 0; i < state->nr; i++) {
+		const struct perf_event_attr *attr = &activity->plan.events.list[i].attr;
+
+		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
+			      refusal))
+			return -1;
+		if (activity->streams)
+			aggregation_stream(state->aggregations[i]);
+		if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel,
+					   !attr->exclude_user, attr->sample_max_stack);
+	}
+	return 0;
+}
+
+/* Processes and threads made since boot: /proc/stat, "processes" (total_forks, kernel/fork.c). */
+static __u64 forks_so_far(void)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long long forks = 0;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0)
+		if (sscanf(line, "processes %llu", &forks) == 1)
+			break;
+	free(line);
+	if (file)
+		fclose(file);
+	return forks;
+}
+
+int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal)
+{
+	struct state *state = activity->state;
+
+	for (size_t i = 0; i < state->nr; i++)
+		if (aggregation_attach(state->aggregations[i], counters_fd(activity->counters, i, place),
+				       &activity->session->host, refusal))
+			return -1;
+	return 0;
+}
+
+/* Addresses that are not asked for by name have names in a table all the same. */
+static unsigned int shown_detail(const struct activity *activity)
+{
+	const struct sampling *sampling = activity->details;
+
+	return (session_all_people(activity->session) ? CODE_SYMBOL : 0) |
+	       (activity->keys.detail ? 0 : sampling->names);
+}
+
+int sampling_attach(struct activity *activity, struct refusal *refusal)
+{
+	const struct places *places = counters_places(activity->counters);
+	struct state *state = activity->state;
+
+	if ((state->sampling->places || activity->keys.detail) &&
+	    names_read(&activity->reader, activity->session->names, &activity->plan.target,
+		       activity->session->child.pid, activity->keys.detail | shown_detail(activity),
+		       activity->options->interval_ms, refusal))
+		return -1;
+	state->forks = forks_so_far();
+	state->real_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < state->nr; i++)
+		if (aggregation_load(state->aggregations[i], &activity->session->host, refusal))
+			return -1;
+	for (size_t p = 0; p < places->nr; p++)
+		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
+			return -1;
+	return 0;
+}
+
+void sampling_describe(struct activity *activity, json_t *start)
+{
+	const struct state *state = activity->state;
+
+	json_object_set_new(start, "by",
+			    keys_value(&activity->keys, aggregation_layout(state->aggregations[0])));
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+size_t sampling_most_entries(const struct activity *activity, size_t nr)
+{
+	size_t top = activity->options->top;
+
+	if (!top && session_all_people(activity->session))
+		top = DEFAULT_TABLE_ENTRIES;
+	return top && top < nr ? top : nr;
+}
+
+/* `folded`: what the entries have become; NULL: they are as they were read. */
+static void put_list(const struct activity *activity, json_t *record, const struct layout *layout,
+		     struct entry *list, size_t nr, const struct folded *folded)
+{
+	size_t top = sampling_most_entries(activity, nr);
+	json_t *entries = json_array();
+
+	entries_sort(layout, list, nr);
+	for (size_t i = 0; i < top; i++)
+		json_array_append_new(entries, folded ? folded_value(&activity->session->host, folded, &list[i])
+						      : entry_value(&activity->session->host, layout, &list[i]));
+	if (top < nr)
+		json_object_set_new(record, "rest", rest_value(&activity->session->host, layout, list + top, nr - top));
+	json_object_set_new(record, "entries", entries);
+}
+
+static void put_entries(const struct activity *activity, json_t *record, const struct layout *layout,
+			struct reading *reading)
+{
+	struct folded folded;
+
+	if (!activity->keys.detail) {
+		put_list(activity, record, layout, reading->entries, reading->nr_entries, NULL);
+		return;
+	}
+	fold(&folded, layout, reading, reader_codes(activity->reader), activity->keys.detail);
+	put_list(activity, record, layout, folded.entries, folded.nr, &folded);
+	folded_release(&folded);
+}
+
+/* --- the stream ------------------------------------------------------------------------------- */
+
+/* A program that writes a sample just now may have taken its time a little while ago: samples that are
+ * younger than this wait for the next reading, so that all come in the order of their times. */
+#define SETTLED_NS 1000000
+
+static json_t *sample_record(const struct activity *activity, size_t i, const struct streamed *sample)
+{
+	const struct state *state = activity->state;
+	const struct event *event = &activity->plan.events.list[i];
+	json_t *record = json_pack("{s:s}", "type", "sample");
+	__u64 time = sample->time + state->real_ns;
+	struct timespec at = {time / 1000000000, time % 1000000000};
+
+	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	json_object_set_new(record, "sample_time", value_time(&at));
+	json_object_set_new(record, "address", value_hex(sample->address));
+	if (sample->latency)
+		json_object_set_new(record, "latency", json_integer(sample->latency));
+	json_object_set_new(record, "period", json_integer(sample->period));
+	put_streamed(record, &activity->session->host, aggregation_layout(state->aggregations[i]), sample->key);
+	return record;
+}
+
+static int drain_event(struct activity *activity, size_t i, __u64 before)
+{
+	struct state *state = activity->state;
+	struct streamed sample;
+	int err = 0;
+
+	while (!err && aggregation_next(state->aggregations[i], before, &sample,
+					&state->ring_lost[i])) {
+		state->streamed[i]++;
+		err = activity_write(activity, sample_record(activity, i, &sample));
+	}
+	return err;
+}
+
+int sampling_drain(struct activity *activity)
+{
+	__u64 before = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
+	int err = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr && !err; i++)
+		err = drain_event(activity, i, before);
+	return err;
+}
+
+static json_t *stream_value(const struct state *state)
+{
+	json_int_t streamed = 0, lost = 0;
+
+	for (size_t i = 0; i < state->nr; i++) {
+		streamed += state->streamed[i];
+		lost += state->ring_lost[i];
+	}
+	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
+}
+
+/* --- intervals -------------------------------------------------------------------------------- */
+
+/* Whether another event of the plan may fall into the same PEBS record. */
+static bool collides(const struct events *events, const struct event *event)
+{
+	size_t precise = 0;
+
+	for (size_t i = 0; i < events->nr; i++)
+		precise += events->list[i].attr.precise_ip > 0;
+	return event->attr.precise_ip && precise > 1;
+}
+
+static struct samples_read read_samples(const struct activity *activity, const struct event *event,
+					const struct count *count, const struct reading *reading)
+{
+	const struct state *state = activity->state;
+	const struct perf_event_attr *attr = &event->attr;
+
+	return (struct samples_read){
+		.count = count->value,
+		.sample_period = attr->freq ? 0 : attr->sample_period,
+		.runs = reading->runs,
+		.period = reading->period,
+		.aggregated = reading->aggregated,
+		.table_full = reading->table_full,
+		.stack_failed = reading->stack_failed,
+		.contexts = counters_opened(activity->counters) +
+			    (attr->inherit ? forks_so_far() - state->forks : 0),
+		.precise = attr->precise_ip,
+		.collides = collides(&activity->plan.events, event),
+		.clock = event_is_clock(event),
+		.filtered = attr->exclude_user || attr->exclude_kernel,
+	};
+}
+
+static struct count count_since(const struct count *now, const struct count *before)
+{
+	return (struct count){now->value - before->value, now->enabled_ns - before->enabled_ns,
+			      now->running_ns - before->running_ns};
+}
+
+static json_t *interval_record(const struct activity *activity, const struct sampled *sampled)
+{
+	const struct state *state = activity->state;
+	json_t *record = json_pack("{s:s}", "type", state->sampling->command);
+	const struct count *count = sampled->count;
+
+	json_object_set_new(record, "event",
+			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	activity_put_interval(activity, record);
+	activity_put_missing(activity, record, NULL);
+	json_object_set_new(record, "value", json_integer(count->value));
+	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
+	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
+	return record;
+}
+
+/* Reads an event; its account is brought up to date. */
+static void read_event(struct activity *activity, size_t i, struct count *count, struct reading *reading)
+{
+	struct state *state = activity->state;
+	struct samples before = state->accounts[i];
+	struct samples_read read;
+
+	/* The count first: then no sample can be in the tables that is not in the count. */
+	counters_read(activity->counters, i, count);
+	aggregation_read(state->aggregations[i], reading);
+	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
+	state->accounts[i] = samples_account(&read, &before);
+	state->causes[i] = missed_cause(&read);
+}
+
+static json_t *account_value(struct state *state, size_t i, const struct samples *before,
+			     const struct reading *reading)
+{
+	struct samples since = samples_since(&state->accounts[i], before);
+	json_t *value = samples_value(&since, state->causes[i]);
+
+	if (state->sampling->reads_stacks)
+		json_object_set_new(json_object_get(value, "lost"), "stack_failed",
+				    json_integer(since.stack_failed));
+	if (state->sampling->knows_throttling)
+		json_object_set_new(value, "throttled",
+				    json_integer(reading->throttled - state->throttled[i]));
+	state->throttled[i] = reading->throttled;
+	return value;
+}
+
+/* Takes a list out of a record, and writes it as a record of its own, with what all parts carry. */
+static int write_ahead(struct activity *activity, json_t *record, const char *list)
+{
+	json_t *ahead = json_pack("{s:s}", "type", list);
+	const struct record_type *type = record_type_of(ahead);
+
+	for (const char *const *kept = type->kept; *kept; kept++)
+		json_object_set(ahead, *kept, json_object_get(record, *kept));
+	json_object_set(ahead, list, json_object_get(record, list));
+	json_object_del(record, list);
+	return activity_write(activity, ahead);
+}
+
+static int report_event(struct activity *activity, size_t i)
+{
+	struct state *state = activity->state;
+	const struct sampling *sampling = state->sampling;
+	put_fn put = sampling->put ? sampling->put : put_entries;
+	struct samples before = state->accounts[i];
+	struct reading reading;
+	struct count count, since;
+	struct sampled sampled = {&activity->plan.events.list[i], i,
+				  aggregation_layout(state->aggregations[i]), &reading, &since};
+	json_t *record;
+	int err;
+
+	read_event(activity, i, &count, &reading);
+	/* What was mapped before a sample is now among the notes. */
+	if (activity->reader)
+		reader_take(activity->reader, true);
+	since = count_since(&count, &state->before[i]);
+	state->before[i] = count;
+	record = interval_record(activity, &sampled);
+	json_object_set_new(record, "samples", account_value(state, i, &before, &reading));
+	if (sampling->complete)
+		sampling->complete(activity, &sampled, record);
+	put(activity, record, sampled.layout, &reading);
+	err = sampling->ahead ? write_ahead(activity, record, sampling->ahead) : 0;
+	if (err) {
+		json_decref(record);
+		return err;
+	}
+	err = activity_write(activity, record);
+	return err || !sampling->follow ? err : sampling->follow(activity, &sampled);
+}
+
+int sampling_report(struct activity *activity, bool last)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
+		if (last && activity->streams)
+			err = drain_event(activity, i, ~0ULL);
+		err = err ? err : report_event(activity, i);
+	}
+	return err;
+}
+
+/* The whole run's account, over all events. */
+int sampling_finish(struct activity *activity, json_t *end)
+{
+	const struct state *state = activity->state;
+	struct samples sum = {0};
+	json_t *value, *lost;
+
+	if (!state || !activity->began.tv_sec)
+		return 0;
+	lost = json_object();
+	for (size_t i = 0; i < state->nr; i++) {
+		const struct samples *account = &state->accounts[i];
+
+		sum.expected += account->expected;
+		sum.uncertainty += account->uncertainty;
+		sum.aggregated += account->aggregated;
+		sum.table_full += account->table_full;
+		sum.stack_failed += account->stack_failed;
+	}
+	value = json_pack("{s:I, s:I, s:I}", "expected", (json_int_t)sum.expected, "uncertainty",
+			  (json_int_t)sum.uncertainty, "aggregated", (json_int_t)sum.aggregated);
+	json_object_set_new(lost, "table_full", json_integer(sum.table_full));
+	if (state->sampling->reads_stacks)
+		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
+	for (size_t i = 0; i < state->nr; i++) {
+		const json_t *so_far = json_object_get(lost, state->causes[i]);
+
+		json_object_set_new(lost, state->causes[i],
+				    json_integer(json_integer_value(so_far) +
+						 state->accounts[i].missed));
+	}
+	json_object_set_new(value, "lost", lost);
+	if (state->sampling->knows_throttling) {
+		__u64 throttled = 0;
+
+		for (size_t i = 0; i < state->nr; i++)
+			throttled += state->throttled[i];
+		json_object_set_new(value, "throttled", json_integer(throttled));
+	}
+	json_object_set_new(end, "samples", value);
+	if (activity->streams)
+		json_object_set_new(end, "stream", stream_value(state));
+	return 0;
+}
+
+void sampling_release(struct activity *activity)
+{
+	struct state *state = activity->state;
+
+	if (!state)
+		return;
+	for (size_t i = 0; i < state->nr; i++)
+		aggregation_close(state->aggregations[i]);
+	free(state->aggregations);
+	free(state->before);
+	free(state->accounts);
+	free(state->streamed);
+	free(state->ring_lost);
+	free(state->throttled);
+	free(state->causes);
+	free(state);
+}

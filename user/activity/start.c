@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/start.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "plan/neighbours.h"
+#include "record/record.h"
+#include "record/type.h"
+
+/* A command line may be megabytes; a record may not. */
+#define ARGUMENTS_MAX 1024
+
+/* --- an event --------------------------------------------------------------------------------- */
+
+static const char *type_name(__u32 type)
+{
+	static const char *const names[] = {
+		[PERF_TYPE_HARDWARE] = "PERF_TYPE_HARDWARE", [PERF_TYPE_SOFTWARE] = "PERF_TYPE_SOFTWARE",
+		[PERF_TYPE_HW_CACHE] = "PERF_TYPE_HW_CACHE", [PERF_TYPE_RAW] = "PERF_TYPE_RAW",
+	};
+
+	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
+}
+
+/* Members of perf_event_attr that are shown where they are not zero. Encodings are hex. */
+static void put_attr(json_t *value, const struct perf_event_attr *attr)
+{
+	json_object_set_new(value, "type", json_integer(attr->type));
+	json_object_set_new(value, "config", value_hex(attr->config));
+	if (attr->config1)
+		json_object_set_new(value, "config1", value_hex(attr->config1));
+	if (attr->config2)
+		json_object_set_new(value, "config2", value_hex(attr->config2));
+	if (attr->sample_period) /* a union: the frequency where freq is set */
+		json_object_set_new(value, attr->freq ? "sample_freq" : "sample_period",
+				    json_integer(attr->sample_period));
+	if (attr->sample_type)
+		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
+	if (attr->branch_sample_type)
+		json_object_set_new(value, "branch_sample_type",
+				    value_hex(attr->branch_sample_type));
+	json_object_set_new(value, "read_format", value_hex(attr->read_format));
+#define FIELD(name)                                                                                \
+	if (attr->name)                                                                            \
+		json_object_set_new(value, #name, json_integer(attr->name));
+	FIELD(sample_max_stack)
+	FIELD(exclude_callchain_kernel)
+	FIELD(exclude_callchain_user)
+	FIELD(precise_ip)
+	FIELD(disabled)
+	FIELD(inherit)
+	FIELD(pinned)
+	FIELD(exclude_user)
+	FIELD(exclude_kernel)
+	FIELD(exclude_hv)
+	FIELD(exclude_idle)
+	FIELD(exclude_host)
+	FIELD(exclude_guest)
+	FIELD(freq)
+	FIELD(enable_on_exec)
+	FIELD(watermark)
+	FIELD(wakeup_events)
+	FIELD(aux_watermark)
+#undef FIELD
+}
+
+json_t *event_value(const struct event *event, const struct host *host)
+{
+	json_t *value = json_object(), *attr = json_object();
+	const char *type = type_name(event->attr.type);
+	const struct neighbour *neighbour = neighbour_of(event, host);
+	char cpus[256];
+
+	json_object_set_new(value, "name", value_text(event->name, sizeof(event->name)));
+	if (event->description[0])
+		json_object_set_new(value, "description",
+				    value_text(event->description, sizeof(event->description)));
+	if (event->unit[0])
+		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
+	if (event->group >= 0)
+		json_object_set_new(value, "group", json_integer(event->group));
+	if (event->counter[0])
+		json_object_set_new(value, "counter", json_string(event->counter));
+	if (neighbour)
+		json_object_set_new(value, "scope", json_string(neighbour->scope));
+	if (neighbour)
+		json_object_set_new(value, "scope_why", json_string(neighbour->words));
+	if (event->cpus)
+		json_object_set_new(value, "cpus",
+				    json_string(cpus_print(event->cpus, cpus, sizeof(cpus))));
+	if (type)
+		json_object_set_new(value, "type", json_string(type));
+	put_attr(attr, &event->attr);
+	json_object_set_new(value, "attr", attr);
+	return value;
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+json_t *host_value(const struct host *host)
+{
+	json_t *cpu = json_object(), *value = json_object();
+
+	json_object_set_new(cpu, "vendor", value_text(host->cpu.vendor, sizeof(host->cpu.vendor)));
+	json_object_set_new(cpu, "family", json_integer(host->cpu.family));
+	json_object_set_new(cpu, "model", json_integer(host->cpu.model));
+	json_object_set_new(cpu, "stepping", json_integer(host->cpu.stepping));
+	json_object_set_new(cpu, "model_name",
+			    value_text(host->cpu.model_name, sizeof(host->cpu.model_name)));
+	if (host->events)
+		json_object_set_new(cpu, "events", json_string(host->events->name));
+	json_object_set_new(value, "cpu", cpu);
+	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
+	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));
+	if (host->boot_id[0])
+		json_object_set_new(value, "boot_id", value_text(host->boot_id, sizeof(host->boot_id)));
+	return value;
+}
+
+/* OpenTelemetry's names for what emits the records. */
+static json_t *resource_value(const struct host *host)
+{
+	json_t *value = json_object();
+
+	json_object_set_new(value, "host.name", value_text(host->name, sizeof(host->name)));
+	json_object_set_new(value, "host.arch",
+			    json_string(strcmp(host->machine, "x86_64") ? host->machine : "amd64"));
+	json_object_set_new(value, "os.type", json_string("linux"));
+	json_object_set_new(value, "process.pid", json_integer(getpid()));
+	json_object_set_new(value, "process.executable.name", json_string("nhmtap"));
+	if (host->container_id[0])
+		json_object_set_new(value, "container.id", json_string(host->container_id));
+	return value;
+}
+
+#define SHOWN_MOST 64
+
+static json_t *ids_value(const pid_t *ids, size_t nr)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < nr && i < SHOWN_MOST; i++)
+		json_array_append_new(list, json_integer(ids[i]));
+	return list;
+}
+
+static json_t *cgroups_value(const struct target *target)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < target->nr_cgroups && i < SHOWN_MOST; i++)
+		json_array_append_new(list, value_text(target->cgroups[i].name, 1024));
+	return list;
+}
+
+static json_t *target_value(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+	json_t *value = json_object();
+	char cpus[256];
+
+	if (target->command) {
+		json_t *arguments = json_array();
+		size_t left = ARGUMENTS_MAX;
+		char **at = target->command;
+		bool cut = false;
+
+		for (; *at && left; at++) {
+			size_t length = strnlen(*at, left);
+
+			json_array_append_new(arguments, value_text(*at, length));
+			cut = cut || (*at)[length];
+			left -= length;
+		}
+		json_object_set_new(value, "process.command_args", arguments);
+		if (*at || cut)
+			json_object_set_new(value, "arguments_cut", json_true());
+		json_object_set_new(value, "process.pid", json_integer(activity->session->child.pid));
+	}
+	if (target->nr_pids)
+		json_object_set_new(value, "pids", ids_value(target->pids, target->nr_pids));
+	if (target->nr_tids)
+		json_object_set_new(value, "tids", ids_value(target->tids, target->nr_tids));
+	if (target->nr_cgroups)
+		json_object_set_new(value, "cgroups", cgroups_value(target));
+	if (target->cpus_given)
+		json_object_set_new(value, "cpus",
+				    json_string(cpus_print(&target->cpus, cpus, sizeof(cpus))));
+	if (counters_unfollowed(activity->counters))
+		json_object_set_new(value, "threads_unfollowed_max",
+				    json_integer(counters_unfollowed(activity->counters)));
+	return value;
+}
+
+json_t *start_base(const struct host *host, const char *command)
+{
+	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION,
+				   "command", command);
+
+	json_object_set_new(record, "resource", resource_value(host));
+	json_object_set_new(record, "host", host_value(host));
+	return record;
+}
+
+void start_put_activity(json_t *start, struct activity *activity)
+{
+	const struct host *host = &activity->session->host;
+	json_t *events = json_array();
+
+	json_object_set_new(start, "target", target_value(activity));
+	if (activity->options->interval_ms)
+		json_object_set_new(start, "interval_ms", json_integer(activity->options->interval_ms));
+	if (activity->options->delay_ms)
+		json_object_set_new(start, "delay_ms", json_integer(activity->options->delay_ms));
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		json_array_append_new(events, event_value(&activity->plan.events.list[i], host));
+	if (activity->plan.default_why[0])
+		json_object_set_new(start, "default_event_why",
+				    value_text(activity->plan.default_why, sizeof(activity->plan.default_why)));
+	json_object_set_new(start, "events", events);
+	if (activity->ops->describe)
+		activity->ops->describe(activity, start);
+}
+
+static const struct record_type start_record = {.name = "start", .list = "events"};
+REGISTER_RECORD(start_record);

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/tally.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "host/files.h"
+#include "record/record.h"
+
+#define NO_ROW ((size_t)-1)
+
+/* Between two looks there are to be some turns of the kernel's, so that each event has had one. */
+#define TURNS_A_LOOK 2
+#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+
+/* While no event has shared its counter there is nothing to bound, and a look a second is enough to see
+ * when that begins. */
+#define UNSHARED_MOST_NS 1000000000
+
+/* 0 if there are none but software events, which have no counter to share. */
+static __u64 first_span_ns(const struct plan *plan, struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	int turn_ms = pmu && pmu->mux_interval_ms > 0 ? pmu->mux_interval_ms : TURN_MS;
+
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan->events.list[i].attr.type != PERF_TYPE_SOFTWARE)
+			return TURNS_A_LOOK * turn_ms * 1000000ULL;
+	return 0;
+}
+
+void tally_begin(struct tally *tally, const struct plan *plan, struct host *host)
+{
+	*tally = (struct tally){.plan = plan, .host = host, .span_ns = first_span_ns(plan, host)};
+}
+
+void tally_release(struct tally *tally)
+{
+	for (size_t i = 0; i < tally->nr; i++) {
+		struct tally_row *row = &tally->rows[i];
+
+		free(row->now);
+		free(row->reported);
+		free(row->since);
+		free(row->turn);
+		free(row->has);
+		turns_close(&row->turns);
+		turns_close(&row->interval_turns);
+	}
+	free(tally->rows);
+	free(tally->row_of);
+	*tally = (struct tally){0};
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static struct place_key key_of(const struct tally *tally, const struct place *place)
+{
+	unsigned int per = tally->plan->target.per;
+	struct topology at = place->cpu >= 0 ? host_topology(tally->host, place->cpu)
+					     : (struct topology){-1, -1, -1};
+
+	/* The number of a core is its socket's own. */
+	return (struct place_key){
+		.cpu = per & PER_CPU ? place->cpu : -1,
+		.cgroup = per & PER_CGROUP ? place->cgroup : -1,
+		.at = {
+			.core = per & PER_CORE ? at.core : -1,
+			.socket = per & (PER_SOCKET | PER_CORE) ? at.socket : -1,
+			.node = per & PER_NODE ? at.node : -1,
+		},
+		.tid = per & PER_THREAD ? place->tid : -1,
+	};
+}
+
+static size_t add_row(struct tally *tally, const struct place_key *key)
+{
+	size_t events = tally->plan->events.nr;
+	struct tally_row row = {
+		.key = *key,
+		.now = calloc(events, sizeof(struct count)),
+		.reported = calloc(events, sizeof(struct count)),
+		.since = calloc(events, sizeof(struct count)),
+		.turn = calloc(events, sizeof(struct count)),
+		.has = calloc(events, sizeof(bool)),
+	};
+
+	turns_open(&row.turns, events, tally->span_ns);
+	turns_open(&row.interval_turns, events, tally->span_ns);
+	if (key->tid >= 0)
+		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", key->tid);
+	tally->rows = realloc(tally->rows, (tally->nr + 1) * sizeof(row));
+	tally->rows[tally->nr] = row;
+	return tally->nr++;
+}
+
+static size_t row_of(struct tally *tally, const struct place *place)
+{
+	struct place_key key = key_of(tally, place);
+	size_t i = 0;
+
+	while (i < tally->nr && memcmp(&tally->rows[i].key, &key, sizeof(key)))
+		i++;
+	if (i == tally->nr)
+		i = add_row(tally, &key);
+	if (place->cpu >= 0)
+		cpus_add(&tally->rows[i].cpus, place->cpu);
+	return i;
+}
+
+/* A place gets its row when it is first open: of a CPU that is offline nothing says where it is. */
+static void find_rows(struct tally *tally, const struct counters *counters)
+{
+	const struct places *places = counters_places(counters);
+
+	if (!tally->row_of) {
+		tally->row_of = malloc((places->nr + 1) * sizeof(*tally->row_of));
+		for (size_t p = 0; p < places->nr; p++)
+			tally->row_of[p] = NO_ROW;
+	}
+	for (size_t p = 0; p < places->nr; p++) {
+		struct tally_row *row;
+
+		if (tally->row_of[p] != NO_ROW || !places->list[p].seen)
+			continue;
+		tally->row_of[p] = row_of(tally, &places->list[p]);
+		row = &tally->rows[tally->row_of[p]];
+		for (size_t i = 0; i < tally->plan->events.nr; i++)
+			row->has[i] = row->has[i] || counters_has(counters, i, p);
+	}
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+/* A pinned event that never ran can't be read: it stays at zero, not counted. */
+static void add_place(struct tally *tally, struct counters *counters, size_t place)
+{
+	struct tally_row *row = &tally->rows[tally->row_of[place]];
+
+	for (size_t i = 0; i < tally->plan->events.nr; i++) {
+		struct count one;
+
+		if (!counters_has(counters, i, place))
+			continue;
+		counters_read_at(counters, i, place, &one);
+		count_add(&row->turn[i], &one);
+	}
+}
+
+/* An event of another CPU is read by interrupting that. To go there instead, as perf does, is worth it
+ * from so many events on; it is itself a context switch and a migration of nhmtap's. */
+#define WORTH_GOING 16
+
+static void read_places(struct tally *tally, struct counters *counters)
+{
+	const struct places *places = counters_places(counters);
+	bool going = tally->plan->target.cpus_given && tally->plan->events.nr >= WORTH_GOING;
+	cpu_set_t mine;
+	int at = -1;
+
+	going = going && !sched_getaffinity(0, sizeof(mine), &mine);
+	for (size_t p = 0; p < places->nr; p++) {
+		int cpu = places->list[p].cpu;
+
+		if (tally->row_of[p] == NO_ROW)
+			continue;
+		if (going && cpu != at && cpu >= 0 && cpu < CPU_SETSIZE) {
+			cpu_set_t there;
+
+			CPU_ZERO(&there);
+			CPU_SET(cpu, &there);
+			/* Where it may not go it reads from afar. */
+			sched_setaffinity(0, sizeof(there), &there);
+			at = cpu;
+		}
+		add_place(tally, counters, p);
+	}
+	if (at >= 0)
+		sched_setaffinity(0, sizeof(mine), &mine);
+}
+
+/* From what was counted so far and what is counted now: what came since, never less than nothing. */
+static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
+{
+	for (size_t i = 0; i < tally->plan->events.nr; i++) {
+		struct count *turn = &row->turn[i], *now = &row->now[i];
+
+		*turn = count_beyond(turn, now);
+		count_add(now, turn);
+		tally->shared = tally->shared || count_is_estimate(now);
+	}
+	if (!tally->span_ns)
+		return;
+	turns_add(&row->turns, row->turn, ns);
+	turns_add(&row->interval_turns, row->turn, ns);
+}
+
+void tally_look(struct tally *tally, struct counters *counters)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC), since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
+
+	find_rows(tally, counters);
+	for (size_t r = 0; r < tally->nr; r++) {
+		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
+		if (tally->told)
+			turns_clear(&tally->rows[r].interval_turns);
+	}
+	tally->told = false;
+	read_places(tally, counters);
+	for (size_t r = 0; r < tally->nr; r++)
+		end_look(tally, &tally->rows[r], since);
+	tally->looked_ns = now;
+}
+
+/* An interval is to have looks enough; a run needs no more than are kept. */
+__u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
+{
+	__u64 of_interval = interval_ms * 1000000 / (2 * TURNS_LEAST);
+	__u64 of_run = tally->nr ? tally->rows[0].turns.span_ns : every_ns;
+
+	if (!tally->span_ns)
+		return 0;
+	if (!tally->shared)
+		return every_ns < UNSHARED_MOST_NS ? 2 * every_ns : every_ns;
+	if (of_interval && of_interval < of_run)
+		return of_interval > tally->span_ns ? of_interval : tally->span_ns;
+	return of_run;
+}
+
+void tally_read(struct tally *tally, struct counters *counters)
+{
+	tally_look(tally, counters);
+	for (size_t r = 0; r < tally->nr; r++)
+		for (size_t i = 0; i < tally->plan->events.nr; i++) {
+			struct tally_row *row = &tally->rows[r];
+
+			row->since[i] = count_beyond(&row->now[i], &row->reported[i]);
+			row->reported[i] = row->now[i];
+		}
+	tally->told = true;
+}
+
+void tally_restart(struct tally *tally)
+{
+	size_t size = tally->plan->events.nr * sizeof(struct count);
+
+	for (size_t r = 0; r < tally->nr; r++) {
+		memset(tally->rows[r].now, 0, size);
+		memset(tally->rows[r].reported, 0, size);
+		turns_clear(&tally->rows[r].turns);
+	}
+	free(tally->row_of);
+	tally->row_of = NULL;
+	tally->looked_ns = 0;
+	tally->shared = false;
+}
+
+void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)
+{
+	const struct place_key *key = &row->key;
+	const struct {
+		const char *name;
+		int number;
+	} numbers[] = {
+		{"cpu", key->cpu},      {"node", key->at.node}, {"socket", key->at.socket},
+		{"core", key->at.core}, {"tid", key->tid},
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i].number >= 0)
+			json_object_set_new_nocheck(record, numbers[i].name, json_integer(numbers[i].number));
+	if (row->comm[0])
+		json_object_set_new_nocheck(record, "comm", value_text(row->comm, sizeof(row->comm)));
+	if (key->cgroup >= 0)
+		json_object_set_new_nocheck(record, "cgroup",
+				    value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
+}

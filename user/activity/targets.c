@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/targets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define LOOK_NS 100000000
+
+struct watched {
+	struct targets *targets;
+	pid_t id;
+	int fd;   /* a pidfd; -1: there is none, or it has ended */
+	bool left; /* it has not ended */
+	struct source *source;
+};
+
+struct targets {
+	struct loop *loop;
+	due_fn gone;
+	void *context;
+	struct watched *list;
+	size_t nr, left;
+	struct source *look; /* at those without a descriptor */
+};
+
+static bool is_there(pid_t id)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", id);
+	return !access(path, F_OK);
+}
+
+static void has_ended(struct watched *watched)
+{
+	struct targets *targets = watched->targets;
+
+	loop_remove(targets->loop, &watched->source);
+	if (watched->fd >= 0)
+		close(watched->fd);
+	watched->fd = -1;
+	watched->left = false;
+	if (!--targets->left)
+		targets->gone(targets->context);
+}
+
+static void on_ended(void *context, short events)
+{
+	has_ended(context);
+}
+
+static void on_look(void *context)
+{
+	struct targets *targets = context;
+	size_t nr = targets->nr;
+
+	for (size_t i = 0; i < nr; i++) {
+		struct watched *watched = &targets->list[i];
+
+		if (!watched->left || watched->fd >= 0 || is_there(watched->id))
+			continue;
+		if (targets->left == 1) { /* `gone` may release the targets */
+			has_ended(watched);
+			return;
+		}
+		has_ended(watched);
+	}
+}
+
+static void on_none(void *context)
+{
+	struct targets *targets = context;
+
+	targets->look = NULL;
+	targets->gone(targets->context);
+}
+
+static void watch(struct targets *targets, pid_t id, bool thread)
+{
+	struct watched *watched = &targets->list[targets->nr++];
+
+	*watched = (struct watched){.targets = targets, .id = id};
+	watched->fd = syscall(SYS_pidfd_open, id, thread ? O_EXCL /* PIDFD_THREAD */ : 0);
+	if (watched->fd < 0 && thread)
+		watched->fd = syscall(SYS_pidfd_open, id, 0); /* one that leads its process */
+	watched->left = watched->fd >= 0 || (errno != ESRCH && is_there(id));
+	if (watched->fd >= 0)
+		watched->source = loop_watch(targets->loop, watched->fd, POLLIN, on_ended, watched);
+	targets->left += watched->left;
+	if (watched->left && watched->fd < 0 && !targets->look)
+		targets->look = loop_every(targets->loop, clock_ns(CLOCK_MONOTONIC), LOOK_NS, on_look, targets);
+}
+
+struct targets *targets_watch(const struct target *target, struct loop *loop, due_fn gone, void *context)
+{
+	struct targets *targets;
+
+	if (!target->nr_pids && !target->nr_tids)
+		return NULL;
+	targets = calloc(1, sizeof(*targets));
+	*targets = (struct targets){.loop = loop, .gone = gone, .context = context};
+	targets->list = calloc(target->nr_pids + target->nr_tids, sizeof(*targets->list));
+	for (size_t i = 0; i < target->nr_pids; i++)
+		watch(targets, target->pids[i], false);
+	for (size_t i = 0; i < target->nr_tids; i++)
+		watch(targets, target->tids[i], true);
+	if (!targets->left)
+		targets->look = loop_at(loop, 0, on_none, targets);
+	return targets;
+}
+
+void targets_release(struct targets *targets)
+{
+	if (!targets)
+		return;
+	loop_remove(targets->loop, &targets->look);
+	for (size_t i = 0; i < targets->nr; i++) {
+		loop_remove(targets->loop, &targets->list[i].source);
+		if (targets->list[i].fd >= 0)
+			close(targets->list[i].fd);
+	}
+	free(targets->list);
+	free(targets);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap branch: which branches are taken, from the last branch record that comes with each sample, or
+ * from a trace. */
+#include <string.h>
+
+#include "activity/activity.h"
+#include "activity/sampling.h"
+#include "branch/plan.h"
+#include "branch/tracing.h"
+#include "option/command.h"
+#include "record/branches.h"
+#include "record/program.h"
+#include "record/type.h"
+
+/* The one process that the run is about; 0 if there are others. */
+static pid_t the_process(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return activity->session->child.pid ? activity->session->child.pid : target->nr_pids == 1 ? target->pids[0] : 0;
+}
+
+/* What the kernel tells apart as edges, and what becomes of them. */
+static const struct code_key branch_code_keys[] = {
+	{"function", "edge", CODE_SYMBOL},
+	{"callpair", "edge", CODE_SYMBOL},
+	{"line", "edge", CODE_LINE},
+	{"symbol", "edge", CODE_PLACE | CODE_SYMBOL},
+	{0},
+};
+
+/* The forms of edges; the first is that of keys which name none. */
+static const struct branches_asked forms[] = {
+	{.kind = "edge", .detail = CODE_PLACE},
+	{.kind = "function", .detail = CODE_SYMBOL, .sources_only = true},
+	{.kind = "callpair", .detail = CODE_SYMBOL},
+	{.kind = "line", .detail = CODE_LINE},
+};
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+static bool mispredicted_first(const struct branch_options *own)
+{
+	return own->order && !strcmp(own->order, "mispredicted");
+}
+
+static struct branches_asked form_of(const struct activity *activity)
+{
+	const struct branch_options *own = activity->options->own;
+	const struct chosen_keys *keys = &activity->keys;
+	struct branches_asked form = forms[0];
+
+	for (size_t i = 1; i < FORMS; i++)
+		if (keys_asked(keys, forms[i].kind))
+			form = forms[i];
+	if (!form.sources_only && keys_asked(keys, "symbol"))
+		form.detail |= CODE_SYMBOL;
+	/* People read names. */
+	else if (session_all_people(activity->session) && form.detail == CODE_PLACE)
+		form.shown_detail = CODE_SYMBOL;
+	form.by_mispredicted = mispredicted_first(own);
+	return form;
+}
+
+static void branch_put(const struct activity *activity, json_t *record, const struct layout *layout,
+		       struct reading *reading)
+{
+	struct reader *reader = activity->reader;
+	struct branches_asked form = form_of(activity);
+	struct branches *branches =
+		branches_of(&activity->session->host, reader_codes(reader), &form, layout, reading);
+	const struct mapped_file *program =
+		mappings_program(reader_mappings(reader), the_process(activity));
+
+	if (program)
+		json_object_set_new(record, "program", program_value(program));
+	branches_put(branches, record, sampling_most_entries(activity, branches_count(branches)));
+	branches_release(branches);
+}
+
+/* Each form counts the same branches. */
+static int refuse_two_forms(const struct chosen_keys *keys, struct refusal *refusal)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < FORMS; i++) {
+		if (!keys_asked(keys, forms[i].kind))
+			continue;
+		if (first) {
+			refuse(refusal, STATUS_USAGE, "option --by '%s'", keys->by);
+			because(refusal, "%s and %s are two ways to sum up the same branches", first,
+				forms[i].kind);
+			return instead(refusal, "take one of them");
+		}
+		first = forms[i].kind;
+	}
+	return 0;
+}
+
+/* Calls alone are what the LBR can be told to record: then all sixteen are. */
+static int only_calls(struct options *options, struct refusal *refusal)
+{
+	if (!options->filter) {
+		options->filter = "any_call";
+		return 0;
+	}
+	for (const char *at = options->filter;; at++) {
+		static const char *const kinds[] = {"any_call", "ind_call", "u", "k"};
+		size_t length = strcspn(at, ","), i = 0;
+
+		while (i < 4 && (strlen(kinds[i]) != length || strncmp(at, kinds[i], length)))
+			i++;
+		if (i == 4) {
+			refuse(refusal, STATUS_USAGE, "option --by callpair with --filter '%s'",
+			       options->filter);
+			because(refusal, "pairs of caller and callee are made from calls");
+			return instead(refusal, "leave the filter out, or take any_call or ind_call");
+		}
+		at += length;
+		if (!*at)
+			return 0;
+	}
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+/* Whether a stream's format needs keys of its own: autofdo. */
+static const char *keys_of_format(const struct activity *activity)
+{
+	const struct session *session = activity->session;
+
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct format *format = session->streams[i].format;
+
+		if (format->keys && format->command && !strcmp(format->command, activity->command))
+			return format->keys;
+	}
+	return NULL;
+}
+
+static int refuse_order(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --sort with --format autofdo");
+	because(refusal, "an autofdo profile is of one program, whole, and for the whole run");
+	return instead(refusal, "leave it out; json takes it");
+}
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	static const struct activity_ops ops = SAMPLING_OPS(plan_branch);
+	static const struct sampling sampled = {
+		.command = "branch",
+		.aggregation = "branch",
+		.default_keys = "edge",
+		.reads_stacks = true,
+		.put = branch_put,
+		.places = true,
+		.code_keys = branch_code_keys,
+	};
+	static const struct tracing traced = {branch_put, branch_code_keys};
+	struct options *options = activity->options;
+	const struct branch_options *own = options->own;
+	const char *keys = keys_of_format(activity);
+	struct chosen_keys chosen;
+
+	activity->ops = own->trace ? &tracing_ops : &ops;
+	activity->details = own->trace ? (const void *)&traced : &sampled;
+	activity->streams = own->stream;
+	if (keys && mispredicted_first(own))
+		return refuse_order(refusal);
+	if (keys) {
+		options->by = keys;
+		return 0;
+	}
+	keys_choose(&chosen, options->by ? options->by : "edge", branch_code_keys);
+	if (refuse_two_forms(&chosen, refusal))
+		return -1;
+	return keys_asked(&chosen, "callpair") ? only_calls(options, refusal) : 0;
+}
+
+static const struct activity_type type = {choose};
+
+static const struct record_type branch_record = {
+	.name = "branch",
+	.list = "entries",
+	.kept = {"event", "start_time", "duration_ns"},
+	.code = {"from", "to"},
+};
+REGISTER_RECORD(branch_record);
+
+static const char *const orders[] = {"count", "mispredicted", NULL};
+
+static const struct option_row rows[] = {
+	{0, "trace", NULL, OPTION_FLAG, OWN(struct branch_options, trace),
+	 .help = "every branch of the threads, by the branch trace store (BTS), instead of samples"},
+	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
+	 .help = "with --trace: also each branch as a record, in the order of its thread"},
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	 .help = "edge (branches, the default) or what they add up to: function, callpair (caller and callee), "
+		 "line; symbol (names for edges); range (the code between them); and any of pid,comm,cgroup"},
+	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
+	 .help = "what comes first: the highest count (the default), or mispredicted"},
+	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
+	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	{0},
+};
+
+static const struct command branch = {
+	.name = "branch",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "shows which branches are taken, how often, how often mispredicted",
+	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, output_rows,
+		    format_rows, plan_rows, table_rows, host_rows, help_rows},
+	.own_size = sizeof(struct branch_options),
+	.activity = &type,
+};
+REGISTER_COMMAND(branch);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "branch/plan.h"
+
+#include <stdio.h>
+
+#include "event/branch_filter.h"
+
+/* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
+static const char *default_branch_event(struct plan *plan, const struct host *host)
+{
+	if (!host->events) {
+		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
+		return "branches";
+	}
+	snprintf(plan->default_why, sizeof(plan->default_why),
+		 "a sample every so many retired branches, by the table of %s", host->events->name);
+	return "BR_INST_RETIRED.ALL_BRANCHES";
+}
+
+int branch_check_by(const struct options *options, struct refusal *refusal)
+{
+	static const char *const about[] = {"edge", "range", "function", "callpair", "line", "symbol"};
+
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+		if (!options->by || list_has(options->by, about[i]))
+			return 0;
+	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
+	because(refusal, "it names no branches: edge, function, callpair, line or range");
+	return instead(refusal, "for branches: --by edge,%s", options->by);
+}
+
+/* Between two branches lies straight code only if none between them is left out. */
+static int check_ranges(const struct options *options, const struct event *event,
+			struct refusal *refusal)
+{
+	if (!list_has(options->by, "range") ||
+	    event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --by '%s' with --filter %s", options->by, options->filter);
+	because(refusal, "between two branches there is straight code only if all branches are recorded");
+	return instead(refusal, "ask for --filter any, or for edges");
+}
+
+int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+		struct refusal *refusal)
+{
+	const struct branch_options *own = options->own;
+	const char *text = options->events;
+
+	if (branch_check_by(options, refusal))
+		return -1;
+	if (own->stream) {
+		refuse(refusal, STATUS_USAGE, "option --stream");
+		because(refusal, "the branches that come with samples are aggregated in the kernel");
+		return instead(refusal, "for each branch as a record: --trace --stream");
+	}
+	if (!text)
+		text = default_branch_event(plan, host);
+	if (plan_sampling(plan, text, options, host, refusal))
+		return -1;
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		if (branch_filter_set(event, options->filter ? options->filter : "any", refusal) ||
+		    check_ranges(options, event, refusal))
+			return -1;
+		if (!options->filter)
+			event_reason(event, "branch_sample_type", "the default: all, of the event's sides");
+	}
+	return plan_check(plan, options, host, refusal);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What branch samples: events with the branches that led to each sample. */
+#ifndef NHMTAP_BRANCH_PLAN_H
+#define NHMTAP_BRANCH_PLAN_H
+
+#include "plan/plan.h"
+
+/* branch's own options. */
+struct branch_options {
+	bool trace;        /* --trace */
+	bool stream;       /* --stream */
+	const char *order; /* --sort, NULL if not given */
+};
+
+/* Plans sampling with branches. Returns 0, or -1 with the refusal. */
+int plan_branch(struct plan *plan, const struct options *options, struct host *host,
+		struct refusal *refusal);
+
+/* Refuses keys of which none is about branches. */
+int branch_check_by(const struct options *options, struct refusal *refusal);
+
+#endif

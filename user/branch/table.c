@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* branch's block: the hottest branches, with a bar for how many of them were mispredicted. */
+#include <string.h>
+
+#include "output/rows.h"
+#include "output/table.h"
+
+#define BAR 10 /* characters of a bar that stands for all */
+
+static const char *place(const json_t *entry, const char *name, char *text, size_t size)
+{
+	const json_t *code = json_object_get(entry, name);
+
+	text[0] = '\0';
+	if (code)
+		row_cell(code, text, size);
+	return text;
+}
+
+static int width_of(const json_t *entries, const char *name)
+{
+	int width = strlen(name);
+	char text[256];
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) {
+		int length = strlen(place(entry, name, text, sizeof(text)));
+
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+static void add_identity(struct text *text, const json_t *entry)
+{
+	char comm[64];
+
+	if (json_object_get(entry, "pid"))
+		text_add(text, "  %lld", (long long)integer(entry, "pid"));
+	if (json_object_get(entry, "comm")) {
+		row_cell(json_object_get(entry, "comm"), comm, sizeof(comm));
+		text_add(text, "  %s", comm);
+	}
+	if (json_object_get(entry, "cgroup"))
+		text_add(text, "  %s", string(entry, "cgroup"));
+}
+
+/* Only edges have a prediction. */
+static void add_prediction(struct text *text, const json_t *entry)
+{
+	double missed = row_share(integer(entry, "mispredicted"), integer(entry, "count"));
+	int length = missed * BAR / 100 + 0.5;
+
+	if (json_object_get(entry, "mispredicted"))
+		text_add(text, "  %6.1f%% %.*s%*s", missed, length, "##########", BAR - length, "");
+	else
+		text_add(text, "  %*s", 8 + BAR, "");
+}
+
+static void add_rows(struct text *text, const json_t *entries, json_int_t total)
+{
+	int from = width_of(entries, "from"), to = width_of(entries, "to");
+	char number[40], a[256], b[256];
+	json_t *entry;
+	size_t i;
+
+	text_add(text, "%12s %7s  %-*s  %-*s     %s\n", "count", "share", 8 + BAR, "mispredicted", from,
+		 "from", "to");
+	json_array_foreach(entries, i, entry) {
+		json_int_t count = integer(entry, "count");
+		bool range = !strcmp(string(entry, "kind"), "range");
+		bool leads = json_object_get(entry, "to");
+
+		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), row_share(count, total));
+		add_prediction(text, entry);
+		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
+			 !leads ? "  " : range ? ".." : "->", place(entry, "to", b, sizeof(b)));
+		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
+		    json_object_get(entry, "cgroup"))
+			text_add(text, "%*s", to - (int)strlen(b), "");
+		add_identity(text, entry);
+		text_add(text, "\n");
+	}
+}
+
+/* Behind how many branches there are: what they came with, or how complete they are. */
+static void add_origin(struct text *text, const json_t *record)
+{
+	const json_t *trace = json_object_get(record, "trace");
+	json_int_t samples = integer(json_object_get(record, "samples"), "aggregated");
+	char number[40];
+
+	if (!trace)
+		text_add(text, " with %s samples", row_grouped(samples, number, sizeof(number)));
+	else if (!strcmp(string(trace, "status"), "complete"))
+		text_add(text, ", all that were taken,");
+	else
+		text_add(text, " (others are missing: a buffer was full)");
+}
+
+/* A line of a stream: the thread, and the branch with a mark if it was mispredicted. */
+static void traced_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	char a[256], b[256];
+
+	text_add(text, "%10lld %12lld  %s  %s -> %s\n", (long long)integer(record, "tid"),
+		 (long long)integer(record, "number"),
+		 json_is_true(json_object_get(record, "mispredicted")) ? "#" : " ",
+		 place(record, "from", a, sizeof(a)), place(record, "to", b, sizeof(b)));
+}
+
+static void branch_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *branches = json_object_get(record, "branches");
+	const json_t *entries = json_object_get(record, "entries");
+	const json_t *rest = json_object_get(record, "rest");
+	json_int_t delivered = integer(branches, "delivered");
+	char number[40], others[40];
+
+	row_time(text, stream, record);
+	text_add(text, "%s: %s branches", string(record, "event"),
+		 row_grouped(delivered, number, sizeof(number)));
+	add_origin(text, record);
+	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
+	if (json_array_size(entries))
+		add_rows(text, entries, delivered);
+	if (rest)
+		text_add(text, "%12s %6.1f%%  in %s more\n",
+			 row_grouped(integer(rest, "count"), number, sizeof(number)),
+			 row_share(integer(rest, "count"), delivered),
+			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
+	text_add(text, "\n");
+}
+
+REGISTER_TABLE(branch, branch_table);
+REGISTER_TABLE(traced, traced_table);

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "branch/tracing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collection/aggregation.h"
+#include "collection/keys.h"
+#include "collection/pairs.h"
+#include "collection/trace.h"
+#include "plan/denial.h"
+#include "record/branches.h"
+#include "record/code.h"
+#include "record/record.h"
+#include "session/names.h"
+#include "shared.h"
+
+/* The plan's events: plan_trace(). */
+enum { TRACE, CLOCK };
+
+struct thread {
+	pid_t pid, tid;
+	char comm[sizeof(comm_t)];
+	__u64 number;  /* branches so far */
+	__u64 arrived; /* where its last branch led to; 0: not known */
+	/* What is not in the state's counts yet. */
+	struct pairs edges; /* predicted and mispredicted */
+	struct pairs ranges;
+	__u64 records, broken;
+};
+
+struct state {
+	struct activity *activity;
+	struct aggregation *aggregation; /* for its layout: it is never loaded */
+	const struct layout *layout;
+	bool by_edge, by_range;
+	const struct member *kind, *pid, *from, *to, *comm; /* of the key */
+	struct trace *trace;
+	struct thread *threads; /* one a place */
+	struct keys keys;       /* every key seen so far, by number */
+	__u64 *counts;          /* of each key, since the last record */
+	size_t room;            /* keys that counts has room for */
+	__u64 records;          /* so far */
+	__u64 records_before;
+	struct trace_loss before;
+	struct count counts_before[2];
+	int sink_error;
+};
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static const struct member *key_of(const struct layout *layout, const char *name)
+{
+	for (size_t i = 0; i < layout->nr_keys; i++)
+		if (!strcmp(layout->keys[i].name, name))
+			return &layout->keys[i];
+	return NULL;
+}
+
+static bool has(const struct layout *layout, const char *name)
+{
+	for (size_t i = 0; i < layout->nr_by; i++)
+		if (!strcmp(layout->by[i], name))
+			return true;
+	return false;
+}
+
+static void read_layout(struct state *state)
+{
+	const struct layout *layout = aggregation_layout(state->aggregation);
+
+	state->layout = layout;
+	state->by_edge = has(layout, "edge");
+	state->by_range = has(layout, "range");
+	state->kind = key_of(layout, "kind");
+	state->pid = key_of(layout, "pid");
+	state->from = key_of(layout, "from");
+	state->to = key_of(layout, "to");
+	state->comm = key_of(layout, "comm");
+	keys_init(&state->keys, layout->key_size);
+}
+
+static void add(struct state *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
+		__u64 count)
+{
+	__u64 key[state->layout->key_size / sizeof(__u64)];
+	char *at = (char *)key;
+	__u32 number;
+
+	if (!count)
+		return;
+	memset(key, 0, sizeof(key));
+	*(__u32 *)(at + state->kind->offset) = kind;
+	*(__u32 *)(at + state->pid->offset) = thread->pid;
+	*(__u64 *)(at + state->from->offset) = from;
+	*(__u64 *)(at + state->to->offset) = to;
+	if (state->comm->shown)
+		memcpy(at + state->comm->offset, thread->comm, sizeof(thread->comm));
+	number = keys_number(&state->keys, key);
+	if (number >= state->room) {
+		size_t before = state->room;
+
+		state->room = before ? 2 * before : 256;
+		state->counts = realloc(state->counts, state->room * sizeof(*state->counts));
+		memset(state->counts + before, 0, (state->room - before) * sizeof(*state->counts));
+	}
+	state->counts[number] += count;
+}
+
+/* Puts what a thread has taken into the counts, under its present name. */
+static void settle(struct state *state, struct thread *thread)
+{
+	/* As if each branch came with a sample of its own, which is how records tell of them. */
+	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
+	add(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
+	for (size_t i = 0; i < thread->edges.nr_places; i++) {
+		const struct pair *edge = &thread->edges.places[i];
+
+		add(state, thread, BRANCH_EDGE, edge->from, edge->to, edge->counts[0]);
+		add(state, thread, BRANCH_MISSED, edge->from, edge->to, edge->counts[1]);
+	}
+	for (size_t i = 0; i < thread->ranges.nr_places; i++) {
+		const struct pair *range = &thread->ranges.places[i];
+
+		add(state, thread, BRANCH_RANGE, range->from, range->to, range->counts[0]);
+	}
+	thread->records = thread->broken = 0;
+	pairs_clear(&thread->edges);
+	pairs_clear(&thread->ranges);
+}
+
+/* --- taking in -------------------------------------------------------------------------------- */
+
+static bool is_kernel(__u64 address)
+{
+	return address >> 63;
+}
+
+/* From where the last branch led to the thread went straight on to the next one, unless an interrupt or
+ * a system call came in between that is not in the trace. */
+static void add_range(struct thread *thread, __u64 begin, __u64 end)
+{
+	if (begin <= end && is_kernel(begin) == is_kernel(end))
+		pairs_add(&thread->ranges, begin, end, false);
+	else
+		thread->broken++;
+}
+
+static bool mispredicted(const struct trace_record *record)
+{
+	return !(record->flags & TRACE_PREDICTED);
+}
+
+static void count(const struct state *state, struct thread *thread, const struct traced *traced)
+{
+	for (size_t i = 0; i < traced->nr; i++) {
+		const struct trace_record *record = &traced->records[i];
+
+		if (state->by_edge)
+			pairs_add(&thread->edges, record->from, record->to, mispredicted(record));
+		if (state->by_range && thread->arrived)
+			add_range(thread, thread->arrived, record->from);
+		thread->arrived = record->to;
+	}
+	thread->records += traced->nr;
+}
+
+static json_t *place_value(const struct state *state, pid_t pid, __u64 address)
+{
+	struct codes *codes = reader_codes(state->activity->reader);
+
+	return code_value(codes_at(codes, codes_number(codes, CODE_PLACE, pid, address, 1)));
+}
+
+static json_t *branch_record(const struct state *state, const struct traced *traced,
+			     const struct trace_record *record)
+{
+	const struct event *event = &state->activity->plan.events.list[TRACE];
+	json_t *value = json_pack("{s:s}", "type", "traced");
+
+	json_object_set_new(value, "event", value_text(event->name, sizeof(event->name)));
+	json_object_set_new(value, "pid", json_integer(traced->pid));
+	json_object_set_new(value, "tid", json_integer(traced->tid));
+	json_object_set_new(value, "number", json_integer(state->threads[traced->place].number));
+	json_object_set_new(value, "from", place_value(state, traced->pid, record->from));
+	json_object_set_new(value, "to", place_value(state, traced->pid, record->to));
+	json_object_set_new(value, "mispredicted", json_boolean(mispredicted(record)));
+	return value;
+}
+
+static void stream(struct state *state, struct thread *thread, const struct traced *traced)
+{
+	for (size_t i = 0; i < traced->nr && !state->sink_error; i++, thread->number++)
+		state->sink_error = activity_write(state->activity, branch_record(state, traced, &traced->records[i]));
+}
+
+/* A thread's name may change with every exec. Once it has ended it keeps the last one. */
+static void read_comm(struct state *state, struct thread *thread)
+{
+	char path[64], comm[sizeof(thread->comm)] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", thread->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fread(comm, 1, sizeof(comm) - 1, file))
+		comm[strcspn(comm, "\n")] = '\0';
+	fclose(file);
+	if (!*comm || !strncmp(comm, thread->comm, sizeof(comm)))
+		return;
+	settle(state, thread);
+	memset(thread->comm, 0, sizeof(thread->comm));
+	strcpy(thread->comm, comm);
+}
+
+static void take(void *context, const struct traced *traced)
+{
+	struct state *state = context;
+	struct thread *thread = &state->threads[traced->place];
+
+	thread->pid = traced->pid;
+	thread->tid = traced->tid;
+	if (!traced->nr)
+		thread->arrived = 0;
+	if (traced->nr && state->comm->shown)
+		read_comm(state, thread);
+	count(state, thread, traced);
+	state->records += traced->nr;
+	if (state->activity->streams)
+		stream(state, thread, traced);
+}
+
+static int tracing_drain(struct activity *activity)
+{
+	struct state *state = activity->state;
+
+	if (activity->streams)
+		reader_take(activity->reader, true);
+	trace_read(state->trace, take, state);
+	trace_resume(state->trace);
+	return state->sink_error;
+}
+
+/* --- giving out ------------------------------------------------------------------------------- */
+
+static void release_entries(struct reading *reading)
+{
+	for (size_t i = 0; i < reading->nr_entries; i++)
+		free((void *)reading->entries[i].values);
+	free(reading->entries);
+}
+
+/* What has been counted since the last record, in the form that an aggregation's reading has. */
+static void read_counts(struct state *state, struct reading *reading)
+{
+	*reading = (struct reading){.entries = calloc(state->keys.nr + 1, sizeof(*reading->entries))};
+	for (size_t number = 0; number < state->keys.nr; number++) {
+		__u64 *values;
+
+		if (!state->counts[number])
+			continue;
+		values = calloc(1, state->layout->value_size);
+		((struct value_head *)values)->samples = state->counts[number];
+		reading->entries[reading->nr_entries++] =
+			(struct entry){keys_at(&state->keys, number), values};
+		state->counts[number] = 0;
+	}
+}
+
+static struct count since(const struct count *now, struct count *before)
+{
+	struct count difference = {now->value - before->value, now->enabled_ns - before->enabled_ns,
+				   now->running_ns - before->running_ns};
+
+	*before = *now;
+	return difference;
+}
+
+/* The account: what there is, what is missing, and how long the threads ran without being traced. */
+static json_t *account_value(__u64 records, const struct trace_loss *loss, __u64 thread_ns,
+			     __u64 running_ns)
+{
+	bool complete = !loss->buffer_full && !loss->notices_lost;
+
+	return json_pack("{s:I, s:s, s:{s:I, s:I}, s:I, s:I}", "records", (json_int_t)records, "status",
+			 complete ? "complete" : "interrupted", "lost", "buffer_full",
+			 (json_int_t)loss->buffer_full, "notices_lost", (json_int_t)loss->notices_lost,
+			 "thread_ns", (json_int_t)thread_ns, "untraced_ns",
+			 (json_int_t)(thread_ns > running_ns ? thread_ns - running_ns : 0));
+}
+
+static int tracing_report(struct activity *activity, bool last)
+{
+	const struct tracing *tracing = activity->details;
+	struct state *state = activity->state;
+	struct trace_loss loss, lost;
+	struct count now[2], trace, clock;
+	struct reading reading;
+	json_t *record = json_pack("{s:s}", "type", "branch");
+	const struct event *event = &activity->plan.events.list[TRACE];
+	int err;
+
+	reader_take(activity->reader, true);
+	/* A trace that is switched off is not to be resumed. */
+	trace_read(state->trace, take, state);
+	if (!last)
+		trace_resume(state->trace);
+	counters_read(activity->counters, TRACE, &now[TRACE]);
+	counters_read(activity->counters, CLOCK, &now[CLOCK]);
+	trace = since(&now[TRACE], &state->counts_before[TRACE]);
+	clock = since(&now[CLOCK], &state->counts_before[CLOCK]);
+	loss = trace_loss(state->trace);
+	lost = (struct trace_loss){loss.buffer_full - state->before.buffer_full,
+				   loss.notices_lost - state->before.notices_lost};
+	state->before = loss;
+
+	json_object_set_new(record, "event", value_text(event->name, sizeof(event->name)));
+	activity_put_interval(activity, record);
+	json_object_set_new(record, "enabled_ns", json_integer(trace.enabled_ns));
+	json_object_set_new(record, "running_ns", json_integer(trace.running_ns));
+	json_object_set_new(record, "trace",
+			    account_value(state->records - state->records_before, &lost, clock.value,
+					  trace.running_ns));
+	state->records_before = state->records;
+	for (size_t i = 0; i < counters_places(activity->counters)->nr; i++)
+		settle(state, &state->threads[i]);
+	read_counts(state, &reading);
+	tracing->put(activity, record, state->layout, &reading);
+	json_object_del(record, "stacks"); /* there were none */
+	release_entries(&reading);
+	err = activity_write(activity, record);
+	return state->sink_error ? state->sink_error : err;
+}
+
+static int tracing_finish(struct activity *activity, json_t *end)
+{
+	const struct state *state = activity->state;
+
+	if (!state || !activity->began.tv_sec)
+		return 0;
+	json_object_set_new(end, "trace",
+			    account_value(state->records, &state->before, state->counts_before[CLOCK].value,
+					  state->counts_before[TRACE].running_ns));
+	return 0;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static int tracing_check(struct activity *activity, struct refusal *refusal)
+{
+	struct state *state = calloc(1, sizeof(*state));
+
+	activity->state = state;
+	state->activity = activity;
+	keys_choose(&activity->keys, activity->options->by ? activity->options->by : "edge",
+		    ((const struct tracing *)activity->details)->code_keys);
+	if (keys_open(&state->aggregation, "branch", &activity->keys, refusal))
+		return -1;
+	read_layout(state);
+	return 0;
+}
+
+static int tracing_attach(struct activity *activity, struct refusal *refusal)
+{
+	struct state *state = activity->state;
+	int err;
+
+	if (names_read(&activity->reader, activity->session->names, &activity->plan.target,
+		       activity->session->child.pid, activity->keys.detail, activity->options->interval_ms,
+		       refusal))
+		return -1;
+	err = trace_open(&state->trace, activity->counters, TRACE);
+	if (err)
+		return trace_denied(refusal, &activity->session->host, -err);
+	state->threads = calloc(counters_places(activity->counters)->nr, sizeof(*state->threads));
+	return 0;
+}
+
+static void tracing_describe(struct activity *activity, json_t *start)
+{
+	const struct state *state = activity->state;
+
+	json_object_set_new(start, "by", keys_value(&activity->keys, state->layout));
+	json_object_set_new(start, "trace_buffer_bytes", json_integer(trace_buffer_size(state->trace)));
+}
+
+static int tracing_wake_fd(const struct activity *activity)
+{
+	return trace_descriptor(((const struct state *)activity->state)->trace);
+}
+
+/* The buffers belong to descriptors that are about to be closed. */
+static void tracing_detach(struct activity *activity)
+{
+	struct state *state = activity->state;
+
+	trace_close(state->trace);
+	state->trace = NULL;
+	for (size_t i = 0; state->threads && i < counters_places(activity->counters)->nr; i++) {
+		free(state->threads[i].edges.places);
+		free(state->threads[i].ranges.places);
+	}
+	free(state->threads);
+	state->threads = NULL;
+}
+
+static void tracing_release(struct activity *activity)
+{
+	struct state *state = activity->state;
+
+	if (!state)
+		return;
+	if (state->layout)
+		keys_release(&state->keys);
+	aggregation_close(state->aggregation);
+	free(state->counts);
+	free(state);
+}
+
+const struct activity_ops tracing_ops = {
+	.plan = plan_trace,
+	.check = tracing_check,
+	.describe = tracing_describe,
+	.attach = tracing_attach,
+	.drain = tracing_drain,
+	.wake_fd = tracing_wake_fd,
+	.report = tracing_report,
+	.detach = tracing_detach,
+	.finish = tracing_finish,
+	.release = tracing_release,
+};

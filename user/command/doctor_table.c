@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap doctor, for people: a finding a line, and below it what mends it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/table.h"
+
+#define NAME_WIDTH  21
+#define STATE_WIDTH 7
+
+static const struct {
+	const char *type;
+	const char *heading; /* above the first record of the type */
+} headings[] = {
+	{"processor", "MACHINE"},
+	{"kernel", "MACHINE"},
+	{"permission", "PERMISSION           OK     VALUE"},
+	{"counters", "COUNTERS             FREE"},
+	{"facility", "FACILITY             WORKS"},
+};
+
+static bool of_doctor(const json_t *start)
+{
+	return !strcmp(string(start, "command"), "doctor");
+}
+
+static const char *doctor_heading(const json_t *record)
+{
+	if (of_doctor(record))
+		return headings[0].heading;
+	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
+		if (!strcmp(headings[i].type, string(record, "type")))
+			return headings[i].heading;
+	return "";
+}
+
+/* "mem       no        why", and below it the next step. */
+static void add_finding(struct text *text, const char *name, const char *state, const char *words,
+			const char *remedy)
+{
+	int from = NAME_WIDTH + STATE_WIDTH;
+
+	text_add(text, "%-*s%-*s", NAME_WIDTH, name, *words ? STATE_WIDTH : 0, state);
+	text_wrap(text, from, words);
+	if (!*remedy)
+		return;
+	text_add(text, "%*s→ ", from, "");
+	text_wrap(text, from + 2, remedy);
+}
+
+static void add_line(struct text *text, const char *name, const char *format, ...)
+{
+	char words[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	text_add(text, "%-*s", NAME_WIDTH, name);
+	text_wrap(text, NAME_WIDTH, words);
+}
+
+static void machine_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *host = json_object_get(record, "host");
+	const json_t *cpu = json_object_get(host, "cpu");
+	const char *events = string(cpu, "events");
+
+	if (!of_doctor(record))
+		return;
+	add_line(text, "processor", "%s", string(cpu, "model_name"));
+	add_line(text, "", "%s family %lld model %lld stepping %lld%s%s", string(cpu, "vendor"),
+		 (long long)integer(cpu, "family"), (long long)integer(cpu, "model"),
+		 (long long)integer(cpu, "stepping"), *events ? ", events of " : ", no table of its events",
+		 events);
+}
+
+/* "lbr_format 3, pebs_trap 1" */
+static const char *fields(const json_t *values, char *buffer, size_t size)
+{
+	const char *name;
+	size_t used = 0;
+	json_t *value;
+
+	buffer[0] = '\0';
+	json_object_foreach((json_t *)values, name, value)
+		if (json_is_integer(value) && used < size)
+			used += snprintf(buffer + used, size - used, "%s%s %lld", used ? ", " : "", name,
+					 (long long)json_integer_value(value));
+	return buffer;
+}
+
+/* The events of CPUID.0AH:EBX that are missing. */
+static const char *missing_events(const json_t *events, char *buffer, size_t size)
+{
+	const char *name;
+	size_t used = 0;
+	json_t *there;
+
+	buffer[0] = '\0';
+	json_object_foreach((json_t *)events, name, there)
+		if (json_is_false(there) && used < size)
+			used += snprintf(buffer + used, size - used, "%s%s",
+					 used ? ", " : "; without the events ", name);
+	return buffer;
+}
+
+static void processor_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *signature = json_object_get(record, "signature");
+	const json_t *perfmon = json_object_get(record, "perfmon");
+	const json_t *msr;
+	char words[512];
+	size_t i;
+
+	if (signature)
+		add_line(text, "CPUID.1", "%s: %s", string(signature, "eax"),
+			 fields(signature, words, sizeof(words)));
+	if (perfmon && !integer(perfmon, "version"))
+		add_line(text, "CPUID.0AH", "no architectural performance monitoring");
+	else if (perfmon)
+		add_line(text, "CPUID.0AH",
+			 "version %lld, %lld general counters of %lld bits, %lld fixed ones of %lld%s",
+			 (long long)integer(perfmon, "version"),
+			 (long long)integer(perfmon, "general_counters"),
+			 (long long)integer(perfmon, "general_width"),
+			 (long long)integer(perfmon, "fixed_counters"),
+			 (long long)integer(perfmon, "fixed_width"),
+			 missing_events(json_object_get(perfmon, "events"), words, sizeof(words)));
+	if (*string(record, "hypervisor"))
+		add_line(text, "hypervisor", "%s", string(record, "hypervisor"));
+	json_array_foreach(json_object_get(record, "registers"), i, msr) {
+		const char *remedy = string(msr, "remedy");
+
+		if (json_object_get(msr, "value"))
+			add_line(text, string(msr, "name") + strlen("IA32_"), "%s: %s",
+				 string(msr, "value"),
+				 fields(json_object_get(msr, "fields"), words, sizeof(words)));
+		else
+			add_line(text, string(msr, "name") + strlen("IA32_"), "%s%s%s",
+				 string(msr, "why"), *remedy ? " → " : "", remedy);
+	}
+}
+
+static void kernel_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *pmus = json_object_get(record, "pmus"), *pmu;
+	char words[1024] = "";
+	size_t used = 0, i;
+
+	add_line(text, "kernel", "%s, %s BTF, PTI %s", string(record, "release"),
+		 json_is_true(json_object_get(record, "btf")) ? "with" : "without",
+		 json_is_true(json_object_get(record, "page_table_isolation")) ? "on" : "off");
+	json_array_foreach(pmus, i, pmu)
+		if (used < sizeof(words))
+			used += snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "",
+					 json_string_value(pmu));
+	add_line(text, "PMUs", "%s", words);
+}
+
+static const char *yes_or_no(const json_t *record, const char *name)
+{
+	return json_is_true(json_object_get(record, name)) ? "yes" : "no";
+}
+
+static void permission_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *why = string(record, "why");
+	const json_t *value = json_object_get(record, "value");
+	char number[24], words[640];
+
+	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+	snprintf(words, sizeof(words), "%s%s%s",
+		 json_is_string(value) ? json_string_value(value) : number, *why ? ": " : "", why);
+	add_finding(text, string(record, "name"), yes_or_no(record, "ok"), words,
+		    string(record, "remedy"));
+}
+
+static void counters_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "general_free"));
+	add_finding(text, "general", number, string(record, "why"), string(record, "remedy"));
+	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "fixed_free"));
+	add_finding(text, "fixed", number,
+		    json_is_true(json_object_get(record, "nmi_watchdog"))
+			    ? "the NMI watchdog is on and holds a counter (kernel.nmi_watchdog)"
+			    : "", "");
+}
+
+static void facility_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *why = string(record, "why");
+
+	add_finding(text, string(record, "name"), yes_or_no(record, "works"),
+		    *why ? why : string(record, "title"), string(record, "remedy"));
+}
+
+REGISTER_TABLE_IN(start, machine_table, doctor_heading);
+REGISTER_TABLE_IN(processor, processor_table, doctor_heading);
+REGISTER_TABLE_IN(kernel, kernel_table, doctor_heading);
+REGISTER_TABLE_IN(permission, permission_table, doctor_heading);
+REGISTER_TABLE_IN(counters, counters_table, doctor_heading);
+REGISTER_TABLE_IN(facility, facility_table, doctor_heading);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NHMTAP_COMMAND_HOST_H
+#define NHMTAP_COMMAND_HOST_H
+
+#include "host/host.h"
+#include "option/options.h"
+#include "refusal.h"
+
+/* Gathers the host that --host-root, --events-dir and --cpu speak of. Returns 0, or -1 with the refusal;
+ * the caller calls host_release() in any case. */
+int command_host(struct host *host, const struct options *options, struct refusal *refusal);
+
+#endif

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap mem: loads by where they found their data, and how long they took. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "activity/activity.h"
+#include "activity/sampling.h"
+#include "mem/plan.h"
+#include "option/command.h"
+#include "record/code.h"
+#include "record/entry.h"
+#include "record/record.h"
+#include "record/source.h"
+#include "record/type.h"
+
+/* --- sums by source --------------------------------------------------------------------------- */
+
+/* The guide has 16 codes; kernels may differ in a few more values. */
+#define SOURCES_MOST 32
+
+struct by_source {
+	const struct layout *layout;
+	size_t nr;
+	__u64 sources[SOURCES_MOST];
+	__u64 *values; /* of each: layout.value_size bytes */
+};
+
+static __u64 *values_of(const struct by_source *sums, size_t i)
+{
+	return sums->values + i * (sums->layout->value_size / sizeof(__u64));
+}
+
+static void add_entry(struct by_source *sums, const struct entry *entry)
+{
+	__u64 source = key_number(sums->layout, entry, "source");
+	size_t i = 0;
+
+	while (i < sums->nr && sums->sources[i] != source)
+		i++;
+	if (i == SOURCES_MOST)
+		return;
+	if (i == sums->nr)
+		sums->sources[sums->nr++] = source;
+	values_add(sums->layout, values_of(sums, i), entry->values);
+}
+
+/* The place of the source with the most samples that has not been taken; samples are the first word. */
+static size_t next_source(const struct by_source *sums, const bool *taken)
+{
+	size_t most = SOURCES_MOST;
+
+	for (size_t i = 0; i < sums->nr; i++)
+		if (!taken[i] && (most == SOURCES_MOST ||
+				  values_of(sums, i)[0] > values_of(sums, most)[0]))
+			most = i;
+	return most;
+}
+
+static json_t *sources_value(const struct host *host, const struct sampled *sampled)
+{
+	struct by_source sums = {.layout = sampled->layout};
+	bool taken[SOURCES_MOST] = {false};
+	json_t *list = json_array();
+
+	sums.values = calloc(SOURCES_MOST, sampled->layout->value_size);
+	for (size_t i = 0; i < sampled->reading->nr_entries; i++)
+		add_entry(&sums, &sampled->reading->entries[i]);
+	for (size_t n = 0; n < sums.nr; n++) {
+		size_t i = next_source(&sums, taken);
+		json_t *value = json_object();
+
+		taken[i] = true;
+		put_source(value, host, sums.sources[i]);
+		put_values(value, host, sums.layout, values_of(&sums, i));
+		json_array_append_new(list, value);
+	}
+	free(sums.values);
+	return list;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+/* The threshold is one register of the core, for both of its threads and for all events: another value
+ * there keeps this event out (intel_shared_reg_get_constraints(), arch/x86/events/intel/core.c). */
+static void put_status(const struct sampled *sampled, json_t *record)
+{
+	const struct count *count = sampled->count;
+	bool all = count->running_ns == count->enabled_ns;
+
+	json_object_set_new(record, "status",
+			    json_string(all && count->enabled_ns ? "counted"
+					: count->running_ns	 ? "multiplexed"
+								 : "not_counted"));
+	if (!all && sampled->event->attr.config1)
+		json_object_set_new(record, "why",
+				    json_string("each core has one load-latency threshold, for both of its "
+						"threads; another event holds it with another value"));
+}
+
+static void mem_complete(const struct activity *activity, const struct sampled *sampled, json_t *record)
+{
+	put_status(sampled, record);
+	json_object_set_new(record, "sources", sources_value(&activity->session->host, sampled));
+}
+
+/* --- lines that cores share ------------------------------------------------------------------- */
+
+#define LINE_BYTES	  64
+#define DEFAULT_TABLE_LINES 10
+#define SHARED_KEYS	  "ip,cacheline,offset,cpu,pid,tid,comm"
+
+/* A cache line that another core had when it was loaded from: its entries lie behind each other. */
+struct line {
+	const struct entry *entries;
+	size_t nr;
+	__u64 address;
+	__u64 samples, modified, other_core;
+};
+
+/* For qsort_r(), whose order is by this key, and by the samples where it is the same. */
+static int by_line(const void *a, const void *b, void *layout)
+{
+	const struct entry *x = a, *y = b;
+	__u64 first = key_number(layout, x, "cacheline"), second = key_number(layout, y, "cacheline");
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return x->values[0] < y->values[0] ? 1 : x->values[0] > y->values[0] ? -1 : 0;
+}
+
+static int by_sharing(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->modified != y->modified)
+		return x->modified < y->modified ? 1 : -1;
+	if (x->other_core != y->other_core)
+		return x->other_core < y->other_core ? 1 : -1;
+	return x->address < y->address ? -1 : 1;
+}
+
+static struct line line_from(const struct layout *layout, const struct entry *first, size_t left)
+{
+	struct line line = {.entries = first, .address = key_number(layout, first, "cacheline")};
+
+	for (; line.nr < left; line.nr++) {
+		const struct entry *entry = &first[line.nr];
+		__u64 source = key_number(layout, entry, "source");
+
+		if (key_number(layout, entry, "cacheline") != line.address)
+			break;
+		line.samples += entry->values[0];
+		line.modified += source_modified(source) ? entry->values[0] : 0;
+		line.other_core += source_other_core(source) ? entry->values[0] : 0;
+	}
+	return line;
+}
+
+/* How many different values a key has in a line. */
+static int different(const struct layout *layout, const struct line *line, const char *key)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < line->nr; i++) {
+		size_t j = 0;
+
+		while (j < i && key_number(layout, &line->entries[j], key) !=
+					key_number(layout, &line->entries[i], key))
+			j++;
+		count += j == i;
+	}
+	return count;
+}
+
+/* Places in the line from which more than one thread loads. */
+static int in_common(const struct layout *layout, const struct line *line)
+{
+	__u64 thread[LINE_BYTES] = {0};
+	bool common[LINE_BYTES] = {false};
+	int count = 0;
+
+	for (size_t i = 0; i < line->nr; i++) {
+		__u64 offset = key_number(layout, &line->entries[i], "offset") % LINE_BYTES;
+		__u64 tid = key_number(layout, &line->entries[i], "tid");
+
+		common[offset] = common[offset] || (thread[offset] && thread[offset] != tid);
+		thread[offset] = tid;
+	}
+	for (int i = 0; i < LINE_BYTES; i++)
+		count += common[i];
+	return count;
+}
+
+/* Who loads from where in the line, and by which code: by its address, which tells two loads of one
+ * source line apart, and by its name. */
+static json_t *loader_value(const struct activity *activity, const struct layout *layout,
+			    const struct entry *entry)
+{
+	struct codes *codes = reader_codes(activity->reader);
+	json_t *value = entry_value(&activity->session->host, layout, entry);
+	__u32 code = codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"),
+				  key_number(layout, entry, "ip"), entry->values[0]);
+
+	json_object_del(value, "cacheline");
+	json_object_set_new(value, "code", code_value(codes_at(codes, code)));
+	return value;
+}
+
+static json_t *line_record(const struct activity *activity, const struct sampled *sampled,
+			   const struct line *line)
+{
+	const struct layout *layout = sampled->layout;
+	json_t *record = json_pack("{s:s}", "type", "shared_line"), *entries = json_array();
+
+	json_object_set_new(record, "event",
+			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	activity_put_interval(activity, record);
+	json_object_set_new(record, "cacheline", value_hex(line->address));
+	json_object_set_new(record, "loads", json_integer(line->samples));
+	json_object_set_new(record, "modified", json_integer(line->modified));
+	json_object_set_new(record, "other_core", json_integer(line->other_core));
+	json_object_set_new(record, "threads", json_integer(different(layout, line, "tid")));
+	json_object_set_new(record, "cpus", json_integer(different(layout, line, "cpu")));
+	json_object_set_new(record, "offsets", json_integer(different(layout, line, "offset")));
+	json_object_set_new(record, "offsets_in_common", json_integer(in_common(layout, line)));
+	for (size_t i = 0; i < line->nr; i++)
+		json_array_append_new(entries, loader_value(activity, layout, &line->entries[i]));
+	json_object_set_new(record, "entries", entries);
+	return record;
+}
+
+static size_t most_lines(const struct activity *activity)
+{
+	if (activity->options->top)
+		return activity->options->top;
+	return session_all_people(activity->session) ? DEFAULT_TABLE_LINES : SIZE_MAX;
+}
+
+static int write_shared_lines(struct activity *activity, const struct sampled *sampled)
+{
+	struct reading *reading = sampled->reading;
+	struct line *lines = calloc(reading->nr_entries + 1, sizeof(*lines));
+	size_t nr = 0;
+	int err = 0;
+
+	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_line,
+		(void *)sampled->layout);
+	for (size_t i = 0; i < reading->nr_entries;) {
+		struct line line = line_from(sampled->layout, reading->entries + i,
+					     reading->nr_entries - i);
+
+		if (line.other_core)
+			lines[nr++] = line;
+		i += line.nr;
+	}
+	qsort(lines, nr, sizeof(*lines), by_sharing);
+	for (size_t i = 0; i < nr && i < most_lines(activity) && !err; i++)
+		err = activity_write(activity, line_record(activity, sampled, &lines[i]));
+	free(lines);
+	return err;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	static const struct activity_ops ops = SAMPLING_OPS(plan_mem);
+	static const struct sampling loads = {
+		.command = "mem",
+		.aggregation = "mem",
+		.default_keys = "source",
+		.stream_keys = "ip,pid,tid,cpu,comm",
+		.code_keys = ip_code_keys,
+		.knows_throttling = true,
+		.complete = mem_complete,
+	};
+	static const struct sampling shared = {
+		.command = "mem",
+		.aggregation = "mem",
+		.default_keys = SHARED_KEYS,
+		.stream_keys = "ip,pid,tid,cpu,comm",
+		.code_keys = ip_code_keys,
+		.places = true,
+		.names = CODE_LINE,
+		.knows_throttling = true,
+		.complete = mem_complete,
+		.follow = write_shared_lines,
+	};
+	struct options *options = activity->options;
+	const struct mem_options *own = options->own;
+
+	activity->ops = &ops;
+	activity->details = own->shared ? &shared : &loads;
+	activity->streams = own->stream;
+	/* Lines are what it is about; they take more keys than that. */
+	if (own->shared && options->by && !strcmp(options->by, "cacheline"))
+		options->by = NULL;
+	return 0;
+}
+
+static const struct activity_type type = {choose};
+
+static const struct record_type mem_record = {
+	.name = "mem",
+	.list = "entries",
+	.kept = {"event", "start_time", "duration_ns"},
+	.code = {"code"},
+};
+REGISTER_RECORD(mem_record);
+
+static const struct record_type shared_line_record = {
+	.name = "shared_line",
+	.list = "entries",
+	.kept = {"event", "start_time", "duration_ns", "cacheline"},
+	.code = {"code"},
+};
+REGISTER_RECORD(shared_line_record);
+
+static const char *const sides[] = {"u", "k", NULL};
+
+static const struct option_row rows[] = {
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	 .help = "keys to aggregate by, besides source, which is always one: any of "
+		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node (default source), and names "
+		 "of the code: symbol, line, module, place"},
+	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
+	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},
+	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
+	 .help = "also each sample as a record, in the order of their times, with the keys of --by"},
+	{0, "ldlat", "CYCLES", OPTION_NUMBER, OWN(struct mem_options, ldlat), .least = 3, .most = 65535,
+	 .help = "loads that take longer than so many core cycles, from 3 on (default 30)"}, /* guide, Table 17 */
+	{0, "side", "u|k", OPTION_WORD, OWN(struct mem_options, side), .words = sides,
+	 .help = "only the user's side, or only the kernel's"},
+	{0},
+};
+
+static const struct command mem = {
+	.name = "mem",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "samples loads by where they found their data, and how long they took",
+	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, output_rows,
+		    format_rows, plan_rows, table_rows, host_rows, help_rows},
+	.own_size = sizeof(struct mem_options),
+	.activity = &type,
+};
+REGISTER_COMMAND(mem);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mem's: latencies by source as a histogram, samples of a stream, lines that cores share. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/rows.h"
+#include "output/table.h"
+
+#define FIRST_BUCKET 2 /* 4 cycles: the shortest load; guide, section 3.7 */
+#define LAST_BUCKET  15
+
+/* How many samples there are in each bucket, as a column of eight heights; the highest is the fullest. */
+static void add_histogram(struct text *text, const json_t *histogram)
+{
+	static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	json_int_t counts[LAST_BUCKET + 1] = {0}, most = 0;
+	char bound[24];
+
+	for (int i = 0; i <= LAST_BUCKET; i++) {
+		snprintf(bound, sizeof(bound), "%d", 1 << i);
+		counts[i] = integer(histogram, bound);
+		if (counts[i] > most)
+			most = counts[i];
+	}
+	for (int i = FIRST_BUCKET; i <= LAST_BUCKET; i++)
+		text_add(text, "%s", counts[i] ? heights[counts[i] * 7 / most] : "·");
+}
+
+static json_int_t mean_latency(const json_t *value)
+{
+	const json_t *histogram = json_object_get(value, "latency_histogram");
+	json_int_t measured = 0;
+	const char *bound;
+	json_t *count;
+
+	json_object_foreach((json_t *)histogram, bound, count)
+		measured += json_integer_value(count);
+	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
+}
+
+static void source_rows(struct text *text, const json_t *sources, json_int_t total)
+{
+	char number[40], longest[40];
+	json_t *source;
+	size_t i;
+
+	text_add(text, "%-26s %11s %7s %6s %7s  %s\n", "source", "samples", "share", "mean", "max",
+	    "4  16   256  4k");
+	json_array_foreach(sources, i, source) {
+		json_int_t samples = integer(source, "samples");
+
+		text_add(text, "%-26s %11s %6.1f%% %6lld %7s  ", string(source, "source"),
+		    row_grouped(samples, number, sizeof(number)), row_share(samples, total),
+		    (long long)mean_latency(source),
+		    row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
+		add_histogram(text, json_object_get(source, "latency_histogram"));
+		text_add(text, "\n");
+	}
+}
+
+/* Entries by the source alone say what the sources have said. */
+static bool has_other_keys(const json_t *entries)
+{
+	const json_t *first = json_array_get(entries, 0);
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)first, name, value)
+		if (row_is_key(name) && strcmp(name, "source"))
+			return true;
+	return false;
+}
+
+static void mem_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *samples = json_object_get(record, "samples");
+	const json_t *entries = json_object_get(record, "entries");
+	json_int_t total = integer(samples, "aggregated");
+	char number[40];
+
+	row_screen(text, stream);
+	row_time(text, stream, record);
+	text_add(text, "%s: %s samples in %.3f s, latency in core cycles\n", string(record, "event"),
+	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	if (strcmp(string(record, "status"), "counted"))
+		text_add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
+		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
+		    string(record, "why"));
+	if (total)
+		source_rows(text, json_object_get(record, "sources"), total);
+	if (has_other_keys(entries)) {
+		rows_of_entries(text, entries, total);
+		row_of_rest(text, json_object_get(record, "rest"), total);
+	}
+	text_add(text, "\n");
+}
+
+/* A line a sample: when, from where, how long, where it was found, and the keys. */
+static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	static const char *const first[] = {"type",	   "schema_version", "time",   "run_id", "seq",
+					    "sample_time", "event",	     "source", "address", "latency",
+					    "period"};
+	const char *name;
+	char content[256];
+	json_t *value;
+
+	text_add(text, "%.15s  %18s %6lld  %-22s", string(record, "sample_time") + 11,
+	    string(record, "address"), (long long)integer(record, "latency"),
+	    string(record, "source"));
+	json_object_foreach((json_t *)record, name, value) {
+		size_t i = 0;
+
+		while (i < sizeof(first) / sizeof(first[0]) && strcmp(first[i], name))
+			i++;
+		if (i < sizeof(first) / sizeof(first[0]))
+			continue;
+		row_cell(value, content, sizeof(content));
+		text_add(text, " %s", content);
+	}
+	row_end(text);
+}
+
+/* --- lines that cores share ------------------------------------------------------------------- */
+
+static void shared_line_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	json_int_t common = integer(record, "offsets_in_common");
+
+	text_add(text, "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
+	    string(record, "cacheline"), (long long)integer(record, "loads"),
+	    (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
+	text_add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
+	    (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
+	    (long long)integer(record, "offsets"));
+	if (!common && integer(record, "threads") > 1)
+		text_add(text, "none in common: false sharing?\n");
+	else
+		text_add(text, "%lld of them in common\n", (long long)common);
+	rows_of_entries(text, json_object_get(record, "entries"), integer(record, "loads"));
+	text_add(text, "\n");
+}
+
+REGISTER_TABLE(mem, mem_table);
+REGISTER_TABLE(sample, sample_table);
+REGISTER_TABLE(shared_line, shared_line_table);

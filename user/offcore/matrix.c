@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "offcore/matrix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/compose.h"
+
+/* Questions that are asked often, each in as few cells as answer it. */
+static const struct preset {
+	const char *name, *requests, *responses;
+} presets[] = {
+	{"llc", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,PREFETCH", "LOCAL_CACHE,ANY_LLC_MISS"},
+	{"dram", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,PREFETCH", "LOCAL_DRAM,REMOTE_DRAM"},
+	{"numa", "ANY_DATA,ANY_RFO,ANY_IFETCH", "LOCAL_CACHE,LOCAL_DRAM,REMOTE_CACHE,REMOTE_DRAM"},
+	{"snoop", "DEMAND_DATA_RD,DEMAND_RFO,PF_DATA",
+	 "LLC_HIT_NO_OTHER_CORE,LLC_HIT_OTHER_CORE_HIT,LLC_HIT_OTHER_CORE_HITM,REMOTE_CACHE_HIT"},
+	{"all", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,COREWB,PF_DATA_RD,PF_RFO,PF_IFETCH,OTHER",
+	 "LLC_HIT_NO_OTHER_CORE,LLC_HIT_OTHER_CORE_HIT,LLC_HIT_OTHER_CORE_HITM,REMOTE_CACHE_HIT,"
+	 "REMOTE_DRAM,LOCAL_DRAM,IO_CSR_MMIO"},
+};
+#define PRESETS (sizeof(presets) / sizeof(presets[0]))
+
+static const struct preset *find_preset(const char *name, struct refusal *refusal)
+{
+	if (!name)
+		return &presets[0];
+	for (size_t i = 0; i < PRESETS; i++)
+		if (!strcmp(presets[i].name, name))
+			return &presets[i];
+	refuse(refusal, STATUS_USAGE, "option --preset '%s'", name);
+	because(refusal, "there is no such preset");
+	instead(refusal, "presets: llc, dram, numa, snoop, all");
+	return NULL;
+}
+
+/* --- rows and columns ------------------------------------------------------------------------- */
+
+/* One axis of the matrix: how its parts are asked for, and where a part stands in an event's name. */
+struct axis {
+	const char *option;
+	__u16 bits;
+	const char *before, *behind; /* "OFFCORE_RESPONSE:", ":ANY_LOCATION" */
+};
+
+static const struct axis request_axis = {"--request", REQUEST_BITS, "", ":ANY_LOCATION"};
+static const struct axis response_axis = {"--response", RESPONSE_BITS, "ANY_REQUEST:", ""};
+
+static int refuse_parts(const struct axis *axis, const char *text, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option %s '%s'", axis->option, text);
+	because(refusal, "there are more than %d", MATRIX_PARTS);
+	return instead(refusal, "ask for fewer, or combine some with '|'");
+}
+
+static int add_part(struct matrix_part *part, const struct axis *axis, const char *name, size_t length,
+		    const struct host *host, struct refusal *refusal)
+{
+	const char *reg = host->events->offcore->registers[0].name;
+	struct composed composed;
+	char whole[200];
+
+	snprintf(part->name, sizeof(part->name), "%.*s", (int)length, name);
+	snprintf(whole, sizeof(whole), "%s:%s%.*s%s", reg, axis->before, (int)length, name,
+		 axis->behind);
+	if (length >= sizeof(part->name) || strpbrk(part->name, ":.")) {
+		refuse(refusal, STATUS_USAGE, "option %s '%s'", axis->option, part->name);
+		because(refusal, "it is no name of one, or of several with '|' between them");
+		return instead(refusal, "names are in the guide's Table 12");
+	}
+	if (compose_event(host->events, whole, &composed, refusal) <= 0) {
+		snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", axis->option,
+			 part->name);
+		return -1;
+	}
+	part->bits = composed.config1 & axis->bits;
+	return 0;
+}
+
+static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis, const char *text,
+		     const struct host *host, struct refusal *refusal)
+{
+	for (const char *at = text;; at++) {
+		size_t length = strcspn(at, ",");
+
+		if (*nr == MATRIX_PARTS)
+			return refuse_parts(axis, text, refusal);
+		if (add_part(&parts[*nr], axis, at, length, host, refusal))
+			return -1;
+		++*nr;
+		at += length;
+		if (!*at)
+			return 0;
+	}
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+static __u16 bits_of(const struct matrix_part *parts, int nr, int which)
+{
+	__u16 bits = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (which == MATRIX_ALL || which == i)
+			bits |= parts[i].bits;
+	return bits;
+}
+
+/* Of one row there is no sum over rows: it is the row. */
+static int lines(int nr)
+{
+	return nr + (nr > 1);
+}
+
+static int index_of(int line, int nr)
+{
+	return line < nr ? line : MATRIX_ALL;
+}
+
+/* Along the diagonals. */
+static void make_cells(struct matrix *matrix)
+{
+	int rows = lines(matrix->nr_requests), columns = lines(matrix->nr_responses);
+	int longer = rows > columns ? rows : columns;
+
+	for (int diagonal = 0; diagonal < longer; diagonal++)
+		for (int i = 0; i < (rows < columns ? rows : columns); i++) {
+			int row = rows <= columns ? i : (i + diagonal) % rows;
+			int column = rows <= columns ? (i + diagonal) % columns : i;
+			struct matrix_cell *cell = &matrix->cells[matrix->nr_cells++];
+
+			cell->request = index_of(row, matrix->nr_requests);
+			cell->response = index_of(column, matrix->nr_responses);
+			cell->bits = bits_of(matrix->requests, matrix->nr_requests, cell->request) |
+				     bits_of(matrix->responses, matrix->nr_responses, cell->response);
+		}
+}
+
+int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
+		struct refusal *refusal)
+{
+	const struct preset *preset = find_preset(options->preset, refusal);
+
+	*matrix = (struct matrix){0};
+	if (!preset)
+		return -1;
+	if (!host->events || !host->events->offcore) {
+		refuse(refusal, STATUS_REFUSED, "off-core responses");
+		because(refusal, "there is no table of this CPU that has them");
+		return instead(refusal, "run it on a Nehalem");
+	}
+	if (add_parts(matrix->requests, &matrix->nr_requests, &request_axis,
+		      options->request ? options->request : preset->requests, host, refusal) ||
+	    add_parts(matrix->responses, &matrix->nr_responses, &response_axis,
+		      options->response ? options->response : preset->responses, host, refusal))
+		return -1;
+	make_cells(matrix);
+	return 0;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell)
+{
+	return cell->request == MATRIX_ALL ? "all" : matrix->requests[cell->request].name;
+}
+
+const char *matrix_response(const struct matrix *matrix, const struct matrix_cell *cell)
+{
+	return cell->response == MATRIX_ALL ? "all" : matrix->responses[cell->response].name;
+}
+
+char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers)
+{
+	__u64 config = host->events->offcore->registers[0].config;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (int i = 0; i < matrix->nr_cells; i++)
+		fprintf(out, "%scpu/event=%#llx,umask=%#llx,offcore_rsp=%#x,name=%s.%s/%s", i ? "," : "",
+			config & 0xff, config >> 8, matrix->cells[i].bits,
+			matrix_request(matrix, &matrix->cells[i]),
+			matrix_response(matrix, &matrix->cells[i]), modifiers);
+	fclose(out);
+	return text;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Off-core requests by who asked and who answered: rows, columns, and a cell for each pair with a value
+ * of its own for the one register that there is (guide, Table 12). Pure.
+ */
+#ifndef NHMTAP_MATRIX_H
+#define NHMTAP_MATRIX_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#include "host/host.h"
+#include "refusal.h"
+
+#define MATRIX_PARTS 16 /* requests, and responses, at most */
+#define MATRIX_ALL   -1 /* in a cell: all of them together, as one value */
+
+#define REQUEST_BITS  0x00ffU
+#define RESPONSE_BITS 0xff00U
+
+/* offcore's own options; NULL where not given. */
+struct offcore_options {
+	const char *request, *response, *preset;
+	const char *side; /* "u" or "k"; NULL: both, as far as permissions allow */
+};
+
+struct matrix {
+	struct matrix_part {
+		char name[64]; /* the user's spelling */
+		__u16 bits;
+	} requests[MATRIX_PARTS], responses[MATRIX_PARTS];
+	int nr_requests, nr_responses;
+	/* In the order in which they take turns: neighbours differ in request and response, so that the
+	 * part of a pass that has run has seen something of all of them. Sums that one value can ask for
+	 * are cells too. */
+	struct matrix_cell {
+		int request, response; /* indices, or MATRIX_ALL */
+		__u16 bits;
+	} cells[(MATRIX_PARTS + 1) * (MATRIX_PARTS + 1)];
+	int nr_cells;
+};
+
+/* The matrix of --request, --response and --preset. Returns 0, or -1 with the refusal. */
+int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
+		struct refusal *refusal);
+
+/* Its cells as a list of events, in their order, each under the name REQUEST.RESPONSE; to be freed. */
+char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers);
+
+/* The name of a cell's request or response: "all" for all of them. */
+const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell);
+const char *matrix_response(const struct matrix *matrix, const struct matrix_cell *cell);
+
+#endif

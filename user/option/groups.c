@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Options that several commands share. */
+#include "option/option.h"
+#include "shared.h"
+
+const struct option_row event_rows[] = {
+	{'e', "event", "EVENTS", OPTION_LIST, COMMON(events),
+	 .help = "what to count or sample: names, rNNNN, cpu/event=…,umask=…/, {groups}, modifiers "
+		 "u k h p pp"},
+	{0},
+};
+
+const struct option_row sampling_rows[] = {
+	{'c', "count", "PERIOD", OPTION_NUMBER, COMMON(period), .least = 1,
+	 .most = (1ULL << 63) - 1, /* the kernel refuses periods with bit 63 */
+	 .help = "a sample every PERIOD occurrences"},
+	{'F', "freq", "HZ", OPTION_NUMBER, COMMON(frequency), .least = 1, .most = 1000000000,
+	 .help = "about HZ samples a second (default 4000)"},
+	{0},
+};
+
+const struct option_row stack_rows[] = {
+	{'g', "call-graph", NULL, OPTION_FLAG, COMMON(call_graph),
+	 .help = "the calls that led to each sample, by frame pointers (default keys: stack,comm)"},
+	{0, "max-stack", "N", OPTION_NUMBER, COMMON(max_stack), .least = 1, .most = STACK_FRAMES,
+	 .help = "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
+	{0},
+};
+
+const struct option_row target_rows[] = {
+	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids),
+	 .help = "these processes: their threads, and those to come"},
+	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .help = "these threads, and what they start"},
+	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups),
+	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
+		 "them"},
+	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "everything on all CPUs"},
+	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "everything on these CPUs: 0-3,8"},
+	{0},
+};
+
+static const char *const per_cpu[] = {"cpu", NULL};
+
+const struct option_row per_rows[] = {
+	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup),
+	 .help = "the same, each cgroup by itself: -G PATH,… --per cgroup"},
+	{0, "per", "KEYS", OPTION_TEXT, COMMON(per),
+	 .help = "counts apart for each: any of cpu,core,socket,node,thread,cgroup"},
+	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,
+	 .help = "as --per cpu"},
+	{0},
+};
+
+#define DAY_MS 86400000
+
+const struct option_row interval_rows[] = {
+	{'I', "interval", "MS", OPTION_NUMBER, COMMON(interval_ms), .least = 1, .most = DAY_MS,
+	 .member = "interval_ms", .help = "records every MS milliseconds"},
+	{0, "interval-count", "N", OPTION_NUMBER, COMMON(interval_count), .least = 1, .most = 1000000000,
+	 .help = "stop after N intervals"},
+	{'D', "delay", "MS", OPTION_DELAY, COMMON(delay_ms), .most = DAY_MS, .member = "delay_ms",
+	 .help = "count only from MS milliseconds after the start on; -1: when --control says so"},
+	{0, "control", "fifo:CTL[,ACK]", OPTION_TEXT, COMMON(control), .line_only = true,
+	 .help = "obey lines from a FIFO: enable, disable, snapshot, ping, stop; write ack into another"},
+	{0, "duration", "S", OPTION_SECONDS, COMMON(duration_s), .member = "duration_s",
+	 .help = "stop after S seconds"},
+	{0},
+};
+
+const struct option_row top_rows[] = {
+	{0, "top", "N", OPTION_NUMBER, COMMON(top), .least = 1, .most = 1000000,
+	 .help = "only the N largest entries; the rest is summed up"},
+	{0},
+};
+
+const struct option_row output_rows[] = {
+	{'o', "output", "FILE", OPTION_TEXT, COMMON(output), .line_only = true,
+	 .help = "write to FILE instead of stdout"},
+	{0},
+};
+
+const struct option_row format_rows[] = {
+	{0, "format", "FORMAT", OPTION_TEXT, COMMON(format), .line_only = true,
+	 .help = "json (a record a line) or table (default on a terminal)"},
+	{0},
+};
+
+const struct option_row plan_rows[] = {
+	{0, "force", NULL, OPTION_FLAG, COMMON(force),
+	 .help = "insist on what counts nothing or is undocumented"},
+	{0},
+};
+
+const struct option_row table_rows[] = {
+	{0, "events-dir", "DIR", OPTION_TEXT, COMMON(events_dir), .line_only = true,
+	 .help = "tables of events and metrics besides those built in, laid out as events/"},
+	{0},
+};
+
+const struct option_row host_rows[] = {
+	{0, "host-root", "DIR", OPTION_TEXT, COMMON(host_root), .line_only = true},
+	{0},
+};
+
+const struct option_row cpu_rows[] = {
+	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .line_only = true,
+	 .help = "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep"},
+	{0},
+};
+
+const struct option_row help_rows[] = {
+	{'h', "help", NULL, OPTION_FLAG, COMMON(help), .line_only = true, .help = "this text"},
+	{0},
+};

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "option/option.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "option/command.h"
+
+#define ROWS_MOST 64 /* of one command */
+
+/* --- comma-separated lists -------------------------------------------------------------------- */
+
+const char *list_next(const char *list, const char *at, size_t *length)
+{
+	if (!at)
+		at = list;
+	else
+		at = at[*length] ? at + *length + 1 : NULL;
+	if (at)
+		*length = strcspn(at, ",");
+	return at;
+}
+
+bool list_has(const char *list, const char *word)
+{
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(list, at, &length));)
+		if (strlen(word) == length && !strncmp(at, word, length))
+			return true;
+	return false;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static void *place_of(struct options *options, const struct option_row *row)
+{
+	return (row->own ? (char *)options->own : (char *)options) + row->offset;
+}
+
+static int bad_value(const struct option_row *row, const char *argument, struct refusal *refusal)
+{
+	return refuse(refusal, STATUS_USAGE, "option --%s '%s'", row->name, argument);
+}
+
+static int number_of(const struct option_row *row, const char *argument, __u64 *value,
+		     struct refusal *refusal)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(argument, &end, 10);
+	if (!errno && end != argument && !*end && argument[0] != '-' && *value >= row->least &&
+	    *value <= row->most)
+		return 0;
+	bad_value(row, argument, refusal);
+	return because(refusal, "it takes a whole number from %llu to %llu", row->least, row->most);
+}
+
+void options_join(struct options *options, const char **list, const char *text)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", *list ? *list : "", *list ? "," : "", text) < 0)
+		abort();
+	options->joined = realloc(options->joined, (options->nr_joined + 1) * sizeof(*options->joined));
+	options->joined[options->nr_joined++] = joined;
+	*list = joined;
+}
+
+/* Lists are parsed into fixed room further on. */
+#define LIST_MOST 4096
+
+static int join(struct options *options, const struct option_row *row, const char *argument,
+		struct refusal *refusal)
+{
+	const char **list = place_of(options, row);
+
+	if (strlen(argument) + (*list ? strlen(*list) + 1 : 0) >= LIST_MOST) {
+		bad_value(row, "…", refusal);
+		return because(refusal, "the list is longer than %d characters", LIST_MOST);
+	}
+	options_join(options, list, argument);
+	return 0;
+}
+
+static int add_text(struct options *options, const struct option_row *row, const char *argument,
+		    struct refusal *refusal)
+{
+	struct texts *texts = place_of(options, row);
+
+	if (texts->nr < TEXTS_MOST) {
+		texts->list[texts->nr++] = argument;
+		return 0;
+	}
+	bad_value(row, argument, refusal);
+	return because(refusal, "it can be given %d times", TEXTS_MOST);
+}
+
+static int take_word(struct options *options, const struct option_row *row, const char *argument,
+		     struct refusal *refusal)
+{
+	char known[200] = "";
+	size_t used = 0;
+
+	for (const char *const *word = row->words; *word; word++) {
+		if (!strcmp(argument, *word)) {
+			*(const char **)place_of(options, row) = *word;
+			return 0;
+		}
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", *word);
+	}
+	bad_value(row, argument, refusal);
+	because(refusal, "there is no such %s", row->name);
+	return instead(refusal, "it takes one of: %s", known);
+}
+
+static int take_delay(struct options *options, const struct option_row *row, const char *argument,
+		      struct refusal *refusal)
+{
+	__s64 *delay = place_of(options, row);
+	__u64 ms;
+
+	*delay = -1;
+	if (!strcmp(argument, "-1"))
+		return 0;
+	if (number_of(row, argument, &ms, refusal))
+		return instead(refusal, "or -1: off, until --control enables it");
+	*delay = ms;
+	return 0;
+}
+
+static int take_seconds(struct options *options, const struct option_row *row, const char *argument,
+			struct refusal *refusal)
+{
+	double *seconds = place_of(options, row);
+	char *end;
+
+	*seconds = strtod(argument, &end);
+	if (end != argument && !*end && *seconds > 0 && *seconds <= 1e9)
+		return 0;
+	bad_value(row, argument, refusal);
+	because(refusal, "it takes seconds, more than 0");
+	return instead(refusal, "for example --%s 2.5", row->name);
+}
+
+static int take(struct options *options, const struct option_row *row, const char *argument,
+		struct refusal *refusal)
+{
+	void *place = place_of(options, row);
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)place = true;
+		return 0;
+	case OPTION_FIXED:
+		*(const char **)place = row->words[0];
+		return 0;
+	case OPTION_TEXT:
+		*(const char **)place = argument;
+		return 0;
+	case OPTION_LIST:
+		return join(options, row, argument, refusal);
+	case OPTION_TEXTS:
+		return add_text(options, row, argument, refusal);
+	case OPTION_WORD:
+		return take_word(options, row, argument, refusal);
+	case OPTION_NUMBER:
+		return number_of(row, argument, place, refusal);
+	case OPTION_DELAY:
+		return take_delay(options, row, argument, refusal);
+	case OPTION_SECONDS:
+		return take_seconds(options, row, argument, refusal);
+	}
+	return 0;
+}
+
+void options_release(struct options *options)
+{
+	for (size_t i = 0; i < options->nr_joined; i++)
+		free(options->joined[i]);
+	free(options->joined);
+	free(options->own);
+	options->joined = NULL;
+	options->nr_joined = 0;
+	options->own = NULL;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+void options_each(const struct command *command,
+		  void (*each)(const struct option_row *row, void *context), void *context)
+{
+	for (size_t group = 0; group < OPTION_GROUPS && command->options[group]; group++)
+		for (const struct option_row *row = command->options[group]; row->name; row++)
+			each(row, context);
+}
+
+struct gathered {
+	const struct option_row *rows[ROWS_MOST];
+	size_t nr;
+};
+
+static void gather(const struct option_row *row, void *context)
+{
+	struct gathered *gathered = context;
+
+	if (gathered->nr < ROWS_MOST)
+		gathered->rows[gathered->nr++] = row;
+}
+
+static int refuse_option(struct refusal *refusal, int found, char **argv, int at)
+{
+	refuse(refusal, STATUS_USAGE, "option '%s'", argv[at]);
+	because(refusal, found == ':' ? "its argument is missing" : "there is no such option");
+	return instead(refusal, "see --help");
+}
+
+static const struct option_row *row_found(const struct gathered *gathered, int found)
+{
+	for (size_t i = 0; i < gathered->nr; i++)
+		if (found == (int)(256 + i) || (found && found == gathered->rows[i]->letter))
+			return gathered->rows[i];
+	return NULL;
+}
+
+int options_parse(struct options *options, const struct command *command, int argc, char **argv,
+		  struct refusal *refusal)
+{
+	struct gathered gathered = {.nr = 0};
+	struct option longs[ROWS_MOST + 1] = {0};
+	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
+	char shorts[3 * ROWS_MOST + 3];
+	bool measures = command->activity;
+	size_t used = sprintf(shorts, "%s:", measures ? "+" : "");
+	int found;
+
+	*options = (struct options){.command = command, .host_root = ""};
+	options->own = calloc(1, command->own_size + 1);
+	options_each(command, gather, &gathered);
+	for (size_t i = 0; i < gathered.nr; i++) {
+		const struct option_row *row = gathered.rows[i];
+
+		longs[i] = (struct option){row->name, row->argument ? required_argument : no_argument, NULL,
+					   256 + i};
+		if (row->letter)
+			used += snprintf(shorts + used, sizeof(shorts) - used, "%c%s", row->letter,
+					 row->argument ? ":" : "");
+	}
+
+	optind = 1;
+	opterr = 0;
+	for (;;) {
+		int at = optind;
+
+		while (!measures && at < argc && argv[at][0] != '-')
+			at++;
+		found = getopt_long(argc, argv, shorts, longs, NULL);
+		if (found == -1)
+			break;
+		if (found == '?' || found == ':')
+			return refuse_option(refusal, found, argv, at < argc ? at : argc - 1);
+		if (take(options, row_found(&gathered, found), optarg, refusal))
+			return -1;
+	}
+	options->rest = argv + optind;
+	options->nr_rest = argc - optind;
+	return 0;
+}
+
+static void help_row(const struct option_row *row, void *context)
+{
+	char text[64];
+
+	if (!row->help)
+		return;
+	snprintf(text, sizeof(text), "%c%c%s--%s%s%s", row->letter ? '-' : ' ',
+		 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name,
+		 row->argument ? " " : "", row->argument ? row->argument : "");
+	fprintf(context, "  %-24s %s\n", text, row->help);
+}
+
+void options_help(const struct command *command, FILE *out)
+{
+	options_each(command, help_row, out);
+}
+
+/* --- CONFIG ----------------------------------------------------------------------------------- */
+
+const char *option_member(const struct option_row *row, char *buffer, size_t size)
+{
+	if (row->member)
+		return row->member;
+	snprintf(buffer, size, "%s", row->name);
+	for (char *at = buffer; (at = strchr(at, '-')); at++)
+		*at = '_';
+	return buffer;
+}
+
+const struct option_row *option_of_member(const struct command *command, const char *member)
+{
+	struct gathered gathered = {.nr = 0};
+	char name[64];
+
+	options_each(command, gather, &gathered);
+	for (size_t i = 0; i < gathered.nr; i++)
+		if (!gathered.rows[i]->line_only &&
+		    !strcmp(option_member(gathered.rows[i], name, sizeof(name)), member))
+			return gathered.rows[i];
+	return NULL;
+}
+
+static int refuse_kind(const struct option_row *row, const char *takes, struct refusal *refusal)
+{
+	char name[64];
+
+	refuse(refusal, STATUS_USAGE, "member '%s'", option_member(row, name, sizeof(name)));
+	return because(refusal, "it takes %s", takes);
+}
+
+/* The words of a list may be one text, or a text each. */
+static int take_texts(struct options *options, const struct option_row *row, const json_t *value,
+		      struct refusal *refusal)
+{
+	json_t *text;
+	size_t i;
+
+	if (json_is_string(value))
+		return take(options, row, json_string_value(value), refusal);
+	if (!json_is_array(value))
+		return refuse_kind(row, "a text, or a list of texts", refusal);
+	json_array_foreach(value, i, text) {
+		if (!json_is_string(text))
+			return refuse_kind(row, "a text, or a list of texts", refusal);
+		if (take(options, row, json_string_value(text), refusal))
+			return -1;
+	}
+	return 0;
+}
+
+static int take_number(struct options *options, const struct option_row *row, const json_t *value,
+		       struct refusal *refusal)
+{
+	char text[64];
+
+	if (!json_is_integer(value) && !(row->kind == OPTION_SECONDS && json_is_real(value)))
+		return refuse_kind(row, row->kind == OPTION_SECONDS ? "a number" : "a whole number", refusal);
+	if (json_is_real(value))
+		snprintf(text, sizeof(text), "%.9f", json_real_value(value));
+	else
+		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+	return take(options, row, text, refusal);
+}
+
+int option_take(struct options *options, const struct option_row *row, const json_t *value,
+		struct refusal *refusal)
+{
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_FIXED:
+		if (!json_is_boolean(value))
+			return refuse_kind(row, "true or false", refusal);
+		return json_is_true(value) ? take(options, row, NULL, refusal) : 0;
+	case OPTION_LIST:
+	case OPTION_TEXTS:
+		return take_texts(options, row, value, refusal);
+	case OPTION_TEXT:
+	case OPTION_WORD:
+		if (!json_is_string(value))
+			return refuse_kind(row, "a text", refusal);
+		return take(options, row, json_string_value(value), refusal);
+	case OPTION_NUMBER:
+	case OPTION_DELAY:
+	case OPTION_SECONDS:
+		return take_number(options, row, value, refusal);
+	}
+	return 0;
+}
+
+static json_t *schema_of_kind(const struct option_row *row)
+{
+	json_t *words;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_FIXED:
+		return json_pack("{s:s}", "type", "boolean");
+	case OPTION_TEXT:
+		return json_pack("{s:s}", "type", "string");
+	case OPTION_LIST:
+	case OPTION_TEXTS:
+		return json_pack("{s:[s,s], s:{s:s}}", "type", "string", "array", "items", "type", "string");
+	case OPTION_WORD:
+		words = json_array();
+		for (const char *const *word = row->words; *word; word++)
+			json_array_append_new(words, json_string(*word));
+		return json_pack("{s:o}", "enum", words);
+	case OPTION_NUMBER:
+		/* JSON's readers keep 53 bits of a number. */
+		return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)row->least,
+				 "maximum", (json_int_t)(row->most >> 53 ? 1ULL << 53 : row->most));
+	case OPTION_DELAY:
+		return json_pack("{s:s, s:i, s:I}", "type", "integer", "minimum", -1, "maximum",
+				 (json_int_t)row->most);
+	case OPTION_SECONDS:
+		return json_pack("{s:s, s:i}", "type", "number", "exclusiveMinimum", 0);
+	}
+	return json_object();
+}
+
+json_t *option_schema(const struct option_row *row)
+{
+	json_t *schema = schema_of_kind(row);
+
+	if (row->help)
+		json_object_set_new(schema, "description", json_string(row->help));
+	return schema;
+}

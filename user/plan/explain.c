@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What explain shows: the plan that stat or profile would make, for a command that is not there. */
+#include "event/branch_filter.h"
+#include "plan/plan.h"
+#include "plan/rules.h"
+
+/* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
+static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
+			   struct host *host, struct refusal *refusal)
+{
+	const char *text = options->events;
+
+	if (!text && !options->nr_rest && !options->metrics)
+		text = sampling ? plan_default_sampled(plan, host) : plan_default_counted(plan, host);
+	if (text && events_parse(text, host, &plan->events, refusal))
+		return -1;
+	for (int i = 0; i < options->nr_rest; i++)
+		if (events_parse(options->rest[i], host, &plan->events, refusal))
+			return -1;
+	return plan_events(plan, NULL, options->metrics, host, refusal);
+}
+
+int plan_explain(struct plan *plan, const struct options *options, struct host *host,
+		 struct refusal *refusal)
+{
+	static char *command[] = {"true", NULL};
+	bool sampling = options->period || options->frequency || options->filter || options->call_graph;
+
+	plan->target.command = command;
+	if (plan_one_pace(options, refusal) ||
+	    parse_arguments(plan, options, sampling, host, refusal))
+		return -1;
+	/* A list behind -e is what stat would count; arguments are asked about each by itself. */
+	if (options->events && !options->nr_rest && !sampling)
+		plan_groups(plan, host);
+	plan_common(plan, host);
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		struct event *event = &plan->events.list[i];
+
+		/* There is no precise event without samples. */
+		if ((sampling || event->attr.precise_ip) && plan_samples_of(event, options, host, refusal))
+			return -1;
+		if (options->filter && branch_filter_set(event, options->filter, refusal))
+			return -1;
+	}
+	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
+}

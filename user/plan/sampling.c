@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the plans of all activities that sample have in common. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/plan.h"
+#include "shared.h"
+
+#define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
+
+static int refuse_frequency(const struct event *event, const struct host *host, __u64 frequency,
+			    struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "event '%s' at %llu Hz", event->name, frequency);
+	refusal->error = EINVAL;
+	because(refusal, "kernel.perf_event_max_sample_rate is %ld", host->max_sample_rate);
+	return instead(refusal, "ask for -F %ld, or: sysctl kernel.perf_event_max_sample_rate=%llu",
+		       host->max_sample_rate, frequency);
+}
+
+static int plan_pace(struct event *event, const struct options *options,
+			 const struct host *host, struct refusal *refusal)
+{
+	__u64 frequency = options->frequency;
+
+	if (options->period && !event->sampling_given) {
+		EVENT_SET(event, freq, 0, "--count");
+		EVENT_SET(event, sample_period, options->period, "--count");
+	} else if (!event->sampling_given) {
+		/* A default must work everywhere: it gives way to the machine's limit. */
+		if (!frequency)
+			frequency = host->max_sample_rate < DEFAULT_FREQUENCY ? host->max_sample_rate
+									      : DEFAULT_FREQUENCY;
+		EVENT_SET(event, freq, 1, options->frequency ? "--freq" : "the default");
+		EVENT_SET(event, sample_freq, frequency, options->frequency ? "--freq" : "the default");
+	}
+	if (event->attr.freq && event->attr.sample_freq > (__u64)host->max_sample_rate)
+		return refuse_frequency(event, host, event->attr.sample_freq, refusal);
+
+	EVENT_SET(event, sample_type, PERF_SAMPLE_IP, "the program reads the registers; no ring is used");
+	/* Otherwise most PEBS records go past the program: arch/x86/events/intel/core.c,
+	 * intel_pmu_hw_config(), batches them unless each asks for a wakeup. */
+	EVENT_SET(event, wakeup_events, 1, "every PEBS record comes by the program");
+	EVENT_SET(event, watermark, 0, "wakeup_events counts events");
+	return 0;
+}
+
+/* A chain has a word in front of each side's frames, and the helper that reads it counts them:
+ * __bpf_get_stack(), kernel/bpf/stackmap.c. */
+#define CHAIN_CONTEXTS 2
+
+static int refuse_depth(const struct host *host, __u64 depth, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "option --max-stack '%llu'", depth);
+	because(refusal, "kernel.perf_event_max_stack is %ld, and a program gets %d frames less",
+		host->max_stack, CHAIN_CONTEXTS);
+	return instead(refusal, "ask for %ld, or: sysctl kernel.perf_event_max_stack=%llu",
+		       host->max_stack - CHAIN_CONTEXTS, depth + CHAIN_CONTEXTS);
+}
+
+/* A stack is of the sides that the event is about. A program may read it from a precise sample only
+ * where the kernel has taken the whole chain: perf_event_set_bpf_handler(), kernel/events/core.c. */
+static int plan_stacks(struct event *event, const struct options *options, const struct host *host,
+		       struct refusal *refusal)
+{
+	long most = host->max_stack - CHAIN_CONTEXTS;
+	__u64 depth = options->max_stack;
+	bool precise = event->attr.precise_ip;
+
+	if (!depth)
+		depth = most < STACK_FRAMES ? most : STACK_FRAMES;
+	if (most < 1 || depth > (__u64)most)
+		return refuse_depth(host, depth, refusal);
+	EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_CALLCHAIN,
+		  "the program reads the registers and the calls; no ring is used");
+	EVENT_SET(event, sample_max_stack, depth, options->max_stack ? "--max-stack" : "the default");
+	if (event->attr.exclude_kernel && !precise)
+		EVENT_SET(event, exclude_callchain_kernel, 1, "as exclude_kernel");
+	if (event->attr.exclude_user && !precise)
+		EVENT_SET(event, exclude_callchain_user, 1, "as exclude_user");
+	return 0;
+}
+
+int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
+		    struct refusal *refusal)
+{
+	if (plan_pace(event, options, host, refusal))
+		return -1;
+	return options->call_graph ? plan_stacks(event, options, host, refusal) : 0;
+}
+
+/* Precise cycles where the machine has them; a clock runs everywhere. */
+const char *plan_default_sampled(struct plan *plan, struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	if (!pmu) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "this machine has no core PMU, so samples are taken by a clock");
+		return "cpu-clock";
+	}
+	if (pmu->max_precise > 0) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "the PMU '%s' samples precisely up to level %d", pmu->name, pmu->max_precise);
+		return "cycles:P";
+	}
+	snprintf(plan->default_why, sizeof(plan->default_why),
+		 "the PMU '%s' counts cycles, but has no precise sampling", pmu->name);
+	return "cycles";
+}
+
+int plan_one_pace(const struct options *options, struct refusal *refusal)
+{
+	if (!options->period || !options->frequency)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "options --count and --freq");
+	because(refusal, "a sample comes either every so many events or so many times a second");
+	return instead(refusal, "give one of them");
+}
+
+int plan_sampling(struct plan *plan, const char *events, const struct options *options,
+		  struct host *host, struct refusal *refusal)
+{
+	if (target_plan(&plan->target, options, host, refusal) || plan_one_pace(options, refusal) ||
+	    plan_events(plan, events, NULL, host, refusal))
+		return -1;
+	plan_common(plan, host);
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan_samples_of(&plan->events.list[i], options, host, refusal))
+			return -1;
+	return 0;
+}

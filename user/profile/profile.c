@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap profile: samples of any event, by where and in whom they were taken, and by the calls that led
+ * there. */
+#include <string.h>
+
+#include "activity/activity.h"
+#include "activity/sampling.h"
+#include "option/command.h"
+#include "record/stacks.h"
+#include "record/type.h"
+
+/* What a frame says of itself where there is room for all. */
+#define FULL_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
+
+static void put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
+		       struct reading *reading)
+{
+	unsigned int detail = activity->keys.detail		       ? activity->keys.detail
+			      : session_all_people(activity->session) ? CODE_SYMBOL
+							           : FULL_DETAIL;
+	struct called *called = called_of(&activity->session->host, reader_codes(activity->reader), detail, layout,
+					  reading);
+
+	called_put(called, record, sampling_most_entries(activity, called_count(called)));
+	called_release(called);
+}
+
+static int refuse_depth(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --max-stack");
+	because(refusal, "no stacks are asked for");
+	return instead(refusal, "give -g as well");
+}
+
+static int plan_profile(struct plan *plan, const struct options *options, struct host *host,
+			struct refusal *refusal)
+{
+	const char *events = options->events ? options->events : plan_default_sampled(plan, host);
+
+	if (plan_sampling(plan, events, options, host, refusal))
+		return -1;
+	return plan_check(plan, options, host, refusal);
+}
+
+static const struct sampling calls = {
+	.command = "profile",
+	.aggregation = "profile",
+	.default_keys = "comm,stack",
+	.ahead = "frames",
+	.put = put_stacks,
+	.places = true,
+	.names = FULL_DETAIL,
+	.code_keys = stack_code_keys,
+};
+
+static const struct sampling profile_by_keys = {
+	.command = "profile",
+	.aggregation = "profile",
+	.default_keys = "comm,ip",
+	.code_keys = ip_code_keys,
+};
+
+static bool wants_stacks(const struct activity *activity)
+{
+	const struct session *session = activity->session;
+
+	if (activity->options->call_graph || list_has(activity->options->by, "stack"))
+		return true;
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct format *format = session->streams[i].format;
+
+		if (format->keys && format->command && !strcmp(format->command, activity->command))
+			return true;
+	}
+	return false;
+}
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	static const struct activity_ops ops = SAMPLING_OPS(plan_profile);
+	struct options *options = activity->options;
+
+	activity->ops = &ops;
+	activity->details = &profile_by_keys;
+	options->call_graph = wants_stacks(activity);
+	if (!options->call_graph)
+		return options->max_stack ? refuse_depth(refusal) : 0;
+	activity->details = &calls;
+	if (options->by && !list_has(options->by, "stack"))
+		options_join(options, &options->by, "stack");
+	return 0;
+}
+
+static const struct activity_type type = {choose};
+
+static const struct record_type profile_record = {
+	.name = "profile",
+	.list = "entries",
+	.kept = {"event", "start_time", "duration_ns"},
+	.code = {"code"},
+};
+REGISTER_RECORD(profile_record);
+
+static const struct record_type frames_record = {
+	.name = "frames",
+	.list = "frames",
+	.kept = {"event", "start_time", "duration_ns"},
+	.code = {""},
+};
+REGISTER_RECORD(frames_record);
+
+static const struct option_row rows[] = {
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip), and names of "
+		 "the code: symbol, line, module, place (module and offset)"},
+	{0},
+};
+
+static const struct command profile = {
+	.name = "profile",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "samples an event and aggregates the samples in the kernel",
+	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
+		    output_rows, format_rows, plan_rows, table_rows, host_rows, help_rows},
+	.activity = &type,
+};
+REGISTER_COMMAND(profile);

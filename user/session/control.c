@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "session/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int refuse_control(struct refusal *refusal, const char *text, int error, const char *why)
+{
+	refuse(refusal, STATUS_USAGE, "option --control '%.200s'", text);
+	refusal->error = error;
+	because(refusal, "%s", why);
+	return instead(refusal, "write fifo:CTL or fifo:CTL,ACK, of FIFOs that mkfifo made, or fd: and "
+		       "numbers of descriptors");
+}
+
+static int open_fifo(const char *path, const char *text, int *fd, struct refusal *refusal)
+{
+	struct stat stat;
+
+	*fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0)
+		return refuse_control(refusal, text, errno, strerror(errno));
+	if (!fstat(*fd, &stat) && S_ISFIFO(stat.st_mode))
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return refuse_control(refusal, text, 0, "that is no FIFO");
+}
+
+/* A descriptor that was inherited: it is duplicated, so that COMMAND does not get it as well. */
+static int take_descriptor(const char *number, const char *text, int *fd, struct refusal *refusal)
+{
+	char *end;
+	long from = strtol(number, &end, 10);
+
+	if (end == number || *end || from < 0)
+		return refuse_control(refusal, text, 0, "that is no number of a descriptor");
+	*fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
+	if (*fd < 0)
+		return refuse_control(refusal, text, errno, strerror(errno));
+	fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
+	return 0;
+}
+
+int control_open(struct control *control, const char *text, struct refusal *refusal)
+{
+	int (*take)(const char *, const char *, int *, struct refusal *);
+	char *copy, *rest, *ctl, *ack;
+	int err;
+
+	if (!text)
+		return 0;
+	if (!strncmp(text, "fifo:", 5))
+		take = open_fifo;
+	else if (!strncmp(text, "fd:", 3))
+		take = take_descriptor;
+	else
+		return refuse_control(refusal, text, 0, "it begins with neither fifo: nor fd:");
+	copy = rest = strdup(strchr(text, ':') + 1);
+	ctl = strsep(&rest, ",");
+	ack = strsep(&rest, ",");
+	err = rest ? refuse_control(refusal, text, 0, "it has more than two parts")
+		   : take(ctl, text, &control->fd, refusal);
+	if (!err && ack)
+		err = take(ack, text, &control->ack_fd, refusal);
+	free(copy);
+	return err;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void control_close(struct control *control)
+{
+	close_fd(&control->fd);
+	close_fd(&control->ack_fd);
+}
+
+static enum control_command command_of(const char *line)
+{
+	static const struct {
+		const char *name;
+		enum control_command command;
+	} commands[] = {
+		{"enable", CONTROL_ENABLE},	{"disable", CONTROL_DISABLE},
+		{"snapshot", CONTROL_SNAPSHOT}, {"ping", CONTROL_PING},
+		{"stop", CONTROL_STOP},
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, line))
+			return commands[i].command;
+	fprintf(stderr,
+		"nhmtap: option --control: there is no command '%.*s'. Next: write enable, disable, "
+		"snapshot, ping or stop.\n", (int)strcspn(line, "\033"), line);
+	return CONTROL_UNKNOWN;
+}
+
+enum control_command control_next(struct control *control, const char **activity)
+{
+	char byte;
+	ssize_t got;
+
+	while ((got = read(control->fd, &byte, 1)) == 1) {
+		/* perf's own writers end a command with either. */
+		if (byte != '\n' && byte != '\0') {
+			if (control->used < sizeof(control->line) - 1)
+				control->line[control->used++] = byte;
+			continue;
+		}
+		control->line[control->used] = '\0';
+		if (!control->used)
+			continue;
+		control->used = 0;
+		*activity = control->line + strcspn(control->line, " ");
+		if (**activity)
+			control->line[(*activity)++ - control->line] = '\0';
+		return command_of(control->line);
+	}
+	if (!got) /* a pipe (fd:) whose writers have gone */
+		close_fd(&control->fd);
+	return CONTROL_NOTHING;
+}
+
+void control_acknowledge(const struct control *control)
+{
+	static const char ack[] = "ack\n";
+
+	if (control->ack_fd >= 0 && write(control->ack_fd, ack, sizeof(ack) - 1) < 0)
+		return; /* who does not read does not wait for it either */
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Commands to a session that goes on: lines that come in by a FIFO, as perf's --control has them. */
+#ifndef NHMTAP_CONTROL_H
+#define NHMTAP_CONTROL_H
+
+#include <stddef.h>
+
+#include "refusal.h"
+
+struct control {
+	int fd, ack_fd; /* -1: none */
+	char line[128]; /* that has begun */
+	size_t used;
+};
+
+enum control_command {
+	CONTROL_NOTHING, /* that is whole yet */
+	CONTROL_UNKNOWN, /* told on stderr; not acknowledged */
+	CONTROL_ENABLE,
+	CONTROL_DISABLE,
+	CONTROL_SNAPSHOT,
+	CONTROL_PING,
+	CONTROL_STOP,
+};
+
+/* Opens "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; NULL: nothing is opened. A FIFO is opened for writing too,
+ * so that it has no end when a writer goes. Returns 0, or -1 with the refusal. */
+int control_open(struct control *control, const char *text, struct refusal *refusal);
+void control_close(struct control *control);
+
+/*
+ * The next command that has come in; the descriptor is not waited for. *activity is the name of the
+ * activity that it is for, "" for all: the line's second word. Valid up to the next call.
+ */
+enum control_command control_next(struct control *control, const char **activity);
+
+/* Says that a command is done: "ack", to those who gave a way to. */
+void control_acknowledge(const struct control *control);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "session/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+struct source {
+	struct source *next;
+	struct loop *loop;
+	int fd;            /* -1: a moment */
+	ready_fn ready;
+	__u64 at, period;  /* ns; period 0: once */
+	due_fn due;
+	void *context;
+	bool removed;      /* freed once nobody can hold it any more */
+};
+
+struct loop {
+	int epoll;
+	struct source *sources;
+	bool stopped, calling;
+};
+
+struct loop *loop_open(void)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll >= 0)
+		return loop;
+	free(loop);
+	return NULL;
+}
+
+static void sweep(struct loop *loop)
+{
+	for (struct source **at = &loop->sources; *at;) {
+		struct source *source = *at;
+
+		if (!source->removed) {
+			at = &source->next;
+			continue;
+		}
+		*at = source->next;
+		free(source);
+	}
+}
+
+void loop_close(struct loop *loop)
+{
+	if (!loop)
+		return;
+	for (struct source *source = loop->sources; source; source = source->next)
+		source->removed = true;
+	sweep(loop);
+	close(loop->epoll);
+	free(loop);
+}
+
+static struct source *add(struct loop *loop, const struct source *like)
+{
+	struct source *source = malloc(sizeof(*source));
+
+	*source = *like;
+	source->loop = loop;
+	source->next = loop->sources;
+	return loop->sources = source;
+}
+
+/* poll(2) and epoll(7) use the same bits for what is used here. */
+static struct epoll_event asked(struct source *source, short events)
+{
+	return (struct epoll_event){.events = events, .data.ptr = source};
+}
+
+struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context)
+{
+	struct source *source = add(loop, &(struct source){.fd = fd, .ready = ready, .context = context});
+	struct epoll_event event = asked(source, events);
+
+	/* EPERM: a file that is always ready. */
+	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) || errno == EPERM)
+		return source;
+	loop->sources = source->next;
+	free(source);
+	return NULL;
+}
+
+void loop_listen(struct source *source, short events)
+{
+	struct epoll_event event = asked(source, events);
+
+	epoll_ctl(source->loop->epoll, EPOLL_CTL_MOD, source->fd, &event);
+}
+
+struct source *loop_at(struct loop *loop, __u64 ns, due_fn due, void *context)
+{
+	return add(loop, &(struct source){.fd = -1, .at = ns, .due = due, .context = context});
+}
+
+struct source *loop_every(struct loop *loop, __u64 since, __u64 period, due_fn due, void *context)
+{
+	return add(loop, &(struct source){.fd = -1, .at = since + period, .period = period, .due = due,
+					  .context = context});
+}
+
+void loop_pace(struct source *source, __u64 period)
+{
+	if (source->period == period)
+		return;
+	source->period = period;
+	source->at = clock_ns(CLOCK_MONOTONIC) + period;
+}
+
+void loop_remove(struct loop *loop, struct source **source)
+{
+	if (!*source)
+		return;
+	if ((*source)->fd >= 0)
+		epoll_ctl(loop->epoll, EPOLL_CTL_DEL, (*source)->fd, NULL);
+	(*source)->removed = true;
+	*source = NULL;
+	if (!loop->calling)
+		sweep(loop);
+}
+
+static bool before(const struct source *a, const struct source *b)
+{
+	return a->at < b->at || (a->at == b->at && !a->period && b->period);
+}
+
+static struct source *earliest(const struct loop *loop)
+{
+	struct source *first = NULL;
+
+	for (struct source *source = loop->sources; source; source = source->next)
+		if (source->due && !source->removed && (!first || before(source, first)))
+			first = source;
+	return first;
+}
+
+static void call_due(struct loop *loop)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	struct source *source;
+
+	while (!loop->stopped && (source = earliest(loop)) && source->at <= now) {
+		if (source->period)
+			source->at += ((now - source->at) / source->period + 1) * source->period;
+		else
+			source->removed = true;
+		source->due(source->context);
+	}
+}
+
+#define READY_MOST 16
+
+static void call_ready(struct loop *loop)
+{
+	struct epoll_event events[READY_MOST];
+	int nr = epoll_wait(loop->epoll, events, READY_MOST, 0);
+
+	for (int i = 0; i < nr && !loop->stopped; i++) {
+		struct source *source = events[i].data.ptr;
+
+		if (!source->removed)
+			source->ready(source->context, events[i].events);
+	}
+}
+
+/* An epoll descriptor is waited for with ppoll(2), whose time-out has the resolution of the deadlines. */
+static int wait_for_any(struct loop *loop)
+{
+	const struct source *first = earliest(loop);
+	struct pollfd ready = {.fd = loop->epoll, .events = POLLIN};
+	struct timespec left;
+	__u64 now;
+
+	if (!first)
+		return ppoll(&ready, 1, NULL, NULL);
+	now = clock_ns(CLOCK_MONOTONIC);
+	now = first->at > now ? first->at - now : 0;
+	left = (struct timespec){now / 1000000000, now % 1000000000};
+	return ppoll(&ready, 1, &left, NULL);
+}
+
+void loop_run(struct loop *loop)
+{
+	loop->stopped = false;
+	while (!loop->stopped) {
+		int ready = wait_for_any(loop);
+
+		loop->calling = true;
+		if (ready > 0)
+			call_ready(loop);
+		call_due(loop);
+		loop->calling = false;
+		sweep(loop);
+	}
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "session/names.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "collection/sideband.h"
+#include "record/code.h"
+
+/* A CPU may take the time of a note a moment before it writes it; see the stream's. */
+#define SETTLED_NS 1000000
+
+/* How long it is at least from one look at the kernel's notes to the next: with many processes a second,
+ * this is what they cost at most. */
+#define PAUSE_NS 2000000
+
+/* The kernel's notes of some processes, or of all. */
+struct listening {
+	struct listening *next;
+	struct names *names;
+	struct sideband *sideband;
+	struct source *source, *pause;
+	bool of_all; /* every process's */
+	pid_t child;
+	size_t readers;
+	bool held; /* `note` has been read and not been taken */
+	struct sideband_note note;
+};
+
+struct names {
+	const struct host *host;
+	struct loop *loop;
+	struct listening *listening;
+	struct reader *readers;
+	struct mappings *mappings;
+	struct naming *naming; /* NULL: no more than places are asked for */
+	bool lines;            /* it knows source lines */
+	struct background *background; /* what it is asked through */
+	__u64 lost;            /* notes, by those that do not listen any more */
+	char kallsyms[300];
+};
+
+struct reader {
+	struct reader *next;
+	struct names *names;
+	struct listening *listening;
+	struct codes *codes; /* of this interval; NULL: not asked for yet */
+	struct code_account account;
+	__u64 since, interval_ms;
+	bool unhurried;
+};
+
+struct names *names_new(const struct host *host, struct loop *loop)
+{
+	struct names *names = calloc(1, sizeof(*names));
+
+	names->host = host;
+	names->loop = loop;
+	names->mappings = mappings_new();
+	return names;
+}
+
+static void close_naming(struct names *names)
+{
+	background_close(names->background);
+	naming_close(names->naming);
+	names->background = NULL;
+	names->naming = NULL;
+}
+
+void names_release(struct names *names)
+{
+	if (!names)
+		return;
+	close_naming(names);
+	mappings_release(names->mappings);
+	free(names);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Another root, of a test, has its own kallsyms. */
+static void open_naming(struct names *names, unsigned int detail, bool intervals)
+{
+	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE};
+
+	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
+		return;
+	/* What is known without lines is read again with them. */
+	for (struct reader *reader = names->readers; reader; reader = reader->next) {
+		codes_release(reader->codes);
+		reader->codes = NULL;
+	}
+	close_naming(names);
+	names->lines = settings.lines;
+	snprintf(names->kallsyms, sizeof(names->kallsyms), "%s/proc/kallsyms", names->host->root);
+	if (names->host->root[0])
+		settings.kallsyms = names->kallsyms;
+	names->naming = naming_open(&settings);
+	/* What takes longest is to make no interval late. */
+	if (intervals)
+		naming_kernel(names->naming, ~0ULL);
+	names->background = background_open(names->naming);
+}
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+/* The listening whose next note is the oldest. */
+static struct listening *next_note(struct names *names, __u64 before)
+{
+	struct listening *first = NULL;
+
+	for (struct listening *one = names->listening; one; one = one->next) {
+		if (!one->held)
+			one->held = sideband_next(one->sideband, before, &one->note);
+		if (one->held && (!first || one->note.time < first->note.time))
+			first = one;
+	}
+	return first;
+}
+
+static void take(struct names *names, bool all)
+{
+	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
+	struct listening *next;
+
+	for (struct listening *one = names->listening; one; one = one->next)
+		sideband_woken(one->sideband);
+	while ((next = next_note(names, before))) {
+		mappings_take(names->mappings, &next->note);
+		next->held = false;
+	}
+}
+
+static void on_pause_over(void *context)
+{
+	struct listening *listening = context;
+
+	listening->pause = NULL;
+	loop_listen(listening->source, POLLIN);
+}
+
+static void on_notes(void *context, short events)
+{
+	struct listening *listening = context;
+
+	take(listening->names, false);
+	loop_listen(listening->source, 0);
+	if (!listening->pause)
+		listening->pause = loop_at(listening->names->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_NS,
+					   on_pause_over, listening);
+}
+
+/* One that tells all that this target needs: of every process, or of the same command. */
+static struct listening *find_listening(const struct names *names, const struct target *target, pid_t child)
+{
+	for (struct listening *one = names->listening; one; one = one->next)
+		if (one->of_all || (child && child == one->child && !target->cpus_given))
+			return one;
+	return NULL;
+}
+
+static struct listening *listen(struct names *names, const struct target *target, pid_t child,
+				struct refusal *refusal)
+{
+	struct listening *listening = find_listening(names, target, child);
+
+	if (listening) {
+		listening->readers++;
+		return listening;
+	}
+	listening = calloc(1, sizeof(*listening));
+	if (sideband_open(&listening->sideband, target, child, names->host, refusal)) {
+		free(listening);
+		return NULL;
+	}
+	listening->names = names;
+	listening->of_all = target->cpus_given;
+	listening->child = child;
+	listening->readers = 1;
+	listening->source = loop_watch(names->loop, sideband_fd(listening->sideband), POLLIN, on_notes,
+				       listening);
+	listening->next = names->listening;
+	return names->listening = listening;
+}
+
+static void stop_listening(struct listening *listening)
+{
+	struct names *names = listening->names;
+	struct listening **at = &names->listening;
+
+	if (--listening->readers)
+		return;
+	while (*at != listening)
+		at = &(*at)->next;
+	*at = listening->next;
+	names->lost += sideband_lost(listening->sideband);
+	loop_remove(names->loop, &listening->source);
+	loop_remove(names->loop, &listening->pause);
+	sideband_close(listening->sideband);
+	free(listening);
+}
+
+/* --- readers ---------------------------------------------------------------------------------- */
+
+static void look(struct names *names, const struct target *target, pid_t child)
+{
+	pid_t *pids = NULL;
+	size_t nr;
+
+	/* A command executes its program when all this is done. */
+	if (child)
+		mappings_expect(names->mappings, child);
+	if (target->cpus_given)
+		mappings_look_at_all(names->mappings);
+	nr = target->cpus_given ? 0 : sideband_processes(target, &pids);
+	for (size_t i = 0; i < nr; i++)
+		mappings_look(names->mappings, pids[i]);
+	free(pids);
+}
+
+int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,
+	       unsigned int detail, __u64 interval_ms, struct refusal *refusal)
+{
+	struct listening *listening;
+	struct reader *reader;
+
+	open_naming(names, detail, interval_ms);
+	listening = listen(names, target, child, refusal);
+	if (!listening)
+		return -1;
+	look(names, target, child);
+	reader = calloc(1, sizeof(*reader));
+	reader->names = names;
+	reader->listening = listening;
+	reader->interval_ms = interval_ms;
+	reader->since = clock_ns(CLOCK_MONOTONIC);
+	reader->next = names->readers;
+	names->readers = *result = reader;
+	return 0;
+}
+
+void reader_close(struct reader *reader)
+{
+	struct reader **at;
+
+	if (!reader)
+		return;
+	at = &reader->names->readers;
+	while (*at != reader)
+		at = &(*at)->next;
+	*at = reader->next;
+	codes_release(reader->codes);
+	stop_listening(reader->listening);
+	free(reader);
+}
+
+void reader_take(struct reader *reader, bool all)
+{
+	take(reader->names, all);
+}
+
+void reader_begin(struct reader *reader, const struct timespec *since)
+{
+	__u64 oldest;
+
+	codes_release(reader->codes);
+	reader->codes = NULL;
+	reader->since = oldest = timespec_ns(since);
+	for (const struct reader *other = reader->names->readers; other; other = other->next)
+		oldest = other->since < oldest ? other->since : oldest;
+	mappings_forget(reader->names->mappings, oldest);
+}
+
+void reader_hurry_no_more(struct reader *reader)
+{
+	reader->unhurried = true;
+}
+
+struct mappings *reader_mappings(struct reader *reader)
+{
+	return reader->names->mappings;
+}
+
+struct codes *reader_codes(struct reader *reader)
+{
+	__u64 half = reader->interval_ms * 1000000 / 2;
+
+	if (reader->codes)
+		return reader->codes;
+	reader->codes = codes_new(reader->names->mappings, reader->names->background, &reader->account,
+				  reader->since,
+				  half && !reader->unhurried ? clock_ns(CLOCK_MONOTONIC) + half : 0);
+	return reader->codes;
+}
+
+static __u64 notes_lost(const struct names *names)
+{
+	__u64 lost = names->lost;
+
+	for (const struct listening *one = names->listening; one; one = one->next)
+		lost += sideband_lost(one->sideband);
+	return lost;
+}
+
+json_t *reader_value(const struct reader *reader)
+{
+	json_t *value = code_account_value(&reader->account);
+
+	json_object_set_new(value, "notes_lost", json_integer(notes_lost(reader->names)));
+	json_object_set_new(value, "mappings_dropped",
+			    json_integer(mappings_dropped(reader->names->mappings)));
+	return value;
+}

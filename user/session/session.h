@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A session is the process: what its activities share. It lends them the facts about the host, the loop,
+ * the command that is measured, the names of code and the streams that records go to.
+ */
+#ifndef NHMTAP_SESSION_H
+#define NHMTAP_SESSION_H
+
+#include <stdbool.h>
+#include <signal.h>
+#include <time.h>
+#include <jansson.h>
+
+#include "collection/child.h"
+#include "collection/self.h"
+#include "host/host.h"
+#include "output/output.h"
+#include "refusal.h"
+#include "session/control.h"
+#include "session/loop.h"
+#include "session/names.h"
+#include "session/notices.h"
+
+struct activity;
+
+struct session {
+	struct host host;
+	struct loop *loop;
+	struct stream *streams;
+	size_t nr_streams;
+	char **command;       /* COMMAND …, NULL if there is none */
+	struct child child;   /* the same at work */
+	struct names *names;
+	struct notices notices;
+	struct control control;
+	struct self *self;    /* nhmtap's own instructions; NULL: not to be had */
+	sigset_t ending;      /* signals that are read: those that end the session, HUP, CHLD */
+	sigset_t signals;     /* the mask that the program was started with: the command's */
+	bool alone;           /* one activity is the session: its start and end record are the session's */
+	__u64 repeat;         /* this execution of the command, from 1 */
+	const char *reason;   /* why the session ends: the end record's; NULL: it goes on */
+	int ended_by;         /* the signal that ended it, 0 if none */
+	enum status verdict;  /* the status if all went well: activities raise it */
+	struct timespec began; /* CLOCK_MONOTONIC; zero: it never did */
+	/* An activity has had enough (its duration, its intervals, a command to stop, no reader). */
+	void (*enough)(struct session *session, struct activity *activity, const char *reason);
+	/* No stream is left that can be written to. */
+	void (*unwritable)(struct session *session);
+};
+
+/* Writes a record to every stream that takes this activity's (NULL: the session's own), and consumes it.
+ * Returns 0, or -errno of a stream where none is left that can be written to. */
+int session_write(struct session *session, json_t *record, const char *activity);
+
+/* Writes what waits in the streams. Returns as session_write(). */
+int session_flush(struct session *session);
+
+/* Whether any, or each, of the streams is for people. */
+bool session_any_people(const struct session *session);
+bool session_all_people(const struct session *session);
+
+struct timespec now_of(clockid_t clock);
+
+#endif

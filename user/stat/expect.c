@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "stat/expect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "ipc:u" is the metric ipc of the user's side. */
+static bool names_metric(const struct host *host, const char *name)
+{
+	char plain[160];
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, ":"), name);
+	return metric_find(host, plain);
+}
+
+int expect_parse(struct plan *plan, const struct texts *texts, const struct host *host,
+		 struct refusal *refusal)
+{
+	struct expectations *expectations = &plan->expectations;
+
+	expectations->list = calloc(texts->nr + 1, sizeof(*expectations->list));
+	for (size_t i = 0; i < texts->nr; i++) {
+		struct expectation *expectation = &expectations->list[i];
+
+		if (expectation_parse(expectation, texts->list[i], refusal))
+			return -1;
+		expectation->of_metric = names_metric(host, expectation->name);
+		expectations->nr++;
+	}
+	return 0;
+}
+
+char *expect_metrics(const struct plan *plan, const struct options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	fprintf(file, "%s", options->metrics ? options->metrics : "");
+	for (size_t i = 0; i < plan->expectations.nr; i++)
+		if (plan->expectations.list[i].of_metric)
+			fprintf(file, "%s%s", ftell(file) ? "," : "", plan->expectations.list[i].name);
+	fclose(file);
+	if (size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void bind_metric(const struct plan *plan, struct expectation *expectation)
+{
+	while (strcasecmp(plan->metrics.list[expectation->place].name, expectation->name))
+		expectation->place++;
+}
+
+/* A refusal of an event says for which expectation it was asked, where a metric may be meant. */
+static int of_expectation(const struct expectation *expectation, const struct host *host,
+			  struct refusal *refusal)
+{
+	char asked[400], near[400];
+
+	if (metric_nearest(host, expectation->name, near, sizeof(near)))
+		instead(refusal, "did you mean the metric %s?", near);
+	snprintf(asked, sizeof(asked), "%.399s", refusal->asked);
+	snprintf(refusal->asked, sizeof(refusal->asked), "expectation '%.80s', %s", expectation->text,
+		 asked);
+	return -1;
+}
+
+static int bind_event(struct plan *plan, struct host *host, struct expectation *expectation,
+		      struct refusal *refusal)
+{
+	size_t before = plan->events.nr;
+
+	for (size_t i = 0; i < before; i++)
+		if (!strcasecmp(plan->events.list[i].name, expectation->name)) {
+			expectation->place = i;
+			return 0;
+		}
+	if (events_parse(expectation->name, host, &plan->events, refusal))
+		return of_expectation(expectation, host, refusal);
+	expectation->place = before;
+	if (plan->events.nr == before + 1)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", expectation->text);
+	because(refusal, "it names several events");
+	return instead(refusal, "write an expectation for each");
+}
+
+int expect_bind(struct plan *plan, struct host *host, struct refusal *refusal)
+{
+	for (size_t i = 0; i < plan->expectations.nr; i++) {
+		struct expectation *expectation = &plan->expectations.list[i];
+
+		if (expectation->of_metric)
+			bind_metric(plan, expectation);
+		else if (bind_event(plan, host, expectation, refusal))
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What stat counts: events, metrics, and what is expected of them. */
+#ifndef NHMTAP_STAT_PLAN_H
+#define NHMTAP_STAT_PLAN_H
+
+#include "option/option.h"
+#include "plan/plan.h"
+
+/* stat's own options. */
+struct stat_options {
+	struct texts expect; /* --expect, as often as it was given */
+};
+
+/* Plans counting. Returns 0, or -1 with the refusal; see plan_counting(). */
+int plan_stat(struct plan *plan, const struct options *options, struct host *host,
+	      struct refusal *refusal);
+
+#endif

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap stat: counts. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "record/bound.h"
+#include "record/expectation.h"
+#include "record/metric.h"
+#include "record/record.h"
+#include "record/type.h"
+#include "stat/plan.h"
+#include "activity/activity.h"
+#include "activity/tally.h"
+#include "option/command.h"
+#include "activity/tally.h"
+
+/* Of names and units in records, in bytes. */
+#define NAME_MOST 200
+
+/* Running mean and sum of squared differences of the values of repeated executions: Welford's
+ * method, which loses no digits to large values. */
+struct moments {
+	__u64 n;
+	double mean, squares, least, most;
+};
+
+struct counting {
+	json_t **names;           /* an event's, as its records have it */
+	struct tally tally;       /* now: of this execution, so far */
+	__u64 duration_ns;        /* of this execution, so far */
+	/* Of each row of the tally, over executions: */
+	struct summary {
+		struct moments *events, *metrics;
+	} *summaries;
+	size_t nr_summaries;
+};
+
+static void moments_add(struct moments *moments, double value)
+{
+	double delta = value - moments->mean;
+
+	moments->n++;
+	moments->mean += delta / moments->n;
+	moments->squares += delta * (value - moments->mean);
+	moments->least = moments->n == 1 ? value : fmin(moments->least, value);
+	moments->most = moments->n == 1 ? value : fmax(moments->most, value);
+}
+
+static int stat_check(struct activity *activity, struct refusal *refusal)
+{
+	struct counting *stat = calloc(1, sizeof(*stat));
+
+	tally_begin(&stat->tally, &activity->plan, &activity->session->host);
+	activity->drain_ns = stat->tally.span_ns;
+	stat->names = calloc(activity->plan.events.nr + 1, sizeof(*stat->names));
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		stat->names[i] = value_text(activity->plan.events.list[i].name,
+					    sizeof(activity->plan.events.list[i].name));
+	activity->state = stat;
+	return 0;
+}
+
+static void stat_describe(struct activity *activity, json_t *start)
+{
+	if (activity->options->repeats)
+		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
+}
+
+/* Why there is no count, as far as the times tell. */
+static const char *why_not_counted(const struct activity *activity, const struct count *count)
+{
+	const struct target *target = &activity->plan.target;
+
+	return count->enabled_ns ? "it never got a counter: others held those that it can use, or the "
+				   "register that it shares with the core's other thread"
+	       : activity->was_off ? "counting was switched off (--delay, --control)"
+	       : target->cpus_given && !target->nr_cgroups ? "its CPU was offline"
+							   : "its target never ran";
+}
+
+static json_t *count_record(const struct activity *activity, size_t i, const struct tally_row *row)
+{
+	const struct counting *stat = activity->state;
+	const struct event *event = &activity->plan.events.list[i];
+	const struct count *count = &row->since[i];
+	json_t *record = json_pack("{s:s}", "type", "count");
+
+	json_object_set_nocheck(record, "event", stat->names[i]);
+	tally_put(record, &stat->tally, row);
+	if (!count->running_ns)
+		json_object_set_new_nocheck(record, "why", json_string(why_not_counted(activity, count)));
+	put_count(record, &row->interval_turns, row->since, i);
+	if (event->unit[0]) {
+		json_object_set_new_nocheck(record, "unit", value_text(event->unit, sizeof(event->unit)));
+		if (event->scale != 1 && count->running_ns)
+			json_object_set_new_nocheck(record, "value_in_unit",
+					    value_real(count_scaled(count) * event->scale));
+	}
+	activity_put_interval(activity, record);
+	activity_put_missing(activity, record, &row->cpus);
+	if (activity->options->repeats)
+		json_object_set_new_nocheck(record, "repeat", json_integer(activity->session->repeat));
+	return record;
+}
+
+/* What an interval's, or an execution's, counts say of metrics. */
+static struct sums sums_of_interval(const struct activity *activity, const struct tally_row *row)
+{
+	return (struct sums){row->since, &row->interval_turns, activity_interval_ns(activity)};
+}
+
+static struct sums sums_of_execution(const struct activity *activity, const struct tally_row *row)
+{
+	const struct counting *stat = activity->state;
+
+	return (struct sums){row->now, &row->turns, stat->duration_ns};
+}
+
+static int report_metric(struct activity *activity, const struct metric *metric, const struct tally_row *row)
+{
+	const struct counting *stat = activity->state;
+	struct sums sums = sums_of_interval(activity, row);
+	json_t *record = metric_record(metric, &activity->plan.events, &sums);
+
+	tally_put(record, &stat->tally, row);
+	activity_put_interval(activity, record);
+	activity_put_missing(activity, record, &row->cpus);
+	if (activity->options->repeats)
+		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
+	return activity_write(activity, record);
+}
+
+static void add_summaries(struct counting *stat, const struct plan *plan)
+{
+	stat->summaries = realloc(stat->summaries, stat->tally.nr * sizeof(*stat->summaries));
+	for (; stat->nr_summaries < stat->tally.nr; stat->nr_summaries++)
+		stat->summaries[stat->nr_summaries] = (struct summary){
+			calloc(plan->events.nr, sizeof(struct moments)),
+			calloc(plan->metrics.nr + 1, sizeof(struct moments)),
+		};
+}
+
+/* The whole execution adds to the summary: whatever intervals it was reported in. */
+static void summarize(const struct activity *activity, const struct tally_row *row, struct summary *summary)
+{
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		if (row->now[i].running_ns)
+			moments_add(&summary->events[i], count_scaled(&row->now[i]));
+	for (size_t i = 0; i < activity->plan.metrics.nr; i++) {
+		struct sums sums = sums_of_execution(activity, row);
+		double value;
+
+		if (!metric_of(&activity->plan.metrics.list[i], &activity->plan.events, &sums, &value, NULL, 0))
+			moments_add(&summary->metrics[i], value);
+	}
+}
+
+/* --- expectations ----------------------------------------------------------------------------- */
+
+static void find_metric(const struct activity *activity, const struct tally_row *row,
+			const struct metric *metric, struct finding *finding, char *why, size_t size)
+{
+	struct sums sums = sums_of_execution(activity, row);
+
+	finding->unit = metric->known->unit;
+	finding->there = !metric_of(metric, &activity->plan.events, &sums, &finding->value, why, size) &&
+			 !metric_bound(metric, &activity->plan.events, &sums, &finding->bound);
+}
+
+static void find_count(const struct activity *activity, const struct tally_row *row, size_t i,
+		       struct finding *finding)
+{
+	const struct event *event = &activity->plan.events.list[i];
+
+	finding->unit = event->unit;
+	finding->why = why_not_counted(activity, &row->now[i]);
+	finding->there = row->now[i].running_ns;
+	if (!finding->there)
+		return;
+	bound_of_count(&row->turns, row->now, i, &finding->bound);
+	finding->value = count_scaled(&row->now[i]) * event->scale;
+	finding->bound.low *= event->scale;
+	finding->bound.high *= event->scale;
+}
+
+static int report_expectation(struct activity *activity, const struct expectation *expectation,
+			      const struct tally_row *row)
+{
+	static const enum status statuses[] = {
+		[MET] = STATUS_DONE, [FAILED] = STATUS_UNEXPECTED, [CANNOT_TELL] = STATUS_PARTIAL,
+	};
+	const struct counting *stat = activity->state;
+	char why[300];
+	struct finding finding = {.why = why};
+	enum outcome outcome;
+	json_t *record;
+
+	if (expectation->of_metric)
+		find_metric(activity, row, &activity->plan.metrics.list[expectation->place], &finding, why,
+			    sizeof(why));
+	else
+		find_count(activity, row, expectation->place, &finding);
+	record = expectation_record(expectation, &finding, &outcome);
+	tally_put(record, &stat->tally, row);
+	activity_put_missing(activity, record, &row->cpus);
+	if (activity->options->repeats)
+		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
+	if (statuses[outcome] > activity->session->verdict)
+		activity->session->verdict = statuses[outcome];
+	return activity_write(activity, record);
+}
+
+/* Each row that has what is expected something of has to meet it. */
+static int report_expectations(struct activity *activity)
+{
+	const struct counting *stat = activity->state;
+	int err = 0;
+
+	for (size_t e = 0; e < activity->plan.expectations.nr; e++) {
+		const struct expectation *expectation = &activity->plan.expectations.list[e];
+
+		for (size_t r = 0; r < stat->tally.nr && !err; r++) {
+			const struct tally_row *row = &stat->tally.rows[r];
+
+			if (expectation->of_metric || row->has[expectation->place])
+				err = report_expectation(activity, expectation, row);
+		}
+	}
+	return err;
+}
+
+/* --- intervals -------------------------------------------------------------------------------- */
+
+static int stat_drain(struct activity *activity)
+{
+	struct counting *stat = activity->state;
+
+	tally_look(&stat->tally, activity->counters);
+	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
+	return 0;
+}
+
+static int report_row(struct activity *activity, const struct tally_row *row)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr && !err; i++)
+		if (row->has[i])
+			err = activity_write(activity, count_record(activity, i, row));
+	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++)
+		err = report_metric(activity, &activity->plan.metrics.list[i], row);
+	return err;
+}
+
+static int stat_report(struct activity *activity, bool last)
+{
+	struct counting *stat = activity->state;
+	int err = 0;
+
+	tally_read(&stat->tally, activity->counters);
+	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
+	stat->duration_ns += activity_interval_ns(activity);
+	for (size_t r = 0; r < stat->tally.nr && !err; r++)
+		err = report_row(activity, &stat->tally.rows[r]);
+	if (!last)
+		return err;
+	add_summaries(stat, &activity->plan);
+	for (size_t r = 0; r < stat->tally.nr; r++)
+		summarize(activity, &stat->tally.rows[r], &stat->summaries[r]);
+	return err ? err : report_expectations(activity);
+}
+
+/* The next execution's counters begin at zero. */
+static void stat_detach(struct activity *activity)
+{
+	struct counting *stat = activity->state;
+
+	tally_restart(&stat->tally);
+	activity->drain_ns = stat->tally.span_ns;
+	stat->duration_ns = 0;
+}
+
+/* kind: "event" or "metric", whose name and unit these are. */
+static json_t *summary_record(const struct activity *activity, const struct tally_row *row, const char *kind,
+			      const char *name, const char *unit, const struct moments *moments)
+{
+	const struct counting *stat = activity->state;
+	json_t *record = json_pack("{s:s}", "type", "summary");
+	double variance = moments->n > 1 ? moments->squares / (moments->n - 1) : NAN;
+
+	json_object_set_new(record, kind, value_text(name, NAME_MOST));
+	tally_put(record, &stat->tally, row);
+	if (unit[0])
+		json_object_set_new(record, "unit", value_text(unit, NAME_MOST));
+	json_object_set_new(record, "executions", json_integer(activity->session->repeat));
+	json_object_set_new(record, "counted", json_integer(moments->n));
+	if (!moments->n)
+		return record;
+	json_object_set_new(record, "mean", value_real(moments->mean));
+	json_object_set_new(record, "min", value_real(moments->least));
+	json_object_set_new(record, "max", value_real(moments->most));
+	if (moments->n > 1) { /* of one value there is no variance */
+		json_object_set_new(record, "variance", value_real(variance));
+		json_object_set_new(record, "stddev", value_real(sqrt(variance)));
+		json_object_set_new(record, "stddev_of_mean", value_real(sqrt(variance / moments->n)));
+	}
+	return record;
+}
+
+static int write_summary(struct activity *activity, size_t r)
+{
+	const struct counting *stat = activity->state;
+	const struct tally_row *row = &stat->tally.rows[r];
+	const struct summary *summary = &stat->summaries[r];
+	int err = 0;
+
+	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
+		const struct event *event = &activity->plan.events.list[i];
+
+		if (row->has[i])
+			err = activity_write(activity, summary_record(activity, row, "event", event->name, event->unit,
+							  &summary->events[i]));
+	}
+	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++) {
+		const struct metric *metric = &activity->plan.metrics.list[i];
+
+		err = activity_write(activity, summary_record(activity, row, "metric", metric->name,
+						  metric->known->unit, &summary->metrics[i]));
+	}
+	return err;
+}
+
+static int stat_finish(struct activity *activity, json_t *end)
+{
+	const struct counting *stat = activity->state;
+	int err = 0;
+
+	if (!stat || !activity->options->repeats || !activity->began.tv_sec)
+		return 0;
+	for (size_t r = 0; r < stat->nr_summaries && !err; r++)
+		err = write_summary(activity, r);
+	return err;
+}
+
+static void stat_release(struct activity *activity)
+{
+	struct counting *stat = activity->state;
+
+	if (!stat)
+		return;
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		json_decref(stat->names[i]);
+	free(stat->names);
+	tally_release(&stat->tally);
+	for (size_t r = 0; r < stat->nr_summaries; r++) {
+		free(stat->summaries[r].events);
+		free(stat->summaries[r].metrics);
+	}
+	free(stat->summaries);
+	free(stat);
+}
+
+static const struct activity_ops stat_ops = {
+	.plan = plan_stat,
+	.check = stat_check,
+	.describe = stat_describe,
+	.drain = stat_drain,
+	.report = stat_report,
+	.detach = stat_detach,
+	.finish = stat_finish,
+	.release = stat_release,
+};
+
+static int choose(struct activity *activity, struct refusal *refusal)
+{
+	activity->ops = &stat_ops;
+	return 0;
+}
+
+static const struct record_type metric_type = {.name = "metric", .list = "inputs"};
+REGISTER_RECORD(metric_type);
+
+static const struct activity_type type = {choose};
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static const struct option_row rows[] = {
+	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
+	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
+	{'r', "repeat", "N", OPTION_NUMBER, COMMON(repeats), .least = 1, .most = 1000000, .line_only = true,
+	 .help = "run COMMAND N times; mean and variance at the end"},
+	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct stat_options, expect),
+	 .help = "exit 4 unless it holds; repeatable: 'ipc>0.8', 'page-faults<=1e4'"},
+	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose), .line_only = true,
+	 .help = "the table shows which events are counted together, and each one's counter"},
+	{0},
+};
+
+static const struct command stat = {
+	.name = "stat",
+	.arguments = "[OPTIONS] [-- COMMAND …]",
+	.help = "counts events",
+	.options = {event_rows, rows, target_rows, per_rows, interval_rows, output_rows, format_rows,
+		    plan_rows, table_rows, host_rows, help_rows},
+	.own_size = sizeof(struct stat_options),
+	.activity = &type,
+};
+REGISTER_COMMAND(stat);

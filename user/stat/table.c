@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* stat's: counts, what is derived from them, and what was expected of both. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/rows.h"
+#include "output/table.h"
+
+/* Rows of counts that are told apart begin with what they are of. */
+static void add_row_name(struct text *text, const json_t *record)
+{
+	char name[256];
+
+	if (*row_name(record, name, sizeof(name)))
+		text_add(text, "%-20s", name);
+}
+
+static void add_missing(struct text *text, const json_t *record)
+{
+	const char *missing = string(record, "cpus_missing");
+
+	if (*missing)
+		text_add(text, "  (CPU %s was offline)", missing);
+}
+
+/* A number of any size and sign, with as many digits as are worth reading. */
+static const char *shown_real(double number, char *buffer, size_t size)
+{
+	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
+		 number);
+	return buffer;
+}
+
+/* How far an estimate can be off, as a share of it. */
+static void add_bound(struct text *text, const json_t *record, double value)
+{
+	const json_t *bound = json_object_get(record, "bound"), *high = json_object_get(bound, "high");
+	double low = json_number_value(json_object_get(bound, "low"));
+
+	if (!json_object_get(bound, "readings"))
+		return;
+	if (!high)
+		text_add(text, ", too short to say how far off");
+	else if (!value)
+		text_add(text, ", at most %.0f", json_number_value(high));
+	else
+		text_add(text, ", within %.1f%%",
+			 100 * fmax(json_number_value(high) - value, value - low) / fabs(value));
+}
+
+static void count_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *status = string(record, "status");
+	const char *unit = string(record, "unit");
+	json_t *in_unit = json_object_get(record, "value_in_unit");
+	char number[40] = "not counted";
+
+	row_time(text, stream, record);
+	add_row_name(text, record);
+	if (in_unit)
+		row_grouped_real(json_real_value(in_unit), number, sizeof(number));
+	else if (strcmp(status, "not_counted"))
+		row_grouped(integer(record, "scaled"), number, sizeof(number));
+	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
+	if (!strcmp(status, "multiplexed")) {
+		text_add(text, "  (ran %.1f%% of the time",
+			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
+		add_bound(text, record, integer(record, "scaled"));
+		text_add(text, ")");
+	}
+	add_missing(text, record);
+	text_add(text, "\n");
+}
+
+static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	double mean = json_number_value(json_object_get(record, "mean"));
+	double stddev = json_number_value(json_object_get(record, "stddev"));
+	bool derived = json_object_get(record, "metric");
+	char number[40] = "not counted";
+
+	if (integer(record, "counted") && derived)
+		shown_real(mean, number, sizeof(number));
+	else if (integer(record, "counted"))
+		row_grouped((json_int_t)(mean + 0.5), number, sizeof(number));
+	add_row_name(text, record);
+	if (derived)
+		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
+			 string(record, "unit"));
+	else
+		text_add(text, "%24s %-6s %s", number, string(record, "unit"),
+			 string(record, "event"));
+	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
+	if (json_object_get(record, "stddev"))
+		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
+	text_add(text, ")\n");
+}
+
+static void metric_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *value = json_object_get(record, "value");
+	double share_run = json_number_value(json_object_get(record, "running_share"));
+	char number[40] = "absent";
+
+	if (value)
+		shown_real(json_number_value(value), number, sizeof(number));
+	row_time(text, stream, record);
+	add_row_name(text, record);
+	text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"), string(record, "unit"));
+	if (!value) {
+		text_add(text, ": %s", string(record, "why"));
+	} else if (share_run < 1) {
+		text_add(text, "  (ran %.1f%% of the time", 100 * share_run);
+		add_bound(text, record, json_number_value(value));
+		text_add(text, ")");
+	}
+	add_missing(text, record);
+	text_add(text, "\n");
+}
+
+/* A whole number as it is, another one with the digits that are worth reading. */
+static const char *shown_number(const json_t *value, char *buffer, size_t size)
+{
+	double number = json_number_value(value);
+
+	if (number == rint(number) && fabs(number) < 1e15)
+		return row_grouped((json_int_t)number, buffer, size);
+	return shown_real(number, buffer, size);
+}
+
+static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	static const char *const words[][2] = {{"met", "as expected"}, {"failed", "NOT AS EXPECTED"},
+					       {"cannot_tell", "CAN'T TELL"}};
+	const json_t *value = json_object_get(record, "value");
+	const char *outcome = string(record, "outcome");
+	char number[40] = "no value";
+	double measured = json_number_value(value);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(outcome, words[i][0]))
+			text_add(text, "%24s        ", words[i][1]);
+	if (value)
+		shown_number(value, number, sizeof(number));
+	add_row_name(text, record);
+	text_add(text, "%s: %s", string(record, "expectation"), number);
+	add_bound(text, record, measured);
+	if (*string(record, "why"))
+		text_add(text, "; %s", string(record, "why"));
+	text_add(text, "\n");
+}
+
+REGISTER_TABLE(count, count_table);
+REGISTER_TABLE(metric, metric_table);
+REGISTER_TABLE(summary, summary_table);
+REGISTER_TABLE(expectation, expectation_table);
