@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
+#include "option/options.h"
 #include "plan/plan.h"
 
 static struct host host;

@@ -187,7 +187,7 @@ static json_t *target_value(const struct activity *activity)
 	if (target->cpus_given)
 		json_object_set_new(value, "cpus",
 				    json_string(cpus_print(&target->cpus, cpus, sizeof(cpus))));
-	if (counters_unfollowed(activity->counters))
+	if (activity->counters && counters_unfollowed(activity->counters))
 		json_object_set_new(value, "threads_unfollowed_max",
 				    json_integer(counters_unfollowed(activity->counters)));
 	return value;

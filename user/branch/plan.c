@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "list.h"
 #include "event/branch_filter.h"
 
 /* Every branch is as good as another to be followed by a sample, so branches are what is counted. */

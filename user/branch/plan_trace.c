@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Plans a branch trace (BTS): every branch of a thread, written by the hardware itself. */
 #include "branch/plan.h"
+#include "list.h"
 #include "branch/tracing.h"
 
 #include <string.h>

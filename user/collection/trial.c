@@ -50,6 +50,7 @@ static int plan_trial(struct plan *plan, const struct trial *trial, struct host 
 		      struct refusal *refusal)
 {
 	struct options options = {.events = trial->events, .period = trial->period};
+	const char *sampled = trial->events ? trial->events : plan_default_sampled(plan, host);
 	char number[16];
 	int err;
 
@@ -58,7 +59,7 @@ static int plan_trial(struct plan *plan, const struct trial *trial, struct host 
 	options.all_cpus = trial->target == ON_ALL_CPUS;
 	options.pids = trial->target == ON_SELF ? number : NULL;
 	options.cpus = trial->target == ON_A_CPU ? number : NULL;
-	err = trial->sampled ? plan_sampling(plan, trial->events, &options, host, refusal) ||
+	err = trial->sampled ? plan_sampling(plan, sampled, &options, host, refusal) ||
 				       plan_check(plan, &options, host, refusal)
 			     : plan_counting(plan, &options, host, refusal);
 	for (size_t i = 0; !err && trial->adjust && i < plan->events.nr; i++)

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "option/command.h"
+#include "run/config.h"
 #include "embedded.h"
 
 #define SUFFIX ".schema.json"
@@ -24,15 +25,45 @@ static const char *type_of(const struct embedded *file, char *type, size_t size)
 	return type;
 }
 
+static bool is_record(const char *type)
+{
+	return strcmp(type, SHARED_SCHEMA) && strcmp(type, "config");
+}
+
+/* The commands that begin a stream. */
+static void complete_start(json_t *schema)
+{
+	json_t *names = json_pack("[s, s]", "doctor", "run");
+	const struct command *command;
+
+	for (size_t i = 0; (command = command_at(i)) && command->activity; i++)
+		json_array_append_new(names, json_string(command->name));
+	json_object_set_new(json_object_get(json_object_get(schema, "properties"), "command"), "enum", names);
+}
+
+/* What follows from the commands that there are is in no file. */
+static const struct {
+	const char *type;
+	void (*complete)(json_t *schema);
+} completed[] = {
+	{"start", complete_start},
+	{"config", config_complete_schema},
+};
+
 /* A new reference, NULL if there is no schema of this name. */
 static json_t *schema_of(const char *type)
 {
 	char name[64];
 	struct embedded file;
+	json_t *schema;
 
 	snprintf(name, sizeof(name), "%.40s" SUFFIX, type);
 	file = embedded_find(name);
-	return file.name ? json_loadb(file.data, file.size, 0, NULL) : NULL;
+	schema = file.name ? json_loadb(file.data, file.size, 0, NULL) : NULL;
+	for (size_t i = 0; schema && i < sizeof(completed) / sizeof(completed[0]); i++)
+		if (!strcmp(completed[i].type, type))
+			completed[i].complete(schema);
+	return schema;
 }
 
 static json_t *schema_of_all(void)
@@ -44,8 +75,10 @@ static json_t *schema_of_all(void)
 	for (size_t i = 0; (file = embedded_at(i)).name; i++) {
 		if (!type_of(&file, type, sizeof(type)))
 			continue;
+		if (!strcmp(type, "config"))
+			continue;
 		json_object_set_new(definitions, type, schema_of(type));
-		if (strcmp(type, SHARED_SCHEMA))
+		if (is_record(type))
 			json_array_append_new(any, json_pack("{s:s}", "$ref", file.name));
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "$schema",
@@ -56,7 +89,7 @@ static json_t *schema_of_all(void)
 
 static int refuse_type(const char *wanted, struct refusal *refusal)
 {
-	char known[256] = "", type[64];
+	char known[400] = "", type[64];
 	size_t used = 0;
 	struct embedded file;
 
@@ -81,7 +114,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	schema = wanted ? schema_of(wanted) : schema_of_all();
 	if (!schema)
 		return refuse_type(wanted, refusal);
-	if (wanted)
+	if (wanted && is_record(wanted))
 		json_object_set_new(schema, "$defs", json_pack("{s:o}", SHARED_SCHEMA, schema_of(SHARED_SCHEMA)));
 	failed = json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
 	json_decref(schema);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "list.h"
 #include "host/kernel.h"
 
 #define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */

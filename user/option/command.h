@@ -19,6 +19,7 @@ struct command {
 	const char *arguments; /* "[OPTIONS] [-- COMMAND …]" */
 	const char *help;      /* one sentence, without a full stop */
 	const struct option_row *options[OPTION_GROUPS]; /* groups of rows, ended by NULL */
+	bool stops_at_word;    /* a word that is no option ends its options; always so if it measures */
 	size_t own_size;       /* of the struct that rows with `own` set write to */
 	/* Commands that measure are activities: a session runs them. The others run by themselves, and
 	 * return the exit status; what is to be said on stderr is in the refusal (asked not empty). */

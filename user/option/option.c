@@ -10,29 +10,6 @@
 
 #define ROWS_MOST 64 /* of one command */
 
-/* --- comma-separated lists -------------------------------------------------------------------- */
-
-const char *list_next(const char *list, const char *at, size_t *length)
-{
-	if (!at)
-		at = list;
-	else
-		at = at[*length] ? at + *length + 1 : NULL;
-	if (at)
-		*length = strcspn(at, ",");
-	return at;
-}
-
-bool list_has(const char *list, const char *word)
-{
-	size_t length;
-
-	for (const char *at = NULL; (at = list_next(list, at, &length));)
-		if (strlen(word) == length && !strncmp(at, word, length))
-			return true;
-	return false;
-}
-
 /* --- values ----------------------------------------------------------------------------------- */
 
 static void *place_of(struct options *options, const struct option_row *row)
@@ -226,6 +203,12 @@ static const struct option_row *row_found(const struct gathered *gathered, int f
 	return NULL;
 }
 
+void options_begin(struct options *options, const struct command *command)
+{
+	*options = (struct options){.command = command, .host_root = ""};
+	options->own = calloc(1, command->own_size + 1);
+}
+
 int options_parse(struct options *options, const struct command *command, int argc, char **argv,
 		  struct refusal *refusal)
 {
@@ -233,12 +216,11 @@ int options_parse(struct options *options, const struct command *command, int ar
 	struct option longs[ROWS_MOST + 1] = {0};
 	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
 	char shorts[3 * ROWS_MOST + 3];
-	bool measures = command->activity;
-	size_t used = sprintf(shorts, "%s:", measures ? "+" : "");
+	bool stops = command->activity || command->stops_at_word;
+	size_t used = sprintf(shorts, "%s:", stops ? "+" : "");
 	int found;
 
-	*options = (struct options){.command = command, .host_root = ""};
-	options->own = calloc(1, command->own_size + 1);
+	options_begin(options, command);
 	options_each(command, gather, &gathered);
 	for (size_t i = 0; i < gathered.nr; i++) {
 		const struct option_row *row = gathered.rows[i];
@@ -255,7 +237,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 	for (;;) {
 		int at = optind;
 
-		while (!measures && at < argc && argv[at][0] != '-')
+		while (!stops && at < argc && argv[at][0] != '-')
 			at++;
 		found = getopt_long(argc, argv, shorts, longs, NULL);
 		if (found == -1)

@@ -68,9 +68,12 @@ extern const struct option_row host_rows[];     /* --host-root */
 extern const struct option_row cpu_rows[];      /* --cpu NAME */
 extern const struct option_row help_rows[];     /* --help */
 
+/* Options of a command of which none is given yet. */
+void options_begin(struct options *options, const struct command *command);
+
 /*
- * Parses what follows the command's name. Where the command measures, the first word that is no option
- * ends its options: what follows is COMMAND with its own. Returns 0, or -1 with the refusal; the caller
+ * Parses what follows the command's name. Where a COMMAND may follow, the first word that is no option
+ * ends the options: what follows has its own. Returns 0, or -1 with the refusal; the caller
  * calls options_release() in any case.
  */
 int options_parse(struct options *options, const struct command *command, int argc, char **argv,

@@ -55,11 +55,4 @@ void options_release(struct options *options);
 /* Appends to a comma-separated list, NULL being the empty one. The options own the result. */
 void options_join(struct options *options, const char **list, const char *text);
 
-/* Whether a comma-separated list has this word; NULL is the empty list. */
-bool list_has(const char *list, const char *word);
-
-/* The next word of a comma-separated list: sets *length and returns its begin, or NULL at the end of the
- * list. `at` is NULL for the first word, then what was returned before. */
-const char *list_next(const char *list, const char *at, size_t *length);
-
 #endif

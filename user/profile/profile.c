@@ -3,6 +3,7 @@
  * there. */
 #include <string.h>
 
+#include "list.h"
 #include "activity/activity.h"
 #include "activity/sampling.h"
 #include "option/command.h"

@@ -82,18 +82,21 @@ void request_release(struct request *request)
 
 static int open_streams(struct run *run, struct refusal *refusal)
 {
+	static const struct place_of_output on_stdout;
 	const struct request *request = run->request;
 	struct session *session = &run->session;
 	/* A line of output that only one command has a format for is for that command. */
 	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
 
-	session->streams = calloc(request->nr_outputs, sizeof(*session->streams));
-	run->outputs = calloc(request->nr_outputs, sizeof(*run->outputs));
-	for (size_t i = 0; i < request->nr_outputs; i++) {
+	size_t nr = request->check ? 1 : request->nr_outputs;
+
+	session->streams = calloc(nr, sizeof(*session->streams));
+	run->outputs = calloc(nr, sizeof(*run->outputs));
+	for (size_t i = 0; i < nr; i++) {
 		struct stream *stream = &session->streams[i];
 		const struct options *options = &request->entries[0]->options;
 
-		if (stream_open(stream, &request->outputs[i], command, refusal))
+		if (stream_open(stream, request->check ? &on_stdout : &request->outputs[i], command, refusal))
 			return -1;
 		session->nr_streams++;
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
@@ -120,6 +123,14 @@ static int write_own(struct run *run, json_t *record)
 
 /* --- records of begin and end ----------------------------------------------------------------- */
 
+static void put_resource(const struct run *run, json_t *start)
+{
+	const json_t *resource = run->request->resource;
+
+	if (resource)
+		json_object_update(json_object_get(start, "resource"), (json_t *)resource);
+}
+
 static void write_session_start(struct run *run)
 {
 	json_t *start = start_base(&run->session.host, "run"), *activities = json_array();
@@ -129,6 +140,7 @@ static void write_session_start(struct run *run)
 							    "command", run->members[i]->activity.command));
 	json_object_set_new(start, "config", value_text(run->request->config, 1024));
 	json_object_set_new(start, "activities", activities);
+	put_resource(run, start);
 	write_own(run, start);
 }
 
@@ -138,6 +150,7 @@ static void write_start(struct running *member)
 	json_t *start = start_base(&activity->session->host, activity->command);
 
 	start_put_activity(start, activity);
+	put_resource(member->run, start);
 	activity_write(activity, start);
 }
 
@@ -804,8 +817,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 		refusal->error = err;
 		return because(refusal, "the kernel gives no epoll descriptor: %s", strerror(err));
 	}
-	session->names = names_new(&session->host, session->loop);
-	if (host_core_pmu(&session->host))
+	session->names = names_new(&session->host, session->loop, request->names_bytes);
+	if (host_core_pmu(&session->host) && !request->check)
 		session->self = self_begin();
 	if (host_add_tables(&session->host, request->events_dir, refusal))
 		return -1;
@@ -813,7 +826,16 @@ static int prepare(struct run *run, struct refusal *refusal)
 		write_session_start(run);
 	if (plan_members(run, refusal))
 		return -1;
-	return control_open(&session->control, request->control, refusal);
+	return request->check ? 0 : control_open(&session->control, request->control, refusal);
+}
+
+/* Says what would be opened. */
+static void check(struct run *run)
+{
+	for (size_t i = 0; i < run->nr; i++)
+		if (!run->members[i]->over && !run->members[i]->again)
+			write_start(run->members[i]);
+	run->session.reason = "checked";
 }
 
 static void close_streams(struct run *run, struct refusal *refusal)
@@ -852,7 +874,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 {
 	struct run run = {.request = request, .again = again};
 	struct session *session = &run.session;
-	int status;
+	int status, err;
 
 	session->alone = !request->config;
 	session->command = request->command;
@@ -874,7 +896,10 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	}
 	request->nr_entries = 0;
 	block_signals(&run);
-	if (!prepare(&run, refusal))
+	err = prepare(&run, refusal);
+	if (!err && request->check)
+		check(&run);
+	else if (!err)
 		execute_repeatedly(&run, run.members[0]->entry->options.repeats, refusal);
 	if (refusal->asked[0])
 		write_own(&run, record_error(refusal));

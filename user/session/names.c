@@ -38,6 +38,7 @@ struct names {
 	struct mappings *mappings;
 	struct naming *naming; /* NULL: no more than places are asked for */
 	bool lines;            /* it knows source lines */
+	size_t memory;         /* see struct naming_settings */
 	struct background *background; /* what it is asked through */
 	__u64 lost;            /* notes, by those that do not listen any more */
 	char kallsyms[300];
@@ -53,12 +54,13 @@ struct reader {
 	bool unhurried;
 };
 
-struct names *names_new(const struct host *host, struct loop *loop)
+struct names *names_new(const struct host *host, struct loop *loop, size_t memory)
 {
 	struct names *names = calloc(1, sizeof(*names));
 
 	names->host = host;
 	names->loop = loop;
+	names->memory = memory;
 	names->mappings = mappings_new();
 	return names;
 }
@@ -85,7 +87,8 @@ void names_release(struct names *names)
 /* Another root, of a test, has its own kallsyms. */
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
-	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE};
+	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
+					    .memory = names->memory};
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
 		return;

@@ -20,8 +20,8 @@
 struct names;
 struct reader;
 
-/* Nothing is opened before there is a reader. The host and the loop stay the caller's. */
-struct names *names_new(const struct host *host, struct loop *loop);
+/* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default. The host and the loop stay the caller's. */
+struct names *names_new(const struct host *host, struct loop *loop, size_t memory);
 void names_release(struct names *names);
 
 /*

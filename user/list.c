@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "list.h"
+
+#include <string.h>
+
+const char *list_next(const char *list, const char *at, size_t *length)
+{
+	if (!at)
+		at = list;
+	else
+		at = at[*length] ? at + *length + 1 : NULL;
+	if (at)
+		*length = strcspn(at, ",");
+	return at;
+}
+
+bool list_has(const char *list, const char *word)
+{
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(list, at, &length));)
+		if (strlen(word) == length && !strncmp(at, word, length))
+			return true;
+	return false;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* nhmtap run CONFIG: a session with as many activities as CONFIG has. */
+#include <string.h>
+
+#include "option/command.h"
+#include "run/config.h"
+
+/* run's own options. */
+struct run_options {
+	bool check; /* --check */
+};
+
+static int read_again(struct request *request, const struct request *before, struct refusal *refusal)
+{
+	return config_read(request, before->config, before->command, refusal);
+}
+
+static int run(const struct options *options, struct refusal *refusal)
+{
+	const struct run_options *own = options->own;
+	struct request request = {0};
+	int status;
+
+	if (!options->nr_rest) {
+		refuse(refusal, STATUS_USAGE, "nhmtap run");
+		because(refusal, "CONFIG is missing");
+		instead(refusal, "nhmtap schema config shows what it holds");
+		return STATUS_USAGE;
+	}
+	if (options->nr_rest > 1 && strcmp(options->rest[1], "--")) {
+		refuse(refusal, STATUS_USAGE, "argument '%s'", options->rest[1]);
+		because(refusal, "run takes one CONFIG");
+		instead(refusal, "options come before CONFIG, a command behind it: -- COMMAND");
+		return STATUS_USAGE;
+	}
+	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL, refusal)) {
+		status = refusal->status;
+	} else {
+		request.host_root = options->host_root;
+		request.check = own->check;
+		request.verbose = own->check;
+		status = run_session(&request, own->check ? NULL : read_again, refusal);
+	}
+	request_release(&request);
+	return status;
+}
+
+static const struct option_row rows[] = {
+	{0, "check", NULL, OPTION_FLAG, OWN(struct run_options, check),
+	 .help = "judge CONFIG and say what it would open; opens nothing, and needs no privileges"},
+	{0},
+};
+
+static const struct command run_command = {
+	.name = "run",
+	.arguments = "[OPTIONS] CONFIG [-- COMMAND …]",
+	.help = "does all that CONFIG asks for, in one session, until it is told to end",
+	.options = {rows, host_rows, help_rows},
+	.own_size = sizeof(struct run_options),
+	.stops_at_word = true,
+	.run = run,
+};
+REGISTER_COMMAND(run_command);

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "event/names.h"
+#include "option/command.h"
+
+#define ACTIVITIES_MOST 64
+#define OUTPUTS_MOST	16
+#define NAME_MOST	64
+
+/* What a long run does where CONFIG does not say. */
+#define DEFAULT_INTERVAL_MS 10000
+#define DEFAULT_FREQUENCY   99
+#define DEFAULT_TOP	    50
+
+/* --- what is wrong, and where ----------------------------------------------------------------- */
+
+static int refuse_at(struct refusal *refusal, const char *pointer)
+{
+	return refuse(refusal, STATUS_USAGE, "CONFIG, %s", *pointer ? pointer : "the whole");
+}
+
+static int refuse_kind(struct refusal *refusal, const char *pointer, const char *takes)
+{
+	refuse_at(refusal, pointer);
+	return because(refusal, "it takes %s", takes);
+}
+
+static const char *below(char *buffer, size_t size, const char *pointer, const char *member)
+{
+	snprintf(buffer, size, "%s/%s", pointer, member);
+	return buffer;
+}
+
+#define POINTER_MOST 400
+
+/* Names the member of an object that the list has not, and those that are near it. */
+static int refuse_unknown(const char *pointer, const char *member, const char *const *known, size_t nr,
+			  struct refusal *refusal)
+{
+	struct nearest nearest;
+	char path[POINTER_MOST], near[400];
+
+	nearest_begin(&nearest, member, 3);
+	for (size_t i = 0; i < nr; i++)
+		nearest_offer(&nearest, known[i]);
+	refuse_at(refusal, below(path, sizeof(path), pointer, member));
+	because(refusal, "there is no such member");
+	return instead(refusal, nearest_print(&nearest, near, sizeof(near))
+					? "did you mean %s? nhmtap schema config shows all"
+					: "nhmtap schema config shows all%s", near);
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static int refuse_file(struct refusal *refusal, const char *path, int error)
+{
+	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
+	refusal->error = error;
+	return because(refusal, "%s", strerror(error));
+}
+
+/* A FIFO, or a device, could be waited for without an end. */
+static int open_file(const char *path, size_t *size, struct refusal *refusal)
+{
+	struct stat stat;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return refuse_file(refusal, path, errno);
+	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode) && stat.st_size <= CONFIG_MOST) {
+		*size = stat.st_size;
+		return fd;
+	}
+	close(fd);
+	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
+	return because(refusal, S_ISREG(stat.st_mode) ? "it is larger than 1 MiB" : "it is no regular file");
+}
+
+static json_t *load(const char *path, struct refusal *refusal)
+{
+	json_error_t error;
+	json_t *document;
+	size_t size;
+	int fd = open_file(path, &size, refusal);
+
+	if (fd < 0)
+		return NULL;
+	document = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+	close(fd);
+	if (document)
+		return document;
+	refuse(refusal, STATUS_USAGE, "CONFIG '%s', line %d, column %d", path, error.line, error.column);
+	because(refusal, "it is not JSON: %.300s", error.text);
+	return NULL;
+}
+
+/* --- variables -------------------------------------------------------------------------------- */
+
+/* The value of the text with every ${NAME} in the place of its variable's; NULL with the refusal. */
+static char *expand(const char *text, const char *pointer, struct refusal *refusal)
+{
+	char *expanded = NULL;
+	size_t size;
+	FILE *file = open_memstream(&expanded, &size);
+
+	for (const char *at = text; *at; at++) {
+		size_t length = strncmp(at, "${", 2) ? 0 : strcspn(at + 2, "}");
+		char name[200];
+		const char *value;
+
+		if (!strncmp(at, "$${", 3)) {
+			fputc(*at++, file);
+			fputc(*at, file);
+			continue;
+		}
+		if (!length || at[2 + length] != '}' || length >= sizeof(name)) {
+			fputc(*at, file);
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)length, at + 2);
+		value = getenv(name);
+		if (!value) {
+			fclose(file);
+			free(expanded);
+			refuse_at(refusal, pointer);
+			because(refusal, "the environment has no variable %s", name);
+			instead(refusal, "set it, or write $${%s} for the text itself", name);
+			return NULL;
+		}
+		fputs(value, file);
+		at += length + 2;
+	}
+	fclose(file);
+	return expanded;
+}
+
+static json_t *expanded_text(const json_t *value, const char *pointer, struct refusal *refusal)
+{
+	char *text = expand(json_string_value(value), pointer, refusal);
+	json_t *expanded = text ? json_string(text) : NULL;
+
+	if (text && !expanded) {
+		refuse_at(refusal, pointer);
+		because(refusal, "with its variables it is not UTF-8");
+	}
+	free(text);
+	return expanded;
+}
+
+/* A new reference to the value with all of its texts expanded; NULL with the refusal. */
+static json_t *expand_all(json_t *value, const char *pointer, struct refusal *refusal)
+{
+	json_t *result, *element, *expanded;
+	char path[POINTER_MOST], number[24];
+	const char *member;
+	size_t i;
+
+	if (json_is_string(value))
+		return expanded_text(value, pointer, refusal);
+	if (json_is_object(value)) {
+		result = json_object();
+		json_object_foreach(value, member, element) {
+			expanded = expand_all(element, below(path, sizeof(path), pointer, member), refusal);
+			if (json_object_set_new(result, member, expanded))
+				goto refused;
+		}
+		return result;
+	}
+	if (!json_is_array(value))
+		return json_incref(value);
+	result = json_array();
+	json_array_foreach(value, i, element) {
+		snprintf(number, sizeof(number), "%zu", i);
+		expanded = expand_all(element, below(path, sizeof(path), pointer, number), refusal);
+		if (json_array_append_new(result, expanded))
+			goto refused;
+	}
+	return result;
+refused:
+	json_decref(result);
+	return NULL;
+}
+
+/* --- activities ------------------------------------------------------------------------------- */
+
+static const char *const own_members[] = {"name", "command", "retry"};
+#define OWN_MEMBERS (sizeof(own_members) / sizeof(own_members[0]))
+
+struct known {
+	char texts[96][40];
+	const char *names[96];
+	size_t nr;
+};
+
+static void add_known(const struct option_row *row, void *context)
+{
+	struct known *known = context;
+	char name[40];
+
+	if (row->line_only || !row->help || known->nr == 96)
+		return;
+	snprintf(known->texts[known->nr], sizeof(known->texts[0]), "%s", option_member(row, name, sizeof(name)));
+	known->names[known->nr] = known->texts[known->nr];
+	known->nr++;
+}
+
+static int refuse_member(const struct command *command, const char *pointer, const char *member,
+			 struct refusal *refusal)
+{
+	struct known known = {.nr = 0};
+
+	for (; known.nr < OWN_MEMBERS; known.nr++)
+		known.names[known.nr] = own_members[known.nr];
+	options_each(command, add_known, &known);
+	return refuse_unknown(pointer, member, known.names, known.nr, refusal);
+}
+
+static bool is_own(const char *member)
+{
+	for (size_t i = 0; i < OWN_MEMBERS; i++)
+		if (!strcmp(own_members[i], member))
+			return true;
+	return false;
+}
+
+static int take_member(struct options *options, const char *pointer, const char *member, const json_t *value,
+		       struct refusal *refusal)
+{
+	const struct option_row *row = option_of_member(options->command, member);
+	char path[POINTER_MOST];
+
+	if (!row)
+		return refuse_member(options->command, pointer, member, refusal);
+	if (!option_take(options, row, value, refusal))
+		return 0;
+	snprintf(refusal->asked, sizeof(refusal->asked), "CONFIG, %s", below(path, sizeof(path), pointer, member));
+	return -1;
+}
+
+static bool is_name(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+	return length && length <= NAME_MOST && !name[length] && strcmp(name, "session");
+}
+
+static int check_name(const struct request *request, const json_t *value, const char *pointer,
+		      struct refusal *refusal)
+{
+	const char *name = json_string_value(value);
+	char path[POINTER_MOST];
+
+	below(path, sizeof(path), pointer, "name");
+	if (!name || !is_name(name)) {
+		refuse_at(refusal, path);
+		because(refusal, "a name is 1 to 64 letters, digits, '_', '.' and '-'; 'session' is taken");
+		return instead(refusal, "name the activity, for example \"name\": \"cpu\"");
+	}
+	for (size_t i = 0; i < request->nr_entries; i++)
+		if (!strcmp(request->entries[i]->name, name)) {
+			refuse_at(refusal, path);
+			because(refusal, "another activity has the name '%s'", name);
+			return instead(refusal, "give each a name of its own");
+		}
+	return 0;
+}
+
+static const struct command *command_of(const json_t *value, const char *pointer, struct refusal *refusal)
+{
+	const char *name = json_string_value(value);
+	const struct command *command = name ? command_find(name) : NULL, *known;
+	char path[POINTER_MOST], list[200] = "";
+	size_t used = 0;
+
+	if (command && command->activity)
+		return command;
+	for (size_t i = 0; (known = command_at(i)) && known->activity; i++)
+		used += snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", known->name);
+	refuse_at(refusal, below(path, sizeof(path), pointer, "command"));
+	because(refusal, name ? "there is no activity '%.100s'" : "it is missing, or no text", name);
+	instead(refusal, "activities: %s", list);
+	return NULL;
+}
+
+/* What was not said, where the command has such an option. */
+static void add_defaults(struct options *options)
+{
+	const struct command *command = options->command;
+
+	if (!options->interval_ms)
+		options->interval_ms = DEFAULT_INTERVAL_MS;
+	if (!options->frequency && !options->period && option_of_member(command, "freq"))
+		options->frequency = DEFAULT_FREQUENCY;
+	if (!options->top && option_of_member(command, "top"))
+		options->top = DEFAULT_TOP;
+}
+
+static bool has_target(const struct options *options)
+{
+	return options->pids || options->tids || options->cgroups || options->each_cgroup || options->cpus ||
+	       options->all_cpus;
+}
+
+static int check_target(const struct options *options, const char *pointer, struct refusal *refusal)
+{
+	if (has_target(options) || options->nr_rest)
+		return 0;
+	refuse_at(refusal, pointer);
+	because(refusal, "it has no target, and no COMMAND was given");
+	return instead(refusal, "add \"all_cpus\": true, \"pid\", \"tid\", \"cgroup\" or \"cpu\"; or: nhmtap "
+		       "run CONFIG -- COMMAND");
+}
+
+static int take_activity(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
+{
+	json_t *retry = json_object_get(value, "retry"), *element;
+	const struct command *command;
+	struct asked *asked;
+	char path[POINTER_MOST];
+	const char *member;
+
+	if (!json_is_object(value))
+		return refuse_kind(refusal, pointer, "an object");
+	if (check_name(request, json_object_get(value, "name"), pointer, refusal))
+		return -1;
+	command = command_of(json_object_get(value, "command"), pointer, refusal);
+	if (!command)
+		return -1;
+	if (retry && !json_is_boolean(retry))
+		return refuse_kind(refusal, below(path, sizeof(path), pointer, "retry"), "true or false");
+	asked = calloc(1, sizeof(*asked));
+	asked->name = strdup(json_string_value(json_object_get(value, "name")));
+	asked->value = json_incref(value);
+	asked->retry = json_is_true(retry);
+	options_begin(&asked->options, command);
+	request->entries[request->nr_entries++] = asked;
+	json_object_foreach(value, member, element)
+		if (!is_own(member) && take_member(&asked->options, pointer, member, element, refusal))
+			return -1;
+	add_defaults(&asked->options);
+	if (!has_target(&asked->options) && request->command) {
+		asked->options.rest = request->command;
+		while (request->command[asked->options.nr_rest])
+			asked->options.nr_rest++;
+	}
+	/* CONFIG's --control is the session's; --delay -1 asks whether there is one. */
+	asked->options.control = request->control;
+	return check_target(&asked->options, pointer, refusal);
+}
+
+static int take_activities(struct request *request, const json_t *list, struct refusal *refusal)
+{
+	json_t *value;
+	char pointer[40];
+	size_t i;
+
+	if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > ACTIVITIES_MOST)
+		return refuse_kind(refusal, "/activities", "a list of 1 to 64 activities");
+	request->entries = calloc(json_array_size(list), sizeof(*request->entries));
+	json_array_foreach(list, i, value) {
+		snprintf(pointer, sizeof(pointer), "/activities/%zu", i);
+		if (take_activity(request, value, pointer, refusal))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- outputs ---------------------------------------------------------------------------------- */
+
+static bool is_activity(const struct request *request, const char *name)
+{
+	for (size_t i = 0; name && i < request->nr_entries; i++)
+		if (!strcmp(request->entries[i]->name, name))
+			return true;
+	return false;
+}
+
+static int check_activities(const struct request *request, const json_t *list, const char *pointer,
+			    struct refusal *refusal)
+{
+	char path[POINTER_MOST + 24];
+	json_t *name;
+	size_t i;
+
+	if (list && (!json_is_array(list) || !json_array_size(list)))
+		return refuse_kind(refusal, pointer, "a list of names");
+	json_array_foreach(list, i, name)
+		if (!is_activity(request, json_string_value(name))) {
+			snprintf(path, sizeof(path), "%s/%zu", pointer, i);
+			refuse_at(refusal, path);
+			return because(refusal, "no activity has this name");
+		}
+	return 0;
+}
+
+static int text_member(const json_t *object, const char *pointer, const char *member, const char **text,
+		       struct refusal *refusal)
+{
+	const json_t *value = json_object_get(object, member);
+	char path[POINTER_MOST];
+
+	*text = json_string_value(value);
+	return value && !*text ? refuse_kind(refusal, below(path, sizeof(path), pointer, member), "a text") : 0;
+}
+
+static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
+{
+	static const char *const known[] = {"format", "path", "activities"};
+	struct place_of_output *output = &request->outputs[request->nr_outputs++];
+	char path[POINTER_MOST];
+	json_t *element;
+	const char *member;
+
+	if (!json_is_object(value))
+		return refuse_kind(refusal, pointer, "an object");
+	json_object_foreach(value, member, element) {
+		size_t i = 0;
+
+		while (i < 3 && strcmp(known[i], member))
+			i++;
+		if (i == 3)
+			return refuse_unknown(pointer, member, known, 3, refusal);
+	}
+	output->append = true;
+	output->activities = json_object_get(value, "activities");
+	if (text_member(value, pointer, "format", &output->format, refusal) ||
+	    text_member(value, pointer, "path", &output->path, refusal) ||
+	    check_activities(request, output->activities, below(path, sizeof(path), pointer, "activities"),
+			     refusal))
+		return -1;
+	if (!output->format || format_find(output->format, NULL, refusal))
+		return 0;
+	return refuse_at(refusal, below(path, sizeof(path), pointer, "format"));
+}
+
+static int take_outputs(struct request *request, const json_t *list, struct refusal *refusal)
+{
+	json_t *value;
+	char pointer[40];
+	size_t i;
+
+	if (list && (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > OUTPUTS_MOST))
+		return refuse_kind(refusal, "/outputs", "a list of 1 to 16 outputs");
+	request->outputs = calloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
+	if (!list)
+		request->nr_outputs = 1;
+	json_array_foreach(list, i, value) {
+		snprintf(pointer, sizeof(pointer), "/outputs/%zu", i);
+		if (take_output(request, value, pointer, refusal))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static bool is_attribute(const char *name)
+{
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+
+	return length && length <= 100 && !name[length] && name[0] >= 'a' && name[0] <= 'z';
+}
+
+static int take_resource(struct request *request, const json_t *resource, struct refusal *refusal)
+{
+	char path[POINTER_MOST];
+	const char *name;
+	json_t *value;
+
+	if (resource && !json_is_object(resource))
+		return refuse_kind(refusal, "/resource", "an object of texts");
+	json_object_foreach((json_t *)resource, name, value) {
+		below(path, sizeof(path), "/resource", name);
+		if (!json_is_string(value))
+			return refuse_kind(refusal, path, "a text");
+		if (is_attribute(name))
+			continue;
+		refuse_at(refusal, path);
+		return because(refusal, "an attribute's name is lower-case letters, digits, '_', '.' and '-'");
+	}
+	request->resource = resource;
+	return 0;
+}
+
+static int take_limits(struct request *request, const json_t *limits, struct refusal *refusal)
+{
+	static const char *const known[] = {"names_bytes"};
+	const char *member;
+	json_t *value;
+
+	if (limits && !json_is_object(limits))
+		return refuse_kind(refusal, "/limits", "an object");
+	json_object_foreach((json_t *)limits, member, value) {
+		if (strcmp(member, known[0]))
+			return refuse_unknown("/limits", member, known, 1, refusal);
+		if (!json_is_integer(value) || json_integer_value(value) < 1 << 20)
+			return refuse_kind(refusal, "/limits/names_bytes",
+					   "a whole number from 1048576 on, bytes");
+		request->names_bytes = json_integer_value(value);
+	}
+	return 0;
+}
+
+static int judge(struct request *request, struct refusal *refusal)
+{
+	static const char *const known[] = {"activities", "outputs", "resource", "limits", "control", "events_dir"};
+	const json_t *document = request->document;
+	const char *member;
+	json_t *value;
+
+	if (!json_is_object(document))
+		return refuse_kind(refusal, "", "an object");
+	json_object_foreach((json_t *)document, member, value) {
+		size_t i = 0;
+
+		while (i < 6 && strcmp(known[i], member))
+			i++;
+		if (i == 6)
+			return refuse_unknown("", member, known, 6, refusal);
+	}
+	if (text_member(document, "", "control", &request->control, refusal) ||
+	    text_member(document, "", "events_dir", &request->events_dir, refusal))
+		return -1;
+	return take_activities(request, json_object_get(document, "activities"), refusal) ||
+	       take_outputs(request, json_object_get(document, "outputs"), refusal) ||
+	       take_resource(request, json_object_get(document, "resource"), refusal) ||
+	       take_limits(request, json_object_get(document, "limits"), refusal)
+		       ? -1 : 0;
+}
+
+int config_read(struct request *request, const char *path, char **command, struct refusal *refusal)
+{
+	json_t *document = load(path, refusal);
+
+	*request = (struct request){.config = path, .command = command, .host_root = ""};
+	if (!document)
+		return -1;
+	request->document = expand_all(document, "", refusal);
+	json_decref(document);
+	return request->document ? judge(request, refusal) : -1;
+}
+
+/* --- the schema ------------------------------------------------------------------------------- */
+
+static void add_row(const struct option_row *row, void *context)
+{
+	char name[64];
+
+	if (!row->line_only && row->help)
+		json_object_set_new(context, option_member(row, name, sizeof(name)), option_schema(row));
+}
+
+void config_complete_schema(json_t *frame)
+{
+	json_t *definitions = json_object_get(frame, "$defs"), *activity = json_object_get(definitions, "activity");
+	json_t *cases = json_array();
+	const struct command *command;
+
+	for (size_t i = 0; (command = command_at(i)) && command->activity; i++) {
+		json_t *properties = json_deep_copy(json_object_get(activity, "properties"));
+
+		json_object_set_new(properties, "command", json_pack("{s:s, s:s}", "const", command->name,
+								     "description", command->help));
+		options_each(command, add_row, properties);
+		json_array_append_new(cases, json_pack("{s:o, s:b}", "properties", properties,
+						       "additionalProperties", 0));
+	}
+	json_object_set_new(activity, "oneOf", cases);
+}
