@@ -369,6 +369,17 @@ static const struct shared_register *contested(const struct subject *s, const st
 	return NULL;
 }
 
+const char *rules_contested(const struct event *a, const struct event *b, struct host *host)
+{
+	struct subject subject = {.cpu = host->events, .host = host};
+	const struct shared_register *reg;
+
+	if (!host->events || !look_at(&subject, a))
+		return NULL;
+	reg = contested(&subject, b);
+	return reg ? reg->name : NULL;
+}
+
 static int group_shares_register(const struct subject *s, struct refusal *refusal)
 {
 	const struct event *first, *end;

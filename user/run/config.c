@@ -352,8 +352,8 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 		while (request->command[asked->options.nr_rest])
 			asked->options.nr_rest++;
 	}
-	/* CONFIG's --control is the session's; --delay -1 asks whether there is one. */
-	asked->options.control = request->control;
+	/* Control is the session's; --delay -1 asks whether there is one. */
+	asked->options.control = request->control ? "control" : NULL;
 	return check_target(&asked->options, pointer, refusal);
 }
 

@@ -28,6 +28,7 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
+	int stream_error;     /* errno of a stream that was closed and could not be written to; 0: none */
 	char **command;       /* COMMAND …, NULL if there is none */
 	struct child child;   /* the same at work */
 	struct names *names;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plan/together.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/placement.h"
+#include "plan/rules.h"
+
+/* Registers of which there is one, as rules_contested() calls them. */
+static const struct contest {
+	const char *reg, *what, *why;
+} contests[] = {
+	{"off-core register", "offcore_rsp",
+	 "a core counts off-core responses by one register, for both of its threads: events with other values "
+	 "wait, and on one of the threads they may never run"},
+	{"load-latency threshold", "load_latency",
+	 "a core has one load-latency threshold, for both of its threads: events with another one wait"},
+	{"branch filter", "branch_filter",
+	 "a core has one filter for its branch records: events with another one wait"},
+};
+#define CONTESTS (sizeof(contests) / sizeof(contests[0]))
+
+/* Whether something of both may run on one core: tasks run anywhere. */
+static bool meet(const struct target *a, const struct target *b, const struct host *host)
+{
+	if (!a->cpus_given || !b->cpus_given)
+		return true;
+	for (int cpu = cpus_next(&a->cpus, 0); cpu >= 0; cpu = cpus_next(&a->cpus, cpu + 1)) {
+		int sibling = host_sibling(host, cpu);
+
+		if (cpus_has(&b->cpus, cpu) || (sibling >= 0 && cpus_has(&b->cpus, sibling)))
+			return true;
+	}
+	return false;
+}
+
+static const char *contested(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
+{
+	for (size_t i = 0; i < a->events.nr; i++)
+		for (size_t j = 0; j < b->events.nr; j++) {
+			const char *found = rules_contested(&a->events.list[i], &b->events.list[j], host);
+
+			if (found && !strcmp(found, reg))
+				return found;
+		}
+	return NULL;
+}
+
+static bool takes_counters(const struct plan *plan, struct host *host)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (placement_choices(host, &plan->events.list[i]))
+			return true;
+	return false;
+}
+
+/* Whether all events of the parties that meet this one can have a counter at the same time. */
+static bool all_fit(const struct party *parties, size_t nr, size_t which, struct host *host)
+{
+	struct event *events = calloc(PLACEMENT_MOST + 1, sizeof(*events));
+	int counters[PLACEMENT_MOST];
+	size_t used = 0;
+	bool fit;
+
+	for (size_t p = 0; p < nr; p++) {
+		const struct plan *plan = parties[p].plan;
+
+		if (!meet(&plan->target, &parties[which].plan->target, host))
+			continue;
+		for (size_t i = 0; i < plan->events.nr && used <= PLACEMENT_MOST; i++)
+			if (placement_choices(host, &plan->events.list[i]))
+				events[used++] = plan->events.list[i];
+	}
+	fit = used <= PLACEMENT_MOST && placement_find(host, events, used, 0, counters) < 0;
+	free(events);
+	return fit;
+}
+
+static bool share_counters(const struct party *parties, size_t nr, size_t which, struct host *host,
+			   struct turn *turn)
+{
+	*turn = (struct turn){"counters", "their events are more than the core has counters", 0};
+	if (!host->events || !takes_counters(parties[which].plan, host) || all_fit(parties, nr, which, host))
+		return false;
+	for (size_t p = 0; p < nr; p++)
+		if (p != which && takes_counters(parties[p].plan, host) &&
+		    meet(&parties[p].plan->target, &parties[which].plan->target, host))
+			turn->with |= 1ULL << p;
+	return turn->with;
+}
+
+size_t together_turns(const struct party *parties, size_t nr, size_t which, struct host *host,
+		      struct turn *turns)
+{
+	const struct plan *own = parties[which].plan;
+	size_t found = 0;
+
+	if (nr < 2)
+		return 0;
+	for (size_t c = 0; c < CONTESTS; c++) {
+		struct turn turn = {contests[c].what, contests[c].why, 0};
+
+		for (size_t p = 0; p < nr; p++)
+			if (p != which && meet(&own->target, &parties[p].plan->target, host) &&
+			    contested(own, parties[p].plan, contests[c].reg, host))
+				turn.with |= 1ULL << p;
+		if (turn.with)
+			turns[found++] = turn;
+	}
+	found += share_counters(parties, nr, which, host, &turns[found]);
+	return found;
+}
+
+/* --- what the kernel refuses ------------------------------------------------------------------ */
+
+static bool traces(const struct plan *plan, const struct pmu *bts)
+{
+	for (size_t i = 0; bts && i < plan->events.nr; i++)
+		if (plan->events.list[i].attr.type == bts->type)
+			return true;
+	return false;
+}
+
+/* Precise samples of level 2 are set right by the last branch. */
+static bool takes_branches(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->events.nr; i++)
+		if (plan->events.list[i].attr.branch_sample_type || plan->events.list[i].attr.precise_ip > 1)
+			return true;
+	return false;
+}
+
+int together_check(const struct party *parties, size_t nr, size_t which, struct host *host,
+		   struct refusal *refusal)
+{
+	const struct pmu *bts = host_pmu(host, "intel_bts");
+	const struct plan *own = parties[which].plan;
+
+	for (size_t p = 0; p < nr; p++) {
+		const struct plan *other = parties[p].plan;
+
+		if (p == which || !((traces(own, bts) && takes_branches(other)) ||
+				    (traces(other, bts) && takes_branches(own))))
+			continue;
+		refuse(refusal, STATUS_REFUSED, "activity '%s' beside '%s'", parties[which].name, parties[p].name);
+		refusal->error = EBUSY;
+		because(refusal, "the branch trace store and the last branch record, which precise samples of level "
+			"2 take as well, exclude each other");
+		according(refusal, "kernel, x86_add_exclusive()");
+		return instead(refusal, "leave one of them to a session of its own, or sample with one p");
+	}
+	return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "option/command.h"
+#include "record/record.h"
+
+/* Between two tries to start an activity; each pause is twice the one before. */
+#define PAUSE_LEAST_NS 1000000000ULL
+#define PAUSE_MOST_NS  60000000000ULL
+
+static void on_try_again(void *context);
+
+bool any_left(const struct run *run)
+{
+	for (size_t i = 0; i < run->nr; i++)
+		if (!run->members[i]->over)
+			return true;
+	return false;
+}
+
+static size_t how_many_go(const struct run *run)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->nr; i++)
+		nr += run->members[i]->going;
+	return nr;
+}
+
+static void close_member(struct running *member)
+{
+	activity_close(&member->activity);
+	activity_release(&member->activity);
+	member->going = false;
+}
+
+/* It could not start, or can't go on. */
+void give_up(struct running *member, const struct refusal *refusal)
+{
+	struct run *run = member->run;
+
+	close_member(member);
+	session_write(&run->session, record_error(refusal), member->activity.name);
+	member->over = !member->asked->retry;
+	if (member->over)
+		return;
+	member->pause_ns = !member->pause_ns			     ? PAUSE_LEAST_NS
+			   : 2 * member->pause_ns < PAUSE_MOST_NS ? 2 * member->pause_ns
+								    : PAUSE_MOST_NS;
+	member->again = loop_at(run->session.loop, clock_ns(CLOCK_MONOTONIC) + member->pause_ns, on_try_again, member);
+}
+
+int plan_member(struct running *member, struct refusal *refusal)
+{
+	struct party parties[TOGETHER_MOST];
+	struct asked *asked = member->asked;
+	size_t which = 0, nr;
+
+	member->activity = (struct activity){
+		.name = asked->name, .command = asked->options.command->name, .options = &asked->options,
+		.session = &member->run->session,
+	};
+	if (activity_plan(&member->activity, refusal))
+		return -1;
+	nr = gather_parties(member->run, member, parties, &which);
+	return together_check(parties, nr, which, &member->run->session.host, refusal);
+}
+
+/* While the session goes on: plans, opens and begins. */
+int start_member(struct running *member, struct refusal *refusal)
+{
+	struct activity *activity = &member->activity;
+
+	if (plan_member(member, refusal) || activity_open(activity, refusal) ||
+	    activity_begin(activity, true, refusal))
+		return -1;
+	member->going = true;
+	member->pause_ns = 0;
+	write_start(member);
+	activity_wait(activity);
+	return 0;
+}
+
+static void on_try_again(void *context)
+{
+	struct running *member = context;
+	struct refusal refusal = {0};
+
+	member->again = NULL;
+	if (start_member(member, &refusal))
+		give_up(member, &refusal);
+	flush(member->run);
+}
+
+/* The last report and the end of one of several. */
+static void finish_member(struct running *member)
+{
+	struct activity *activity = &member->activity;
+
+	activity_wait_no_more(activity);
+	counters_disable(activity->counters);
+	activity_report(activity, true);
+	write_activity_end(member);
+	close_member(member);
+}
+
+static struct running *member_of(struct activity *activity)
+{
+	return (struct running *)activity;
+}
+
+/* An activity has had enough: the last one takes the session with it. */
+void on_enough(struct session *session, struct activity *activity, const char *reason)
+{
+	struct run *run = (struct run *)session;
+	struct running *member = member_of(activity);
+	bool gone = !strcmp(reason, "exited");
+
+	activity->reason = activity->reason ? activity->reason : reason;
+	if (session->alone || (how_many_go(run) == 1 && !member->asked->retry)) {
+		if (!session->reason || !session->child.pid)
+			end_session(run, reason, true);
+		return;
+	}
+	finish_member(member);
+	member->over = !(gone && member->asked->retry);
+	if (!member->over)
+		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_LEAST_NS, on_try_again, member);
+	flush(run);
+}
+
+/* Nothing more can be written. The command goes on; its status is still to be passed on. */
+
+struct running *add_member(struct run *run, struct asked *asked)
+{
+	struct running *member = calloc(1, sizeof(*member));
+
+	run->members = realloc(run->members, (run->nr + 1) * sizeof(*run->members));
+	member->run = run;
+	member->asked = asked;
+	member->activity.session = &run->session;
+	return run->members[run->nr++] = member;
+}
+
+void remove_member(struct run *run, struct running *member)
+{
+	size_t i = 0;
+
+	while (run->members[i] != member)
+		i++;
+	memmove(&run->members[i], &run->members[i + 1], (--run->nr - i) * sizeof(*run->members));
+	loop_remove(run->session.loop, &member->again);
+	if (member->going)
+		finish_member(member);
+	asked_release(member->asked);
+	free(member);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of this folder share: a session while it is run. */
+#ifndef NHMTAP_RUN_PARTS_H
+#define NHMTAP_RUN_PARTS_H
+
+#include "activity/activity.h"
+#include "plan/together.h"
+#include "run/run.h"
+#include "session/session.h"
+
+/* An activity of the session. */
+struct running {
+	struct activity activity; /* the first: see on_enough() */
+	struct run *run;
+	struct asked *asked;
+	bool going;           /* it is open, and counts */
+	bool over;            /* it has ended, or could not start, and is not tried again */
+	struct source *again; /* it is tried then */
+	__u64 pause_ns;       /* before it was tried last */
+};
+
+struct run {
+	struct session session; /* the first: see on_enough() */
+	struct request *request;
+	read_fn again;
+	struct running **members;
+	size_t nr;
+	int signal_fd;
+	struct source *signals, *control, *grace;
+	struct source **outputs; /* one a stream */
+	bool unwritable;      /* no stream is left that can be written to */
+};
+
+/* --- streams.c -------------------------------------------------------------------------------- */
+
+int open_streams(struct run *run, struct refusal *refusal);
+void close_streams(struct run *run, struct refusal *refusal);
+
+/* Has the loop tell when a stream's reader has gone. */
+void watch_outputs(struct run *run);
+void unwatch_outputs(struct run *run);
+
+/* Opens the outputs of a request that has others, for `other`. Returns 0, or -1 with the refusal. */
+int open_other_outputs(const struct run *run, struct request *request, struct run *other,
+		       struct refusal *refusal);
+
+/* Takes those that were opened so, or else opens the files that are there again. Returns whether there are
+ * others now. */
+bool take_other_outputs(struct run *run, struct run *other);
+
+/* Writes what waits in the streams. */
+void flush(struct run *run);
+
+/* No stream is left: counting ends, and the session with it, unless a command is waited for. */
+void unwritable(struct session *session);
+
+/* --- records.c -------------------------------------------------------------------------------- */
+
+/* Writes a record of the session's own, which is consumed. */
+void write_own(struct run *run, json_t *record);
+
+void write_session_start(struct run *run);
+void write_session_end(struct run *run, int status);
+
+/* Those of an activity; the end is that of one of several. */
+void write_start(struct running *member);
+void write_activity_end(struct running *member);
+
+/* The activities that are planned and have not ended; *which is the place of `member`. */
+size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
+		      size_t *which);
+
+/* --- members.c -------------------------------------------------------------------------------- */
+
+struct running *add_member(struct run *run, struct asked *asked);
+void remove_member(struct run *run, struct running *member);
+
+bool any_left(const struct run *run);
+
+/* Each returns 0, or -1 with the refusal. start_member() is for a session that goes on. */
+int plan_member(struct running *member, struct refusal *refusal);
+int start_member(struct running *member, struct refusal *refusal);
+
+/* It could not start, or can't go on: tells so, and has it tried again if that was asked for. */
+void give_up(struct running *member, const struct refusal *refusal);
+
+/* struct session's. */
+void on_enough(struct session *session, struct activity *activity, const char *reason);
+
+/* --- signals.c -------------------------------------------------------------------------------- */
+
+/* Blocks the signals that are read from here on. */
+void block_signals(struct run *run);
+
+/* For the loop. */
+void on_signal(void *context, short events);
+void on_control(void *context, short events);
+
+/* The command may have ended: if so, the session does. */
+void on_command_ended(struct run *run);
+
+/* Ends the session: the command, if there is one, is given some time, and with tell_command told. */
+void end_session(struct run *run, const char *reason, bool tell_command);
+
+/* --- reload.c --------------------------------------------------------------------------------- */
+
+/* Reads the request again: an activity whose entry is the same goes on, others end, or begin. */
+void reload(struct run *run);
+
+#endif

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/parts.h"
+
+#include <sys/wait.h>
+
+#include "activity/start.h"
+#include "clock.h"
+#include "record/overhead.h"
+#include "record/record.h"
+
+/* What a session's own records have for their activity, where it is not alone. */
+#define SESSION "session"
+
+void write_own(struct run *run, json_t *record)
+{
+	struct session *session = &run->session;
+
+	session_write(session, record, session->alone ? run->members[0]->activity.name : SESSION);
+}
+
+static void put_resource(const struct run *run, json_t *start)
+{
+	const json_t *resource = run->request->resource;
+
+	if (resource)
+		json_object_update(json_object_get(start, "resource"), (json_t *)resource);
+}
+
+void write_session_start(struct run *run)
+{
+	json_t *start = start_base(&run->session.host, "run"), *activities = json_array();
+
+	for (size_t i = 0; i < run->nr; i++)
+		json_array_append_new(activities, json_pack("{s:s, s:s}", "name", run->members[i]->asked->name,
+							    "command", run->members[i]->activity.command));
+	json_object_set_new(start, "config", value_text(run->request->config, 1024));
+	json_object_set_new(start, "activities", activities);
+	put_resource(run, start);
+	write_own(run, start);
+}
+
+/* The activities that are planned and have not ended; *which is the place of `member`. */
+size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
+			     size_t *which)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->nr && nr < TOGETHER_MOST; i++) {
+		const struct running *other = run->members[i];
+
+		if (other != member && (other->over || other->again || !other->activity.ops))
+			continue;
+		if (other == member)
+			*which = nr;
+		parties[nr++] = (struct party){other->asked->name, &other->activity.plan};
+	}
+	return nr;
+}
+
+static void put_turns(const struct running *member, json_t *start)
+{
+	struct party parties[TOGETHER_MOST];
+	struct turn turns[TURN_KINDS];
+	size_t which = 0, nr = gather_parties(member->run, member, parties, &which);
+	size_t nr_turns = together_turns(parties, nr, which, &member->run->session.host, turns);
+	json_t *list = json_array();
+
+	for (size_t t = 0; t < nr_turns; t++) {
+		json_t *with = json_array();
+
+		for (size_t p = 0; p < nr; p++)
+			if (turns[t].with >> p & 1)
+				json_array_append_new(with, json_string(parties[p].name));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "what", turns[t].what, "with", with,
+						      "why", turns[t].why));
+	}
+	if (nr_turns)
+		json_object_set(start, "takes_turns", list);
+	json_decref(list);
+}
+
+void write_start(struct running *member)
+{
+	struct activity *activity = &member->activity;
+	json_t *start = start_base(&activity->session->host, activity->command);
+
+	start_put_activity(start, activity);
+	put_turns(member, start);
+	put_resource(member->run, start);
+	activity_write(activity, start);
+}
+
+static json_t *end_base(const char *reason, const struct timespec *began)
+{
+	struct timespec now = now_of(CLOCK_MONOTONIC);
+
+	return json_pack("{s:s, s:s, s:I}", "type", "end", "reason", reason ? reason : "refused",
+			 "duration_ns",
+			 (json_int_t)(began->tv_sec ? timespec_ns(&now) - timespec_ns(began) : 0));
+}
+
+static void put_activity_end(struct activity *activity, json_t *end)
+{
+	if (activity->ops && activity->ops->finish)
+		activity->ops->finish(activity, end);
+	if (activity->reader && activity->began.tv_sec)
+		json_object_set_new(end, "names", reader_value(activity->reader));
+}
+
+/* Of one among several; one that is alone ends with the session. */
+void write_activity_end(struct running *member)
+{
+	struct activity *activity = &member->activity;
+	json_t *end = end_base(activity->reason ? activity->reason : member->run->session.reason,
+			       &activity->began);
+
+	put_activity_end(activity, end);
+	activity_write(activity, end);
+}
+
+static json_t *child_value(const struct child *child)
+{
+	json_t *value = json_pack("{s:i}", "pid", (int)child->pid);
+
+	if (child->exited && child_status(child) > STATUS_SIGNAL && WIFSIGNALED(child->wait_status))
+		json_object_set_new(value, "signal", json_integer(child_status(child) - STATUS_SIGNAL));
+	else if (child->exited)
+		json_object_set_new(value, "exit_code", json_integer(child_status(child)));
+	return value;
+}
+
+/* Each stream says how many records it has. */
+void write_session_end(struct run *run, int status)
+{
+	struct session *session = &run->session;
+	json_t *end = end_base(session->reason, &session->began);
+
+	json_object_set_new(end, "exit_status", json_integer(status));
+	if (session->child.pid)
+		json_object_set_new(end, "command", child_value(&session->child));
+	if (session->alone)
+		put_activity_end(&run->members[0]->activity, end);
+	json_object_set_new(end, "overhead", overhead_value(session->self));
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		struct stream *stream = &session->streams[i];
+		json_t *own = json_copy(end);
+
+		json_object_set_new(own, "records", json_integer(stream->records + 1));
+		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
+	}
+	json_decref(end);
+}

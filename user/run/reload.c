@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/parts.h"
+
+#include "record/record.h"
+
+static size_t place_of_same(const struct request *request, const struct asked *asked)
+{
+	size_t i = 0;
+
+	while (i < request->nr_entries &&
+	       (!request->entries[i] || !json_equal(request->entries[i]->value, asked->value)))
+		i++;
+	return i;
+}
+
+static void begin(struct run *run, struct asked *asked)
+{
+	struct running *member = add_member(run, asked);
+	struct refusal refusal = {0};
+
+	if (start_member(member, &refusal))
+		give_up(member, &refusal);
+}
+
+/* Those that are not asked for any more, or otherwise, end; those that go on are taken out of the request. */
+static void end_members(struct run *run, struct request *request)
+{
+	for (size_t m = run->nr; m--;) {
+		struct running *member = run->members[m];
+		size_t same = place_of_same(request, member->asked);
+
+		if (same < request->nr_entries) {
+			asked_release(request->entries[same]);
+			request->entries[same] = NULL;
+			continue;
+		}
+		member->activity.reason = "reloaded";
+		remove_member(run, member);
+	}
+}
+
+/* Another stream begins as every stream does. */
+static void write_starts_again(struct run *run)
+{
+	write_session_start(run);
+	for (size_t i = 0; i < run->nr; i++)
+		if (run->members[i]->going)
+			write_start(run->members[i]);
+}
+
+void reload(struct run *run)
+{
+	struct request request = {0};
+	struct refusal refusal = {0};
+	struct run other;
+
+	if (run->session.reason)
+		return;
+	if (run->again(&request, run->request, &refusal) ||
+	    open_other_outputs(run, &request, &other, &refusal)) {
+		write_own(run, record_error(&refusal));
+		request_release(&request);
+		flush(run);
+		return;
+	}
+	end_members(run, &request);
+	if (take_other_outputs(run, &other))
+		write_starts_again(run);
+	for (size_t i = 0; i < request.nr_entries; i++)
+		if (request.entries[i])
+			begin(run, request.entries[i]);
+	request.nr_entries = 0;
+	request_release(run->request);
+	*run->request = request;
+	flush(run);
+	if (!any_left(run))
+		end_session(run, "exited", true);
+}

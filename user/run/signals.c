@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/parts.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+/* How long a command that was told to end (SIGTERM) is waited for. Containers get ten seconds
+ * before they are killed; the records are to be out long before. */
+#define GRACE_NS 2000000000ULL
+
+static void on_grace_over(void *context)
+{
+	struct run *run = context;
+
+	run->grace = NULL;
+	loop_stop(run->session.loop);
+}
+
+/* Ends the session: the command, if there is one, is told to end and given some time. */
+void end_session(struct run *run, const char *reason, bool tell_command)
+{
+	struct session *session = &run->session;
+
+	if (!session->reason)
+		session->reason = reason;
+	if (!session->child.pid || session->child.exited) {
+		loop_stop(session->loop);
+		return;
+	}
+	if (tell_command)
+		kill(session->child.pid, SIGTERM);
+	if (!run->grace)
+		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + GRACE_NS, on_grace_over, run);
+}
+
+void on_command_ended(struct run *run)
+{
+	struct session *session = &run->session;
+
+	if (!session->child.pid || !child_reap(&session->child))
+		return;
+	if (!session->reason)
+		session->reason = "exited";
+	loop_stop(session->loop);
+}
+
+
+void on_signal(void *context, short events)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+	struct signalfd_siginfo info;
+
+	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			on_command_ended(run);
+			continue;
+		}
+		if (info.ssi_signo == SIGHUP && run->again) {
+			reload(run);
+			continue;
+		}
+		/* A second signal means now: nothing more is written. */
+		if (session->ended_by)
+			_exit(STATUS_SIGNAL + info.ssi_signo);
+		session->ended_by = info.ssi_signo;
+		/* The terminal sends ^C to the command as well. */
+		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
+			    info.ssi_code != SI_KERNEL);
+	}
+}
+
+/* Signals that end a session are read, not caught. One that was ignored when the program was started
+ * (nohup, a shell's background) stays so: a blocked signal would be kept all the same. */
+void block_signals(struct run *run)
+{
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+	struct session *session = &run->session;
+	sigset_t blocked;
+
+	sigemptyset(&session->ending);
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		struct sigaction action;
+
+		if (!sigaction(ending[i], NULL, &action) &&
+		    (action.sa_handler != SIG_IGN || (ending[i] == SIGHUP && run->again)))
+			sigaddset(&session->ending, ending[i]);
+	}
+	/* Ignored, it would take the command's status with it. */
+	signal(SIGCHLD, SIG_DFL);
+	sigaddset(&session->ending, SIGCHLD);
+	blocked = session->ending;
+	sigaddset(&blocked, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &blocked, &session->signals);
+}
+
+/* --- control ---------------------------------------------------------------------------------- */
+
+static void obey_for(struct running *member, enum control_command command, bool *done)
+{
+	struct activity *activity = &member->activity;
+
+	switch (command) {
+	case CONTROL_ENABLE:
+	case CONTROL_DISABLE:
+		*done = !activity_switch(activity, command == CONTROL_ENABLE) && *done;
+		break;
+	case CONTROL_SNAPSHOT:
+		activity_report(activity, false);
+		break;
+	case CONTROL_STOP:
+		on_enough(activity->session, activity, "stopped");
+		break;
+	default:
+		break;
+	}
+}
+
+/* Returns whether it is to be acknowledged. */
+static bool obey(struct run *run, enum control_command command, const char *name)
+{
+	bool done = true, found = command == CONTROL_PING;
+
+	if (command == CONTROL_UNKNOWN)
+		return false;
+	for (size_t i = 0; i < run->nr; i++) {
+		struct running *member = run->members[i];
+
+		if (!member->going || (*name && strcmp(name, member->asked->name)))
+			continue;
+		found = true;
+		obey_for(member, command, &done);
+	}
+	if (!found && *name)
+		fprintf(stderr, "nhmtap: option --control: no activity '%.64s' is going\n", name);
+	return found && done;
+}
+
+void on_control(void *context, short events)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+	enum control_command command;
+	const char *name;
+
+	while (!session->reason && (command = control_next(&session->control, &name))) {
+		bool done = obey(run, command, name);
+
+		flush(run);
+		if (done)
+			control_acknowledge(&session->control);
+	}
+	if (session->control.fd < 0)
+		loop_remove(session->loop, &run->control);
+}
