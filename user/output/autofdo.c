@@ -103,7 +103,7 @@ static int check_autofdo(const struct options *options, size_t nr_events, struct
 			    : several		   ? "--pid of several processes"
 						   : NULL;
 
-	if (nr_events > 1) {
+	if (nr_events > 1 && options->events) { /* a trace has a clock beside it */
 		refuse(refusal, STATUS_USAGE, "option --format autofdo with several events");
 		because(refusal, "one profile has one count of each branch");
 		return instead(refusal, "leave out -e, or name one event");

@@ -97,7 +97,6 @@ static void wait_for_end(struct run *run)
 {
 	struct session *session = &run->session;
 
-	counters_free_descriptors();
 	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	run->signals = loop_watch(session->loop, run->signal_fd, POLLIN, on_signal, run);
 	if (session->control.fd >= 0)
@@ -140,8 +139,10 @@ static int execute(struct run *run, struct refusal *refusal)
 
 	if (session->command && child_start(&session->child, session->command, &session->signals, refusal))
 		return -1;
-	if (open_members(run, refusal) || begin_members(run, refusal) ||
-	    (session->command && child_go(&session->child, session->command, refusal)))
+	if (open_members(run, refusal) || begin_members(run, refusal))
+		return -1;
+	counters_free_descriptors();
+	if (session->command && child_go(&session->child, session->command, refusal))
 		return -1;
 	if (session->repeat == 1)
 		write_starts(run);

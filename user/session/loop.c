@@ -2,7 +2,7 @@
 #include "session/loop.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -26,6 +26,7 @@ struct loop {
 	int epoll;
 	struct source *sources;
 	bool stopped, calling;
+	bool coarse; /* epoll_pwait2(2) is refused */
 };
 
 struct loop *loop_open(void)
@@ -162,11 +163,33 @@ static void call_due(struct loop *loop)
 
 #define READY_MOST 16
 
-static void call_ready(struct loop *loop)
+/*
+ * One system call waits and tells: to ask twice would lose what a descriptor of perf_event tells once
+ * (perf_poll(), kernel/events/core.c, takes the wakeup with it). Before Linux 5.11 there is no
+ * resolution finer than a millisecond.
+ */
+static int wait_for_any(struct loop *loop, struct epoll_event *events)
 {
-	struct epoll_event events[READY_MOST];
-	int nr = epoll_wait(loop->epoll, events, READY_MOST, 0);
+	const struct source *first = earliest(loop);
+	struct timespec left = {0};
+	__u64 now, ns;
+	int nr;
 
+	if (!first)
+		return epoll_wait(loop->epoll, events, READY_MOST, -1);
+	now = clock_ns(CLOCK_MONOTONIC);
+	ns = first->at > now ? first->at - now : 0;
+	left = (struct timespec){ns / 1000000000, ns % 1000000000};
+	nr = loop->coarse ? -1 : epoll_pwait2(loop->epoll, events, READY_MOST, &left, NULL);
+	if (nr >= 0 || (!loop->coarse && errno == EINTR))
+		return nr;
+	loop->coarse = true;
+	ns = (ns + 999999) / 1000000;
+	return epoll_wait(loop->epoll, events, READY_MOST, ns > INT_MAX ? INT_MAX : ns);
+}
+
+static void call_ready(struct loop *loop, const struct epoll_event *events, int nr)
+{
 	for (int i = 0; i < nr && !loop->stopped; i++) {
 		struct source *source = events[i].data.ptr;
 
@@ -175,31 +198,16 @@ static void call_ready(struct loop *loop)
 	}
 }
 
-/* An epoll descriptor is waited for with ppoll(2), whose time-out has the resolution of the deadlines. */
-static int wait_for_any(struct loop *loop)
-{
-	const struct source *first = earliest(loop);
-	struct pollfd ready = {.fd = loop->epoll, .events = POLLIN};
-	struct timespec left;
-	__u64 now;
-
-	if (!first)
-		return ppoll(&ready, 1, NULL, NULL);
-	now = clock_ns(CLOCK_MONOTONIC);
-	now = first->at > now ? first->at - now : 0;
-	left = (struct timespec){now / 1000000000, now % 1000000000};
-	return ppoll(&ready, 1, &left, NULL);
-}
-
 void loop_run(struct loop *loop)
 {
+	struct epoll_event events[READY_MOST];
+
 	loop->stopped = false;
 	while (!loop->stopped) {
-		int ready = wait_for_any(loop);
+		int nr = wait_for_any(loop, events);
 
 		loop->calling = true;
-		if (ready > 0)
-			call_ready(loop);
+		call_ready(loop, events, nr);
 		call_due(loop);
 		loop->calling = false;
 		sweep(loop);
