@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,25 +250,6 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 
 /* --- cgroups ---------------------------------------------------------------------------------- */
 
-/* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
-static bool cgroup_root(char *path, size_t size)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	struct mntent *mount;
-	bool found = false, own = false;
-
-	while (mounts && !own && (mount = getmntent(mounts))) {
-		own = !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event");
-		if (!own && (found || strcmp(mount->mnt_type, "cgroup2")))
-			continue;
-		snprintf(path, size, "%s", mount->mnt_dir);
-		found = true;
-	}
-	if (mounts)
-		endmntent(mounts);
-	return found;
-}
-
 /* libperf passes no flags, so the system call is made here. Returns a descriptor or -errno. */
 static int open_cgroup(const char *path, struct perf_event_attr *attr, int cpu)
 {
@@ -289,11 +269,12 @@ int trial_cgroup(const struct trial *trial, struct host *host, struct found *fou
 		 struct refusal *refusal)
 {
 	struct plan plan = {0};
-	char path[256] = "";
+	/* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
+	const char *path = host->cgroup_v1[0] ? host->cgroup_v1 : host->cgroup_mount;
 	int fd, err;
 
 	*found = (struct found){0};
-	if (!cgroup_root(path, sizeof(path)))
+	if (!*path)
 		return cgroup_denied(refusal, host, "", ENOENT);
 	err = plan_trial(&plan, trial, host, refusal);
 	if (err) {

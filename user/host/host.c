@@ -183,11 +183,14 @@ int host_gather(struct host *host, const char *root)
 	read_privileges(host);
 	read_container(host);
 	read_cgroup_mounts(host);
+	host->cgroups = cgroups_new(host->cgroup_mount);
 	return 0;
 }
 
 void host_release(struct host *host)
 {
+	cgroups_release(host->cgroups);
+	host->cgroups = NULL;
 	tables_release(&host->tables);
 	while (host->pmus) {
 		struct pmu *pmu = host->pmus;

@@ -14,6 +14,7 @@
 #include "cpus.h"
 #include "event/known_event.h"
 #include "event/tables.h"
+#include "host/cgroups.h"
 #include "refusal.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
@@ -61,6 +62,7 @@ struct host {
 	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
+	struct cgroups *cgroups;    /* their paths by id */
 	char cgroup_mount[256];     /* where cgroup2 is mounted, "" if nowhere */
 	char cgroup_v1[256];        /* the hierarchy of version 1 that has perf events, "" if none has */
 	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */

@@ -18,6 +18,7 @@
 
 /* A mount namespace and a folder in it. */
 struct root {
+	struct mapped_files *files;
 	size_t users;
 	pid_t pid;   /* who was seen to have it last */
 	ino_t mounts;
@@ -28,7 +29,24 @@ struct root {
 	struct root *next;
 };
 
-static struct root *roots;
+#define BUCKETS 1024 /* a power of two */
+
+struct mapped_files {
+	struct root *roots;
+	struct root ours; /* this process's; inode 0: not known yet */
+	size_t nr_held;
+	struct mapped_file *buckets[BUCKETS];
+};
+
+struct mapped_files *mapped_files_new(void)
+{
+	return calloc(1, sizeof(struct mapped_files));
+}
+
+void mapped_files_release(struct mapped_files *files)
+{
+	free(files);
+}
 
 static bool identify(pid_t pid, struct root *root)
 {
@@ -51,28 +69,26 @@ static bool same_root(const struct root *a, const struct root *b)
 	return a->mounts == b->mounts && a->device == b->device && a->inode == b->inode;
 }
 
-static bool is_ours(const struct root *root)
+static bool is_ours(struct mapped_files *files, const struct root *root)
 {
-	static struct root ours;
-
-	if (!ours.inode)
-		identify(getpid(), &ours);
-	return same_root(root, &ours);
+	if (!files->ours.inode)
+		identify(getpid(), &files->ours);
+	return same_root(root, &files->ours);
 }
 
-struct root *root_of(pid_t pid)
+struct root *root_of(struct mapped_files *files, pid_t pid)
 {
 	struct root found, *root;
 	char path[64];
 
 	if (!identify(pid, &found))
 		return NULL;
-	for (root = roots; root; root = root->next)
+	for (root = files->roots; root; root = root->next)
 		if (same_root(root, &found)) {
 			root->pid = pid;
 			return root_get(root);
 		}
-	if (!is_ours(&found)) {
+	if (!is_ours(files, &found)) {
 		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 		found.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (found.fd < 0)
@@ -82,9 +98,10 @@ struct root *root_of(pid_t pid)
 	}
 	root = malloc(sizeof(*root));
 	*root = found;
+	root->files = files;
 	root->users = 1;
-	root->next = roots;
-	roots = root;
+	root->next = files->roots;
+	files->roots = root;
 	return root;
 }
 
@@ -97,10 +114,11 @@ struct root *root_get(struct root *root)
 
 void root_put(struct root *root)
 {
-	struct root **at = &roots;
+	struct root **at;
 
 	if (!root || --root->users)
 		return;
+	at = &root->files->roots;
 	while (*at != root)
 		at = &(*at)->next;
 	*at = root->next;
@@ -118,7 +136,7 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 
 	if (!root)
 		return NULL;
-	if (is_ours(root))
+	if (is_ours(root->files, root))
 		length = snprintf(text, size, "%s", path);
 	else if (identify(root->pid, &now) && same_root(root, &now))
 		length = snprintf(text, size, "/proc/%d/root%s", (int)root->pid, path);
@@ -133,13 +151,12 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
  * run needs its own. */
 #define HELD_MOST 512
 
-static size_t nr_held;
-
-static bool may_hold(void)
+static bool may_hold(const struct mapped_files *files)
 {
 	struct rlimit limit;
 
-	return nr_held < HELD_MOST && !getrlimit(RLIMIT_NOFILE, &limit) && nr_held < limit.rlim_cur / 4;
+	return files->nr_held < HELD_MOST && !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       files->nr_held < limit.rlim_cur / 4;
 }
 
 /* Not beyond its root, whatever links it has put there; nothing that could block. */
@@ -254,17 +271,13 @@ static int open_sighted(const struct sighting *sighting)
 
 /* --- the files -------------------------------------------------------------------------------- */
 
-#define BUCKETS 1024 /* a power of two */
-
-static struct mapped_file *buckets[BUCKETS];
-
-static struct mapped_file **bucket_of(const char *path)
+static struct mapped_file **bucket_of(struct mapped_files *files, const char *path)
 {
 	__u32 hash = 2166136261u; /* FNV-1a */
 
 	for (; *path; path++)
 		hash = (hash ^ (unsigned char)*path) * 16777619u;
-	return &buckets[hash & (BUCKETS - 1)];
+	return &files->buckets[hash & (BUCKETS - 1)];
 }
 
 static enum file_kind kind_of(const char *path)
@@ -281,9 +294,10 @@ static enum file_kind kind_of(const char *path)
 	return path[0] == '/' ? FILE_REGULAR : FILE_ANONYMOUS;
 }
 
-static struct mapped_file *find(const struct sighting *sighting, const char *build_id)
+static struct mapped_file *find(struct mapped_files *files, const struct sighting *sighting,
+				const char *build_id)
 {
-	struct mapped_file *file = *bucket_of(sighting->path);
+	struct mapped_file *file = *bucket_of(files, sighting->path);
 
 	for (; file; file = file->next) {
 		if (strcmp(file->path, sighting->path) || file->root != sighting->root)
@@ -297,13 +311,15 @@ static struct mapped_file *find(const struct sighting *sighting, const char *bui
 }
 
 /* One count is the caller's. */
-static struct mapped_file *add(const struct sighting *sighting, const char *build_id, int fd)
+static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
+			       const char *build_id, int fd)
 {
-	struct mapped_file **bucket = bucket_of(sighting->path), *file = calloc(1, sizeof(*file));
+	struct mapped_file **bucket = bucket_of(files, sighting->path), *file = calloc(1, sizeof(*file));
 
 	*file = (struct mapped_file){
 		.path = strdup(sighting->path),
 		.kind = build_id[0] ? FILE_REGULAR : kind_of(sighting->path),
+		.files = files,
 		.users = 1,
 		.root = root_get(sighting->root),
 		.fd = fd,
@@ -312,24 +328,24 @@ static struct mapped_file *add(const struct sighting *sighting, const char *buil
 		.next = *bucket,
 	};
 	snprintf(file->build_id, sizeof(file->build_id), "%s", build_id);
-	nr_held += fd >= 0;
+	files->nr_held += fd >= 0;
 	*bucket = file;
 	return file;
 }
 
 /* What is no file is the same for all. */
-static struct mapped_file *get_special(enum file_kind kind)
+static struct mapped_file *get_special(struct mapped_files *files, enum file_kind kind)
 {
 	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]",
 					 .build_id = ""};
-	struct mapped_file *file = find(&special, "");
+	struct mapped_file *file = find(files, &special, "");
 
-	return file ? mapped_file_again(file) : add(&special, "", -1);
+	return file ? mapped_file_again(file) : add(files, &special, "", -1);
 }
 
-static struct mapped_file *get_regular(const struct sighting *sighting)
+static struct mapped_file *get_regular(struct mapped_files *files, const struct sighting *sighting)
 {
-	struct mapped_file *file = find(sighting, sighting->build_id);
+	struct mapped_file *file = find(files, sighting, sighting->build_id);
 	char read[BUILD_ID_TEXT] = "";
 	const char *build_id = sighting->build_id;
 	int fd;
@@ -339,13 +355,13 @@ static struct mapped_file *get_regular(const struct sighting *sighting)
 	fd = open_sighted(sighting);
 	if (fd >= 0 && !build_id[0] && read_build_id(fd, read))
 		build_id = read;
-	file = build_id[0] ? find(sighting, build_id) : NULL;
-	if (fd >= 0 && (file || !may_hold())) {
+	file = build_id[0] ? find(files, sighting, build_id) : NULL;
+	if (fd >= 0 && (file || !may_hold(files))) {
 		close(fd);
 		fd = -1;
 	}
 	if (!file)
-		return add(sighting, build_id, fd);
+		return add(files, sighting, build_id, fd);
 	if (sighting->inode) { /* so that it need not be opened the next time */
 		file->inode = sighting->inode;
 		file->device = sighting->device;
@@ -355,7 +371,7 @@ static struct mapped_file *get_regular(const struct sighting *sighting)
 
 #define DELETED " (deleted)" /* d_path(), fs/d_path.c */
 
-struct mapped_file *mapped_file_get(const struct sighting *sighting)
+struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sighting *sighting)
 {
 	enum file_kind kind = kind_of(sighting->path);
 	size_t length = strlen(sighting->path), tail = strlen(DELETED);
@@ -364,13 +380,13 @@ struct mapped_file *mapped_file_get(const struct sighting *sighting)
 
 	/* Programs execute themselves from a memfd, too: one with a build-id is an ELF file. */
 	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
-		return get_special(kind);
+		return get_special(files, kind);
 	if (length > tail && length < sizeof(path) &&
 	    !strcmp(sighting->path + length - tail, DELETED)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(length - tail), sighting->path);
 		there.path = path;
 	}
-	return get_regular(&there);
+	return get_regular(files, &there);
 }
 
 struct mapped_file *mapped_file_again(struct mapped_file *file)
@@ -385,13 +401,13 @@ void mapped_file_put(struct mapped_file *file)
 
 	if (!file || --file->users)
 		return;
-	at = bucket_of(file->path);
+	at = bucket_of(file->files, file->path);
 	while (*at != file)
 		at = &(*at)->next;
 	*at = file->next;
 	if (file->fd >= 0) {
 		close(file->fd);
-		nr_held--;
+		file->files->nr_held--;
 	}
 	root_put(file->root);
 	free((char *)file->path);

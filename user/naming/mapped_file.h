@@ -12,11 +12,17 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+/* All files and roots that somebody has a count of. Released when nobody has any more. */
+struct mapped_files;
+
+struct mapped_files *mapped_files_new(void);
+void mapped_files_release(struct mapped_files *files);
+
 /* What a process sees as "/". Counted: root_put() for each that was given. */
 struct root;
 
 /* That of a process; NULL if it can't be told: it has ended, or is another user's. */
-struct root *root_of(pid_t pid);
+struct root *root_of(struct mapped_files *files, pid_t pid);
 struct root *root_get(struct root *root); /* NULL stays NULL */
 void root_put(struct root *root);
 
@@ -33,6 +39,7 @@ struct mapped_file {
 	char build_id[BUILD_ID_TEXT]; /* lower-case hex; "" if it has none or it is not known */
 	enum file_kind kind;
 	/* The rest is mapped_file.c's. */
+	struct mapped_files *files;
 	size_t users;
 	struct root *root;
 	int fd; /* -1: not held */
@@ -52,7 +59,7 @@ struct sighting {
 
 /* The one file of these properties; it is opened if it is new and there yet, and its build-id read. The
  * caller has a count of it up to mapped_file_put(). */
-struct mapped_file *mapped_file_get(const struct sighting *sighting);
+struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sighting *sighting);
 struct mapped_file *mapped_file_again(struct mapped_file *file); /* one count more */
 void mapped_file_put(struct mapped_file *file);
 

@@ -52,6 +52,7 @@ struct process {
 #define BUCKETS 4096 /* a power of two */
 
 struct mappings {
+	struct mapped_files *files;
 	struct process *buckets[BUCKETS];
 	size_t nr;      /* mappings in all spaces */
 	__u64 dropped;
@@ -211,7 +212,10 @@ void mappings_forget(struct mappings *mappings, __u64 since)
 
 struct mappings *mappings_new(void)
 {
-	return calloc(1, sizeof(struct mappings));
+	struct mappings *mappings = calloc(1, sizeof(*mappings));
+
+	mappings->files = mapped_files_new();
+	return mappings;
 }
 
 void mappings_release(struct mappings *mappings)
@@ -226,6 +230,7 @@ void mappings_release(struct mappings *mappings)
 			forget_lives(mappings, process, FOREVER);
 			free(process);
 		}
+	mapped_files_release(mappings->files);
 	free(mappings);
 }
 
@@ -299,7 +304,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 		return;
 	sighting->pid = process->pid;
 	sighting->root = life->root;
-	mapping.file = mapped_file_get(sighting);
+	mapping.file = mapped_file_get(mappings->files, sighting);
 	if (is_there(life->space, &mapping)) {
 		mapped_file_put(mapping.file);
 		return;
@@ -321,7 +326,7 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 				    .device = note->device, .inode = note->inode};
 
 	if (!process->life)
-		begin_life(process, 0, space_new(), root_of(note->pid));
+		begin_life(process, 0, space_new(), root_of(mappings->files, note->pid));
 	for (size_t i = 0; i < note->build_id_size; i++)
 		sprintf(build_id + 2 * i, "%02x", note->build_id[i]);
 	add(mappings, process, &sighting, note->offset, note->time);
@@ -331,7 +336,7 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 {
 	struct process *process = find_or_make(mappings, note->pid);
 	/* It may have entered a container in between; one that has gone again is where it was. */
-	struct root *root = root_of(note->pid);
+	struct root *root = root_of(mappings->files, note->pid);
 
 	if (!root && process->life)
 		root = root_get(process->life->root);
@@ -376,7 +381,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 
 void mappings_expect(struct mappings *mappings, pid_t pid)
 {
-	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(pid));
+	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(mappings->files, pid));
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -439,7 +444,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	if (process->life)
 		time = clock_ns(CLOCK_MONOTONIC);
 	else
-		begin_life(process, 0, space_new(), root_of(pid));
+		begin_life(process, 0, space_new(), root_of(mappings->files, pid));
 	while (getline(&line, &size, file) > 0)
 		add_line(mappings, process, line, time);
 	free(line);

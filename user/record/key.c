@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "record/cgroup.h"
+#include "host/cgroups.h"
 #include "record/record.h"
 #include "record/source.h"
 #include "shared.h"
@@ -32,7 +32,7 @@ static json_t *text(const struct host *host, const void *at, size_t size)
 static json_t *cgroup(const struct host *host, const void *at, size_t size)
 {
 	__u64 id = *(const __u64 *)at;
-	const char *path = cgroup_path(id);
+	const char *path = cgroups_path(host->cgroups, id);
 
 	/* A cgroup that has gone keeps its number; paths begin with '/', so the two can't be mixed up. */
 	return path ? value_text(path, 1024) : json_sprintf("id:%llu", id);

@@ -48,24 +48,29 @@ json_t *value_hex(__u64 number)
 	return json_sprintf("0x%llx", number);
 }
 
+/* `digits` decimal digits of a number, then a character. */
+static char *put_digits(char *at, long number, int digits, char behind)
+{
+	for (int i = digits; i--; number /= 10)
+		at[i] = '0' + number % 10;
+	at[digits] = behind;
+	return at + digits + 1;
+}
+
 char *time_text(const struct timespec *time, char *buffer)
 {
-	/* Many records are of the same second, of which the calendar need not be asked again. */
-	static char seconds[24];
-	static time_t second = -1;
-	long rest = time->tv_nsec;
+	char *at = buffer;
 	struct tm tm;
 
-	if (time->tv_sec != second) {
-		second = time->tv_sec;
-		gmtime_r(&second, &tm);
-		strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S.", &tm);
-	}
-	memcpy(buffer, seconds, 20);
-	for (int i = 28; i >= 20; i--, rest /= 10)
-		buffer[i] = '0' + rest % 10;
-	buffer[29] = 'Z';
-	buffer[30] = '\0';
+	gmtime_r(&time->tv_sec, &tm);
+	at = put_digits(at, tm.tm_year + 1900, 4, '-');
+	at = put_digits(at, tm.tm_mon + 1, 2, '-');
+	at = put_digits(at, tm.tm_mday, 2, 'T');
+	at = put_digits(at, tm.tm_hour, 2, ':');
+	at = put_digits(at, tm.tm_min, 2, ':');
+	at = put_digits(at, tm.tm_sec, 2, '.');
+	at = put_digits(at, time->tv_nsec, 9, 'Z');
+	*at = '\0';
 	return buffer;
 }
 
