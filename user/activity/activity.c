@@ -88,7 +88,7 @@ int activity_plan(struct activity *activity, struct refusal *refusal)
 	return activity->ops->check(activity, refusal);
 }
 
-int activity_open(struct activity *activity, struct refusal *refusal)
+static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
 	struct session *session = activity->session;
 
@@ -98,6 +98,14 @@ int activity_open(struct activity *activity, struct refusal *refusal)
 		return -1;
 	hotplug_begin(activity);
 	return 0;
+}
+
+int activity_open(struct activity *activity, struct refusal *refusal)
+{
+	int err = open_and_attach(activity, refusal);
+
+	counters_free_descriptors();
+	return err;
 }
 
 int activity_begin(struct activity *activity, bool running, struct refusal *refusal)

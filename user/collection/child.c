@@ -7,12 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void wait_and_exec(char **argv, const sigset_t *signals, int go, int failure)
+static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
 {
 	char byte;
 	int error;
 
-	sigprocmask(SIG_SETMASK, signals, NULL);
+	sigprocmask(SIG_SETMASK, &inherited->signals, NULL);
+	setrlimit(RLIMIT_NOFILE, &inherited->descriptors);
 	/* Without the byte the parent has given up: nothing is to be run. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);
@@ -30,7 +31,8 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-int child_start(struct child *child, char **argv, const sigset_t *signals, struct refusal *refusal)
+int child_start(struct child *child, char **argv, const struct inherited *inherited,
+		struct refusal *refusal)
 {
 	int go[2] = {-1, -1}, failure[2] = {-1, -1};
 	int error;
@@ -53,7 +55,7 @@ int child_start(struct child *child, char **argv, const sigset_t *signals, struc
 	}
 	if (!child->pid) {
 		close(go[1]);
-		wait_and_exec(argv, signals, go[0], failure[1]);
+		wait_and_exec(argv, inherited, go[0], failure[1]);
 	}
 	close(go[0]);
 	close(failure[1]);

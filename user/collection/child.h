@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "refusal.h"
@@ -17,10 +18,17 @@ struct child {
 	int wait_status; /* waitpid(2)'s, once exited */
 };
 
+/* What nhmtap changes for itself and a command is to have as it was. */
+struct inherited {
+	sigset_t signals;          /* blocked ones */
+	struct rlimit descriptors; /* RLIMIT_NOFILE */
+};
+
 /*
- * Forks the child. It restores the signal mask and waits. Returns 0, or -1 with the refusal filled in.
+ * Forks the child. It restores what was inherited and waits. Returns 0, or -1 with the refusal filled in.
  */
-int child_start(struct child *child, char **argv, const sigset_t *signals, struct refusal *refusal);
+int child_start(struct child *child, char **argv, const struct inherited *inherited,
+		struct refusal *refusal);
 
 /* Lets it exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable);
  * the child is gone then. */

@@ -137,11 +137,10 @@ static int execute(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 
-	if (session->command && child_start(&session->child, session->command, &session->signals, refusal))
+	if (session->command && child_start(&session->child, session->command, &session->inherited, refusal))
 		return -1;
 	if (open_members(run, refusal) || begin_members(run, refusal))
 		return -1;
-	counters_free_descriptors();
 	if (session->command && child_go(&session->child, session->command, refusal))
 		return -1;
 	if (session->repeat == 1)

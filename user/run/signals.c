@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -96,7 +97,8 @@ void block_signals(struct run *run)
 	sigaddset(&session->ending, SIGCHLD);
 	blocked = session->ending;
 	sigaddset(&blocked, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &blocked, &session->signals);
+	sigprocmask(SIG_BLOCK, &blocked, &session->inherited.signals);
+	getrlimit(RLIMIT_NOFILE, &session->inherited.descriptors);
 }
 
 /* --- control ---------------------------------------------------------------------------------- */

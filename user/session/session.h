@@ -36,7 +36,7 @@ struct session {
 	struct control control;
 	struct self *self;    /* nhmtap's own instructions; NULL: not to be had */
 	sigset_t ending;      /* signals that are read: those that end the session, HUP, CHLD */
-	sigset_t signals;     /* the mask that the program was started with: the command's */
+	struct inherited inherited; /* what the program was started with: the command's */
 	bool alone;           /* one activity is the session: its start and end record are the session's */
 	__u64 repeat;         /* this execution of the command, from 1 */
 	const char *reason;   /* why the session ends: the end record's; NULL: it goes on */

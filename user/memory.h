@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The program's own memory. What can't be had ends the program with a message and status 2: nowhere is
+ * there anything better to do, and no caller has to look. Libraries that take an allocator are given
+ * this one.
+ */
+#ifndef NHMTAP_MEMORY_H
+#define NHMTAP_MEMORY_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* As malloc(3), calloc(3), realloc(3), strdup(3), asprintf(3) and open_memstream(3), but for failing. */
+void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
+void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
+void *xrealloc(void *memory, size_t size) __attribute__((returns_nonnull, warn_unused_result));
+char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull, warn_unused_result));
+char *xasprintf(const char *format, ...)
+	__attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
+FILE *xopen_memstream(char **text, size_t *size) __attribute__((returns_nonnull, warn_unused_result));
+
+/* Gives jansson this allocator. */
+void memory_begin(void);
+
+/* Called before the program ends for want of memory, in the thread that began the program; must not
+ * allocate. NULL: nothing is. */
+void memory_last_words(void (*say)(void *context), void *context);
+
+/* Says that there is no memory, and ends the program. */
+void memory_is_out(void) __attribute__((noreturn));
+
+#endif
