@@ -8,8 +8,8 @@
 #include "branch/plan.h"
 #include "branch/tracing.h"
 #include "option/command.h"
-#include "record/branches.h"
-#include "record/program.h"
+#include "branch/branches.h"
+#include "branch/program.h"
 #include "record/type.h"
 
 /* The one process that the run is about; 0 if there are others. */

@@ -10,7 +10,7 @@
 #include "collection/pairs.h"
 #include "collection/trace.h"
 #include "plan/denial.h"
-#include "record/branches.h"
+#include "branch/branches.h"
 #include "record/code.h"
 #include "record/record.h"
 #include "session/names.h"

@@ -12,7 +12,7 @@
 #include "host/processor.h"
 #include "output/output.h"
 #include "plan/permission.h"
-#include "record/diagnosis.h"
+#include "facility/diagnosis.h"
 #include "record/overhead.h"
 #include "record/record.h"
 #include "activity/start.h"

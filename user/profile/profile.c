@@ -7,7 +7,7 @@
 #include "activity/activity.h"
 #include "activity/sampling.h"
 #include "option/command.h"
-#include "record/stacks.h"
+#include "profile/stacks.h"
 #include "record/type.h"
 
 /* What a frame says of itself where there is room for all. */

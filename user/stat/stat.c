@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "record/bound.h"
-#include "record/expectation.h"
-#include "record/metric.h"
+#include "stat/expectation_record.h"
+#include "stat/metric_record.h"
 #include "record/record.h"
 #include "record/type.h"
 #include "stat/plan.h"

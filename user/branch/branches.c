@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/branches.h"
+#include "branch/branches.h"
 
 #include <stdlib.h>
 #include <string.h>

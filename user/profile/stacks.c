@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/stacks.h"
+#include "profile/stacks.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/program.h"
+#include "branch/program.h"
 
 #include <elf.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/expectation.h"
+#include "stat/expectation_record.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/diagnosis.h"
+#include "facility/diagnosis.h"
 
 #include <dirent.h>
 #include <limits.h>

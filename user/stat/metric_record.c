@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "record/metric.h"
+#include "stat/metric_record.h"
 
 #include <math.h>
 #include <stdlib.h>
