@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "list.h"
+
 const struct code_key ip_code_keys[] = {
 	{"symbol", "ip,pid", CODE_SYMBOL},
 	{"line", "ip,pid", CODE_LINE},
@@ -38,30 +40,20 @@ static void append(struct chosen_keys *chosen, const char *keys, size_t length)
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table)
 {
+	size_t length;
+
 	*chosen = (struct chosen_keys){.by = by, .table = table};
-	for (const char *at = by;; at++) {
-		size_t length = strcspn(at, ",");
+	for (const char *at = NULL; (at = list_next(by, at, &length));) {
 		const struct code_key *key = find(table, at, length);
 
 		chosen->detail |= key ? key->detail : 0;
 		append(chosen, key ? key->needs : at, key ? strlen(key->needs) : length);
-		at += length;
-		if (!*at)
-			return;
 	}
 }
 
 bool keys_asked(const struct chosen_keys *chosen, const char *name)
 {
-	for (const char *at = chosen->by;; at++) {
-		size_t length = strcspn(at, ",");
-
-		if (strlen(name) == length && !strncmp(at, name, length))
-			return true;
-		at += length;
-		if (!*at)
-			return false;
-	}
+	return list_has(chosen->by, name);
 }
 
 /* The refusal speaks of what was asked for, and of all the keys there are. */

@@ -7,6 +7,7 @@
 #include "activity/sampling.h"
 #include "branch/plan.h"
 #include "branch/tracing.h"
+#include "list.h"
 #include "option/command.h"
 #include "branch/branches.h"
 #include "branch/program.h"
@@ -99,26 +100,25 @@ static int refuse_two_forms(const struct chosen_keys *keys, struct refusal *refu
 /* Calls alone are what the LBR can be told to record: then all sixteen are. */
 static int only_calls(struct options *options, struct refusal *refusal)
 {
+	size_t length;
+
 	if (!options->filter) {
 		options->filter = "any_call";
 		return 0;
 	}
-	for (const char *at = options->filter;; at++) {
+	for (const char *at = NULL; (at = list_next(options->filter, at, &length));) {
 		static const char *const kinds[] = {"any_call", "ind_call", "u", "k"};
-		size_t length = strcspn(at, ","), i = 0;
+		size_t i = 0;
 
 		while (i < 4 && (strlen(kinds[i]) != length || strncmp(at, kinds[i], length)))
 			i++;
-		if (i == 4) {
-			refuse(refusal, STATUS_USAGE, "option --by callpair with --filter '%s'",
-			       options->filter);
-			because(refusal, "pairs of caller and callee are made from calls");
-			return instead(refusal, "leave the filter out, or take any_call or ind_call");
-		}
-		at += length;
-		if (!*at)
-			return 0;
+		if (i < 4)
+			continue;
+		refuse(refusal, STATUS_USAGE, "option --by callpair with --filter '%s'", options->filter);
+		because(refusal, "pairs of caller and callee are made from calls");
+		return instead(refusal, "leave the filter out, or take any_call or ind_call");
 	}
+	return 0;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */

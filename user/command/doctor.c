@@ -10,6 +10,7 @@
 #include "option/command.h"
 #include "facility/facility.h"
 #include "host/processor.h"
+#include "list.h"
 #include "output/output.h"
 #include "plan/permission.h"
 #include "facility/diagnosis.h"
@@ -37,28 +38,27 @@ struct doctor {
 
 static bool needs(const char *need, const struct facility *facility)
 {
-	for (const char *at = need; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (facility_find(at, strcspn(at, ",")) == facility)
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(need, at, &length));)
+		if (facility_find(at, length) == facility)
 			return true;
-	}
 	return !need;
 }
 
 static int check_need(const char *need, struct refusal *refusal)
 {
 	char known[400] = "";
-	size_t used = 0;
+	size_t used = 0, length;
 
-	for (const char *at = need; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (facility_find(at, strcspn(at, ",")))
+	for (const char *at = NULL; (at = list_next(need, at, &length));) {
+		if (facility_find(at, length))
 			continue;
 		for (size_t i = 0; i < nr_facilities; i++)
 			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 					 facilities[i].name);
 		refuse(refusal, STATUS_USAGE, "option --need '%s'", need);
-		because(refusal, "there is no facility '%.*s'", (int)strcspn(at, ","), at);
+		because(refusal, "there is no facility '%.*s'", (int)length, at);
 		return instead(refusal, "facilities: %s", known);
 	}
 	return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/files.h"
+#include "list.h"
 
 /* --- processes and threads -------------------------------------------------------------------- */
 
@@ -181,27 +182,26 @@ static const struct {
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-static int add_key(struct target *target, const char *name, struct refusal *refusal)
+static int add_key(struct target *target, const char *name, size_t length, struct refusal *refusal)
 {
 	for (size_t i = 0; i < KEYS; i++)
-		if (!strcmp(keys[i].name, name)) {
+		if (strlen(keys[i].name) == length && !strncmp(keys[i].name, name, length)) {
 			target->per |= keys[i].per;
 			return 0;
 		}
-	refuse(refusal, STATUS_USAGE, "option --per '%s'", name);
+	refuse(refusal, STATUS_USAGE, "option --per '%.*s'", (int)length, name);
 	because(refusal, "there is no such key");
 	return instead(refusal, "keys: cpu, core, socket, node, thread, cgroup");
 }
 
 static int plan_keys(struct target *target, const char *names, struct refusal *refusal)
 {
-	char *copy = strdup(names), *rest = copy, *name;
-	int err = 0;
+	size_t length;
 
-	while (!err && (name = strsep(&rest, ",")))
-		err = add_key(target, name, refusal);
-	free(copy);
-	return err;
+	for (const char *at = NULL; (at = list_next(names, at, &length));)
+		if (add_key(target, at, length, refusal))
+			return -1;
+	return 0;
 }
 
 static int check_keys(const struct target *target, const struct host *host, struct refusal *refusal)
