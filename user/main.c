@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "option/command.h"
 #include "output/output.h"
 #include "run/run.h"
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_standard_streams();
+	memory_begin();
 	setlocale(LC_ALL, "C");
 	if (argc < 2) {
 		help(stderr);

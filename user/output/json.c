@@ -20,7 +20,7 @@ static void begin(struct stream *stream, const char *type)
 	compact_add_text(line, "\",\"run_id\":\"");
 	compact_add_text(line, stream->run_id);
 	compact_add_text(line, "\",\"seq\":");
-	compact_add_integer(line, stream->records++);
+	compact_add_integer(line, stream->records);
 	if (stream->activity) { /* a name has nothing to escape */
 		compact_add_text(line, ",\"activity\":\"");
 		compact_add_text(line, stream->activity);
@@ -30,8 +30,12 @@ static void begin(struct stream *stream, const char *type)
 
 static int end(struct stream *stream)
 {
+	int err;
+
 	compact_add(&stream->line, "\n", 1);
-	return sink_put(&stream->sink, stream->line.text, stream->line.used);
+	err = sink_put(&stream->sink, stream->line.text, stream->line.used);
+	stream->records++;
+	return err;
 }
 
 /* A record of no stream, which has its version already. */

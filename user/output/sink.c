@@ -73,10 +73,22 @@ static void failed(struct sink *sink, int error)
 		lseek(sink->fd, sink->whole, SEEK_SET);
 }
 
-int sink_flush(struct sink *sink)
+static void write_all(struct sink *sink, const char *text, size_t size)
 {
 	size_t done = 0;
 
+	while (!sink->error && done < size) {
+		ssize_t n = write(sink->fd, text + done, size - done);
+
+		if (n >= 0)
+			done += n;
+		else if (errno != EINTR)
+			failed(sink, errno);
+	}
+}
+
+int sink_flush(struct sink *sink)
+{
 	if (sink->error)
 		return -sink->error;
 	if (!sink->used)
@@ -85,18 +97,19 @@ int sink_flush(struct sink *sink)
 	if (sink->path && !sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
 		failed(sink, errno);
 	sink->begun = true;
-	while (!sink->error && done < sink->used) {
-		ssize_t n = write(sink->fd, sink->buffer + done, sink->used - done);
-
-		if (n >= 0)
-			done += n;
-		else if (errno != EINTR)
-			failed(sink, errno);
-	}
+	write_all(sink, sink->buffer, sink->used);
 	if (!sink->error) {
 		sink->whole += sink->used;
 		sink->used = 0;
 	}
+	return -sink->error;
+}
+
+int sink_put_last(struct sink *sink, const char *text, size_t size)
+{
+	if (sink_flush(sink))
+		return -sink->error;
+	write_all(sink, text, size);
 	return -sink->error;
 }
 

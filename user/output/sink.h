@@ -36,6 +36,9 @@ int sink_put(struct sink *sink, const char *text, size_t size);
 /* Writes what waits. Returns as sink_put(). After a failure a file ends with its last whole record. */
 int sink_flush(struct sink *sink);
 
+/* Writes what waits and then this text, without allocating. Returns as sink_put(). */
+int sink_put_last(struct sink *sink, const char *text, size_t size);
+
 /* Flushes and closes; returns as sink_put(). */
 int sink_close(struct sink *sink);
 

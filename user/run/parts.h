@@ -62,6 +62,9 @@ void write_own(struct run *run, json_t *record);
 void write_session_start(struct run *run);
 void write_session_end(struct run *run, int status);
 
+/* An end record for want of memory, where a stream has begun; allocates nothing. `context`: the run. */
+void write_last_words(void *context);
+
 /* Those of an activity; the end is that of one of several. */
 void write_start(struct running *member);
 void write_activity_end(struct running *member);

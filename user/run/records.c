@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "activity/start.h"
@@ -149,4 +151,40 @@ void write_session_end(struct run *run, int status)
 		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
 	}
 	json_decref(end);
+}
+
+/* Without a tree, which would take memory. */
+static void write_last(const struct run *run, struct stream *stream)
+{
+	const struct session *session = &run->session;
+	struct timespec now = now_of(CLOCK_REALTIME), at = now_of(CLOCK_MONOTONIC);
+	__u64 ran = session->began.tv_sec ? timespec_ns(&at) - timespec_ns(&session->began) : 0;
+	char time[TIME_TEXT], line[1024];
+	struct rusage usage;
+	int length;
+
+	getrusage(RUSAGE_SELF, &usage);
+	length = snprintf(line, sizeof(line),
+			  "{\"type\":\"end\",\"schema_version\":\"" SCHEMA_VERSION "\",\"time\":\"%s\","
+			  "\"run_id\":\"%s\",\"seq\":%llu,\"activity\":\"%s\",\"reason\":\"out_of_memory\","
+			  "\"duration_ns\":%llu,\"exit_status\":%d,\"overhead\":{\"cpu_time_ns\":%llu,"
+			  "\"max_rss_bytes\":%llu},\"records\":%llu}\n",
+			  time_text(&now, time), stream->run_id, stream->records,
+			  session->alone ? run->members[0]->activity.name : SESSION, ran, STATUS_REFUSED,
+			  (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ULL +
+				  (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ULL,
+			  usage.ru_maxrss * 1024ULL, stream->records + 1);
+	sink_put_last(&stream->sink, line, length);
+}
+
+void write_last_words(void *context)
+{
+	const struct run *run = context;
+
+	for (size_t i = 0; i < run->session.nr_streams; i++) {
+		struct stream *stream = &run->session.streams[i];
+
+		if (stream->format->lines && stream->records)
+			write_last(run, stream);
+	}
 }

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "option/command.h"
 #include "record/record.h"
 
@@ -297,6 +298,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 		run.members[i]->activity.command = request->entries[i]->options.command->name;
 	}
 	request->nr_entries = 0;
+	memory_last_words(write_last_words, &run);
 	block_signals(&run);
 	err = prepare(&run, refusal);
 	if (!err && request->check)
@@ -308,6 +310,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	write_session_end(&run, exit_status(&run, refusal));
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);
+	memory_last_words(NULL, NULL);
 	release(&run);
 	return status;
 }
