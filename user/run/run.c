@@ -308,9 +308,9 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	if (refusal->asked[0])
 		write_own(&run, record_error(refusal));
 	write_session_end(&run, exit_status(&run, refusal));
+	memory_last_words(NULL, NULL);
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);
-	memory_last_words(NULL, NULL);
 	release(&run);
 	return status;
 }
