@@ -119,4 +119,15 @@ struct sample_head {
 	__u64 period;
 };
 
+/*
+ * Counters, read by counters.bpf.c on their own CPU: what the kernel says of one, and how that went.
+ * Stands in mapped memory, written only while user space waits for it.
+ */
+struct counter_reading {
+	__u64 value;
+	__u64 enabled_ns;
+	__u64 running_ns;
+	__s64 error; /* 0 or -errno: the rest says nothing */
+};
+
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "activity/tally.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +135,7 @@ static void find_rows(struct tally *tally, const struct counters *counters)
 /* --- counts ----------------------------------------------------------------------------------- */
 
 /* A pinned event that never ran can't be read: it stays at zero, not counted. */
-static void add_place(struct tally *tally, struct counters *counters, size_t place)
+static void add_place(struct tally *tally, const struct counters *counters, size_t place)
 {
 	struct tally_row *row = &tally->rows[tally->row_of[place]];
 
@@ -145,41 +144,17 @@ static void add_place(struct tally *tally, struct counters *counters, size_t pla
 
 		if (!counters_has(counters, i, place))
 			continue;
-		counters_read_at(counters, i, place, &one);
+		counters_last(counters, i, place, &one);
 		count_add(&row->turn[i], &one);
 	}
 }
 
-/* An event of another CPU is read by interrupting that. To go there instead, as perf does, is worth it
- * from so many events on; it is itself a context switch and a migration of nhmtap's. */
-#define WORTH_GOING 16
-
 static void read_places(struct tally *tally, struct counters *counters)
 {
-	const struct places *places = counters_places(counters);
-	bool going = tally->plan->target.cpus_given && tally->plan->events.nr >= WORTH_GOING;
-	cpu_set_t mine;
-	int at = -1;
-
-	going = going && !sched_getaffinity(0, sizeof(mine), &mine);
-	for (size_t p = 0; p < places->nr; p++) {
-		int cpu = places->list[p].cpu;
-
-		if (tally->row_of[p] == NO_ROW)
-			continue;
-		if (going && cpu != at && cpu >= 0 && cpu < CPU_SETSIZE) {
-			cpu_set_t there;
-
-			CPU_ZERO(&there);
-			CPU_SET(cpu, &there);
-			/* Where it may not go it reads from afar. */
-			sched_setaffinity(0, sizeof(there), &there);
-			at = cpu;
-		}
-		add_place(tally, counters, p);
-	}
-	if (at >= 0)
-		sched_setaffinity(0, sizeof(mine), &mine);
+	counters_read_all(counters);
+	for (size_t p = 0; p < counters_places(counters)->nr; p++)
+		if (tally->row_of[p] != NO_ROW)
+			add_place(tally, counters, p);
 }
 
 /* From what was counted so far and what is counted now: what came since, never less than nothing. */

@@ -15,6 +15,7 @@
 #include <perf/evsel.h>
 #include <perf/threadmap.h>
 
+#include "collection/cpu_reader.h"
 #include "collection/libperf_fd.h"
 #include "plan/denial.h"
 
@@ -31,6 +32,7 @@ struct counters {
 	struct places places;
 	struct cell *cells; /* an event's at all places behind each other */
 	int *cgroups;       /* descriptors of the target's, -1: not open */
+	struct cpu_reader *reader; /* NULL: each counter is read by itself */
 	bool enabled;
 	bool stalled;       /* a place is, or has been */
 	size_t opened;      /* places, each as often as it was */
@@ -87,8 +89,28 @@ static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int c
 	return err;
 }
 
-static void close_cell(struct cell *cell)
+/* How many CPUs the places are of: all CPUs stand behind each other, for each cgroup. */
+static size_t nr_cpus(const struct counters *counters)
 {
+	size_t cgroups = counters->plan->target.nr_cgroups;
+
+	return cgroups ? counters->places.nr / cgroups : counters->places.nr;
+}
+
+/* Where the reader has an event: those of a CPU stand behind each other there. */
+static size_t place_in_reader(const struct counters *counters, size_t event, size_t place)
+{
+	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters), cgroups = counters->places.nr / cpus;
+
+	return (place % cpus * cgroups + place / cpus) * events + event;
+}
+
+static void close_cell(struct counters *counters, size_t event, size_t place)
+{
+	struct cell *cell = cell_at(counters, event, place);
+
+	if (counters->reader && cell->fd >= 0)
+		cpu_reader_remove(counters->reader, place_in_reader(counters, event, place));
 	if (cell->evsel) {
 		perf_evsel__close(cell->evsel);
 		perf_evsel__delete(cell->evsel);
@@ -102,7 +124,7 @@ static void close_cell(struct cell *cell)
 static void close_place(struct counters *counters, size_t place)
 {
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
-		close_cell(cell_at(counters, i, place));
+		close_cell(counters, i, place);
 	counters->places.list[place].open = false;
 }
 
@@ -276,6 +298,9 @@ void counters_close(struct counters *counters)
 {
 	if (!counters)
 		return;
+	/* First, so that it need not be told of each counter. */
+	cpu_reader_close(counters->reader);
+	counters->reader = NULL;
 	drop(counters);
 	for (size_t i = 0; counters->cgroups && i < counters->plan->target.nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
@@ -332,54 +357,111 @@ int counters_enable_at(struct counters *counters, size_t place)
 	return counters->enabled ? switch_place(counters, place, PERF_EVENT_IOC_ENABLE) : 0;
 }
 
-/* A pinned event that could not run reads as nothing at all, which libperf does not always call an
- * error, and so may one whose CPU has gone: what was read last stays true. *still: its clock has not
- * moved since. */
-static int read_cell(struct cell *cell, bool *still)
+/* What came of reading a cell. A pinned event that could not run reads as nothing at all, and so may one
+ * whose CPU has gone: what was read last stays true. */
+static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
 {
-	struct perf_counts_values values = {0};
-	int err = 0;
-
-	*still = false;
-	if (cell->fd < 0)
-		return 0;
-	if (cell->evsel)
-		err = perf_evsel__read(cell->evsel, 0, 0, &values);
-	else if (read(cell->fd, &values, 3 * sizeof(__u64)) < 0)
-		err = -errno;
-	*still = !err && values.ena && values.ena == cell->last.enabled_ns;
-	if (!err && values.ena >= cell->last.enabled_ns && values.val >= cell->last.value)
-		cell->last = (struct count){values.val, values.ena, values.run};
-	return err;
-}
-
-int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count)
-{
-	struct cell *cell = cell_at(counters, event, place);
 	struct place *at = &counters->places.list[place];
-	bool still;
-	int err = read_cell(cell, &still);
 
 	/* Whatever runs on a CPU, its events are enabled all the time; a cgroup's while it runs. */
-	if (still && counters->enabled && at->open && at->cpu >= 0 && at->cgroup < 0)
+	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
+	    at->cpu >= 0 && at->cgroup < 0)
 		counters->stalled = at->stalled = true;
+	if (now->enabled_ns >= cell->last.enabled_ns && now->value >= cell->last.value)
+		cell->last = *now;
+}
+
+/* Of the read_format that all events have: struct count. */
+static int read_cell(struct counters *counters, struct cell *cell, size_t place)
+{
+	struct count now = {0};
+
+	if (cell->fd < 0)
+		return 0;
+	if (read(cell->fd, &now, sizeof(now)) < 0)
+		return -errno;
+	take(counters, cell, place, &now);
+	return 0;
+}
+
+static void count_of(const struct cell *cell, struct count *count)
+{
 	*count = cell->before;
 	count_add(count, &cell->last);
-	return err;
 }
 
 int counters_read(struct counters *counters, size_t event, struct count *count)
 {
 	*count = (struct count){0};
 	for (size_t i = 0; i < counters->places.nr; i++) {
+		struct cell *cell = cell_at(counters, event, i);
 		struct count one;
-		int err = counters_read_at(counters, event, i, &one);
+		int err = read_cell(counters, cell, i);
 
 		if (err)
 			return err;
+		count_of(cell, &one);
 		count_add(count, &one);
 	}
 	return 0;
+}
+
+void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count)
+{
+	count_of(cell_at(counters, event, place), count);
+}
+
+/* --- reading them all ------------------------------------------------------------------------- */
+
+static void put_place(struct counters *counters, size_t place)
+{
+	for (size_t i = 0; counters->reader && i < counters->plan->events.nr; i++) {
+		int fd = cell_at(counters, i, place)->fd;
+
+		if (fd >= 0)
+			cpu_reader_put(counters->reader, place_in_reader(counters, i, place), fd);
+	}
+}
+
+void counters_expect_readings(struct counters *counters)
+{
+	const struct plan *plan = counters->plan;
+
+	if (!plan->target.cpus_given || counters->reader ||
+	    cpu_reader_open(&counters->reader, plan->events.nr * counters->places.nr))
+		return;
+	for (size_t p = 0; p < counters->places.nr; p++)
+		put_place(counters, p);
+}
+
+static void read_place(struct counters *counters, size_t place, bool together)
+{
+	for (size_t i = 0; i < counters->plan->events.nr; i++) {
+		struct cell *cell = cell_at(counters, i, place);
+		const struct counter_reading *reading =
+			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place)) : NULL;
+
+		if (reading && !reading->error)
+			take(counters, cell, place,
+			     &(struct count){reading->value, reading->enabled_ns, reading->running_ns});
+		else
+			read_cell(counters, cell, place);
+	}
+}
+
+/* Those of a CPU that is offline the reader can't read: they are read as they are without one. */
+void counters_read_all(struct counters *counters)
+{
+	size_t cpus = counters->reader ? nr_cpus(counters) : counters->places.nr;
+	size_t of_cpu = counters->reader ? counters->plan->events.nr * counters->places.nr / cpus : 0;
+
+	for (size_t c = 0; c < cpus; c++) {
+		bool together = counters->reader &&
+				!cpu_reader_read(counters->reader, counters->places.list[c].cpu, c * of_cpu, of_cpu);
+
+		for (size_t p = c; p < counters->places.nr; p += cpus)
+			read_place(counters, p, together);
+	}
 }
 
 const struct places *counters_places(const struct counters *counters)
@@ -405,14 +487,14 @@ size_t counters_unfollowed(const struct counters *counters)
 /* --- CPUs that go and come -------------------------------------------------------------------- */
 
 /* What it has counted stays counted. */
-static void retire(struct cell *cell)
+static void retire(struct counters *counters, size_t event, size_t place)
 {
-	bool still;
+	struct cell *cell = cell_at(counters, event, place);
 
-	read_cell(cell, &still);
+	read_cell(counters, cell, place);
 	count_add(&cell->before, &cell->last);
 	cell->last = (struct count){0};
-	close_cell(cell);
+	close_cell(counters, event, place);
 }
 
 /* Events whose counter is shared go over to another CPU that shares it: the kernel moves them
@@ -428,7 +510,7 @@ void counters_leave(struct counters *counters, int cpu)
 			continue;
 		for (size_t i = 0; i < events->nr; i++)
 			if (!events->list[i].cpus)
-				retire(cell_at(counters, i, p));
+				retire(counters, i, p);
 		place->open = false;
 	}
 }
@@ -441,8 +523,12 @@ bool counters_stalled(const struct counters *counters)
 int counters_join(struct counters *counters, size_t place)
 {
 	size_t failed;
+	int err;
 
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
-		retire(cell_at(counters, i, place));
-	return open_place(counters, place, &failed);
+		retire(counters, i, place);
+	err = open_place(counters, place, &failed);
+	if (!err)
+		put_place(counters, place);
+	return err;
 }

@@ -37,8 +37,16 @@ int counters_enable_at(struct counters *counters, size_t place);
  * becomes less. Returns 0 or -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);
 
-/* The same at one place. */
-int counters_read_at(struct counters *counters, size_t event, size_t place, struct count *count);
+/* All events are going to be read many times: gets ready for it what makes that cheaper, where the kernel
+ * allows it. To be called before they are enabled. */
+void counters_expect_readings(struct counters *counters);
+
+/* Reads all events at all places; what can't be read stays as it was. */
+void counters_read_all(struct counters *counters);
+
+/* What an event had counted at a place when it was last read, with what it counted there before its CPU
+ * went offline. It never becomes less. */
+void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count);
 
 /* The places, those without open events among them; and how many were opened, each as often as it
  * was. */

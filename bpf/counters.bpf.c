@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads counters of the CPU that it runs on, all in one run. It is attached to nothing: user space has
+ * the kernel run it on a CPU (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU), which is one interrupt
+ * there. read(2) of another CPU's counters is one for each of them.
+ *
+ * Such a run does not count as a program at work (bpf_prog_active), so that samples that are taken
+ * meanwhile reach their own programs.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "shared.h"
+
+/* User space makes both as long as there are counters. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counter_reading);
+} readings SEC(".maps");
+
+static long read_one(__u32 i, const __u32 *first)
+{
+	__u32 index = *first + i;
+	struct counter_reading *reading = bpf_map_lookup_elem(&readings, &index);
+
+	if (!reading)
+		return 1;
+	/* Its first three members are a struct bpf_perf_event_value. */
+	reading->error = bpf_perf_event_read_value(&counters, index,
+						   (struct bpf_perf_event_value *)reading,
+						   sizeof(struct bpf_perf_event_value));
+	return 0;
+}
+
+/* Its arguments: the place of the first counter, and how many follow it. */
+SEC("raw_tracepoint")
+int read_counters(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 first = ctx->args[0];
+
+	bpf_loop(ctx->args[1], read_one, &first, 0);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
