@@ -16,15 +16,32 @@ __u64 activity_interval_ns(const struct activity *activity)
 	return timespec_ns(&activity->interval_ended) - timespec_ns(&activity->interval_began);
 }
 
+void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time)
+{
+	fields_text(fields, "start_time", start_time, TIME_TEXT - 1);
+	fields_number(fields, "duration_ns", activity_interval_ns(activity));
+}
+
 void activity_put_interval(const struct activity *activity, json_t *record)
 {
-	json_object_set_new_nocheck(record, "start_time", value_time(&activity->interval_began_at));
-	json_object_set_new_nocheck(record, "duration_ns", json_integer(activity_interval_ns(activity)));
+	struct fields fields = {.nr = 0};
+	char start_time[TIME_TEXT];
+
+	activity_add_interval(activity, &fields, time_text(&activity->interval_began_at, start_time));
+	fields_put(&fields, record);
 }
 
 int activity_write(struct activity *activity, json_t *record)
 {
 	return session_write(activity->session, record, activity->name);
+}
+
+int activity_write_fields(struct activity *activity, const char *type, struct fields *fields)
+{
+	int err = session_write_fields(activity->session, type, fields, activity->name);
+
+	fields_clear(fields);
+	return err;
 }
 
 static void begin_interval(struct activity *activity)

@@ -115,14 +115,21 @@ int activity_switch(struct activity *activity, bool on);
 /* Writes a record, which is consumed. Returns 0 or -errno of the streams. */
 int activity_write(struct activity *activity, json_t *record);
 
+/* The same of a record that is a list of its members, which is empty afterwards. */
+int activity_write_fields(struct activity *activity, const char *type, struct fields *fields);
+
 /* How long the interval was that is being reported. */
 __u64 activity_interval_ns(const struct activity *activity);
 
 /* Members that the records of an interval have in common: start_time, duration_ns. */
 void activity_put_interval(const struct activity *activity, json_t *record);
 
+/* The same as members of a list; start_time is the text of interval_began_at. */
+void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time);
+
 /* cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for a part of
- * the interval or all of it; nothing where none was. */
+ * the interval or all of it; nothing, or NULL, where none was. */
+json_t *activity_missing(const struct activity *activity, const struct cpus *of);
 void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of);
 
 #endif

@@ -20,6 +20,7 @@ static int leave(struct activity *activity, int cpu)
 	counters_leave(activity->counters, cpu);
 	cpus_add(&activity->hotplug.missing, cpu);
 	cpus_add(&activity->hotplug.missed, cpu);
+	activity->hotplug.any_missed = true;
 	return tell(activity, "offline", cpu, NULL);
 }
 
@@ -124,20 +125,24 @@ void hotplug_check(struct activity *activity, bool last)
 void hotplug_next(struct activity *activity)
 {
 	activity->hotplug.missed = activity->hotplug.missing;
+	activity->hotplug.any_missed = cpus_next(&activity->hotplug.missed, 0) >= 0;
 }
 
-void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of)
+json_t *activity_missing(const struct activity *activity, const struct cpus *of)
 {
 	struct cpus missed;
 	char text[512];
 
-	if (cpus_next(&activity->hotplug.missed, 0) < 0) /* as nearly always, of many records */
-		return;
+	if (!activity->hotplug.any_missed)
+		return NULL;
 	missed = activity->hotplug.missed;
 	for (int cpu = cpus_next(&missed, 0); cpu >= 0; cpu = cpus_next(&missed, cpu + 1))
 		if (of && !cpus_has(of, cpu))
 			cpus_remove(&missed, cpu);
-	if (cpus_next(&missed, 0) >= 0)
-		json_object_set_new(record, "cpus_missing",
-				    json_string(cpus_print(&missed, text, sizeof(text))));
+	return cpus_next(&missed, 0) >= 0 ? json_string(cpus_print(&missed, text, sizeof(text))) : NULL;
+}
+
+void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of)
+{
+	json_object_set_new(record, "cpus_missing", activity_missing(activity, of));
 }

@@ -233,7 +233,7 @@ void tally_restart(struct tally *tally)
 	tally->shared = false;
 }
 
-void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)
+void tally_add(struct fields *fields, const struct tally *tally, const struct tally_row *row)
 {
 	const struct place_key *key = &row->key;
 	const struct {
@@ -246,10 +246,18 @@ void tally_put(json_t *record, const struct tally *tally, const struct tally_row
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (numbers[i].number >= 0)
-			json_object_set_new_nocheck(record, numbers[i].name, json_integer(numbers[i].number));
+			fields_number(fields, numbers[i].name, numbers[i].number);
 	if (row->comm[0])
-		json_object_set_new_nocheck(record, "comm", value_text(row->comm, sizeof(row->comm)));
+		fields_value(fields, "comm", value_text(row->comm, sizeof(row->comm)));
 	if (key->cgroup >= 0)
-		json_object_set_new_nocheck(record, "cgroup",
-				    value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
+		fields_value(fields, "cgroup", value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
+}
+
+void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)
+{
+	struct fields fields = {.nr = 0};
+
+	tally_add(&fields, tally, row);
+	fields_put(&fields, record);
+	fields_clear(&fields);
 }

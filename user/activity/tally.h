@@ -15,6 +15,7 @@
 #include "host/host.h"
 #include "metric/bound.h"
 #include "plan/plan.h"
+#include "record/fields.h"
 
 struct tally_row {
 	struct place_key {
@@ -60,7 +61,8 @@ void tally_read(struct tally *tally, struct counters *counters);
 /* The next counters begin at zero. */
 void tally_restart(struct tally *tally);
 
-/* Puts what tells the row apart into a record: cpu, core, socket, node, tid, comm, cgroup. */
+/* Adds what tells the row apart to a record: cpu, core, socket, node, tid, comm, cgroup. */
+void tally_add(struct fields *fields, const struct tally *tally, const struct tally_row *row);
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row);
 
 #endif

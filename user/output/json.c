@@ -5,21 +5,30 @@
 #include "output/output.h"
 #include "record/record.h"
 
+/* A literal's text. */
+#define PUT(at, text) mempcpy(at, text, sizeof(text) - 1)
+
+#define BEGIN_MOST 200 /* up to seq, but for the type */
+
 /* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. */
 static void begin(struct stream *stream, const char *type)
 {
 	struct compact *line = &stream->line;
-	char time[TIME_TEXT];
+	size_t length = strlen(type);
+	char *at, time[TIME_TEXT];
 	struct timespec now;
 
+	line->used = 0;
+	at = compact_reserve(line, length + BEGIN_MOST);
 	clock_gettime(CLOCK_REALTIME, &now);
-	compact_add_text(line, "{\"type\":\"");
-	compact_add_text(line, type);
-	compact_add_text(line, "\",\"schema_version\":\"" SCHEMA_VERSION "\",\"time\":\"");
-	compact_add(line, time_text(&now, time), TIME_TEXT - 1);
-	compact_add_text(line, "\",\"run_id\":\"");
-	compact_add_text(line, stream->run_id);
-	compact_add_text(line, "\",\"seq\":");
+	at = PUT(at, "{\"type\":\"");
+	at = mempcpy(at, type, length);
+	at = PUT(at, "\",\"schema_version\":\"" SCHEMA_VERSION "\",\"time\":\"");
+	at = mempcpy(at, time_text(&now, time), TIME_TEXT - 1);
+	at = PUT(at, "\",\"run_id\":\"");
+	at = mempcpy(at, stream->run_id, sizeof(stream->run_id) - 1);
+	at = PUT(at, "\",\"seq\":");
+	line->used = at - line->text;
 	compact_add_integer(line, stream->records);
 	if (stream->activity) { /* a name has nothing to escape */
 		compact_add_text(line, ",\"activity\":\"");
@@ -41,6 +50,7 @@ static int end(struct stream *stream)
 /* A record of no stream, which has its version already. */
 static int write_bare(struct stream *stream, const json_t *record)
 {
+	stream->line.used = 0;
 	compact_add_value(&stream->line, record);
 	return end(stream);
 }
@@ -51,7 +61,6 @@ static int write_line(struct stream *stream, const json_t *record)
 	const char *member;
 	json_t *value;
 
-	line->used = 0;
 	if (json_object_get(record, "schema_version"))
 		return write_bare(stream, record);
 	begin(stream, json_string_value(json_object_get(record, "type")));
@@ -68,10 +77,19 @@ static int write_line(struct stream *stream, const json_t *record)
 	return end(stream);
 }
 
+static int write_fields(struct stream *stream, const char *type, const struct fields *fields)
+{
+	begin(stream, type);
+	compact_add_fields(&stream->line, fields);
+	compact_add(&stream->line, "}", 1);
+	return end(stream);
+}
+
 static const struct format json = {
 	.name = "json",
 	.help = "a record a line",
 	.lines = true,
 	.write = write_line,
+	.write_fields = write_fields,
 };
 REGISTER_FORMAT(json);

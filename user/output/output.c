@@ -237,6 +237,20 @@ int stream_write(struct stream *stream, json_t *record, const char *activity)
 	return err;
 }
 
+int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
+			const char *activity)
+{
+	json_t *record;
+
+	if (!stream->format->write_fields) {
+		record = json_pack("{s:s}", "type", type);
+		fields_put(fields, record);
+		return stream_write(stream, record, activity);
+	}
+	stream->activity = activity;
+	return takes(stream, activity) ? stream->format->write_fields(stream, type, fields) : 0;
+}
+
 int stream_close(struct stream *stream)
 {
 	free(stream->line.text);

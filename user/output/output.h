@@ -31,6 +31,8 @@ struct format {
 	int (*check)(const struct options *options, size_t nr_events, struct refusal *refusal);
 	/* Puts a record's text into the stream's sink, in one piece. Returns 0 or -errno. */
 	int (*write)(struct stream *stream, const json_t *record);
+	/* The same of a record that is a list of its members; NULL: a tree is made of it. */
+	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
 };
 
 #define REGISTER_FORMAT(item)                                                                    \
@@ -89,6 +91,11 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 
 /* Writes a record of an activity (NULL: of none), which is consumed. Returns 0 or -errno of the sink. */
 int stream_write(struct stream *stream, json_t *record, const char *activity);
+
+/* Writes a record of this type with these members, which is never cut. The list stays as it is. Returns 0 or
+ * -errno of the sink. */
+int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
+			const char *activity);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */
 int stream_close(struct stream *stream);

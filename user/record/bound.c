@@ -24,22 +24,23 @@ static const char *count_status(const struct count *count)
 	return count_is_estimate(count) ? "multiplexed" : "counted";
 }
 
-void put_count(json_t *record, const struct turns *turns, const struct count *counts, size_t event)
+void add_count(struct fields *fields, const struct turns *turns, const struct count *counts, size_t event)
 {
 	const struct count *count = &counts[event];
+	const char *status = count_status(count);
 	struct bound bound;
 
-	json_object_set_new_nocheck(record, "status", json_string(count_status(count)));
-	json_object_set_new_nocheck(record, "value", json_integer(count->value));
-	json_object_set_new_nocheck(record, "enabled_ns", json_integer(count->enabled_ns));
-	json_object_set_new_nocheck(record, "running_ns", json_integer(count->running_ns));
+	fields_text(fields, "status", status, strlen(status));
+	fields_number(fields, "value", count->value);
+	fields_number(fields, "enabled_ns", count->enabled_ns);
+	fields_number(fields, "running_ns", count->running_ns);
 	if (!count->running_ns)
 		return;
 	if (!count_is_estimate(count)) {
-		json_object_set_new_nocheck(record, "scaled", json_integer(count->value));
+		fields_number(fields, "scaled", count->value);
 		return;
 	}
 	bound_of_count(turns, counts, event, &bound);
-	json_object_set_new_nocheck(record, "scaled", json_integer(llround(count_scaled(count))));
-	json_object_set_new_nocheck(record, "bound", bound_value(&bound));
+	fields_number(fields, "scaled", llround(count_scaled(count)));
+	fields_value(fields, "bound", bound_value(&bound));
 }

@@ -6,11 +6,12 @@
 #include <jansson.h>
 
 #include "metric/bound.h"
+#include "record/fields.h"
 
 /* {level, low, high, readings}; a side that is not known is left out. A new reference. */
 json_t *bound_value(const struct bound *bound);
 
-/* Puts a count with its status and times, what it is scaled to, and the bound of that into a record. */
-void put_count(json_t *record, const struct turns *turns, const struct count *counts, size_t event);
+/* Adds a count with its status and times, what it is scaled to, and the bound of that to a record. */
+void add_count(struct fields *fields, const struct turns *turns, const struct count *counts, size_t event);
 
 #endif

@@ -4,14 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/digits.h"
+
+char *compact_reserve(struct compact *compact, size_t size)
+{
+	if (compact->used + size > compact->room) {
+		compact->room = 2 * (compact->used + size);
+		compact->text = realloc(compact->text, compact->room);
+	}
+	return compact->text + compact->used;
+}
+
 void compact_add(struct compact *compact, const char *text, size_t size)
 {
 	if (!compact->measuring) {
-		if (compact->used + size > compact->room) {
-			compact->room = 2 * (compact->used + size);
-			compact->text = realloc(compact->text, compact->room);
-		}
-		memcpy(compact->text + compact->used, text, size);
+		memcpy(compact_reserve(compact, size), text, size);
 	}
 	compact->used += size;
 }
@@ -21,23 +28,53 @@ void compact_add_text(struct compact *compact, const char *text)
 	compact_add(compact, text, strlen(text));
 }
 
-void compact_add_integer(struct compact *compact, json_int_t number)
+#define INTEGER_MOST 20 /* "-9223372036854775808" */
+
+/* Returns where it ends. */
+static char *put_integer(char *at, json_int_t number)
 {
-	char digits[24], *at = digits + sizeof(digits);
+	char digits[INTEGER_MOST], *first = digits + sizeof(digits);
 	unsigned long long left = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
 
-	do
-		*--at = '0' + left % 10;
-	while (left /= 10);
+	for (; left >= 100; left /= 100)
+		put_two_digits(first -= 2, left % 100);
+	if (left >= 10)
+		put_two_digits(first -= 2, left);
+	else
+		*--first = '0' + left;
 	if (number < 0)
-		*--at = '-';
-	compact_add(compact, at, digits + sizeof(digits) - at);
+		*--first = '-';
+	return mempcpy(at, first, digits + sizeof(digits) - first);
+}
+
+void compact_add_integer(struct compact *compact, json_int_t number)
+{
+	char digits[INTEGER_MOST];
+
+	compact_add(compact, digits, put_integer(digits, number) - digits);
+}
+
+#define EACH(byte) (0x0101010101010101ULL * (byte))
+#define HAS_LESS(word, byte) (((word) - EACH(byte)) & ~(word) & EACH(0x80)) /* byte <= 0x80 */
+
+/* plain() of eight bytes. */
+static bool plain_word(const char *text)
+{
+	unsigned long long word;
+
+	memcpy(&word, text, sizeof(word));
+	return !(HAS_LESS(word, 0x20) | HAS_LESS(word ^ EACH('"'), 1) | HAS_LESS(word ^ EACH('\\'), 1));
 }
 
 /* Whether JSON has the text as it is, between quotes. */
 static bool plain(const char *text, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
+	size_t i = 0;
+
+	for (; i + 8 <= size; i += 8)
+		if (!plain_word(text + i))
+			return false;
+	for (; i < size; i++)
 		if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\')
 			return false;
 	return true;
@@ -107,6 +144,34 @@ void compact_add_value(struct compact *compact, const json_t *value)
 		compact_add_string(compact, json_string_value(value), json_string_length(value));
 	else
 		add_by_jansson(compact, value);
+}
+
+void compact_add_fields(struct compact *compact, const struct fields *fields)
+{
+	for (size_t i = 0; i < fields->nr; i++) {
+		const struct field *field = &fields->list[i];
+		bool whole = !field->value && (!field->text || plain(field->text, field->length));
+		char *at = compact_reserve(compact, field->name_length + field->length + INTEGER_MOST +
+							    strlen(",\"\":\"\""));
+
+		*at++ = ',';
+		*at++ = '"';
+		at = mempcpy(at, field->name, field->name_length);
+		*at++ = '"';
+		*at++ = ':';
+		if (whole && field->text) {
+			*at++ = '"';
+			at = mempcpy(at, field->text, field->length);
+			*at++ = '"';
+		} else if (whole) {
+			at = put_integer(at, field->number);
+		}
+		compact->used = at - compact->text;
+		if (field->value)
+			compact_add_value(compact, field->value);
+		else if (!whole)
+			compact_add_string(compact, field->text, field->length);
+	}
 }
 
 size_t compact_bytes(const json_t *value)

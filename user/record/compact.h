@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <jansson.h>
 
+#include "record/fields.h"
+
 /* Text that grows. Starts as zeros; `text` is free()d by the owner, and not terminated. */
 struct compact {
 	char *text;
@@ -19,11 +21,16 @@ struct compact {
 };
 
 void compact_add(struct compact *compact, const char *text, size_t size);
+/* Makes room for so many bytes behind what is there, and returns where they go; who writes them adds them
+ * to `used`. */
+char *compact_reserve(struct compact *compact, size_t size);
 void compact_add_text(struct compact *compact, const char *text);
 void compact_add_integer(struct compact *compact, json_int_t number);
 /* A string with its quotes; UTF-8, as all of jansson's. */
 void compact_add_string(struct compact *compact, const char *text, size_t size);
 void compact_add_value(struct compact *compact, const json_t *value);
+/* The members of a list, with a comma before each; not for measuring. */
+void compact_add_fields(struct compact *compact, const struct fields *fields);
 
 /* How long a value is so, in bytes. */
 size_t compact_bytes(const json_t *value);

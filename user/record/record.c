@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/digits.h"
+
 /* Bytes of the UTF-8 character at `at`, 0 if there is none (RFC 3629, section 4). */
 static size_t character(const unsigned char *at, size_t left)
 {
@@ -48,29 +50,23 @@ json_t *value_hex(__u64 number)
 	return json_sprintf("0x%llx", number);
 }
 
-/* `digits` decimal digits of a number, then a character. */
-static char *put_digits(char *at, long number, int digits, char behind)
-{
-	for (int i = digits; i--; number /= 10)
-		at[i] = '0' + number % 10;
-	at[digits] = behind;
-	return at + digits + 1;
-}
-
 char *time_text(const struct timespec *time, char *buffer)
 {
-	char *at = buffer;
+	unsigned int ns = time->tv_nsec;
 	struct tm tm;
 
 	gmtime_r(&time->tv_sec, &tm);
-	at = put_digits(at, tm.tm_year + 1900, 4, '-');
-	at = put_digits(at, tm.tm_mon + 1, 2, '-');
-	at = put_digits(at, tm.tm_mday, 2, 'T');
-	at = put_digits(at, tm.tm_hour, 2, ':');
-	at = put_digits(at, tm.tm_min, 2, ':');
-	at = put_digits(at, tm.tm_sec, 2, '.');
-	at = put_digits(at, time->tv_nsec, 9, 'Z');
-	*at = '\0';
+	memcpy(buffer, "0000-00-00T00:00:00.000000000Z", TIME_TEXT);
+	put_two_digits(buffer, (tm.tm_year + 1900) / 100);
+	put_two_digits(buffer + 2, (tm.tm_year + 1900) % 100);
+	put_two_digits(buffer + 5, tm.tm_mon + 1);
+	put_two_digits(buffer + 8, tm.tm_mday);
+	put_two_digits(buffer + 11, tm.tm_hour);
+	put_two_digits(buffer + 14, tm.tm_min);
+	put_two_digits(buffer + 17, tm.tm_sec);
+	for (int i = 27; i >= 21; i -= 2, ns /= 100)
+		put_two_digits(buffer + i, ns % 100);
+	buffer[20] = '0' + ns;
 	return buffer;
 }
 

@@ -23,6 +23,20 @@ int session_write(struct session *session, json_t *record, const char *activity)
 	return written ? 0 : failed;
 }
 
+int session_write_fields(struct session *session, const char *type, const struct fields *fields,
+			 const char *activity)
+{
+	int err = 0, failed = 0;
+	bool written = false;
+
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		err = stream_write_fields(&session->streams[i], type, fields, activity);
+		written = written || !err;
+		failed = err ? err : failed;
+	}
+	return written ? 0 : failed;
+}
+
 int session_flush(struct session *session)
 {
 	bool written = false;

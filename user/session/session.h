@@ -53,6 +53,10 @@ struct session {
  * Returns 0, or -errno of a stream where none is left that can be written to. */
 int session_write(struct session *session, json_t *record, const char *activity);
 
+/* The same of a record that is a list of its members; the list stays as it is. */
+int session_write_fields(struct session *session, const char *type, const struct fields *fields,
+			 const char *activity);
+
 /* Writes what waits in the streams. Returns as session_write(). */
 int session_flush(struct session *session);
 

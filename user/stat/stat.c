@@ -2,6 +2,7 @@
 /* nhmtap stat: counts. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "record/bound.h"
 #include "stat/expectation_record.h"
@@ -25,9 +26,10 @@ struct moments {
 };
 
 struct counting {
-	json_t **names;           /* an event's, as its records have it */
+	json_t **names, **units;  /* an event's, as its records have them */
 	struct tally tally;       /* now: of this execution, so far */
 	__u64 duration_ns;        /* of this execution, so far */
+	char start_time[TIME_TEXT]; /* of the interval that is reported */
 	/* Of each row of the tally, over executions: */
 	struct summary {
 		struct moments *events, *metrics;
@@ -53,9 +55,13 @@ static int stat_check(struct activity *activity, struct refusal *refusal)
 	tally_begin(&stat->tally, &activity->plan, &activity->session->host);
 	activity->drain_ns = stat->tally.span_ns;
 	stat->names = calloc(activity->plan.events.nr + 1, sizeof(*stat->names));
-	for (size_t i = 0; i < activity->plan.events.nr; i++)
-		stat->names[i] = value_text(activity->plan.events.list[i].name,
-					    sizeof(activity->plan.events.list[i].name));
+	stat->units = calloc(activity->plan.events.nr + 1, sizeof(*stat->units));
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+		const struct event *event = &activity->plan.events.list[i];
+
+		stat->names[i] = value_text(event->name, sizeof(event->name));
+		stat->units[i] = value_text(event->unit, sizeof(event->unit));
+	}
 	activity->state = stat;
 	return 0;
 }
@@ -85,29 +91,36 @@ static const char *why_not_counted(const struct activity *activity, const struct
 							   : "its target never ran";
 }
 
-static json_t *count_record(const struct activity *activity, size_t i, const struct tally_row *row)
+static void put_string(struct fields *fields, const char *name, const json_t *string)
+{
+	fields_text(fields, name, json_string_value(string), json_string_length(string));
+}
+
+static int report_count(struct activity *activity, size_t i, const struct tally_row *row)
 {
 	const struct counting *stat = activity->state;
 	const struct event *event = &activity->plan.events.list[i];
 	const struct count *count = &row->since[i];
-	json_t *record = json_pack("{s:s}", "type", "count");
+	struct fields fields = {.nr = 0};
 
-	json_object_set_nocheck(record, "event", stat->names[i]);
-	tally_put(record, &stat->tally, row);
-	if (!count->running_ns)
-		json_object_set_new_nocheck(record, "why", json_string(why_not_counted(activity, count)));
-	put_count(record, &row->interval_turns, row->since, i);
-	if (event->unit[0]) {
-		json_object_set_new_nocheck(record, "unit", value_text(event->unit, sizeof(event->unit)));
-		if (event->scale != 1 && count->running_ns)
-			json_object_set_new_nocheck(record, "value_in_unit",
-					    value_real(count_scaled(count) * event->scale));
+	put_string(&fields, "event", stat->names[i]);
+	tally_add(&fields, &stat->tally, row);
+	if (!count->running_ns) {
+		const char *why = why_not_counted(activity, count);
+
+		fields_text(&fields, "why", why, strlen(why));
 	}
-	activity_put_interval(activity, record);
-	activity_put_missing(activity, record, &row->cpus);
+	add_count(&fields, &row->interval_turns, row->since, i);
+	if (event->unit[0]) {
+		put_string(&fields, "unit", stat->units[i]);
+		if (event->scale != 1 && count->running_ns)
+			fields_value(&fields, "value_in_unit", value_real(count_scaled(count) * event->scale));
+	}
+	activity_add_interval(activity, &fields, stat->start_time);
+	fields_value(&fields, "cpus_missing", activity_missing(activity, &row->cpus));
 	if (activity->options->repeats)
-		json_object_set_new_nocheck(record, "repeat", json_integer(activity->session->repeat));
-	return record;
+		fields_number(&fields, "repeat", activity->session->repeat);
+	return activity_write_fields(activity, "count", &fields);
 }
 
 /* What an interval's, or an execution's, counts say of metrics. */
@@ -253,7 +266,7 @@ static int report_row(struct activity *activity, const struct tally_row *row)
 
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++)
 		if (row->has[i])
-			err = activity_write(activity, count_record(activity, i, row));
+			err = report_count(activity, i, row);
 	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++)
 		err = report_metric(activity, &activity->plan.metrics.list[i], row);
 	return err;
@@ -267,6 +280,7 @@ static int stat_report(struct activity *activity, bool last)
 	tally_read(&stat->tally, activity->counters);
 	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
 	stat->duration_ns += activity_interval_ns(activity);
+	time_text(&activity->interval_began_at, stat->start_time);
 	for (size_t r = 0; r < stat->tally.nr && !err; r++)
 		err = report_row(activity, &stat->tally.rows[r]);
 	if (!last)
@@ -355,9 +369,12 @@ static void stat_release(struct activity *activity)
 
 	if (!stat)
 		return;
-	for (size_t i = 0; i < activity->plan.events.nr; i++)
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
 		json_decref(stat->names[i]);
+		json_decref(stat->units[i]);
+	}
 	free(stat->names);
+	free(stat->units);
 	tally_release(&stat->tally);
 	for (size_t r = 0; r < stat->nr_summaries; r++) {
 		free(stat->summaries[r].events);
