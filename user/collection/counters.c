@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -89,7 +91,7 @@ static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int c
 	return err;
 }
 
-/* How many CPUs the places are of: all CPUs stand behind each other, for each cgroup. */
+/* How many CPUs, or threads, the places are of: all stand behind each other, and so for each cgroup. */
 static size_t nr_cpus(const struct counters *counters)
 {
 	size_t cgroups = counters->plan->target.nr_cgroups;
@@ -449,19 +451,57 @@ static void read_place(struct counters *counters, size_t place, bool together)
 	}
 }
 
-/* Those of a CPU that is offline the reader can't read: they are read as they are without one. */
+/* Reads all that is counted on the i-th CPU, or of the i-th thread. What the reader can't read, as on a CPU
+ * that is offline, is read as it is without one. */
+static void read_cpu(struct counters *counters, size_t i)
+{
+	size_t cpus = nr_cpus(counters), of_cpu = counters->plan->events.nr * (counters->places.nr / cpus);
+	bool together = counters->reader &&
+			!cpu_reader_read(counters->reader, counters->places.list[i].cpu, i * of_cpu, of_cpu);
+
+	for (size_t p = i; p < counters->places.nr; p += cpus)
+		read_place(counters, p, together);
+}
+
+/* A thread that goes to each CPU in turn. Where it may not go it reads from afar. */
+static void *walk(void *of)
+{
+	struct counters *counters = of;
+
+	for (size_t i = 0; i < nr_cpus(counters); i++) {
+		int cpu = counters->places.list[i].cpu;
+		cpu_set_t there;
+
+		CPU_ZERO(&there);
+		if (cpu < CPU_SETSIZE)
+			CPU_SET(cpu, &there);
+		sched_setaffinity(0, sizeof(there), &there);
+		read_cpu(counters, i);
+	}
+	return NULL;
+}
+
+/* From so many events on it is worth it to go to each CPU, where there is no reader: a thread that comes
+ * and goes, and a migration for each CPU, against an interrupt for each event and CPU. */
+#define WORTH_GOING 16
+
+/* The affinity of the thread that asks stays what it is: it may have other things to do, and its children
+ * get it. Returns whether they were read. */
+static bool read_walking(struct counters *counters)
+{
+	pthread_t walker;
+
+	return counters->plan->target.cpus_given && !counters->reader && nr_cpus(counters) > 1 &&
+	       counters->plan->events.nr >= WORTH_GOING && !pthread_create(&walker, NULL, walk, counters) &&
+	       !pthread_join(walker, NULL);
+}
+
 void counters_read_all(struct counters *counters)
 {
-	size_t cpus = counters->reader ? nr_cpus(counters) : counters->places.nr;
-	size_t of_cpu = counters->reader ? counters->plan->events.nr * counters->places.nr / cpus : 0;
-
-	for (size_t c = 0; c < cpus; c++) {
-		bool together = counters->reader &&
-				!cpu_reader_read(counters->reader, counters->places.list[c].cpu, c * of_cpu, of_cpu);
-
-		for (size_t p = c; p < counters->places.nr; p += cpus)
-			read_place(counters, p, together);
-	}
+	if (read_walking(counters))
+		return;
+	for (size_t i = 0; i < nr_cpus(counters); i++)
+		read_cpu(counters, i);
 }
 
 const struct places *counters_places(const struct counters *counters)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How the counters of whole CPUs are read: those of a CPU together, by a program that runs there, and by
+read(2) where the kernel lets none be loaded. What is counted is the same."""
+import contextlib
+import os
+import re
+import subprocess
+
+import pytest
+from cgroups import inside
+from puppet import Puppet, command
+from records import NHMTAP, parse
+
+CPUS = sorted(os.sched_getaffinity(0))
+
+# Root without the capabilities that loading takes: counting needs CAP_PERFMON only.
+NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
+WAYS = pytest.mark.parametrize("before", [[], NO_BPF], ids=["by a program", "by read(2)"])
+# More than it takes for a thread to go to each CPU, where there is no program.
+MANY = ["-e", ",".join(["page-faults"] * 20)]
+
+
+def pinned(cpu):
+    return ["taskset", "-c", str(cpu)]
+
+
+@WAYS
+@pytest.mark.parametrize("times", [1, 20])
+def test_counts_of_each_cpu_are_what_was_done_there(nhmtap, cgroup, before, times):
+    path, folder = cgroup
+    with Puppet(before=inside(folder, *pinned(CPUS[0]))) as first, \
+            Puppet(before=inside(folder, *pinned(CPUS[-1]))) as last:
+        process = nhmtap.attach("stat", "-e", ",".join(["page-faults"] * times), "-I", "10", "-G", path,
+                                "--per", "cpu", before=before)
+        for _ in range(20):
+            first.do("faults=200")
+            last.do("faults=30")
+        first.do("spin=30")
+        last.do("faults=30")
+        result = nhmtap.interrupt(process)
+    done = {CPUS[0]: 20 * 200, CPUS[-1]: 21 * 30} if len(CPUS) > 1 else {CPUS[0]: 20 * 200 + 21 * 30}
+    for cpu in CPUS:
+        records = result.of("count", cpu=cpu)
+        intervals = len(records) // times
+        sums = [sum(r["value"] for r in records[i::times]) for i in range(times)]
+        assert (intervals > 1, sums) == (True, [done.get(cpu, 0)] * times)
+
+
+@WAYS
+def test_several_cgroups_on_several_cpus_are_not_mixed_up(nhmtap, cgroup, before):
+    folders = [os.path.join(cgroup[1], name) for name in ("one", "two", "three")]
+    with contextlib.ExitStack() as stack:
+        puppets = {}
+        for i, folder in enumerate(folders):
+            os.mkdir(folder)
+            stack.callback(os.rmdir, folder)
+            for cpu in CPUS:
+                puppets[i, cpu] = stack.enter_context(Puppet(before=inside(folder, *pinned(cpu))))
+        paths = [f"{cgroup[0]}/{os.path.basename(folder)}" for folder in folders]
+        process = nhmtap.attach("stat", "-e", "page-faults,minor-faults", "-I", "10", "--per", "cpu,cgroup",
+                                "-G", ",".join(paths), before=before)
+        for i, cpu in puppets:
+            puppets[i, cpu].do(f"faults={100 * (i + 1) + cpu}")
+        result = nhmtap.interrupt(process)
+    for i, cpu in puppets:
+        for event in ("page-faults", "minor-faults"):
+            assert sum(r["value"] for r in result.of("count", cpu=cpu, cgroup=paths[i], event=event)) == \
+                100 * (i + 1) + cpu
+
+
+@WAYS
+def test_clocks_of_cpus_are_enabled_all_of_each_interval(nhmtap, before):
+    result = nhmtap("stat", "-e", "cpu-clock,page-faults", "-a", "--per", "cpu", "-I", "50", "--interval-count",
+                    "5", before=before)
+    assert result.status == 0, result.err
+    for cpu in CPUS:
+        for event in ("cpu-clock", "page-faults"):
+            records = result.of("count", cpu=cpu, event=event)
+            assert len(records) == 5
+            assert all(r["status"] == "counted" and r["running_ns"] == r["enabled_ns"] for r in records)
+            # They are switched on before the first interval begins, and off before the last one ends.
+            assert sum(r["enabled_ns"] for r in records) > 0.99 * sum(r["duration_ns"] for r in records[:-1])
+
+
+def test_a_pinned_event_is_read_as_the_others_are(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "-e", "page-faults:D,page-faults", "-a", "-I", "10")
+        puppet.do("faults=500")
+        result = nhmtap.interrupt(process)
+    pinned_sum, plain = (sum(r["value"] for r in result.of("count", event=event))
+                         for event in ("page-faults:D", "page-faults"))
+    assert pinned_sum >= 500 and plain >= 500
+
+
+def traced(folder, calls, *arguments, before=()):
+    """The calls of a run that strace saw: (who, call)."""
+    output = folder / "calls"
+    # LeakSanitizer is a tracer too, and a process has but one.
+    subprocess.run([*before, "strace", "-f", "-e", f"trace={calls}", "-o", output, NHMTAP, *arguments], check=True,
+                   env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, stdin=subprocess.DEVNULL,
+                   capture_output=True, timeout=60)
+    lines = [line.split(maxsplit=1) for line in output.read_text(encoding="utf-8").splitlines()]
+    return [(int(who), call) for who, call in lines if re.match(r"\w+\(", call)]
+
+
+def test_an_interval_is_one_call_for_each_cpu(tmp_path):
+    calls = traced(tmp_path, "bpf,read", "stat", *MANY, "-a", "-I", "10", "--interval-count", "20", "-o",
+                   tmp_path / "records")
+    runs = [i for i, (_, call) in enumerate(calls) if "BPF_PROG_TEST_RUN" in call]
+    assert len(runs) == 20 * len(CPUS)
+    # Between them nothing is read but that the interval is over.
+    between = [call for _, call in calls[runs[0]:runs[-1]] if call.startswith("read(")]
+    assert len(between) <= 20
+    with open(tmp_path / "records", encoding="utf-8") as file:
+        assert len([r for r in parse(file.read()) if r["type"] == "count"]) == 20 * 20
+
+
+@WAYS
+def test_nobody_is_moved_to_read(tmp_path, before):
+    """The thread that everything else goes on in stays where it may be, and so does the command."""
+    calls = traced(tmp_path, "sched_setaffinity,execve", "stat", *MANY, "-a", "-I", "10", "-o",
+                   tmp_path / "records", "--", *command("spin=300"), before=before)
+    main = calls[0][0]
+    moved = {who for who, call in calls if call.startswith("sched_setaffinity")}
+    commands = {who for who, call in calls if call.startswith("execve") and "puppet" in call and who != main}
+    assert commands and main not in moved and not commands & moved
+    assert bool(moved) == (before == NO_BPF and len(CPUS) > 1)
+
+
+def test_what_reads_counters_takes_no_samples_away(nhmtap):
+    """A program that is at work keeps others on its CPU from their samples: bpf_prog_active."""
+    with Puppet() as puppet:
+        sampling = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "pid", "-p", puppet.pid)
+        reading = nhmtap.attach("stat", *MANY, "-a", "-I", "5")
+        for _ in range(100):
+            puppet.do("faults=1000")
+        interrupted = nhmtap.interrupt(reading)
+        result = nhmtap.interrupt(sampling)
+    assert len({r["start_time"] for r in interrupted.of("count")}) > 10
+    profiles = result.of("profile")
+    assert sum(entry["samples"] for entry in result.entries()) == 100 * 1000
+    assert sum(r["samples"]["expected"] for r in profiles) == 100 * 1000
