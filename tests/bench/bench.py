@@ -35,6 +35,7 @@ STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
 UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
 COST = os.path.join(PROGRAMS, "bench", "cost")
+WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
@@ -305,28 +306,55 @@ SOFTWARE = ("task-clock", "page-faults", "context-switches", "cpu-migrations", "
             "major-faults", "cpu-clock", "alignment-faults")
 
 
+def piped_cpu(command):
+    """CPU seconds of a command whose stdout and stderr are one pipe, which is read."""
+    reader, writer = os.pipe()
+    null = os.open(os.devnull, os.O_RDONLY)
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[
+        (os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, writer, 2),
+        (os.POSIX_SPAWN_CLOSE, reader), (os.POSIX_SPAWN_CLOSE, writer)])
+    os.close(writer)
+    os.close(null)
+    while os.read(reader, 1 << 20):
+        pass
+    os.close(reader)
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        sys.exit(f"bench: status {os.waitstatus_to_exitcode(status)}: {' '.join(command)}")
+    return usage.ru_utime + usage.ru_stime
+
+
+INTERVAL_MS, FEW, MANY = 10, 5, 105
+
+
+def interval_costs(commands):
+    """CPU seconds of an interval of each command: what many intervals take more than few. A command is a
+    function that makes one of a number of intervals."""
+    return [(piped_cpu(command(MANY)) - piped_cpu(command(FEW))) / (MANY - FEW) for command in commands]
+
+
 def measure_intervals(figures, folder, options):
-    """What a counter costs the tool in each interval: what many intervals take more than few, both
-    tools writing JSON into a file, where each writes it by itself: perf to stderr, unbuffered. With -o
-    it gathers an interval first; that is shown beside it."""
-    few, many = 5, 105
-    tools = (nhmtap("stat", "--format", "json"), ["perf", "stat", "-j"],
-             ["perf", "stat", "-j", "-o", os.path.join(folder, "perf")])
+    """What a counter costs the tool in each interval: both tools write JSON, into a pipe (perf's stderr,
+    which is unbuffered) or each with -o into a file (perf then gathers an interval first). Part of either
+    is to be woken up and to go to sleep again: that is shown too."""
+    out = os.path.join(folder, "intervals")
+
+    def of(tool, *arguments):
+        return lambda intervals: [*tool, "-I", str(INTERVAL_MS), "--interval-count", str(intervals), *arguments]
+
+    tools = nhmtap("stat", "--format", "json"), ["perf", "stat", "-j"]
     for where, target in (("all CPUs", ["-a"]), ("a process", ["-p", str(os.getpid())])):
         for count in (8, 64):
-            events = ",".join((SOFTWARE * 8)[:count])
-
-            def cpu(tool, intervals):
-                return Run([*tool, "-I", "10", "--interval-count", str(intervals), "-e", events,
-                            *target], os.path.join(folder, "intervals"), both=True).cpu
+            events = ["-e", ",".join((SOFTWARE * 8)[:count]), *target]
+            commands = [of(tool, *output, *events) for output in ((), ("-o", out)) for tool in tools]
+            commands.append(lambda intervals: [WAITS, str(intervals), str(INTERVAL_MS)])
             for _ in range(options.rounds):
-                rounds = [[cpu(tool, many) - cpu(tool, few) for tool in tools] for _ in range(3)]
-                ours, theirs, gathered = map(statistics.median, zip(*rounds))
-                unit = (many - few) * count / 1e6
-                name = f"an interval of each of {count} counters of {where} / in perf stat -I -j"
-                figures.add(name, ours / theirs, 0.7, f"{ours / unit:.1f} / {theirs / unit:.1f} µs")
-                figures.add(f"{name} -o FILE", ours / gathered, None,
-                            f"{ours / unit:.1f} / {gathered / unit:.1f} µs")
+                *costs, waiting = map(statistics.median, zip(*(interval_costs(commands) for _ in range(3))))
+                for output, ours, theirs in (("to a pipe", *costs[:2]), ("-o FILE", *costs[2:])):
+                    unit = count / 1e6
+                    figures.add(f"an interval of each of {count} counters of {where}, {output} / in perf stat -I -j",
+                                ours / theirs, 0.5, f"{ours / unit:.1f} / {theirs / unit:.1f} µs, "
+                                f"of which waking up {waiting / unit:.1f}")
 
 
 def measure_forks(figures, folder, options):

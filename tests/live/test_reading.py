@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How the counters of whole CPUs are read: those of a CPU together, by a program that runs there, and by
-read(2) where the kernel lets none be loaded. What is counted is the same."""
+read(2) where the kernel lets none be loaded. Those of a thread are not read while it sleeps. What is counted
+is the same."""
 import contextlib
 import os
 import re
 import subprocess
+import time
 
 import pytest
 from cgroups import inside
@@ -125,6 +127,42 @@ def test_nobody_is_moved_to_read(tmp_path, before):
     commands = {who for who, call in calls if call.startswith("execve") and "puppet" in call and who != main}
     assert commands and main not in moved and not commands & moved
     assert bool(moved) == (before == NO_BPF and len(CPUS) > 1)
+
+
+def test_of_a_process_that_sleeps_one_event_is_read(tmp_path):
+    with Puppet() as puppet:
+        calls = traced(tmp_path, "read,poll", "stat", *MANY, "-p", str(puppet.pid), "-I", "10", "--interval-count",
+                       "20", "-o", tmp_path / "records")
+    began = next(i for i, (_, call) in enumerate(calls) if call.startswith("poll("))
+    counts = [call for _, call in calls[began:] if re.match(r"read\(.*, 24\)", call)]
+    # All of them the first time and the last, when they have just been switched on and off.
+    assert len(counts) == 20 + 18 + 20
+
+
+def test_a_process_that_wakes_up_between_is_counted_to_the_last_event(nhmtap):
+    with Puppet(workers=2) as puppet:
+        tids = [puppet.do(f"worker={n},0") for n in range(2)]
+        process = nhmtap.attach("stat", *MANY, "-I", "5", "--per", "thread", "-p", puppet.pid)
+        for n in range(1, 21):
+            time.sleep(0.01 * (n % 3))
+            puppet.do(f"worker={n % 2},{n}")
+        result = nhmtap.interrupt(process)
+    for worker, tid in enumerate(tids):
+        records = result.of("count", tid=tid)
+        done = sum(n for n in range(1, 21) if n % 2 == worker)
+        assert [sum(r["value"] for r in records[i::20]) for i in range(20)] == [done] * 20
+
+
+def test_children_of_a_process_that_sleeps_are_counted(nhmtap):
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", *MANY, "-I", "5", "-p", puppet.pid)
+        for _ in range(5):
+            puppet.do("fork=1000")
+        puppet.wait_asleep()  # events are switched off one after the other
+        result = nhmtap.interrupt(process)
+    # A child makes a few faults of its own beside those that it is told to make.
+    sums = [sum(r["value"] for r in result.of("count")[i::20]) for i in range(20)]
+    assert len(set(sums)) == 1 and 5000 <= sums[0] < 5000 + 5 * 200
 
 
 def test_what_reads_counters_takes_no_samples_away(nhmtap):

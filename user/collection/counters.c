@@ -36,6 +36,7 @@ struct counters {
 	int *cgroups;       /* descriptors of the target's, -1: not open */
 	struct cpu_reader *reader; /* NULL: each counter is read by itself */
 	bool enabled;
+	bool switched;      /* since all were last read, one after the other */
 	bool stalled;       /* a place is, or has been */
 	size_t opened;      /* places, each as often as it was */
 	size_t unfollowed;
@@ -333,6 +334,7 @@ static int switch_all(struct counters *counters, unsigned long request)
 {
 	int first = 0;
 
+	counters->switched = true;
 	for (size_t i = 0; i < counters->places.nr; i++) {
 		int err = switch_place(counters, i, request);
 
@@ -373,17 +375,19 @@ static void take(struct counters *counters, struct cell *cell, size_t place, con
 		cell->last = *now;
 }
 
-/* Of the read_format that all events have: struct count. */
+/* Of the read_format that all events have: struct count. Returns how many bytes there were, or -errno. */
 static int read_cell(struct counters *counters, struct cell *cell, size_t place)
 {
 	struct count now = {0};
+	int bytes;
 
 	if (cell->fd < 0)
 		return 0;
-	if (read(cell->fd, &now, sizeof(now)) < 0)
+	bytes = read(cell->fd, &now, sizeof(now));
+	if (bytes < 0)
 		return -errno;
 	take(counters, cell, place, &now);
-	return 0;
+	return bytes;
 }
 
 static void count_of(const struct cell *cell, struct count *count)
@@ -400,7 +404,7 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 		struct count one;
 		int err = read_cell(counters, cell, i);
 
-		if (err)
+		if (err < 0)
 			return err;
 		count_of(cell, &one);
 		count_add(count, &one);
@@ -436,9 +440,28 @@ void counters_expect_readings(struct counters *counters)
 		put_place(counters, p);
 }
 
+/* Reads the first event of a thread, whose clock runs while the thread or a child of it runs: who is followed
+ * by any event is followed by the first. Returns whether none has run since all were last read, and so no
+ * event has counted. */
+static bool slept(struct counters *counters, size_t place)
+{
+	struct cell *first = cell_at(counters, 0, place);
+	struct place *at = &counters->places.list[place];
+	__u64 before = at->ran_ns;
+
+	if (read_cell(counters, first, place) < (int)sizeof(struct count))
+		return false;
+	at->ran_ns = first->last.enabled_ns;
+	return at->ran_ns == before && !counters->switched;
+}
+
 static void read_place(struct counters *counters, size_t place, bool together)
 {
-	for (size_t i = 0; i < counters->plan->events.nr; i++) {
+	bool of_thread = counters->places.list[place].tid >= 0;
+
+	if (of_thread && slept(counters, place))
+		return;
+	for (size_t i = of_thread; i < counters->plan->events.nr; i++) {
 		struct cell *cell = cell_at(counters, i, place);
 		const struct counter_reading *reading =
 			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place)) : NULL;
@@ -498,10 +521,10 @@ static bool read_walking(struct counters *counters)
 
 void counters_read_all(struct counters *counters)
 {
-	if (read_walking(counters))
-		return;
-	for (size_t i = 0; i < nr_cpus(counters); i++)
-		read_cpu(counters, i);
+	if (!read_walking(counters))
+		for (size_t i = 0; i < nr_cpus(counters); i++)
+			read_cpu(counters, i);
+	counters->switched = false;
 }
 
 const struct places *counters_places(const struct counters *counters)
