@@ -105,6 +105,13 @@ int activity_plan(struct activity *activity, struct refusal *refusal)
 	return activity->ops->check(activity, refusal);
 }
 
+int activity_attach_reader(struct activity *activity, struct refusal *refusal)
+{
+	if (activity->drain_ns || activity->options->interval_ms || activity->session->control.fd >= 0)
+		counters_expect_readings(activity->counters);
+	return 0;
+}
+
 static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
 	struct session *session = activity->session;

@@ -112,6 +112,10 @@ int activity_switch(struct activity *activity, bool on);
 
 /* For the operations: */
 
+/* attach() of those that read all counters at once (a tally): gets ready for it if they will be read more
+ * than once. Never fails. */
+int activity_attach_reader(struct activity *activity, struct refusal *refusal);
+
 /* Writes a record, which is consumed. Returns 0 or -errno of the streams. */
 int activity_write(struct activity *activity, json_t *record);
 

@@ -273,6 +273,7 @@ static const struct activity_ops ops = {
 	.plan = plan_offcore,
 	.check = offcore_check,
 	.describe = offcore_describe,
+	.attach = activity_attach_reader,
 	.report = offcore_report,
 	.release = offcore_release,
 };

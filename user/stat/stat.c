@@ -72,13 +72,6 @@ static void stat_describe(struct activity *activity, json_t *start)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
 }
 
-static int stat_attach(struct activity *activity, struct refusal *refusal)
-{
-	if (activity->drain_ns || activity->options->interval_ms || activity->session->control.fd >= 0)
-		counters_expect_readings(activity->counters);
-	return 0;
-}
-
 /* Why there is no count, as far as the times tell. */
 static const char *why_not_counted(const struct activity *activity, const struct count *count)
 {
@@ -388,7 +381,7 @@ static const struct activity_ops stat_ops = {
 	.plan = plan_stat,
 	.check = stat_check,
 	.describe = stat_describe,
-	.attach = stat_attach,
+	.attach = activity_attach_reader,
 	.drain = stat_drain,
 	.report = stat_report,
 	.detach = stat_detach,
