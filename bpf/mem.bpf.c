@@ -163,7 +163,7 @@ static __always_inline __u32 bucket_of(__u64 value)
 	return bucket;
 }
 
-static __always_inline __u64 place_in_key(struct key *key, const struct load *load, __u64 ip)
+static __always_inline __u64 location_in_key(struct key *key, const struct load *load, __u64 ip)
 {
 	__u64 hash;
 
@@ -263,7 +263,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
 	if (load.interrupts == MAX_INTERRUPTS)
 		table->head.throttled++;
-	hash = place_in_key(&key, &load, ctx->regs.rip);
+	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (stream) {
 		put_sample(&load, &key, period);

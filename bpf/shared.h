@@ -14,7 +14,7 @@
 
 /* A power of two. Full tables lose samples, which are counted; see table_full. */
 #define TABLE_SLOTS 16384
-/* Places that a key may stand in. More would make a full table slower, not larger. */
+/* Slots that a key may stand in. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
 
 /* How a member of a key or a value is shown, and how values of several CPUs become one: by their sum,
@@ -57,11 +57,11 @@ enum branch_kind {
 
 /* At the beginning of every table. All members only grow. */
 struct table_head {
-	__u64 table_full;     /* samples that found no place for their key */
+	__u64 table_full;     /* samples that found no slot for their key */
 	__u64 stack_failed;   /* samples that came without the stack that the program is about */
 	__u64 period_of_full; /* the sum of the periods of both: what they stand for */
-	__u64 further_lost;   /* further entries of samples that found no place; see entry_kind_t */
-	__u64 used;           /* slots taken; increased after the slot and its place in the order are written */
+	__u64 further_lost;   /* further entries of samples that found no slot; see entry_kind_t */
+	__u64 used;           /* slots taken; increased after the slot and its position in the order are written */
 	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
 };
 

@@ -3,7 +3,7 @@
  * The stack of a sample, by its id, for the key of an aggregation; see struct stored_stack. The frames
  * are the kernel's own call chain of the sample, by frame pointers on the user's side.
  *
- * The kernel writes them where the next new stack would stand. Most stacks are not new: then that place
+ * The kernel writes them where the next new stack would stand. Most stacks are not new: then that room
  * is just not taken, and nothing was copied.
  */
 #ifndef NHMTAP_STACK_BPF_H
@@ -68,17 +68,17 @@ __noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 	return hash;
 }
 
-/* The id that stands for the hash: `next`, if the stack is new; STACK_FULL, if it is and there is no place
+/* The id that stands for the hash: `next`, if the stack is new; STACK_FULL, if it is and there is no slot
  * for it, or no room for its words. */
 __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32 room)
 {
-	__u32 place = hash;
+	__u32 at = hash;
 
 	if (!stacks)
 		return STACK_FULL;
 #pragma nounroll
-	for (__u32 i = 1; i <= TABLE_PROBES; place += i++) {
-		struct stack_slot *slot = &stacks->slots[place & (STACK_SLOTS - 1)];
+	for (__u32 i = 1; i <= TABLE_PROBES; at += i++) {
+		struct stack_slot *slot = &stacks->slots[at & (STACK_SLOTS - 1)];
 
 		if (slot->id && slot->hash != hash)
 			continue;

@@ -56,10 +56,10 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
  * value, which the file has defined. A value begins with samples and period, the count and the sum of
  * periods of the samples of its key; a slot is free as long as it has none. table_add() adds a sample to
  * a key's, taking a slot for a key that is new, and returns the value for what else is to be added to
- * it; or NULL if all places of the key are taken by others, which it counts. table_add_further() does so
+ * it; or NULL if all slots of the key are taken by others, which it counts. table_add_further() does so
  * for entries that a sample makes besides; see entry_kind_t.
  *
- * There are no totals to keep beside: what the slots and those without a place sum up to is the total,
+ * There are no totals to keep beside: what the slots and those without a slot sum up to is the total,
  * and a store less into another cache line is an eighth of what it all costs.
  */
 #define DEFINE_TABLE() DEFINE_TABLE_OF(sizeof(struct key) / 8)
@@ -91,9 +91,9 @@ static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words
 	}                                                                                          \
                                                                                                    \
 	/*                                                                                         \
-	 * Not the usual case: the first place is free, or another key's. Gives the slot's index,  \
+	 * Not the usual case: the first slot is free, or another key's. Gives the slot's index,  \
 	 * or -1. The kernel verifies a function that is not static by itself, not once more for   \
-	 * each place and state that it is called from.                                            \
+	 * each call and state that leads to it.                                            \
 	 */                                                                                        \
 	__noinline int table_search(struct table *table, const struct key *key, __u32 hash)        \
 	{                                                                                          \

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collection/keys.h"
+#include "interned.h"
 #include "record/code.h"
 #include "record/key.h"
 #include "record/record.h"
@@ -19,7 +19,7 @@ struct branches {
 	const struct branches_asked *asked;
 	/* Each edge and range once: the program's key with the numbers of codes for addresses. A pid that is
 	 * not to be shown is 0. */
-	struct keys keys;
+	struct interned keys;
 	struct sums {
 		__u64 count, mispredicted;
 		struct branch {
@@ -100,7 +100,7 @@ static void take_place(struct branches *branches, const struct entry *entry)
 	missed = *kind == BRANCH_MISSED ? count : 0;
 	if (missed)
 		*kind = BRANCH_EDGE;
-	number = keys_number(&branches->keys, words);
+	number = interned_number(&branches->keys, words);
 	if (number == before)
 		branches->sums[number].one = one;
 	branches->sums[number].count += count;
@@ -146,7 +146,7 @@ static int by_count(const void *a, const void *b, void *of)
 	const struct branches *branches = of;
 	__u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
 	const struct sums *first = &branches->sums[x], *second = &branches->sums[y];
-	const void *key = keys_at(&branches->keys, x), *other = keys_at(&branches->keys, y);
+	const void *key = interned_at(&branches->keys, x), *other = interned_at(&branches->keys, y);
 
 	if (branches->asked->by_mispredicted && first->mispredicted != second->mispredicted)
 		return by_number(second->mispredicted, first->mispredicted);
@@ -176,7 +176,7 @@ struct branches *branches_of(const struct host *host, struct codes *codes,
 	branches->layout = layout;
 	branches->lost = reading->further_lost;
 	branches->sums = calloc(reading->nr_entries + 1, sizeof(*branches->sums));
-	keys_init(&branches->keys, layout->key_size);
+	interned_init(&branches->keys, layout->key_size);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take[kind_of(branches, reading->entries[i].key)](branches, &reading->entries[i]);
 	branches->order = calloc(branches->keys.nr + 1, sizeof(*branches->order));
@@ -188,7 +188,7 @@ struct branches *branches_of(const struct host *host, struct codes *codes,
 
 void branches_release(struct branches *branches)
 {
-	keys_release(&branches->keys);
+	interned_release(&branches->keys);
 	free(branches->sums);
 	free(branches->order);
 	free(branches);
@@ -230,7 +230,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 
 static json_t *entry_value(const struct branches *branches, __u32 number)
 {
-	const void *key = keys_at(&branches->keys, number);
+	const void *key = interned_at(&branches->keys, number);
 	const struct sums *sums = &branches->sums[number];
 	__u32 kind = kind_of(branches, key);
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "collection/aggregation.h"
-#include "collection/keys.h"
 #include "collection/pairs.h"
 #include "collection/trace.h"
+#include "interned.h"
 #include "plan/denial.h"
 #include "branch/branches.h"
 #include "record/code.h"
@@ -38,7 +38,7 @@ struct state {
 	const struct member *kind, *pid, *from, *to, *comm; /* of the key */
 	struct trace *trace;
 	struct thread *threads; /* one a place */
-	struct keys keys;       /* every key seen so far, by number */
+	struct interned keys;       /* every key seen so far, by number */
 	__u64 *counts;          /* of each key, since the last record */
 	size_t room;            /* keys that counts has room for */
 	__u64 records;          /* so far */
@@ -78,7 +78,7 @@ static void read_layout(struct state *state)
 	state->from = key_of(layout, "from");
 	state->to = key_of(layout, "to");
 	state->comm = key_of(layout, "comm");
-	keys_init(&state->keys, layout->key_size);
+	interned_init(&state->keys, layout->key_size);
 }
 
 static void add(struct state *state, const struct thread *thread, __u32 kind, __u64 from, __u64 to,
@@ -97,7 +97,7 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 	*(__u64 *)(at + state->to->offset) = to;
 	if (state->comm->shown)
 		memcpy(at + state->comm->offset, thread->comm, sizeof(thread->comm));
-	number = keys_number(&state->keys, key);
+	number = interned_number(&state->keys, key);
 	if (number >= state->room) {
 		size_t before = state->room;
 
@@ -114,14 +114,14 @@ static void settle(struct state *state, struct thread *thread)
 	/* As if each branch came with a sample of its own, which is how records tell of them. */
 	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
 	add(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
-	for (size_t i = 0; i < thread->edges.nr_places; i++) {
-		const struct pair *edge = &thread->edges.places[i];
+	for (size_t i = 0; i < thread->edges.nr_slots; i++) {
+		const struct pair *edge = &thread->edges.slots[i];
 
 		add(state, thread, BRANCH_EDGE, edge->from, edge->to, edge->counts[0]);
 		add(state, thread, BRANCH_MISSED, edge->from, edge->to, edge->counts[1]);
 	}
-	for (size_t i = 0; i < thread->ranges.nr_places; i++) {
-		const struct pair *range = &thread->ranges.places[i];
+	for (size_t i = 0; i < thread->ranges.nr_slots; i++) {
+		const struct pair *range = &thread->ranges.slots[i];
 
 		add(state, thread, BRANCH_RANGE, range->from, range->to, range->counts[0]);
 	}
@@ -264,7 +264,7 @@ static void read_counts(struct state *state, struct reading *reading)
 		values = calloc(1, state->layout->value_size);
 		((struct value_head *)values)->samples = state->counts[number];
 		reading->entries[reading->nr_entries++] =
-			(struct entry){keys_at(&state->keys, number), values};
+			(struct entry){interned_at(&state->keys, number), values};
 		state->counts[number] = 0;
 	}
 }
@@ -399,8 +399,8 @@ static void tracing_detach(struct activity *activity)
 	trace_close(state->trace);
 	state->trace = NULL;
 	for (size_t i = 0; state->threads && i < counters_places(activity->counters)->nr; i++) {
-		free(state->threads[i].edges.places);
-		free(state->threads[i].ranges.places);
+		free(state->threads[i].edges.slots);
+		free(state->threads[i].ranges.slots);
 	}
 	free(state->threads);
 	state->threads = NULL;
@@ -413,7 +413,7 @@ static void tracing_release(struct activity *activity)
 	if (!state)
 		return;
 	if (state->layout)
-		keys_release(&state->keys);
+		interned_release(&state->keys);
 	aggregation_close(state->aggregation);
 	free(state->counts);
 	free(state);

@@ -4,27 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES_LEAST 1024
+#define SLOTS_LEAST 1024
 
 void pairs_grow(struct pairs *pairs)
 {
 	struct pairs larger = {.nr = pairs->nr};
 
-	larger.nr_places = pairs->nr_places ? 2 * pairs->nr_places : PLACES_LEAST;
-	larger.places = calloc(larger.nr_places, sizeof(*larger.places));
-	for (size_t i = 0; i < pairs->nr_places; i++) {
-		const struct pair *old = &pairs->places[i];
+	larger.nr_slots = pairs->nr_slots ? 2 * pairs->nr_slots : SLOTS_LEAST;
+	larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
+	for (size_t i = 0; i < pairs->nr_slots; i++) {
+		const struct pair *old = &pairs->slots[i];
 
 		if (old->counts[0] | old->counts[1])
-			*pairs_place(&larger, old->from, old->to) = *old;
+			*pairs_slot(&larger, old->from, old->to) = *old;
 	}
-	free(pairs->places);
+	free(pairs->slots);
 	*pairs = larger;
 }
 
 void pairs_clear(struct pairs *pairs)
 {
 	if (pairs->nr)
-		memset(pairs->places, 0, pairs->nr_places * sizeof(*pairs->places));
+		memset(pairs->slots, 0, pairs->nr_slots * sizeof(*pairs->slots));
 	pairs->nr = 0;
 }

@@ -10,13 +10,13 @@
 
 struct pair {
 	__u64 from, to;
-	__u64 counts[2]; /* both zero: a free place */
+	__u64 counts[2]; /* both zero: a free slot */
 };
 
-/* Starts as {0}; the caller frees places. */
+/* Starts as {0}; the caller frees slots. */
 struct pairs {
-	struct pair *places; /* open addressing */
-	size_t nr_places;       /* a power of two */
+	struct pair *slots; /* open addressing */
+	size_t nr_slots;        /* a power of two */
 	size_t nr;
 };
 
@@ -26,33 +26,33 @@ void pairs_grow(struct pairs *pairs);
 /* Forgets all pairs. */
 void pairs_clear(struct pairs *pairs);
 
-static inline struct pair *pairs_place(const struct pairs *pairs, __u64 from, __u64 to)
+static inline struct pair *pairs_slot(const struct pairs *pairs, __u64 from, __u64 to)
 {
 	__u64 hash = (from ^ (to << 32 | to >> 32)) * 0x9e3779b97f4a7c15ULL;
 	size_t at = hash >> 32;
 
 	for (;; at++) {
-		struct pair *place = &pairs->places[at & (pairs->nr_places - 1)];
+		struct pair *slot = &pairs->slots[at & (pairs->nr_slots - 1)];
 
-		if ((place->from == from && place->to == to) || !(place->counts[0] | place->counts[1]))
-			return place;
+		if ((slot->from == from && slot->to == to) || !(slot->counts[0] | slot->counts[1]))
+			return slot;
 	}
 }
 
 /* Counts a pair once, in its first or second count. */
 static inline void pairs_add(struct pairs *pairs, __u64 from, __u64 to, bool second)
 {
-	struct pair *place;
+	struct pair *slot;
 
-	if (2 * pairs->nr >= pairs->nr_places)
+	if (2 * pairs->nr >= pairs->nr_slots)
 		pairs_grow(pairs);
-	place = pairs_place(pairs, from, to);
-	if (!(place->counts[0] | place->counts[1])) {
-		place->from = from;
-		place->to = to;
+	slot = pairs_slot(pairs, from, to);
+	if (!(slot->counts[0] | slot->counts[1])) {
+		slot->from = from;
+		slot->to = to;
 		pairs->nr++;
 	}
-	place->counts[second]++;
+	slot->counts[second]++;
 }
 
 #endif

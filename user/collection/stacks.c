@@ -8,7 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collection/keys.h"
+#include "interned.h"
 #include "shared.h"
 
 struct stacks {
@@ -16,7 +16,7 @@ struct stacks {
 	char *areas; /* mapped: one a CPU */
 	int nr_cpus;
 	unsigned int frames; /* at most, of a stack */
-	struct keys hashes; /* of the stacks that were seen, by number */
+	struct interned hashes; /* of the stacks that were seen, by number */
 	const struct stored_stack **stored; /* by number */
 	size_t room;
 };
@@ -37,7 +37,7 @@ struct stacks *stacks_prepare(struct bpf_object *object, int nr_cpus, unsigned i
 	stacks->map = map;
 	stacks->frames = frames;
 	stacks->nr_cpus = nr_cpus;
-	keys_init(&stacks->hashes, sizeof(__u64));
+	interned_init(&stacks->hashes, sizeof(__u64));
 	return stacks;
 }
 
@@ -63,7 +63,7 @@ void stacks_close(struct stacks *stacks)
 		return;
 	if (stacks->areas)
 		munmap(stacks->areas, area_size(stacks) * stacks->nr_cpus);
-	keys_release(&stacks->hashes);
+	interned_release(&stacks->hashes);
 	free(stacks->stored);
 	free(stacks);
 }
@@ -76,7 +76,7 @@ __u32 stacks_number(struct stacks *stacks, int cpu, __u32 id)
 
 	if (id < STACK_FIRST)
 		return id;
-	number = keys_number(&stacks->hashes, &stored->hash);
+	number = interned_number(&stacks->hashes, &stored->hash);
 	if (stacks->hashes.nr > stacks->room) {
 		stacks->room = 2 * stacks->hashes.nr;
 		stacks->stored = realloc(stacks->stored, stacks->room * sizeof(*stacks->stored));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The stacks beside an aggregation's tables, read from mapped memory: bpf/stack.bpf.h. Each CPU names a
- * stack by the place that it has there; here each gets a number that is the same for all CPUs.
+ * stack by where it stands there; here each gets a number that is the same for all CPUs.
  */
 #ifndef NHMTAP_STACKS_H
 #define NHMTAP_STACKS_H

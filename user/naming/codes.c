@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "clock.h"
-#include "collection/keys.h"
+#include "interned.h"
 #include "record/record.h"
 
 /* One of each text: chains by hash. */
@@ -39,10 +39,10 @@ struct codes {
 	struct code_account *account;
 	__u64 since, deadline;
 	struct text *texts[BUCKETS];
-	struct keys questions; /* struct question */
+	struct interned questions; /* struct question */
 	struct answer *answers; /* by the question's number */
 	size_t room;
-	struct keys codes;     /* struct code */
+	struct interned codes;     /* struct code */
 };
 
 bool address_is_kernel(__u64 address)
@@ -60,8 +60,8 @@ struct codes *codes_new(struct mappings *mappings, struct background *background
 	codes->account = account;
 	codes->since = since;
 	codes->deadline = deadline;
-	keys_init(&codes->questions, sizeof(struct question));
-	keys_init(&codes->codes, sizeof(struct code));
+	interned_init(&codes->questions, sizeof(struct question));
+	interned_init(&codes->codes, sizeof(struct code));
 	return codes;
 }
 
@@ -76,8 +76,8 @@ void codes_release(struct codes *codes)
 			codes->texts[i] = text->next;
 			free(text);
 		}
-	keys_release(&codes->questions);
-	keys_release(&codes->codes);
+	interned_release(&codes->questions);
+	interned_release(&codes->codes);
 	free(codes->answers);
 	free(codes);
 }
@@ -263,7 +263,7 @@ static struct answer answer(struct codes *codes, const struct question *question
 		put_place(question, &spot, &code);
 	if (!code.has_offset)
 		code.build_id = NULL;
-	answer.number = keys_number(&codes->codes, &code);
+	answer.number = interned_number(&codes->codes, &code);
 	return answer;
 }
 
@@ -273,7 +273,7 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 ad
 	/* The kernel is the same for all. */
 	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
 	size_t known = codes->questions.nr;
-	__u32 number = keys_number(&codes->questions, &question);
+	__u32 number = interned_number(&codes->questions, &question);
 	struct answer *found;
 
 	if (number == known) {
@@ -292,5 +292,5 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 ad
 
 const struct code *codes_at(const struct codes *codes, __u32 number)
 {
-	return keys_at(&codes->codes, number);
+	return interned_at(&codes->codes, number);
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collection/keys.h"
 #include "embedded.h"
+#include "interned.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "record/record.h"
@@ -28,7 +28,7 @@ struct node {
 
 struct graph {
 	char name[160];
-	struct keys keys;   /* of nodes, by number: a parent's is less than its children's */
+	struct interned keys;   /* of nodes, by number: a parent's is less than its children's */
 	struct node *nodes;
 	size_t room;
 	__u64 lost;         /* samples that are in no entry */
@@ -54,7 +54,7 @@ struct flamegraph *flamegraph_new(void)
 void flamegraph_release(struct flamegraph *flamegraph)
 {
 	for (size_t i = 0; i < flamegraph->nr; i++) {
-		keys_release(&flamegraph->graphs[i].keys);
+		interned_release(&flamegraph->graphs[i].keys);
 		free(flamegraph->graphs[i].nodes);
 	}
 	free(flamegraph->graphs);
@@ -98,7 +98,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 {
 	struct node_key key = {parent, add_text(flamegraph, name), kind};
 	size_t seen = graph->keys.nr;
-	__u32 number = keys_number(&graph->keys, &key);
+	__u32 number = interned_number(&graph->keys, &key);
 
 	if (graph->keys.nr > graph->room) {
 		graph->room = 2 * graph->keys.nr;
@@ -122,7 +122,7 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
 	graph = &flamegraph->graphs[flamegraph->nr++];
 	*graph = (struct graph){0};
 	snprintf(graph->name, sizeof(graph->name), "%s", event);
-	keys_init(&graph->keys, sizeof(struct node_key));
+	interned_init(&graph->keys, sizeof(struct node_key));
 	return graph;
 }
 
@@ -217,7 +217,7 @@ static json_t *graph_value(const struct graph *graph)
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < graph->keys.nr; i++) {
-		const struct node_key *key = keys_at(&graph->keys, i);
+		const struct node_key *key = interned_at(&graph->keys, i);
 
 		json_array_append_new(rows, json_pack("[I, I, I, I, I]",
 						      key->parent == NOBODY ? -1 : (json_int_t)key->parent,

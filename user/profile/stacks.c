@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collection/keys.h"
+#include "interned.h"
 #include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
@@ -32,14 +32,14 @@ struct called {
 	struct codes *codes;
 	unsigned int detail; /* of frames: of enum code_detail */
 	const struct member *stack; /* of the key */
-	struct keys places;   /* struct place, by number */
-	struct keys hashes;   /* of chains, by number */
+	struct interned places;   /* struct place, by number */
+	struct interned hashes;   /* of chains, by number */
 	struct chain *chains; /* likewise */
 	size_t room;
 	__u32 *chain_of;      /* the chain's number + 1, by the number of the reading's stack */
 	size_t nr_stacks;
 	/* Each entry once: the program's key with the chain's number, from STACK_FIRST on, as its stack. */
-	struct keys keys;
+	struct interned keys;
 	__u64 *sums;          /* by the key's number: layout.value_size bytes each */
 	struct entry *entries;
 };
@@ -70,7 +70,7 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 					  stack->pid, stack->frames[i], 1);
 		if (!tells_address(codes_at(called->codes, place.code)))
 			place.returns = 0;
-		chain->places[i] = keys_number(&called->places, &place);
+		chain->places[i] = interned_number(&called->places, &place);
 	}
 }
 
@@ -91,7 +91,7 @@ static __u32 number_chain(struct called *called, struct chain *chain)
 {
 	__u64 hash = hash_of(chain);
 	size_t seen = called->hashes.nr;
-	__u32 number = keys_number(&called->hashes, &hash);
+	__u32 number = interned_number(&called->hashes, &hash);
 
 	if (number < seen) {
 		free(chain->places);
@@ -138,7 +138,7 @@ static void take_entry(struct called *called, const struct entry *entry)
 
 	memcpy(words, entry->key, layout->key_size);
 	*stack_of(called, words) = chain_of(called, *stack_of(called, words));
-	number = keys_number(&called->keys, words);
+	number = interned_number(&called->keys, words);
 	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
 }
 
@@ -156,15 +156,15 @@ struct called *called_of(const struct host *host, struct codes *codes, unsigned 
 	for (size_t i = 0; i < layout->nr_keys; i++)
 		if (!strcmp(layout->keys[i].type, "stack_id_t"))
 			called->stack = &layout->keys[i];
-	keys_init(&called->places, sizeof(struct place));
-	keys_init(&called->hashes, sizeof(__u64));
-	keys_init(&called->keys, layout->key_size);
+	interned_init(&called->places, sizeof(struct place));
+	interned_init(&called->hashes, sizeof(__u64));
+	interned_init(&called->keys, layout->key_size);
 	called->sums = calloc(reading->nr_entries + 1, words * sizeof(__u64));
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take_entry(called, &reading->entries[i]);
 	called->entries = calloc(called->keys.nr + 1, sizeof(*called->entries));
 	for (size_t i = 0; i < called->keys.nr; i++)
-		called->entries[i] = (struct entry){keys_at(&called->keys, i), called->sums + i * words};
+		called->entries[i] = (struct entry){interned_at(&called->keys, i), called->sums + i * words};
 	entries_sort(layout, called->entries, called->keys.nr);
 	return called;
 }
@@ -173,9 +173,9 @@ void called_release(struct called *called)
 {
 	for (size_t i = 0; i < called->hashes.nr; i++)
 		free(called->chains[i].places);
-	keys_release(&called->places);
-	keys_release(&called->hashes);
-	keys_release(&called->keys);
+	interned_release(&called->places);
+	interned_release(&called->hashes);
+	interned_release(&called->keys);
 	free(called->chains);
 	free(called->chain_of);
 	free(called->sums);
@@ -211,7 +211,7 @@ static __u32 renumber(const struct called *called, struct numbering *numbering, 
 {
 	if (!numbering->number[place]) {
 		json_array_append_new(numbering->frames,
-				      frame_value(called, keys_at(&called->places, place),
+				      frame_value(called, interned_at(&called->places, place),
 						  numbering->nr));
 		numbering->number[place] = ++numbering->nr;
 	}

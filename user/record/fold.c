@@ -35,7 +35,7 @@ static void add(struct folded *folded, const struct entry *entry, unsigned int d
 			       layout->keys[i].size);
 	*code_of(folded, key) = codes_number(folded->codes, detail, key_number(layout, entry, "pid"),
 					     key_number(layout, entry, "ip"), entry->values[0]);
-	number = keys_number(&folded->keys, key);
+	number = interned_number(&folded->keys, key);
 	if (number == before)
 		memcpy(folded->values + number * words, entry->values, layout->value_size);
 	else
@@ -46,7 +46,7 @@ void fold(struct folded *folded, const struct layout *layout, struct reading *re
 	  struct codes *codes, unsigned int detail)
 {
 	*folded = (struct folded){.layout = layout, .codes = codes};
-	keys_init(&folded->keys, layout->key_size + sizeof(__u64));
+	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
 	folded->values = malloc((reading->nr_entries + 1) * layout->value_size);
 	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_samples);
 	for (size_t i = 0; i < reading->nr_entries; i++)
@@ -55,14 +55,14 @@ void fold(struct folded *folded, const struct layout *layout, struct reading *re
 	folded->entries = malloc((folded->nr + 1) * sizeof(*folded->entries));
 	for (size_t i = 0; i < folded->nr; i++)
 		folded->entries[i] = (struct entry){
-			keys_at(&folded->keys, i),
+			interned_at(&folded->keys, i),
 			folded->values + i * (layout->value_size / sizeof(__u64)),
 		};
 }
 
 void folded_release(struct folded *folded)
 {
-	keys_release(&folded->keys);
+	interned_release(&folded->keys);
 	free(folded->values);
 	free(folded->entries);
 }

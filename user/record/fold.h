@@ -6,15 +6,15 @@
 #include <jansson.h>
 
 #include "collection/aggregation.h"
-#include "collection/keys.h"
 #include "host/host.h"
+#include "interned.h"
 #include "naming/codes.h"
 
 struct folded {
 	const struct layout *layout;
 	struct codes *codes;
-	struct keys keys;     /* the key's shown members, the others zero; then the code's number */
-	__u64 *values;        /* by the key's number */
+	struct interned keys;  /* the key's shown members, the others zero; then the code's number */
+	__u64 *values;         /* by the key's number */
 	struct entry *entries; /* one a key */
 	size_t nr;
 };

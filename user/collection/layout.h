@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What an aggregation's keys and values are, and how its tables lie in memory: read from the BTF of its
+ * BPF object, so that a new file in bpf/ needs no code here.
+ */
+#ifndef NHMTAP_LAYOUT_H
+#define NHMTAP_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct btf;
+
+/* A member of the key or value struct. Names are constant while the aggregation is open. */
+struct member {
+	const char *name; /* "ip" */
+	const char *type; /* its typedef's name, "address_t"; "" if it has none */
+	size_t offset, size;
+	bool optional;    /* keys: told apart only on request */
+	bool shown;       /* keys: told apart in this run */
+	bool streamed;    /* keys: told in this run of each sample of the stream */
+	bool maximum;     /* values: of several, the largest counts; in the first of its words */
+};
+
+struct layout {
+	struct member *keys, *values;
+	size_t nr_keys, nr_values;
+	size_t key_size, value_size;
+	const char **by; /* what is told apart in this run, of what the program can tell apart */
+	size_t nr_by;
+};
+
+/* How the table of one CPU lies in memory, in bytes: struct table in bpf/table.bpf.h. */
+struct table_layout {
+	size_t size;
+	size_t order, slots;          /* offsets in the table */
+	size_t slot_size, key, value; /* offsets in a slot */
+};
+
+/* Reads struct table, struct slot, struct key and struct value. All keys are shown; `by` is left empty.
+ * Returns 0, or -EINVAL if the object has no such tables. */
+int layout_read(struct layout *layout, struct table_layout *table, const struct btf *btf);
+void layout_release(struct layout *layout);
+
+/* The key's member of this name, whose length is given; NULL if there is none. */
+struct member *layout_key(const struct layout *layout, const char *name, size_t length);
+
+/* The key's first member of this type ("stack_id_t"); NULL if there is none. */
+const struct member *layout_key_of_type(const struct layout *layout, const char *type);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "interned.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void interned_init(struct interned *interned, size_t size)
+{
+	*interned = (struct interned){.size = size};
+}
+
+void interned_release(struct interned *interned)
+{
+	free(interned->list);
+	free(interned->slots);
+	*interned = (struct interned){0};
+}
+
+const void *interned_at(const struct interned *interned, __u32 number)
+{
+	return interned->list + number * interned->size;
+}
+
+static __u64 hash_of(const void *item, size_t size)
+{
+	__u64 hash = 0, word;
+
+	for (size_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, (const char *)item + i, sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* The slot of an item, or the free one where it would go. */
+static __u32 *slot_of(const struct interned *interned, const void *item)
+{
+	size_t at = hash_of(item, interned->size) & (interned->nr_slots - 1);
+
+	while (interned->slots[at] &&
+	       memcmp(interned_at(interned, interned->slots[at] - 1), item, interned->size))
+		at = (at + 1) & (interned->nr_slots - 1);
+	return &interned->slots[at];
+}
+
+/* Keeps at least half of the slots free. */
+static void grow(struct interned *interned)
+{
+	if (interned->nr == interned->room) {
+		interned->room = interned->room ? 2 * interned->room : 64;
+		interned->list = realloc(interned->list, interned->room * interned->size);
+	}
+	if (2 * (interned->nr + 1) <= interned->nr_slots)
+		return;
+	free(interned->slots);
+	interned->nr_slots = interned->nr_slots ? 2 * interned->nr_slots : 128;
+	interned->slots = calloc(interned->nr_slots, sizeof(*interned->slots));
+	for (size_t number = 0; number < interned->nr; number++)
+		*slot_of(interned, interned_at(interned, number)) = number + 1;
+}
+
+__u32 interned_number(struct interned *interned, const void *item)
+{
+	__u32 *slot;
+
+	grow(interned);
+	slot = slot_of(interned, item);
+	if (!*slot) {
+		memcpy(interned->list + interned->nr * interned->size, item, interned->size);
+		*slot = ++interned->nr;
+	}
+	return *slot - 1;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Numbers for items of equal size, in the order in which they were first seen. */
+#ifndef NHMTAP_INTERNED_H
+#define NHMTAP_INTERNED_H
+
+#include <stddef.h>
+#include <linux/types.h>
+
+struct interned {
+	size_t size;  /* of an item, in bytes; a multiple of 8 */
+	size_t nr;    /* items so far: numbers 0 to nr - 1 */
+	char *list;   /* the items by number */
+	size_t room;
+	__u32 *slots; /* open addressing: number + 1, or 0 for a free slot */
+	size_t nr_slots;
+};
+
+void interned_init(struct interned *interned, size_t size);
+void interned_release(struct interned *interned);
+
+/* The number of an item, a new one if it was not seen before. */
+__u32 interned_number(struct interned *interned, const void *item);
+
+/* The item of a number; valid up to the next new item. */
+const void *interned_at(const struct interned *interned, __u32 number);
+
+#endif
