@@ -5,8 +5,10 @@
  * what its context is (since 6.2), and with probe_read_kernel() elsewhere: one object, relocated to the
  * running kernel.
  */
+#define TABLE_SLOTS 8192 /* of 256 bytes each */
+
 #include "vmlinux.h"
-#include "table.bpf.h"
+#include "words.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <linux/perf_event.h>
@@ -38,9 +40,8 @@ struct value {
 	log2_histogram_t latency_histogram;
 };
 
-DEFINE_TABLE()
-
-volatile __u32 interval; /* see take_maximum() */
+#define KEY_WORDS (sizeof(struct key) / 8)
+#include "table.bpf.h"
 
 /* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
 const volatile _Bool stream;
@@ -226,7 +227,8 @@ static __always_inline void add_latency(struct value *value, __u64 latency)
 	if (!latency) /* not measured: no load takes less than a cycle */
 		return;
 	value->latency_sum += latency;
-	take_maximum(value->latency_max, interval, latency);
+	if (latency > value->latency_max)
+		value->latency_max = latency;
 	value->latency_histogram[bucket_of(latency) & (LOG2_BUCKETS - 1)]++;
 }
 
@@ -248,21 +250,17 @@ static __always_inline void put_sample(const struct load *load, const struct key
 	ring->head.written++;
 }
 
-SEC("perf_event")
-int on_sample(struct bpf_perf_event_data *ctx)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct generation *generation)
 {
 	__u64 period = ctx->sample_period, hash;
-	struct table *table = TABLE_OF_THIS_CPU();
 	struct load load = {};
 	struct key key = {};
 	struct value *value;
 
-	if (!table)
-		return 0;
 	read_load(ctx, &load);
 	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
 	if (load.interrupts == MAX_INTERRUPTS)
-		table->head.throttled++;
+		generation->head.throttled++;
 	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (stream) {
@@ -271,9 +269,20 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(0, key.source);
 	}
 
-	value = table_add(table, &key, hash, period);
+	value = table_add(generation, &key, hash, period);
 	if (value)
 		add_latency(value, load.latency);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct table *table = table_of_this_cpu();
+
+	if (!table)
+		return 0;
+	take_sample(ctx, &table->generations[table_enter(table)]);
+	table_leave(table);
 	return 0;
 }
 

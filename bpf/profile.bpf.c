@@ -2,7 +2,6 @@
 /* Samples and what they stand for, by where and in whom they were taken. */
 #include "vmlinux.h"
 #include "stack.bpf.h"
-#include "table.bpf.h"
 
 /* Which members of the key are told apart; the others stay zero. User space sets them before
  * loading, so that the verifier removes the code of those that are off. */
@@ -24,17 +23,20 @@ struct value {
 	__u64 period;
 };
 
-DEFINE_TABLE()
+#define KEY_WORDS (sizeof(struct key) / 8)
+#include "table.bpf.h"
 
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
-	struct table *table = TABLE_OF_THIS_CPU();
+	struct table *table = table_of_this_cpu();
 	struct key key = {};
 	__u64 hash = 0;
+	__u32 which;
 
 	if (!table)
 		return 0;
+	which = table_enter(table);
 	if (by_ip) {
 		key.ip = ctx->regs.rip;
 		hash = hash_word(hash, key.ip);
@@ -53,7 +55,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (by_cpu || by_stack) {
 		__u64 word = by_cpu ? bpf_get_smp_processor_id() : 0;
 
-		word |= by_stack ? (__u64)stack_of(ctx) << 32 : 0;
+		word |= by_stack ? (__u64)stack_of(ctx, which) << 32 : 0;
 		set_word(&key.cpu, word);
 		hash = hash_word(hash, word);
 	}
@@ -63,7 +65,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, *(__u64 *)&key.comm[8]);
 	}
 
-	table_add(table, &key, hash, ctx->sample_period);
+	table_add(&table->generations[which], &key, hash, ctx->sample_period);
+	table_leave(table);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;
 }

@@ -3,8 +3,8 @@
  * Everything that crosses the boundary between the kernel side and the program.
  *
  * An aggregation is one file here. It keeps one table a CPU in an array map that user space has
- * mapped; only the program writes, only user space reads, neither waits. What a table's keys and
- * values mean is not said here but in the BTF of the file: member names become the names in the
+ * mapped. Each table has two generations: the program writes one, while user space reads and empties
+ * the other; the program never waits. What a table's keys and values mean is not said here but in the BTF of the file: member names become the names in the
  * records, and the typedefs below say how a member is to be shown.
  */
 #ifndef NHMTAP_SHARED_H
@@ -12,8 +12,11 @@
 
 #include <linux/types.h>
 
-/* A power of two. Full tables lose samples, which are counted; see table_full. */
+/* Of each generation; a power of two. Full tables lose samples, which are counted; see table_full. An
+ * aggregation with large values may have fewer: user space reads the number from its BTF. */
+#ifndef TABLE_SLOTS
 #define TABLE_SLOTS 16384
+#endif
 /* Slots that a key may stand in. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
 
@@ -27,16 +30,9 @@ typedef __u32 padding_t;   /* not shown; always zero */
 typedef __u32 node_t;      /* a NUMA node: see the macros below */
 typedef __u64 data_source_t; /* perf_mem_data_src.val; the name of the guide's code */
 typedef __u32 stack_id_t;  /* the frames that led there: see struct stored_stack */
-typedef __u64 maximum_t[2]; /* the largest of an interval; see MAXIMUM() */
+typedef __u64 maximum_t;   /* of several, the largest counts */
 #define LOG2_BUCKETS 16
 typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
-
-/* Each word of a maximum_t is of one interval: its number above, the largest below; so the larger word
- * is that of the later interval, and in one interval that of the larger number. The two take turns:
- * what comes while one interval is being read is the next one's. */
-#define MAXIMUM(interval, value) ((__u64)(interval) << 32 | (__u32)(value))
-#define MAXIMUM_INTERVAL(word)	 ((word) >> 32)
-#define MAXIMUM_VALUE(word)	 ((word) & 0xffffffffU)
 
 #define NODE_UNKNOWN	0U
 #define NODE_IS(node)	((node) + 1)
@@ -55,13 +51,26 @@ enum branch_kind {
 	BRANCH_BROKEN, /* two branches with no straight code between them: something came in between */
 };
 
-/* At the beginning of every table. All members only grow. */
+/*
+ * At the beginning of every CPU's table, in a cache line of its own. The table has two generations, and
+ * the program enters samples into the one that user space names. To empty a generation, user space
+ * names the other one and waits until the program is not inside or has left once: no sample is entered
+ * into the old one from then on. `turns` is odd while the program is inside; that it is, is visible
+ * before it looks which generation it is to use.
+ */
 struct table_head {
+	__u64 turns;      /* written by the program */
+	__u64 generation; /* written by user space; its lowest bit counts */
+};
+
+/* At the beginning of every generation. User space zeroes all of it with the generation's slots, so that
+ * each count is of the samples since then. */
+struct generation_head {
 	__u64 table_full;     /* samples that found no slot for their key */
 	__u64 stack_failed;   /* samples that came without the stack that the program is about */
 	__u64 period_of_full; /* the sum of the periods of both: what they stand for */
 	__u64 further_lost;   /* further entries of samples that found no slot; see entry_kind_t */
-	__u64 used;           /* slots taken; increased after the slot and its position in the order are written */
+	__u64 used;           /* slots taken */
 	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
 };
 
@@ -72,17 +81,17 @@ struct value_head {
 };
 
 /*
- * Stacks beside the table: what a key of type stack_id_t names. Each CPU has an area of its own in
- * mapped memory, in which each stack stands once, one behind the other; nothing is ever taken away.
- * Stacks are told apart by a hash of 64 bits: that two of the 2^14 that fit have the same one happens
- * in one of 10^11 runs.
+ * Stacks beside the table: what a key of type stack_id_t names. Each generation of a CPU's table has an
+ * area in mapped memory, in which each stack stands once, one behind the other. Stacks are told apart
+ * by a hash of 64 bits: that two of the 2^14 that fit have the same one happens in one of 10^11
+ * generations.
  */
 #define STACK_FRAMES 127 /* the most of one stack */
-#define STACK_SLOTS TABLE_SLOTS
-#define STACK_WORDS (1 << 18) /* 2 MiB a CPU: some 12,000 stacks of 20 frames */
+#define STACK_SLOTS 16384
+#define STACK_WORDS (1 << 17) /* 1 MiB: some 6,000 stacks of 20 frames */
 
-/* What a stack_id_t is: where the stack begins among the words of the CPU's area, from STACK_FIRST on;
- * or why there is none. 0: stacks are not told apart. */
+/* What a stack_id_t is: where the stack begins among the words of the area, from STACK_FIRST on; or why
+ * there is none. 0: stacks are not told apart. */
 enum stack_id {
 	STACK_FAILED = 1, /* the kernel gave no frame */
 	STACK_FULL,	  /* there was no room for another stack */
@@ -96,9 +105,10 @@ struct stored_stack {
 	__u64 frames[]; /* the kernel's, then the user's, each from the innermost */
 };
 
-/* At the beginning of each CPU's area; its words follow. */
+/* At the beginning of each area; its words follow. User space empties it: none used, and a new epoch. */
 struct stacks_head {
-	__u64 used; /* words, less than STACK_WORDS; increased once the stack in them is whole */
+	__u32 used;  /* words, less than STACK_WORDS */
+	__u32 epoch; /* slots of another epoch are free */
 };
 
 /*

@@ -9,7 +9,7 @@
 #ifndef NHMTAP_STACK_BPF_H
 #define NHMTAP_STACK_BPF_H
 
-#include "table.bpf.h"
+#include "words.bpf.h"
 
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
@@ -22,14 +22,15 @@ struct stacks {
 	__u64 words[STACK_WORDS + STACK_LONGEST]; /* there is always room to look at one more */
 	struct stack_slot {
 		__u64 hash;
-		__u64 id; /* 0: free */
+		__u32 id;
+		__u32 epoch; /* another than the head's: free */
 	} slots[STACK_SLOTS];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* user space makes it the number of CPUs */
+	__uint(max_entries, 2); /* user space makes it twice the number of CPUs: one a generation */
 	__type(key, __u32);
 	__type(value, struct stacks);
 } stack_areas SEC(".maps");
@@ -80,14 +81,16 @@ __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32
 	for (__u32 i = 1; i <= TABLE_PROBES; at += i++) {
 		struct stack_slot *slot = &stacks->slots[at & (STACK_SLOTS - 1)];
 
-		if (slot->id && slot->hash != hash)
+		if (slot->epoch == stacks->head.epoch) {
+			if (slot->hash == hash)
+				return slot->id;
 			continue;
-		if (slot->id)
-			return slot->id;
+		}
 		if (!room)
 			break;
 		slot->hash = hash;
 		slot->id = next;
+		slot->epoch = stacks->head.epoch;
 		return next;
 	}
 	return STACK_FULL;
@@ -99,10 +102,11 @@ static __always_inline _Bool in_user_mode(struct bpf_perf_event_data *ctx)
 	return (ctx->regs.cs & 3) == 3;
 }
 
-static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
+/* The id of the sample's stack in the given generation. */
+static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 {
-	__u32 this_cpu = bpf_get_smp_processor_id();
-	struct stacks *stacks = bpf_map_lookup_elem(&stack_areas, &this_cpu);
+	__u32 area = 2 * bpf_get_smp_processor_id() + which;
+	struct stacks *stacks = bpf_map_lookup_elem(&stack_areas, &area);
 	struct stored_stack *stack;
 	__u64 used, kernel = 0, user = 0, end;
 	__u32 id;
@@ -123,10 +127,8 @@ static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx)
 	stack->hash = hash_stack(stacks, used, kernel + user);
 	end = used + sizeof(*stack) / 8 + kernel + user;
 	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end < STACK_WORDS);
-	if (id == used + STACK_FIRST) {
-		barrier();
+	if (id == used + STACK_FIRST)
 		stacks->head.used = end;
-	}
 	return id;
 }
 

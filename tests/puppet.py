@@ -21,6 +21,16 @@ def ids(said):
     return [int(line.split()[1]) for line in said.splitlines() if line.startswith("done")]
 
 
+def wait_asleep(pid):
+    """Until the process waits for something; on a busy machine that may be long."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            if file.read().rpartition(")")[2].split()[0] == "S":
+                return
+        time.sleep(0.001)
+
+
 class Puppet:
     """A puppet that waits for steps; to be used in a with statement, at whose end it ends."""
 
@@ -30,17 +40,8 @@ class Puppet:
         self.said = self.process.stdout.readline()
         self.pid = int(self.said.split()[1])
         self.touched = touched(self.said)
-        self.wait_asleep()
-
-    def wait_asleep(self):
-        """Until it waits for its steps. It has said that it is ready a little before, and on a busy
-        machine that may be long."""
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
-                if file.read().rpartition(")")[2].split()[0] == "S":
-                    return
-            time.sleep(0.001)
+        # It has said that it is ready a little before it waits for its steps.
+        wait_asleep(self.pid)
 
     def __enter__(self):
         return self

@@ -72,3 +72,22 @@ __u32 interned_number(struct interned *interned, const void *item)
 	}
 	return *slot - 1;
 }
+
+/* What comes next is expected to be as much as what there was: an eighth of the room is a lot less. */
+bool interned_is_sparse(size_t nr, size_t room)
+{
+	return room > 1024 && nr < room / 8;
+}
+
+void interned_clear(struct interned *interned)
+{
+	if (interned_is_sparse(interned->nr, interned->room)) {
+		size_t size = interned->size;
+
+		interned_release(interned);
+		interned_init(interned, size);
+	} else if (interned->nr) {
+		memset(interned->slots, 0, interned->nr_slots * sizeof(*interned->slots));
+	}
+	interned->nr = 0;
+}

@@ -3,6 +3,7 @@
 #ifndef NHMTAP_INTERNED_H
 #define NHMTAP_INTERNED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -23,5 +24,11 @@ __u32 interned_number(struct interned *interned, const void *item);
 
 /* The item of a number; valid up to the next new item. */
 const void *interned_at(const struct interned *interned, __u32 number);
+
+/* Forgets all items, and gives back memory that they have not used. */
+void interned_clear(struct interned *interned);
+
+/* Whether so many items are so few for the room that they have that it is to be given back. */
+bool interned_is_sparse(size_t nr, size_t room);
 
 #endif

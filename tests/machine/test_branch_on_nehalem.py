@@ -286,17 +286,28 @@ def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
     assert branches(result)["broken"] > 0
 
 
-def test_branches_that_find_no_place_in_a_full_table_are_counted(guest):
-    # 16384 places, of which the samples' own entry takes one; that the sum is right see records.py.
+def test_more_branches_than_a_table_has_slots_for_are_counted_one_and_all(guest):
+    # 16384 slots, which are emptied while the program runs.
     result = branch(guest, "-e branches:u -c 61 --top 10", "maze")
+    assert known.numbers("maze")["EDGES"] > 2 * 16384
+    assert 10 + result.one("branch")["rest"]["entries"] > 2 * 16384
+    assert branches(result)["table_full"] == 0
+    assert not any(result.one("end")["samples"]["lost"].values())
+    assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
+
+
+def test_branches_that_find_no_slot_in_a_full_table_are_counted(guest):
+    # nhmtap, the shell's parent, is stopped and empties no table. Of 16384 slots the samples' own entry
+    # takes one; that the sum is right see records.py.
+    result = branch(guest, "-e branches:u -c 61 --top 10", "sh -c 'kill -STOP $PPID; maze; kill -CONT $PPID'")
     told, rest = branches(result), result.one("branch")["rest"]
-    assert known.numbers("maze")["EDGES"] > 16384 > 10 + rest["entries"] > 16000
+    assert 2 * 16384 > 10 + rest["entries"] > 16000
     assert told["table_full"] > told["delivered"] / 4
     # A sample's own entry is of its stack's depth. All but the few behind a switch of the processor
-    # to the program find it there; one of those may come too late for a place.
+    # to the program find it there; one of those may come too late for a slot.
     lost = result.one("end")["samples"]["lost"]
     assert sum(lost.values()) == lost["table_full"] <= 8
-    assert abs(sum(depths(result)) + lost["table_full"] - known.numbers("maze")["TAKEN"] // 61) <= 1
+    assert sum(depths(result)) + lost["table_full"] >= known.numbers("maze")["TAKEN"] // 61
 
 
 def test_precise_samples_come_with_branches_too(guest):

@@ -16,8 +16,13 @@
 
 #define DEFAULT_TABLE_ENTRIES 20
 
-/* How often samples that stream are taken out of the rings. */
-#define DRAIN_NS 50000000
+/* How often samples that stream are taken out of the rings, and tables looked at, which are emptied when
+ * they have become so full, in percent: more often while they fill fast. Keys can come faster than that,
+ * some 400,000 a second and CPU; then a table is full, which the account tells. */
+#define DRAIN_LEAST_NS 5000000
+#define DRAIN_MOST_NS  40000000
+#define FILLING 25
+#define HARDLY_FILLED 6
 
 struct state {
 	const struct sampling *sampling;
@@ -54,7 +59,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 	activity->state = state;
 	state->sampling = activity->details;
-	activity->drain_ns = activity->streams ? DRAIN_NS : 0;
+	activity->drain_ns = DRAIN_LEAST_NS;
 	state->nr = activity->plan.events.nr;
 	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
 	state->before = calloc(state->nr, sizeof(*state->before));
@@ -226,12 +231,32 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	return err;
 }
 
+/* Empties tables before they are full, and sets the pace to look at them. */
+static void drain_tables(struct activity *activity)
+{
+	struct state *state = activity->state;
+	unsigned int fullest = 0;
+
+	for (size_t i = 0; i < state->nr; i++) {
+		unsigned int fill = aggregation_fill(state->aggregations[i]);
+
+		fullest = fill > fullest ? fill : fullest;
+		if (fill >= FILLING)
+			aggregation_drain(state->aggregations[i]);
+	}
+	if (fullest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
+		activity->drain_ns /= 2;
+	else if (fullest <= HARDLY_FILLED && activity->drain_ns < DRAIN_MOST_NS)
+		activity->drain_ns *= 2;
+}
+
 int sampling_drain(struct activity *activity)
 {
 	__u64 before = clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	int err = 0;
 
-	for (size_t i = 0; i < activity->plan.events.nr && !err; i++)
+	drain_tables(activity);
+	for (size_t i = 0; activity->streams && i < activity->plan.events.nr && !err; i++)
 		err = drain_event(activity, i, before);
 	return err;
 }

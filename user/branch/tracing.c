@@ -38,8 +38,8 @@ struct state {
 	const struct member *kind, *pid, *from, *to, *comm; /* of the key */
 	struct trace *trace;
 	struct thread *threads; /* one a place */
-	struct interned keys;       /* every key seen so far, by number */
-	__u64 *counts;          /* of each key, since the last record */
+	struct interned keys;   /* those since the last record, by number */
+	__u64 *counts;          /* of each key */
 	size_t room;            /* keys that counts has room for */
 	__u64 records;          /* so far */
 	__u64 records_before;
@@ -330,6 +330,7 @@ static int tracing_report(struct activity *activity, bool last)
 	tracing->put(activity, record, state->layout, &reading);
 	json_object_del(record, "stacks"); /* there were none */
 	release_entries(&reading);
+	interned_clear(&state->keys);
 	err = activity_write(activity, record);
 	return state->sink_error ? state->sink_error : err;
 }

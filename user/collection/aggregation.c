@@ -19,7 +19,7 @@ struct aggregation {
 	struct layout layout;
 	struct table_layout table;
 	unsigned int stack_frames; /* of a stack at most */
-	struct stacks *stacks;     /* NULL: stacks are not told apart */
+	struct stack_areas *areas; /* NULL: stacks are not told apart */
 	struct table_reader *reader;
 	bool stream;
 	struct rings *rings; /* NULL: there is no stream */
@@ -137,7 +137,7 @@ static int map_memory(struct aggregation *aggregation, const struct host *host,
 
 	if (err)
 		return bpf_denied(refusal, host, "mapping the BPF program's tables", -err, "");
-	err = aggregation->stacks ? stacks_map(aggregation->stacks) : 0;
+	err = aggregation->areas ? stack_areas_map(aggregation->areas) : 0;
 	if (err)
 		return bpf_denied(refusal, host, "mapping the BPF program's stacks", -err, "");
 	err = aggregation->rings ? rings_map(aggregation->rings) : 0;
@@ -156,10 +156,11 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	if (aggregation->stream)
 		aggregation->rings = rings_prepare(aggregation->object, nr_cpus,
 						   aggregation->layout.key_size);
-	aggregation->stacks =
-		stacks_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
+	aggregation->areas =
+		stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
 	aggregation->reader = table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout,
-					     &aggregation->table, aggregation->stacks);
+					     &aggregation->table, aggregation->areas,
+					     aggregation->stack_frames);
 	err = bpf_object__load(aggregation->object);
 	if (err)
 		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);
@@ -190,7 +191,7 @@ void aggregation_close(struct aggregation *aggregation)
 		close(aggregation->links[i]);
 	rings_close(aggregation->rings);
 	table_reader_close(aggregation->reader);
-	stacks_close(aggregation->stacks);
+	stack_areas_close(aggregation->areas);
 	bpf_object__close(aggregation->object);
 	layout_release(&aggregation->layout);
 	free(aggregation->links);
@@ -205,4 +206,14 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 void aggregation_read(struct aggregation *aggregation, struct reading *reading)
 {
 	table_reader_read(aggregation->reader, reading);
+}
+
+unsigned int aggregation_fill(const struct aggregation *aggregation)
+{
+	return table_reader_fill(aggregation->reader);
+}
+
+void aggregation_drain(struct aggregation *aggregation)
+{
+	table_reader_drain(aggregation->reader);
 }

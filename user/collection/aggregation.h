@@ -51,7 +51,9 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
-/* Reads all tables: see table_reader_read(). */
+/* Reads its tables, looks how full they are, empties them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, struct reading *reading);
+unsigned int aggregation_fill(const struct aggregation *aggregation);
+void aggregation_drain(struct aggregation *aggregation);
 
 #endif

@@ -23,6 +23,12 @@ static const struct btf_member *member_of(const struct btf *btf, const struct bt
 	return NULL;
 }
 
+/* What a member that is an array consists of. */
+static const struct btf_type *element_of(const struct btf *btf, const struct btf_member *member)
+{
+	return resolved(btf, btf_array(resolved(btf, member->type))->type);
+}
+
 static size_t read_members(const struct btf *btf, const struct btf_type *type,
 			   struct member **result)
 {
@@ -51,22 +57,26 @@ static size_t read_members(const struct btf *btf, const struct btf_type *type,
 
 int layout_read(struct layout *layout, struct table_layout *table, const struct btf *btf)
 {
-	const struct btf_type *outer, *slot, *key, *value;
-	const struct btf_member *order, *slots;
+	const struct btf_type *outer, *generation, *slot, *key, *value;
+	const struct btf_member *generations, *slots;
 	__s32 id = btf__find_by_name_kind(btf, "table", BTF_KIND_STRUCT);
 
 	if (id < 0)
 		return -EINVAL;
 	outer = btf__type_by_id(btf, id);
-	order = member_of(btf, outer, "order");
-	slots = member_of(btf, outer, "slots");
-	slot = resolved(btf, btf_array(resolved(btf, slots->type))->type);
+	generations = member_of(btf, outer, "generations");
+	generation = element_of(btf, generations);
+	slots = member_of(btf, generation, "slots");
+	slot = element_of(btf, slots);
 	key = resolved(btf, member_of(btf, slot, "key")->type);
 	value = resolved(btf, member_of(btf, slot, "value")->type);
 	*table = (struct table_layout){
 		.size = outer->size,
-		.order = order->offset / 8,
+		.generations = generations->offset / 8,
+		.generation_size = generation->size,
+		.order = member_of(btf, generation, "order")->offset / 8,
 		.slots = slots->offset / 8,
+		.nr_slots = btf_array(resolved(btf, slots->type))->nelems,
 		.slot_size = slot->size,
 		.key = member_of(btf, slot, "key")->offset / 8,
 		.value = member_of(btf, slot, "value")->offset / 8,

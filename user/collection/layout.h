@@ -19,7 +19,7 @@ struct member {
 	bool optional;    /* keys: told apart only on request */
 	bool shown;       /* keys: told apart in this run */
 	bool streamed;    /* keys: told in this run of each sample of the stream */
-	bool maximum;     /* values: of several, the largest counts; in the first of its words */
+	bool maximum;     /* values: of several, the largest counts */
 };
 
 struct layout {
@@ -33,11 +33,14 @@ struct layout {
 /* How the table of one CPU lies in memory, in bytes: struct table in bpf/table.bpf.h. */
 struct table_layout {
 	size_t size;
-	size_t order, slots;          /* offsets in the table */
+	size_t generations;           /* offset in the table: two of them, behind each other */
+	size_t generation_size;
+	size_t order, slots;          /* offsets in a generation */
+	size_t nr_slots;
 	size_t slot_size, key, value; /* offsets in a slot */
 };
 
-/* Reads struct table, struct slot, struct key and struct value. All keys are shown; `by` is left empty.
+/* Reads struct table and what it is made of. All keys are shown; `by` is left empty.
  * Returns 0, or -EINVAL if the object has no such tables. */
 int layout_read(struct layout *layout, struct table_layout *table, const struct btf *btf);
 void layout_release(struct layout *layout);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interned.h"
+
 #define SLOTS_LEAST 1024
 
 void pairs_grow(struct pairs *pairs)
@@ -24,7 +26,11 @@ void pairs_grow(struct pairs *pairs)
 
 void pairs_clear(struct pairs *pairs)
 {
-	if (pairs->nr)
+	if (interned_is_sparse(pairs->nr, pairs->nr_slots)) {
+		free(pairs->slots);
+		*pairs = (struct pairs){0};
+	} else if (pairs->nr) {
 		memset(pairs->slots, 0, pairs->nr_slots * sizeof(*pairs->slots));
+	}
 	pairs->nr = 0;
 }

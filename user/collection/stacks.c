@@ -1,94 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "collection/stacks.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
+#include <string.h>
 
 #include "interned.h"
 #include "shared.h"
 
 struct stacks {
-	struct bpf_map *map;
-	char *areas; /* mapped: one a CPU */
-	int nr_cpus;
-	unsigned int frames; /* at most, of a stack */
-	struct interned hashes; /* of the stacks that were seen, by number */
-	const struct stored_stack **stored; /* by number */
-	size_t room;
+	unsigned int frames;
+	struct interned hashes; /* of the stacks, by number */
+	size_t *offsets;        /* in words, by number: where the stack stands */
+	size_t room;            /* numbers that there are offsets for */
+	__u64 *words;           /* the stacks behind each other, each a struct stored_stack */
+	size_t nr_words, words_room;
 };
 
-struct stacks *stacks_prepare(struct bpf_object *object, int nr_cpus, unsigned int frames)
+struct stacks *stacks_new(unsigned int frames)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, "stack_areas");
-	struct stacks *stacks;
+	struct stacks *stacks = calloc(1, sizeof(*stacks));
 
-	if (!map)
-		return NULL;
-	/* A program that takes no stacks has no code that would need it. */
-	bpf_map__set_autocreate(map, frames);
-	if (!frames)
-		return NULL;
-	bpf_map__set_max_entries(map, nr_cpus);
-	stacks = calloc(1, sizeof(*stacks));
-	stacks->map = map;
 	stacks->frames = frames;
-	stacks->nr_cpus = nr_cpus;
 	interned_init(&stacks->hashes, sizeof(__u64));
 	return stacks;
 }
 
-/* Elements of an array lie at multiples of 8 bytes. */
-static size_t area_size(const struct stacks *stacks)
-{
-	return (bpf_map__value_size(stacks->map) + 7) & ~7UL;
-}
-
-int stacks_map(struct stacks *stacks)
-{
-	stacks->areas = mmap(NULL, area_size(stacks) * stacks->nr_cpus, PROT_READ, MAP_SHARED,
-			     bpf_map__fd(stacks->map), 0);
-	if (stacks->areas != MAP_FAILED)
-		return 0;
-	stacks->areas = NULL;
-	return -errno;
-}
-
-void stacks_close(struct stacks *stacks)
+void stacks_release(struct stacks *stacks)
 {
 	if (!stacks)
 		return;
-	if (stacks->areas)
-		munmap(stacks->areas, area_size(stacks) * stacks->nr_cpus);
 	interned_release(&stacks->hashes);
-	free(stacks->stored);
+	free(stacks->offsets);
+	free(stacks->words);
 	free(stacks);
 }
 
-__u32 stacks_number(struct stacks *stacks, int cpu, __u32 id)
+static void copy(struct stacks *stacks, __u32 number, const struct stored_stack *stored)
 {
-	const char *words = stacks->areas + cpu * area_size(stacks) + sizeof(struct stacks_head);
-	const struct stored_stack *stored = (const void *)(words + (id - STACK_FIRST) * sizeof(__u64));
-	__u32 number;
+	size_t size = sizeof(*stored) / sizeof(__u64) + stored->kernel_frames + stored->user_frames;
 
-	if (id < STACK_FIRST)
-		return id;
-	number = interned_number(&stacks->hashes, &stored->hash);
-	if (stacks->hashes.nr > stacks->room) {
-		stacks->room = 2 * stacks->hashes.nr;
-		stacks->stored = realloc(stacks->stored, stacks->room * sizeof(*stacks->stored));
+	if (number >= stacks->room) {
+		stacks->room = stacks->room ? 2 * stacks->room : 64;
+		stacks->offsets = realloc(stacks->offsets, stacks->room * sizeof(*stacks->offsets));
 	}
-	stacks->stored[number] = stored;
+	if (stacks->nr_words + size > stacks->words_room) {
+		stacks->words_room = 2 * (stacks->nr_words + size);
+		stacks->words = realloc(stacks->words, stacks->words_room * sizeof(__u64));
+	}
+	memcpy(stacks->words + stacks->nr_words, stored, size * sizeof(__u64));
+	stacks->offsets[number] = stacks->nr_words;
+	stacks->nr_words += size;
+}
+
+__u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored)
+{
+	size_t before = stacks->hashes.nr;
+	__u32 number = interned_number(&stacks->hashes, &stored->hash);
+
+	if (number == before)
+		copy(stacks, number, stored);
 	return number + STACK_FIRST;
 }
 
 struct stack stacks_at(const struct stacks *stacks, __u32 number)
 {
-	const struct stored_stack *stored = stacks->stored[number - STACK_FIRST];
+	const struct stored_stack *stored =
+		(const void *)(stacks->words + stacks->offsets[number - STACK_FIRST]);
 
 	return (struct stack){stored->frames, stored->pid, stored->kernel_frames, stored->user_frames,
 			      stored->kernel_frames + stored->user_frames >= stacks->frames};
+}
+
+void stacks_clear(struct stacks *stacks)
+{
+	if (interned_is_sparse(stacks->hashes.nr, stacks->room)) {
+		free(stacks->offsets);
+		stacks->offsets = NULL;
+		stacks->room = 0;
+	}
+	if (interned_is_sparse(stacks->nr_words, stacks->words_room)) {
+		free(stacks->words);
+		stacks->words = NULL;
+		stacks->words_room = 0;
+	}
+	stacks->nr_words = 0;
+	interned_clear(&stacks->hashes);
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads the tables of an aggregation, one a CPU in mapped memory, with plain loads. */
+/*
+ * Reads and empties the tables of an aggregation, one a CPU in mapped memory, with plain loads and
+ * stores. Programs go on meanwhile, in the tables' other generation: see struct table_head in
+ * bpf/shared.h. No sample is lost or read twice.
+ */
 #ifndef NHMTAP_TABLE_READER_H
 #define NHMTAP_TABLE_READER_H
 
@@ -7,6 +11,7 @@
 #include <linux/types.h>
 
 #include "collection/layout.h"
+#include "collection/stack_areas.h"
 #include "collection/stacks.h"
 
 struct bpf_object;
@@ -23,24 +28,32 @@ struct reading {
 	__u64 runs;       /* samples that reached the program: aggregated, table_full and stack_failed */
 	__u64 period;     /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
-	__u64 table_full, stack_failed; /* see struct table_head */
+	__u64 table_full, stack_failed; /* see struct generation_head */
 	__u64 throttled; /* times */
 	/* Since the reading before: */
-	__u64 further_lost;    /* see struct table_head */
-	struct entry *entries; /* those that have changed */
+	__u64 further_lost;    /* see struct generation_head */
+	struct entry *entries; /* of the keys that had samples */
 	size_t nr_entries;     /* owned by the reader, valid up to the next reading */
 	const struct stacks *stacks; /* what the entries' stacks are; NULL: they are not told apart */
 };
 
-/* Before the object is loaded: makes room for the tables of so many CPUs. The layouts and the stacks
- * (NULL: there are none) must live as long as the reader. */
+/* Before the object is loaded: makes room for the tables of so many CPUs. The layouts and the areas of the
+ * stacks (NULL, and 0 frames: there are none) must live as long as the reader. */
 struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
-			      const struct table_layout *table, struct stacks *stacks);
+			      const struct table_layout *table, struct stack_areas *areas,
+			      unsigned int stack_frames);
 /* Once it is loaded: maps the tables. Returns 0 or -errno. */
 int table_reader_map(struct table_reader *reader);
 void table_reader_close(struct table_reader *reader);
 
-/* Reads all tables; makes no system call. */
+/* What has come since the reading before. Makes no system call, unless a program that is inside a table
+ * does not go on for a while: its CPU was taken away. */
 void table_reader_read(struct table_reader *reader, struct reading *reading);
+
+/* How full the fullest table or area of stacks is, in percent. From 70 on, some samples find no slot. */
+unsigned int table_reader_fill(const struct table_reader *reader);
+
+/* Empties the tables between two readings; what was in them is part of the next one. */
+void table_reader_drain(struct table_reader *reader);
 
 #endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The memory in which programs keep the stacks that their keys name: an area for each generation of each
+ * CPU's table; see bpf/stack.bpf.h. */
+#ifndef NHMTAP_STACK_AREAS_H
+#define NHMTAP_STACK_AREAS_H
+
+#include <linux/types.h>
+
+struct bpf_object;
+struct stack_areas;
+struct stored_stack;
+
+/*
+ * Before the object is loaded: makes room for the stacks of so many CPUs; or, if they are to have no
+ * frames or the object has no stacks, sees to it that no room is taken up, and returns NULL.
+ */
+struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, unsigned int frames);
+/* Once it is loaded: maps the areas. Returns 0 or -errno. */
+int stack_areas_map(struct stack_areas *areas);
+void stack_areas_close(struct stack_areas *areas);
+
+/* The stack that a key names in a CPU's generation, by an id from STACK_FIRST on. Valid up to
+ * stack_areas_clear(). */
+const struct stored_stack *stack_areas_at(const struct stack_areas *areas, int cpu, unsigned int which,
+					  __u32 id);
+
+/* How full the area is, in percent. */
+unsigned int stack_areas_fill(const struct stack_areas *areas, int cpu, unsigned int which);
+
+/* Empties the area. No program may be inside its generation. */
+void stack_areas_clear(struct stack_areas *areas, int cpu, unsigned int which);
+
+#endif

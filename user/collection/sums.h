@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Keys with their values, summed over CPUs and over the readings of an interval; then forgotten. */
+#ifndef NHMTAP_SUMS_H
+#define NHMTAP_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+#include "collection/layout.h"
+#include "collection/stacks.h"
+#include "interned.h"
+
+struct sums {
+	const struct layout *layout;
+	bool *maximum;         /* of each word of a value: the largest counts, not the sum */
+	struct interned keys;
+	__u64 *values;         /* by the key's number: layout.value_size bytes each */
+	size_t room;           /* keys that there are values for */
+	struct stacks *stacks; /* what the keys' stacks are; NULL: they are not told apart */
+};
+
+/* Stacks of up to so many frames are told apart; 0: none are. The layout must live as long. */
+void sums_init(struct sums *sums, const struct layout *layout, unsigned int stack_frames);
+void sums_release(struct sums *sums);
+
+/* Adds values to those of a key, whose stack is a number of sums->stacks. */
+void sums_add(struct sums *sums, const void *key, const __u64 *values);
+
+/* The values of a key, by its number. */
+const __u64 *sums_at(const struct sums *sums, __u32 number);
+
+/* Forgets all keys, and gives back memory that they have not used. */
+void sums_clear(struct sums *sums);
+
+#endif
