@@ -90,6 +90,7 @@ def test_as_many_keys_as_fit_lose_nothing(nhmtap):
     record = result.of("profile")[0]
     assert record["samples"]["lost"] == {"table_full": 0, "handler_skipped": 0}
     assert sum(1 for entry in result.entries() if entry["samples"] == 1) >= 2000
+    assert (result.of("warning"), result.err) == ([], "")
 
 
 def test_a_full_table_counts_what_it_has_no_slot_for(nhmtap):
@@ -139,6 +140,23 @@ def test_keys_that_have_a_slot_keep_it_when_the_table_is_full(nhmtap):
     assert record["samples"]["lost"]["table_full"] >= 30000 - SLOTS
     entry, = record["entries"]
     assert puppet.touched(entry["ip"]) and entry["samples"] == 100000
+
+
+def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
+    process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
+                            "-I", "20", "-C", pinned()[-1])
+    for _ in range(3):
+        process.send_signal(signal.SIGSTOP)
+        subprocess.run([*pinned(), program("ips"), "30000"], check=True)
+        process.send_signal(signal.SIGCONT)
+    result = nhmtap.interrupt(process)
+    warning = result.one("warning", event="page-faults:u", cause="table_full", of="samples")
+    before = result.records[warning["seq"] - 1]
+    assert before["start_time"] == warning["start_time"]
+    assert (warning["lost"], warning["total"]) == (
+        before["samples"]["lost"]["table_full"], before["samples"]["expected"])
+    assert "--by" in warning["remedy"]
+    assert result.err == f"nhmtap: page-faults:u: {warning['why']}. Next: {warning['remedy']}.\n"
 
 
 # --- tables that are emptied ----------------------------------------------------------------------

@@ -168,6 +168,7 @@ def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp
     lost = [e for e in result.entries() if e.get("stack_lost")]
     assert {(*e["stack"], e["stack_lost"]) for e in lost} == {("table_full",)}
     assert sum(e["samples"] for e in lost) == full
+    assert result.one("warning", of="stacks")["lost"] == full
 
 
 def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, tmp_path):

@@ -303,6 +303,7 @@ def test_branches_that_find_no_slot_in_a_full_table_are_counted(guest):
     told, rest = branches(result), result.one("branch")["rest"]
     assert 2 * 16384 > 10 + rest["entries"] > 16000
     assert told["table_full"] > told["delivered"] / 4
+    assert result.one("warning", of="branches")["lost"] == told["table_full"]
     # A sample's own entry is of its stack's depth. All but the few behind a switch of the processor
     # to the program find it there; one of those may come too late for a slot.
     lost = result.one("end")["samples"]["lost"]

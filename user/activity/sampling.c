@@ -12,6 +12,7 @@
 #include "session/names.h"
 #include "activity/activity.h"
 #include "activity/sampling.h"
+#include "activity/warning.h"
 #include "record/type.h"
 
 #define DEFAULT_TABLE_ENTRIES 20
@@ -33,6 +34,7 @@ struct state {
 	const char **causes;                /* an event's missed_cause() */
 	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
 	__u64 *throttled;                   /* an event's, times so far */
+	bool *warned;                       /* of an event's: see warn_of_loss() */
 	__u64 real_ns;                      /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
 	__u64 forks;                        /* of the machine, when the run began */
 };
@@ -67,6 +69,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->streamed = calloc(state->nr, sizeof(*state->streamed));
 	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = calloc(state->nr, sizeof(*state->throttled));
+	state->warned = calloc(state->nr, sizeof(*state->warned));
 	state->causes = calloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
@@ -378,7 +381,7 @@ static int report_event(struct activity *activity, size_t i)
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
-	struct samples before = state->accounts[i];
+	struct samples before = state->accounts[i], lost;
 	struct reading reading;
 	struct count count, since;
 	struct sampled sampled = {&activity->plan.events.list[i], i,
@@ -403,6 +406,8 @@ static int report_event(struct activity *activity, size_t i)
 		return err;
 	}
 	err = activity_write(activity, record);
+	lost = samples_since(&state->accounts[i], &before);
+	err = err ? err : warn_of_loss(activity, sampled.event->name, &lost, &reading, &state->warned[i]);
 	return err || !sampling->follow ? err : sampling->follow(activity, &sampled);
 }
 
@@ -477,6 +482,7 @@ void sampling_release(struct activity *activity)
 	free(state->streamed);
 	free(state->ring_lost);
 	free(state->throttled);
+	free(state->warned);
 	free(state->causes);
 	free(state);
 }

@@ -160,6 +160,8 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	}
 	memcpy(words, key, size);
 	stack = (__u32 *)((char *)words + reader->stack->offset);
+	if (*stack == STACK_FULL)
+		reader->counts.stacks_full += ((const struct value_head *)values)->samples;
 	if (*stack >= STACK_FIRST)
 		*stack = stacks_number(sums->stacks, stack_areas_at(reader->areas, cpu, which, *stack));
 	sums_add(sums, words, values);
@@ -179,6 +181,8 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 		if (stands_for_sample(reader, slot + table->key)) {
 			reader->counts.aggregated += value->samples;
 			reader->counts.period += value->period;
+		} else {
+			reader->counts.further += value->samples;
 		}
 		add(reader, cpu, which, slot + table->key, (const __u64 *)value);
 		memset(value, 0, reader->layout->value_size);
@@ -257,5 +261,5 @@ void table_reader_read(struct table_reader *reader, struct reading *reading)
 	counts->runs = counts->aggregated + counts->table_full + counts->stack_failed;
 	counts->stacks = sums->stacks;
 	*reading = *counts;
-	counts->further_lost = 0;
+	counts->further = counts->further_lost = counts->stacks_full = 0;
 }

@@ -31,7 +31,8 @@ struct reading {
 	__u64 table_full, stack_failed; /* see struct generation_head */
 	__u64 throttled; /* times */
 	/* Since the reading before: */
-	__u64 further_lost;    /* see struct generation_head */
+	__u64 further, further_lost; /* entries of samples beside their own: see entry_kind_t */
+	__u64 stacks_full;     /* samples whose stack found no room */
 	struct entry *entries; /* of the keys that had samples */
 	size_t nr_entries;     /* owned by the reader, valid up to the next reading */
 	const struct stacks *stacks; /* what the entries' stacks are; NULL: they are not told apart */

@@ -84,7 +84,7 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
-/* An error has no table: it is told in words, on stderr. */
+/* An error and a warning have no table: they are told in words, on stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};

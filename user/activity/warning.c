@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/warning.h"
+
+#include <stdio.h>
+
+#include "record/record.h"
+
+#define TOLERATED_PERCENT 1
+
+struct loss {
+	const char *of;
+	__u64 lost, total;
+	const char *remedy;
+};
+
+static int warn(struct activity *activity, const char *event, const struct loss *loss)
+{
+	json_t *record = json_pack("{s:s}", "type", "warning");
+	char why[160];
+
+	snprintf(why, sizeof(why), "%.1f %% of an interval's %s were lost: a table was full",
+		 100.0 * loss->lost / loss->total, loss->of);
+	fprintf(stderr, "nhmtap: %s: %s. Next: %s.\n", event, why, loss->remedy);
+	json_object_set_new(record, "event", value_text(event, 512));
+	activity_put_interval(activity, record);
+	json_object_set_new(record, "cause", json_string("table_full"));
+	json_object_set_new(record, "of", json_string(loss->of));
+	json_object_set_new(record, "lost", json_integer(loss->lost));
+	json_object_set_new(record, "total", json_integer(loss->total));
+	json_object_set_new(record, "why", json_string(why));
+	json_object_set_new(record, "remedy", json_string(loss->remedy));
+	return activity_write(activity, record);
+}
+
+int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
+		 const struct reading *reading, bool *warned)
+{
+	const struct loss losses[] = {
+		{"samples", samples->table_full, samples->expected,
+		 "tell fewer keys apart (--by), or sample less often (-c, -F)"},
+		{"stacks", reading->stacks_full, samples->aggregated,
+		 "keep fewer frames of a stack (--max-stack), or sample less often (-c, -F)"},
+		{"branches", reading->further_lost, reading->further + reading->further_lost,
+		 "tell fewer keys apart (--by), or sample less often (-c, -F)"},
+	};
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !*warned; i++) {
+		if (losses[i].lost * 100 <= losses[i].total * TOLERATED_PERCENT)
+			continue;
+		*warned = true;
+		return warn(activity, event, &losses[i]);
+	}
+	return 0;
+}
