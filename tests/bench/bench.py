@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import statistics
 import struct
 import subprocess
@@ -417,6 +418,35 @@ def measure_keys(figures, folder, options):
                     None, "", "MiB")
 
 
+def on_cpu(pid):
+    """CPU seconds that a process has taken so far."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def measure_forgetting(figures, folder, options):
+    """Intervals with 100 active keys, before and after a million keys have passed: nhmtap's own CPU."""
+    def an_interval(tool):
+        before, began = on_cpu(tool.pid), time.monotonic()
+        time.sleep(2)
+        return (on_cpu(tool.pid) - before) / ((time.monotonic() - began) * 100)
+
+    for _ in range(options.rounds):
+        with subprocess.Popen(profile("-I", 10, "-o", os.devnull, "-C", options.cpu, by="ip")) as tool, \
+                subprocess.Popen([PLACES, "100"]) as active:
+            time.sleep(0.5)
+            first = an_interval(tool)
+            active.send_signal(signal.SIGSTOP)
+            Run([PLACES, "1000000", "1000000"])
+            active.send_signal(signal.SIGCONT)
+            time.sleep(0.5)
+            later = an_interval(tool)
+            active.kill()
+            tool.terminate()
+        figures.add("an interval with 100 active keys after a million / at first", later / first, 1.2,
+                    f"{later * 1e6:.0f} / {first * 1e6:.0f} µs CPU")
+
+
 def measure_plan(figures, folder, options):
     """A list of 100 events, parsed, checked and planned on a Nehalem that is not there."""
     nehalem = hosts.build(os.path.join(folder, "nehalem"), hosts.NEHALEM)
@@ -535,6 +565,7 @@ MEASUREMENTS = {
     "forks": measure_forks,
     "memory": measure_memory,
     "keys": measure_keys,
+    "forgetting": measure_forgetting,
     "plan": measure_plan,
     "names": measure_names,
 }
