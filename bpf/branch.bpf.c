@@ -96,66 +96,66 @@ static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u
 	return hash_word(hash_word(sample->hash ^ identity, from), to);
 }
 
-static __always_inline void add(struct generation *generation, struct sample *sample, __u32 kind, __u64 from,
+static __always_inline void add(struct table *table, __u32 which, struct sample *sample, __u32 kind, __u64 from,
 				__u64 to)
 {
 	__u64 hash = complete_key(sample, kind, from, to);
 
-	table_add_further(generation, &sample->key, hash);
+	table_add_further(table, which, &sample->key, hash);
 }
 
 /* From the target of one branch the CPU went straight on to the next one, unless an interrupt or a
  * system call came in between and is not in the stack. */
-static __always_inline void add_range(struct generation *generation, struct sample *sample, __u64 begin,
+static __always_inline void add_range(struct table *table, __u32 which, struct sample *sample, __u64 begin,
 				      __u64 end)
 {
 	int straight = begin <= end && is_user(begin) == is_user(end);
 
-	add(generation, sample, straight ? BRANCH_RANGE : BRANCH_BROKEN, straight ? begin : 0,
+	add(table, which, sample, straight ? BRANCH_RANGE : BRANCH_BROKEN, straight ? begin : 0,
 	    straight ? end : 0);
 }
 
 /* Enters what is asked for of one branch of the stack; the newest is the first. Not static, so that
  * the kernel verifies it once, not for each of sixteen branches and each way that those before can
  * have gone: Linux 6.1 took 168,000 steps for by_range then, and takes 2,600 now. */
-__noinline int add_branch(struct generation *generation, struct sample *sample, const struct stack *stack,
+__noinline int add_branch(struct table *table, __u32 which, struct sample *sample, const struct stack *stack,
 			  __u32 i)
 {
 	const struct branch *branch, *before;
 
-	if (!generation || !sample || !stack || i >= STACK_DEPTH)
+	if (!table || !sample || !stack || i >= STACK_DEPTH)
 		return -1;
 	branch = &stack->branches[i];
 	if (by_edge)
-		add(generation, sample, branch->flags & MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
+		add(table, which, sample, branch->flags & MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
 		    branch->from, branch->to);
 	if (by_range && i + 1 < STACK_DEPTH && i + 1 < sample->depth) {
 		before = &stack->branches[i + 1];
-		add_range(generation, sample, before->to, branch->from);
+		add_range(table, which, sample, before->to, branch->from);
 	}
 	return 0;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct generation *generation,
-					struct stack *stack)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table,
+					__u32 which, struct stack *stack)
 {
 	long bytes = bpf_read_branch_records(ctx, stack, sizeof(*stack), 0);
 	struct sample sample = {};
 	__u64 hash;
 
 	if (bytes < 0) {
-		generation->head.stack_failed++;
-		generation->head.period_of_full += ctx->sample_period;
+		table->generations[which].stack_failed++;
+		table->generations[which].period_of_full += ctx->sample_period;
 		return;
 	}
 	sample.depth = (__u32)bytes / sizeof(stack->branches[0]);
 	take_identity(&sample);
 	hash = complete_key(&sample, BRANCH_STACK, sample.depth, 0);
-	if (!table_add(generation, &sample.key, hash, ctx->sample_period))
+	if (!table_add(ctx, table, which, &sample.key, hash))
 		return;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < STACK_DEPTH && i < sample.depth; i++)
-		add_branch(generation, &sample, stack, i);
+		add_branch(table, which, &sample, stack, i);
 }
 
 SEC("perf_event")
@@ -167,7 +167,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!table || !stack)
 		return 0;
-	take_sample(ctx, &table->generations[table_enter(table)], stack);
+	take_sample(ctx, table, table_enter(table), stack);
 	table_leave(table);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;

@@ -5,8 +5,6 @@
  * what its context is (since 6.2), and with probe_read_kernel() elsewhere: one object, relocated to the
  * running kernel.
  */
-#define TABLE_SLOTS 8192 /* of 256 bytes each */
-
 #include "vmlinux.h"
 #include "words.bpf.h"
 
@@ -250,26 +248,27 @@ static __always_inline void put_sample(const struct load *load, const struct key
 	ring->head.written++;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct generation *generation)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table,
+					__u32 which)
 {
-	__u64 period = ctx->sample_period, hash;
 	struct load load = {};
 	struct key key = {};
 	struct value *value;
+	__u64 hash;
 
 	read_load(ctx, &load);
 	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
 	if (load.interrupts == MAX_INTERRUPTS)
-		generation->head.throttled++;
+		table->generations[which].throttled++;
 	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
 	if (stream) {
-		put_sample(&load, &key, period);
+		put_sample(&load, &key, ctx->sample_period);
 		key = (struct key){.source = load.source};
 		hash = hash_word(0, key.source);
 	}
 
-	value = table_add(generation, &key, hash, period);
+	value = table_add(ctx, table, which, &key, hash);
 	if (value)
 		add_latency(value, load.latency);
 }
@@ -281,7 +280,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!table)
 		return 0;
-	take_sample(ctx, &table->generations[table_enter(table)]);
+	take_sample(ctx, table, table_enter(table));
 	table_leave(table);
 	return 0;
 }

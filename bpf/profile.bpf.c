@@ -36,7 +36,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!table)
 		return 0;
-	which = table_enter(table);
 	if (by_ip) {
 		key.ip = ctx->regs.rip;
 		hash = hash_word(hash, key.ip);
@@ -52,12 +51,11 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		set_word(&key.pid, ids);
 		hash = hash_word(hash, ids);
 	}
-	if (by_cpu || by_stack) {
-		__u64 word = by_cpu ? bpf_get_smp_processor_id() : 0;
+	if (by_cpu) {
+		__u32 cpu = bpf_get_smp_processor_id();
 
-		word |= by_stack ? (__u64)stack_of(ctx, which) << 32 : 0;
-		set_word(&key.cpu, word);
-		hash = hash_word(hash, word);
+		set_word(&key.cpu, cpu);
+		hash = hash_word(hash, cpu);
 	}
 	if (by_comm) {
 		bpf_get_current_comm(key.comm, sizeof(key.comm));
@@ -65,7 +63,14 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, *(__u64 *)&key.comm[8]);
 	}
 
-	table_add(&table->generations[which], &key, hash, ctx->sample_period);
+	which = table_enter(table);
+	if (by_stack) {
+		__u32 stack = stack_of(ctx, which);
+
+		set_word(&key.cpu, (__u64)stack << 32 | key.cpu);
+		hash = hash_word(hash, stack);
+	}
+	table_add(ctx, table, which, &key, hash);
 	table_leave(table);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;

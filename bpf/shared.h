@@ -12,11 +12,9 @@
 
 #include <linux/types.h>
 
-/* Of each generation; a power of two. Full tables lose samples, which are counted; see table_full. An
- * aggregation with large values may have fewer: user space reads the number from its BTF. */
-#ifndef TABLE_SLOTS
-#define TABLE_SLOTS 16384
-#endif
+/* Of each generation; a power of two. User space empties a table before it is full; where keys come faster
+ * than that, a full table loses samples, which are counted; see table_full. */
+#define TABLE_SLOTS 8192
 /* Slots that a key may stand in. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
 

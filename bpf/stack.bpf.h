@@ -102,8 +102,10 @@ static __always_inline _Bool in_user_mode(struct bpf_perf_event_data *ctx)
 	return (ctx->regs.cs & 3) == 3;
 }
 
-/* The id of the sample's stack in the given generation. */
-static __always_inline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
+/* The id of the sample's stack in the given generation. Not inline: what it keeps on its own stack would
+ * make that of a program without stacks larger than the 64 bytes from which on Linux (6.13) gives it one
+ * elsewhere, which is not in the cache. */
+static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 {
 	__u32 area = 2 * bpf_get_smp_processor_id() + which;
 	struct stacks *stacks = bpf_map_lookup_elem(&stack_areas, &area);

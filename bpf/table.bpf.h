@@ -29,15 +29,12 @@ struct slot {
 	struct value value;
 } __attribute__((aligned(64))); /* a cache line, where it fits */
 
-struct generation {
-	struct generation_head head;
-	__u32 order[TABLE_SLOTS]; /* the slots in the order in which they were taken */
-	struct slot slots[TABLE_SLOTS];
-};
-
+/* Of the slots, and of the order, the first half is generation 0. */
 struct table {
 	struct table_head head;
-	struct generation generations[2];
+	struct generation_head generations[2];
+	__u32 order[2 * TABLE_SLOTS]; /* a generation's slots, in the order in which they were taken */
+	struct slot slots[2 * TABLE_SLOTS];
 };
 
 struct {
@@ -78,19 +75,31 @@ static __always_inline int keys_equal(const struct key *a, const struct key *b)
 	return words_equal((const __u64 *)a, (const __u64 *)b, KEY_WORDS);
 }
 
+/* The index of the generation's slot that comes first for a hash. That it is less than all of them the
+ * compiler knows and need not see to; Linux 6.1's verifier has to see it. */
+static __always_inline __u32 slot_index(__u32 which, __u32 hash)
+{
+	__u32 index = which * TABLE_SLOTS + (hash & (TABLE_SLOTS - 1));
+
+	barrier_var(index);
+	return index & (2 * TABLE_SLOTS - 1);
+}
+
 /*
  * Not the usual case: the first slot is free, or another key's. Gives the slot's index, or -1. The kernel
  * verifies a function that is not static by itself, not once more for each way that leads to a call.
  */
-__noinline int table_search(struct generation *generation, const struct key *key, __u32 hash)
+__noinline int table_search(struct table *table, __u32 which, const struct key *key, __u32 hash)
 {
-	if (!generation || !key)
+	struct generation_head *generation;
+
+	if (!table || !key)
 		return -1;
+	generation = &table->generations[which & 1];
 #pragma nounroll
 	for (__u32 i = 1; i <= TABLE_PROBES; hash += i++) {
-		__u32 index = hash & (TABLE_SLOTS - 1);
-		struct slot *slot = &generation->slots[index];
-		__u64 used = generation->head.used;
+		__u32 index = slot_index(which, hash);
+		struct slot *slot = &table->slots[index];
 
 		if (slot->value.samples) {
 			if (keys_equal(&slot->key, key))
@@ -98,53 +107,53 @@ __noinline int table_search(struct generation *generation, const struct key *key
 			continue;
 		}
 		slot->key = *key;
-		generation->order[used & (TABLE_SLOTS - 1)] = index;
-		generation->head.used = used + 1;
+		table->order[slot_index(which, generation->used)] = index;
+		generation->used++;
 		return index;
 	}
 	return -1;
 }
 
-static __always_inline struct slot *table_find(struct generation *generation, const struct key *key,
+static __always_inline struct slot *table_find(struct table *table, __u32 which, const struct key *key,
 					       __u32 hash)
 {
-	struct slot *slot = &generation->slots[hash & (TABLE_SLOTS - 1)];
+	struct slot *slot = &table->slots[slot_index(which, hash)];
 	int index;
 
 	barrier_var(key); /* stays in memory: registers would spill it a second time */
 	if (likely(slot->value.samples && keys_equal(&slot->key, key)))
 		return slot;
-	index = table_search(generation, key, hash);
-	return index < 0 ? NULL : &generation->slots[index & (TABLE_SLOTS - 1)];
+	index = table_search(table, which, key, hash);
+	return index < 0 ? NULL : &table->slots[index & (2 * TABLE_SLOTS - 1)];
 }
 
-/* Adds a sample to its key's, taking a slot for a key that is new. Returns the value, for what else is to
- * be added to it; NULL if all slots of the key are taken by others, which is counted. */
-static __always_inline struct value *table_add(struct generation *generation, const struct key *key,
-					       __u32 hash, __u64 period)
+/* Adds the sample to its key's, taking a slot for a key that is new. Returns the value, for what else is
+ * to be added to it; NULL if all slots of the key are taken by others, which is counted. */
+static __always_inline struct value *table_add(struct bpf_perf_event_data *ctx, struct table *table,
+					       __u32 which, const struct key *key, __u32 hash)
 {
-	struct slot *slot = table_find(generation, key, hash);
+	struct slot *slot = table_find(table, which, key, hash);
 
 	if (!slot) {
-		generation->head.table_full++;
-		generation->head.period_of_full += period;
+		table->generations[which & 1].table_full++;
+		table->generations[which & 1].period_of_full += ctx->sample_period;
 		return NULL;
 	}
 	slot->value.samples++;
-	slot->value.period += period;
+	slot->value.period += ctx->sample_period;
 	return &slot->value;
 }
 
 /* The same for an entry that a sample makes besides; see entry_kind_t. */
 static __always_inline __attribute__((unused)) void
-table_add_further(struct generation *generation, const struct key *key, __u32 hash)
+table_add_further(struct table *table, __u32 which, const struct key *key, __u32 hash)
 {
-	struct slot *slot = table_find(generation, key, hash);
+	struct slot *slot = table_find(table, which, key, hash);
 
 	if (slot)
 		slot->value.samples++;
 	else
-		generation->head.further_lost++;
+		table->generations[which & 1].further_lost++;
 }
 
 #endif

@@ -11,7 +11,7 @@ import pytest
 from puppet import Puppet, command, touched, wait_asleep
 from records import held, program
 
-SLOTS = 16384  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
+SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
 
 
 def lost(record):
@@ -197,6 +197,19 @@ def test_ever_new_keys_find_room(nhmtap, tmp_path, keys, interval):
         full = record["samples"]["lost"]["table_full"] + record.get("stacks", {}).get("table_full", 0)
         assert full <= record["samples"]["expected"] / 100
     assert (len(records) > 1) == bool(interval)
+
+
+def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
+    def memory(times):
+        """What a run takes in which 20,000 new keys come so many times."""
+        result = nhmtap.into(tmp_path / str(times), "profile", "-e", "page-faults:u", "-c", "1", "--by",
+                             "pid,ip", "--top", "10", "-I", "20", "--", "sh", "-c",
+                             f"for i in $(seq {times}); do {program('ips')} 20000; done")
+        end = result.one("end")
+        assert end["samples"]["aggregated"] > times * 10000
+        return end["overhead"]["max_rss_bytes"]
+
+    assert memory(40) < 2 * memory(2)
 
 
 # --- samples that the kernel does not deliver -----------------------------------------------------

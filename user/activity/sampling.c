@@ -17,11 +17,11 @@
 
 #define DEFAULT_TABLE_ENTRIES 20
 
-/* How often samples that stream are taken out of the rings, and tables looked at, which are emptied when
- * they have become so full, in percent: more often while they fill fast. Keys can come faster than that,
- * some 400,000 a second and CPU; then a table is full, which the account tells. */
-#define DRAIN_LEAST_NS 5000000
-#define DRAIN_MOST_NS  40000000
+/* The pace at which rings are read and tables are looked at: faster while tables fill. One that is FILLING
+ * percent full is emptied. The fastest pace keeps up with a million new keys a second and CPU; beyond
+ * that a table gets full, which the account tells. */
+#define DRAIN_LEAST_NS 2500000
+#define DRAIN_MOST_NS  20000000
 #define FILLING 25
 #define HARDLY_FILLED 6
 

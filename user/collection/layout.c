@@ -57,26 +57,23 @@ static size_t read_members(const struct btf *btf, const struct btf_type *type,
 
 int layout_read(struct layout *layout, struct table_layout *table, const struct btf *btf)
 {
-	const struct btf_type *outer, *generation, *slot, *key, *value;
-	const struct btf_member *generations, *slots;
+	const struct btf_type *outer, *slot, *key, *value;
+	const struct btf_member *slots;
 	__s32 id = btf__find_by_name_kind(btf, "table", BTF_KIND_STRUCT);
 
 	if (id < 0)
 		return -EINVAL;
 	outer = btf__type_by_id(btf, id);
-	generations = member_of(btf, outer, "generations");
-	generation = element_of(btf, generations);
-	slots = member_of(btf, generation, "slots");
+	slots = member_of(btf, outer, "slots");
 	slot = element_of(btf, slots);
 	key = resolved(btf, member_of(btf, slot, "key")->type);
 	value = resolved(btf, member_of(btf, slot, "value")->type);
 	*table = (struct table_layout){
 		.size = outer->size,
-		.generations = generations->offset / 8,
-		.generation_size = generation->size,
-		.order = member_of(btf, generation, "order")->offset / 8,
+		.generations = member_of(btf, outer, "generations")->offset / 8,
+		.order = member_of(btf, outer, "order")->offset / 8,
 		.slots = slots->offset / 8,
-		.nr_slots = btf_array(resolved(btf, slots->type))->nelems,
+		.nr_slots = btf_array(resolved(btf, slots->type))->nelems / 2,
 		.slot_size = slot->size,
 		.key = member_of(btf, slot, "key")->offset / 8,
 		.value = member_of(btf, slot, "value")->offset / 8,

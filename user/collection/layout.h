@@ -33,11 +33,9 @@ struct layout {
 /* How the table of one CPU lies in memory, in bytes: struct table in bpf/table.bpf.h. */
 struct table_layout {
 	size_t size;
-	size_t generations;           /* offset in the table: two of them, behind each other */
-	size_t generation_size;
-	size_t order, slots;          /* offsets in a generation */
-	size_t nr_slots;
-	size_t slot_size, key, value; /* offsets in a slot */
+	size_t generations, order, slots; /* offsets in the table */
+	size_t nr_slots;                  /* of one generation */
+	size_t slot_size, key, value;     /* offsets in a slot */
 };
 
 /* Reads struct table and what it is made of. All keys are shown; `by` is left empty.

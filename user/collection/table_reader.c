@@ -93,8 +93,8 @@ static struct table_head *head_of(const struct table_reader *reader, int cpu)
 
 static struct generation_head *generation_of(const struct table_reader *reader, int cpu, unsigned int which)
 {
-	return (void *)((char *)head_of(reader, cpu) + reader->table->generations +
-			which * reader->table->generation_size);
+	return (struct generation_head *)((char *)head_of(reader, cpu) + reader->table->generations) +
+	       which;
 }
 
 /* The generation that programs of the CPU are to use now. */
@@ -170,21 +170,22 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 /* Takes what is in the slots, and frees them. */
 static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 {
-	const struct table_layout *table = reader->table;
-	const struct generation_head *head = generation_of(reader, cpu, which);
-	const __u32 *order = (const void *)((const char *)head + table->order);
+	const struct table_layout *layout = reader->table;
+	char *table = (char *)head_of(reader, cpu);
+	const __u32 *order = (const __u32 *)(table + layout->order) + which * layout->nr_slots;
+	size_t used = generation_of(reader, cpu, which)->used;
 
-	for (size_t i = 0; i < head->used; i++) {
-		char *slot = (char *)head + table->slots + order[i] * table->slot_size;
-		struct value_head *value = (void *)(slot + table->value);
+	for (size_t i = 0; i < used; i++) {
+		char *slot = table + layout->slots + order[i] * layout->slot_size;
+		struct value_head *value = (void *)(slot + layout->value);
 
-		if (stands_for_sample(reader, slot + table->key)) {
+		if (stands_for_sample(reader, slot + layout->key)) {
 			reader->counts.aggregated += value->samples;
 			reader->counts.period += value->period;
 		} else {
 			reader->counts.further += value->samples;
 		}
-		add(reader, cpu, which, slot + table->key, (const __u64 *)value);
+		add(reader, cpu, which, slot + layout->key, (const __u64 *)value);
 		memset(value, 0, reader->layout->value_size);
 	}
 }
