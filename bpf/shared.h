@@ -4,8 +4,9 @@
  *
  * An aggregation is one file here. It keeps one table a CPU in an array map that user space has
  * mapped. Each table has two generations: the program writes one, while user space reads and empties
- * the other; the program never waits. What a table's keys and values mean is not said here but in the BTF of the file: member names become the names in the
- * records, and the typedefs below say how a member is to be shown.
+ * the other; the program never waits. What a table's keys and values mean is not said here but in the
+ * BTF of the file: member names become the names in the records, and the typedefs below say how a member
+ * is to be shown.
  */
 #ifndef NHMTAP_SHARED_H
 #define NHMTAP_SHARED_H
@@ -50,19 +51,18 @@ enum branch_kind {
 };
 
 /*
- * At the beginning of every CPU's table, in a cache line of its own. The table has two generations, and
- * the program enters samples into the one that user space names. To empty a generation, user space
- * names the other one and waits until the program is not inside or has left once: no sample is entered
- * into the old one from then on. `turns` is odd while the program is inside; that it is, is visible
- * before it looks which generation it is to use.
+ * At the beginning of every CPU's table. The table has two generations, and the program enters samples
+ * into the one that user space names. To empty a generation, user space names the other one and waits
+ * until the program is not inside, or has left once: no sample is entered into the old one from then on.
+ * The program makes `turns` odd before it looks which generation it is to use.
  */
 struct table_head {
 	__u64 turns;      /* written by the program */
 	__u64 generation; /* written by user space; its lowest bit counts */
 };
 
-/* At the beginning of every generation. User space zeroes all of it with the generation's slots, so that
- * each count is of the samples since then. */
+/* Of each generation. User space zeroes it when it empties the generation, so each count is of the samples
+ * since then. */
 struct generation_head {
 	__u64 table_full;     /* samples that found no slot for their key */
 	__u64 stack_failed;   /* samples that came without the stack that the program is about */
