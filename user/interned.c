@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 void interned_init(struct interned *interned, size_t size)
 {
 	*interned = (struct interned){.size = size};
@@ -49,13 +51,13 @@ static void grow(struct interned *interned)
 {
 	if (interned->nr == interned->room) {
 		interned->room = interned->room ? 2 * interned->room : 64;
-		interned->list = realloc(interned->list, interned->room * interned->size);
+		interned->list = xrealloc(interned->list, interned->room * interned->size);
 	}
 	if (2 * (interned->nr + 1) <= interned->nr_slots)
 		return;
 	free(interned->slots);
 	interned->nr_slots = interned->nr_slots ? 2 * interned->nr_slots : 128;
-	interned->slots = calloc(interned->nr_slots, sizeof(*interned->slots));
+	interned->slots = xcalloc(interned->nr_slots, sizeof(*interned->slots));
 	for (size_t number = 0; number < interned->nr; number++)
 		*slot_of(interned, interned_at(interned, number)) = number + 1;
 }

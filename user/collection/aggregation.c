@@ -12,6 +12,7 @@
 
 #include "collection/constants.h"
 #include "embedded.h"
+#include "memory.h"
 #include "plan/denial.h"
 
 struct aggregation {
@@ -44,7 +45,7 @@ static int remember(enum libbpf_print_level level, const char *format, va_list a
 int aggregation_open(struct aggregation **result, const char *name, const char *by,
 		     struct refusal *refusal)
 {
-	struct aggregation *aggregation = calloc(1, sizeof(*aggregation));
+	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
 	struct embedded file;
 	char file_name[64];
 
@@ -177,7 +178,7 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 
 	if (link < 0)
 		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
-	aggregation->links = realloc(aggregation->links,
+	aggregation->links = xrealloc(aggregation->links,
 				     (aggregation->nr_links + 1) * sizeof(*aggregation->links));
 	aggregation->links[aggregation->nr_links++] = link;
 	return 0;

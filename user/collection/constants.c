@@ -8,6 +8,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "list.h"
+#include "memory.h"
+
 /* The prefix of the constants by which a program is asked to tell something apart. */
 #define BY "by_"
 
@@ -30,7 +33,7 @@ static struct constants constants_of(struct bpf_object *object)
 
 	constants.section = btf__type_by_id(
 		constants.btf, btf__find_by_name_kind(constants.btf, ".rodata", BTF_KIND_DATASEC));
-	constants.values = memcpy(malloc(constants.size), initial, constants.size);
+	constants.values = memcpy(xmalloc(constants.size), initial, constants.size);
 	return constants;
 }
 
@@ -114,8 +117,9 @@ static bool one_kind(const struct layout *layout)
 static int choose(const struct constants *constants, const struct layout *layout, const char *by,
 		  struct refusal *refusal)
 {
-	for (const char *at = by;; at++) {
-		size_t length = strcspn(at, ",");
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(by, at, &length));) {
 		bool *chosen = find_choice(constants, at, length);
 
 		/* A key that there is no choice about may be named as well. */
@@ -123,15 +127,13 @@ static int choose(const struct constants *constants, const struct layout *layout
 			return refuse_key(constants, by, at, length, refusal);
 		if (chosen)
 			*chosen = true;
-		at += length;
-		if (!*at)
-			return 0;
 	}
+	return 0;
 }
 
 static void note_choices(const struct constants *constants, struct layout *layout)
 {
-	layout->by = calloc(btf_vlen(constants->section) + layout->nr_keys, sizeof(*layout->by));
+	layout->by = xcalloc(btf_vlen(constants->section) + layout->nr_keys, sizeof(*layout->by));
 	for (size_t i = 0; i < layout->nr_keys; i++) {
 		struct member *member = &layout->keys[i];
 		const bool *chosen = find_choice(constants, member->name, strlen(member->name));

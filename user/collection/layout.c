@@ -7,6 +7,8 @@
 
 #include <bpf/btf.h>
 
+#include "memory.h"
+
 static const struct btf_type *resolved(const struct btf *btf, __u32 id)
 {
 	return btf__type_by_id(btf, btf__resolve_type(btf, id));
@@ -32,7 +34,7 @@ static const struct btf_type *element_of(const struct btf *btf, const struct btf
 static size_t read_members(const struct btf *btf, const struct btf_type *type,
 			   struct member **result)
 {
-	struct member *list = calloc(btf_vlen(type), sizeof(*list));
+	struct member *list = xcalloc(btf_vlen(type), sizeof(*list));
 	size_t count = 0;
 
 	for (int i = 0; i < btf_vlen(type); i++) {

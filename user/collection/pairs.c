@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interned.h"
+#include "memory.h"
 
 #define SLOTS_LEAST 1024
 
@@ -13,7 +14,7 @@ void pairs_grow(struct pairs *pairs)
 	struct pairs larger = {.nr = pairs->nr};
 
 	larger.nr_slots = pairs->nr_slots ? 2 * pairs->nr_slots : SLOTS_LEAST;
-	larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
+	larger.slots = xcalloc(larger.nr_slots, sizeof(*larger.slots));
 	for (size_t i = 0; i < pairs->nr_slots; i++) {
 		const struct pair *old = &pairs->slots[i];
 

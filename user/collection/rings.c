@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "memory.h"
 #include "shared.h"
 
 struct rings {
@@ -22,13 +23,13 @@ struct rings {
 
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size)
 {
-	struct rings *rings = calloc(1, sizeof(*rings));
+	struct rings *rings = xcalloc(1, sizeof(*rings));
 
 	rings->map = bpf_object__find_map_by_name(object, "rings");
 	rings->nr_cpus = nr_cpus;
 	rings->sample_size = sizeof(struct sample_head) + key_size;
-	rings->read = calloc(nr_cpus, sizeof(*rings->read));
-	rings->sample = malloc(rings->sample_size);
+	rings->read = xcalloc(nr_cpus, sizeof(*rings->read));
+	rings->sample = xmalloc(rings->sample_size);
 	bpf_map__set_max_entries(rings->map, nr_cpus);
 	return rings;
 }

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "memory.h"
 #include "shared.h"
 
 struct stack_areas {
@@ -28,7 +29,7 @@ struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, 
 	if (!frames)
 		return NULL;
 	bpf_map__set_max_entries(map, 2 * nr_cpus);
-	areas = calloc(1, sizeof(*areas));
+	areas = xcalloc(1, sizeof(*areas));
 	areas->map = map;
 	areas->nr_cpus = nr_cpus;
 	return areas;

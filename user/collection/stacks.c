@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interned.h"
+#include "memory.h"
 #include "shared.h"
 
 struct stacks {
@@ -18,7 +19,7 @@ struct stacks {
 
 struct stacks *stacks_new(unsigned int frames)
 {
-	struct stacks *stacks = calloc(1, sizeof(*stacks));
+	struct stacks *stacks = xcalloc(1, sizeof(*stacks));
 
 	stacks->frames = frames;
 	interned_init(&stacks->hashes, sizeof(__u64));
@@ -41,11 +42,11 @@ static void copy(struct stacks *stacks, __u32 number, const struct stored_stack 
 
 	if (number >= stacks->room) {
 		stacks->room = stacks->room ? 2 * stacks->room : 64;
-		stacks->offsets = realloc(stacks->offsets, stacks->room * sizeof(*stacks->offsets));
+		stacks->offsets = xrealloc(stacks->offsets, stacks->room * sizeof(*stacks->offsets));
 	}
 	if (stacks->nr_words + size > stacks->words_room) {
 		stacks->words_room = 2 * (stacks->nr_words + size);
-		stacks->words = realloc(stacks->words, stacks->words_room * sizeof(__u64));
+		stacks->words = xrealloc(stacks->words, stacks->words_room * sizeof(__u64));
 	}
 	memcpy(stacks->words + stacks->nr_words, stored, size * sizeof(__u64));
 	stacks->offsets[number] = stacks->nr_words;

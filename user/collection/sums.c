@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 static size_t words(const struct sums *sums)
 {
 	return sums->layout->value_size / sizeof(__u64);
@@ -13,7 +15,7 @@ static void mark_maxima(struct sums *sums)
 {
 	const struct layout *layout = sums->layout;
 
-	sums->maximum = calloc(words(sums), sizeof(bool));
+	sums->maximum = xcalloc(words(sums), sizeof(bool));
 	for (size_t i = 0; i < layout->nr_values; i++)
 		sums->maximum[layout->values[i].offset / sizeof(__u64)] = layout->values[i].maximum;
 }
@@ -42,7 +44,7 @@ void sums_add(struct sums *sums, const void *key, const __u64 *values)
 
 	if (number >= sums->room) {
 		sums->room = sums->room ? 2 * sums->room : 64;
-		sums->values = realloc(sums->values, sums->room * nr * sizeof(__u64));
+		sums->values = xrealloc(sums->values, sums->room * nr * sizeof(__u64));
 	}
 	sum = sums->values + number * nr;
 	if (number == before) {

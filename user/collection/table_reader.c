@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "collection/sums.h"
+#include "memory.h"
 #include "shared.h"
 
 /* A program takes less than a microsecond, or a few for a long stack. */
@@ -39,7 +40,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 			      const struct table_layout *table, struct stack_areas *areas,
 			      unsigned int stack_frames)
 {
-	struct table_reader *reader = calloc(1, sizeof(*reader));
+	struct table_reader *reader = xcalloc(1, sizeof(*reader));
 
 	reader->map = bpf_object__find_map_by_name(object, "tables");
 	reader->layout = layout;
@@ -48,7 +49,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 	reader->stack = layout_key_of_type(layout, "stack_id_t");
 	reader->areas = areas;
 	reader->nr_cpus = nr_cpus;
-	reader->behind = calloc(nr_cpus, sizeof(*reader->behind));
+	reader->behind = xcalloc(nr_cpus, sizeof(*reader->behind));
 	for (size_t i = 0; i < 2; i++)
 		sums_init(&reader->sums[i], layout, areas ? stack_frames : 0);
 	bpf_map__set_max_entries(reader->map, nr_cpus);
@@ -241,7 +242,7 @@ static void list_entries(struct table_reader *reader, const struct sums *sums)
 
 	if (!reader->counts.entries || nr > reader->room || interned_is_sparse(nr, reader->room)) {
 		free(reader->counts.entries);
-		reader->counts.entries = malloc((nr + 1) * sizeof(struct entry));
+		reader->counts.entries = xmalloc((nr + 1) * sizeof(struct entry));
 		reader->room = nr;
 	}
 	for (size_t number = 0; number < nr; number++)
