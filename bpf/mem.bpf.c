@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 
 const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu,
-	by_node, by_comm, by_phys_page;
+	by_node, by_comm, by_phys_page, by_tlb, by_lock;
 
 struct key {
 	data_source_t source;
@@ -26,6 +26,8 @@ struct key {
 	number_t cpu;
 	number_t offset; /* of the address in its cache line */
 	node_t node;
+	tlb_t tlb;
+	lock_t lock;
 	padding_t padding;
 	comm_t comm;
 };
@@ -166,7 +168,7 @@ static __always_inline __u64 location_in_key(struct key *key, const struct load 
 {
 	__u64 hash;
 
-	key->source = load->source;
+	key->source = load->source & ~DATA_SRC_ACCESS;
 	hash = hash_word(0, key->source);
 	if (by_ip) {
 		key->ip = ip;
@@ -191,6 +193,15 @@ static __always_inline __u64 location_in_key(struct key *key, const struct load 
 	if (by_node) {
 		key->node = node_of(load->source);
 		hash = hash_word(hash, key->node);
+	}
+	if (by_tlb) {
+		key->tlb = load->source >> DATA_SRC_TLB_SHIFT & DATA_SRC_TLB_MASK;
+		hash = hash_word(hash, key->tlb);
+	}
+	if (by_lock) {
+		key->lock = load->source ? load->source >> DATA_SRC_LOCK_SHIFT & DATA_SRC_LOCK_MASK
+					 : PERF_MEM_LOCK_NA;
+		hash = hash_word(hash, key->lock);
 	}
 	return hash;
 }
@@ -264,7 +275,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	hash = task_in_key(&key, hash);
 	if (stream) {
 		put_sample(&load, &key, ctx->sample_period);
-		key = (struct key){.source = load.source};
+		key = (struct key){.source = load.source & ~DATA_SRC_ACCESS};
 		hash = hash_word(0, key.source);
 	}
 

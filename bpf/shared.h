@@ -27,11 +27,21 @@ typedef __u32 number_t;    /* 17 */
 typedef char comm_t[16];   /* a string that ends at its first zero */
 typedef __u32 padding_t;   /* not shown; always zero */
 typedef __u32 node_t;      /* a NUMA node: see the macros below */
-typedef __u64 data_source_t; /* perf_mem_data_src.val; the name of the guide's code */
+typedef __u64 data_source_t; /* perf_mem_data_src.val without DATA_SRC_ACCESS: what answered, by name */
+typedef __u32 tlb_t;	   /* perf_mem_data_src.mem_dtlb: what the address translation met */
+typedef __u32 lock_t;	   /* perf_mem_data_src.mem_lock: whether it was a locked instruction */
 typedef __u32 stack_id_t;  /* the frames that led there: see struct stored_stack */
 typedef __u64 maximum_t;   /* of several, the largest counts */
 #define LOG2_BUCKETS 16
 typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
+
+/* The fields of perf_mem_data_src that are about the access and not about what answered it: mem_lock
+ * (bits 25:24), mem_dtlb (32:26), mem_blk (42:40). */
+#define DATA_SRC_LOCK_SHIFT 24
+#define DATA_SRC_LOCK_MASK  0x3U
+#define DATA_SRC_TLB_SHIFT  26
+#define DATA_SRC_TLB_MASK   0x7fU
+#define DATA_SRC_ACCESS	    0x701ff000000ULL
 
 #define NODE_UNKNOWN	0U
 #define NODE_IS(node)	((node) + 1)

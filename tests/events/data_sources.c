@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Prints what Linux makes of each code of a load-latency record: pebs_data_source[] of
- * arch/x86/events/intel/ds.c after intel_pmu_pebs_data_source_nhm(), in uapi's own names. */
+ * arch/x86/events/intel/ds.c after intel_pmu_pebs_data_source_nhm(), in uapi's own names. What the
+ * driver adds is about the access, and differs from CPU to CPU: mem_dtlb, mem_lock, mem_blk. */
 #include <stdio.h>
 #include <linux/perf_event.h>
 
@@ -31,6 +32,6 @@ int main(void)
 	};
 
 	for (unsigned int code = 0; code < 16; code++)
-		printf("%u\t%#llx\n", code, made[code] | P(TLB, NA) | P(LOCK, NA));
+		printf("%u\t%#llx\n", code, made[code]);
 	return 0;
 }

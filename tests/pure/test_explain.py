@@ -316,9 +316,9 @@ def test_what_events_refer_to_is_told_once(records):
 def test_load_latency_comes_with_the_codes_of_its_records(records):
     codes, = (r["codes"] for r in records(EP, "mem-loads:p") if r["type"] == "data_sources")
     # kernel: pebs_data_source[] after intel_pmu_pebs_data_source_nhm(), as read in samples
-    assert [code["data_src"] for code in codes] == """0x605080082 0x205100142 0x1805100242 0x405100442
-        0x605100842 0x605200842 0x605800842 0x605800842 0x2605208042 0x2605808042 0x1a05201042
-        0x2605202042 0x1a05501042 0x3a05502042 0x1e05120042 0x1e05140042""".split()
+    assert [code["data_src"] for code in codes] == """0x600080082 0x200100142 0x1800100242 0x400100442
+        0x600100842 0x600200842 0x600800842 0x600800842 0x2600208042 0x2600808042 0x1a00201042
+        0x2600202042 0x1a00501042 0x3a00502042 0x1e00120042 0x1e00140042""".split()
     assert not [r for r in records(EP, "r1c0:p") if r["type"] == "data_sources"]
 
 

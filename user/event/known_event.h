@@ -63,7 +63,8 @@ struct known_data_source {
 	bool reserved;           /* the guide gives it no meaning on this CPU */
 	const char *name;        /* "l3_hitm" */
 	const char *description; /* one line, ours */
-	__u64 perf_data_src;     /* the perf_mem_data_src.val that the kernel makes of it */
+	__u64 perf_data_src;     /* the perf_mem_data_src.val that the kernel makes of it, its fields
+				  * of TLB, lock and blk being 0 */
 	const char *perf;        /* that in words; "L3 HITM" */
 };
 

@@ -16,19 +16,32 @@
 
 /* --- sums by source --------------------------------------------------------------------------- */
 
-/* The guide has 16 codes; kernels may differ in a few more values. */
-#define SOURCES_MOST 32
-
 struct by_source {
 	const struct layout *layout;
-	size_t nr;
-	__u64 sources[SOURCES_MOST];
+	size_t nr, room;
+	__u64 *sources;
 	__u64 *values; /* of each: layout.value_size bytes */
+	bool *taken;   /* written already */
 };
+
+/* How many there are at first; codes of a PEBS record are 16. */
+#define SOURCES_FIRST 16
 
 static __u64 *values_of(const struct by_source *sums, size_t i)
 {
 	return sums->values + i * (sums->layout->value_size / sizeof(__u64));
+}
+
+static void make_room(struct by_source *sums)
+{
+	size_t size = sums->layout->value_size, room = sums->room ? 2 * sums->room : SOURCES_FIRST;
+
+	sums->sources = realloc(sums->sources, room * sizeof(*sums->sources));
+	sums->values = realloc(sums->values, room * size);
+	sums->taken = realloc(sums->taken, room * sizeof(*sums->taken));
+	memset((char *)sums->values + sums->room * size, 0, (room - sums->room) * size);
+	memset(sums->taken + sums->room, 0, (room - sums->room) * sizeof(*sums->taken));
+	sums->room = room;
 }
 
 static void add_entry(struct by_source *sums, const struct entry *entry)
@@ -38,21 +51,21 @@ static void add_entry(struct by_source *sums, const struct entry *entry)
 
 	while (i < sums->nr && sums->sources[i] != source)
 		i++;
-	if (i == SOURCES_MOST)
-		return;
+	if (i == sums->room)
+		make_room(sums);
 	if (i == sums->nr)
 		sums->sources[sums->nr++] = source;
 	values_add(sums->layout, values_of(sums, i), entry->values);
 }
 
 /* The place of the source with the most samples that has not been taken; samples are the first word. */
-static size_t next_source(const struct by_source *sums, const bool *taken)
+static size_t next_source(const struct by_source *sums)
 {
-	size_t most = SOURCES_MOST;
+	size_t most = sums->nr;
 
 	for (size_t i = 0; i < sums->nr; i++)
-		if (!taken[i] && (most == SOURCES_MOST ||
-				  values_of(sums, i)[0] > values_of(sums, most)[0]))
+		if (!sums->taken[i] && (most == sums->nr ||
+					values_of(sums, i)[0] > values_of(sums, most)[0]))
 			most = i;
 	return most;
 }
@@ -60,22 +73,22 @@ static size_t next_source(const struct by_source *sums, const bool *taken)
 static json_t *sources_value(const struct host *host, const struct sampled *sampled)
 {
 	struct by_source sums = {.layout = sampled->layout};
-	bool taken[SOURCES_MOST] = {false};
 	json_t *list = json_array();
 
-	sums.values = calloc(SOURCES_MOST, sampled->layout->value_size);
 	for (size_t i = 0; i < sampled->reading->nr_entries; i++)
 		add_entry(&sums, &sampled->reading->entries[i]);
 	for (size_t n = 0; n < sums.nr; n++) {
-		size_t i = next_source(&sums, taken);
+		size_t i = next_source(&sums);
 		json_t *value = json_object();
 
-		taken[i] = true;
+		sums.taken[i] = true;
 		put_source(value, host, sums.sources[i]);
 		put_values(value, host, sums.layout, values_of(&sums, i));
 		json_array_append_new(list, value);
 	}
+	free(sums.sources);
 	free(sums.values);
+	free(sums.taken);
 	return list;
 }
 
@@ -322,7 +335,7 @@ static const char *const sides[] = {"u", "k", NULL};
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
-		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node (default source), and names "
+		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock (default source), and names "
 		 "of the code: symbol, line, module, place"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},

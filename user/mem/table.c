@@ -39,22 +39,45 @@ static json_int_t mean_latency(const json_t *value)
 	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
 }
 
-static void source_rows(struct text *text, const json_t *sources, json_int_t total)
+/* Whether any sample came with a latency; stores and page faults have none. */
+static bool has_latency(const json_t *sources)
 {
-	char number[40], longest[40];
 	json_t *source;
 	size_t i;
 
-	text_add(text, "%-26s %11s %7s %6s %7s  %s\n", "source", "samples", "share", "mean", "max",
-	    "4  16   256  4k");
+	json_array_foreach(sources, i, source)
+		if (json_object_size(json_object_get(source, "latency_histogram")))
+			return true;
+	return false;
+}
+
+static void latency_cells(struct text *text, const json_t *source)
+{
+	char longest[40];
+
+	text_add(text, " %6lld %7s  ", (long long)mean_latency(source),
+		 row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
+	add_histogram(text, json_object_get(source, "latency_histogram"));
+}
+
+static void source_rows(struct text *text, const json_t *sources, json_int_t total)
+{
+	bool latency = has_latency(sources);
+	char number[40];
+	json_t *source;
+	size_t i;
+
+	text_add(text, "%-26s %11s %7s", "source", "samples", "share");
+	if (latency)
+		text_add(text, " %6s %7s  %s", "mean", "max", "4  16   256  4k");
+	text_add(text, "\n");
 	json_array_foreach(sources, i, source) {
 		json_int_t samples = integer(source, "samples");
 
-		text_add(text, "%-26s %11s %6.1f%% %6lld %7s  ", string(source, "source"),
-		    row_grouped(samples, number, sizeof(number)), row_share(samples, total),
-		    (long long)mean_latency(source),
-		    row_grouped(integer(source, "latency_max"), longest, sizeof(longest)));
-		add_histogram(text, json_object_get(source, "latency_histogram"));
+		text_add(text, "%-26s %11s %6.1f%%", string(source, "source"),
+		    row_grouped(samples, number, sizeof(number)), row_share(samples, total));
+		if (latency)
+			latency_cells(text, source);
 		text_add(text, "\n");
 	}
 }
@@ -81,8 +104,9 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 
 	row_screen(text, stream);
 	row_time(text, stream, record);
-	text_add(text, "%s: %s samples in %.3f s, latency in core cycles\n", string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
+	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
+	    has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
 	if (strcmp(string(record, "status"), "counted"))
 		text_add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
 		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
@@ -106,9 +130,10 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 	char content[256];
 	json_t *value;
 
-	text_add(text, "%.15s  %18s %6lld  %-22s", string(record, "sample_time") + 11,
-	    string(record, "address"), (long long)integer(record, "latency"),
-	    string(record, "source"));
+	text_add(text, "%.15s  %18s", string(record, "sample_time") + 11, string(record, "address"));
+	if (json_object_get(record, "latency"))
+		text_add(text, " %6lld", (long long)integer(record, "latency"));
+	text_add(text, "  %-22s", string(record, "source"));
 	json_object_foreach((json_t *)record, name, value) {
 		size_t i = 0;
 

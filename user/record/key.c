@@ -43,6 +43,16 @@ static json_t *source(const struct host *host, const void *at, size_t size)
 	return source_name(host, *(const __u64 *)at);
 }
 
+static json_t *tlb(const struct host *host, const void *at, size_t size)
+{
+	return json_string(source_tlb(*(const __u32 *)at));
+}
+
+static json_t *lock(const struct host *host, const void *at, size_t size)
+{
+	return json_string(source_lock(*(const __u32 *)at));
+}
+
 /* The number of the node; where it is only known which one it is not, that is enough on a machine
  * with two. */
 static json_t *node(const struct host *host, const void *at, size_t size)
@@ -86,6 +96,8 @@ static const struct {
 	{"comm_t", text},
 	{"cgroup_id_t", cgroup},
 	{"data_source_t", source},
+	{"tlb_t", tlb},
+	{"lock_t", lock},
 	{"node_t", node},
 	{"maximum_t", sum},
 	{"log2_histogram_t", histogram},

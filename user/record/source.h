@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where loads found their data: the kernel's perf_mem_data_src as the guide's codes (Table 16). */
+/*
+ * Where an access found its data: perf_mem_data_src, by its fields. A CPU's table names the values that
+ * its driver makes of the codes in its PEBS records; every other value is named by the kernel's words.
+ */
 #ifndef NHMTAP_SOURCE_H
 #define NHMTAP_SOURCE_H
 
@@ -8,13 +11,27 @@
 
 #include "host/host.h"
 
-/* The name of the code that the kernel has made this value of, by the CPU's table; "unmeasured" where
- * the event has no source; the value in hex where the table has no such code. A new reference. */
+/* Enough for each name and description of this file. */
+#define SOURCE_NAME_SIZE 64
+
+/*
+ * The name of what answered: the CPU's table's ("local_dram_exclusive"), else one made of op, level, remote,
+ * snoop and hops ("remote_l3_hit_snoop_hitm"); "unmeasured" where the event has no source; the value in
+ * hex where no field says anything. Fields about the access itself (DATA_SRC_ACCESS) don't matter. A new
+ * reference.
+ */
 json_t *source_name(const struct host *host, __u64 data_src);
 
-/* Puts name, codes, the guide's meaning and perf's words into a record. Several codes of which the
- * kernel makes the same value cannot be told apart: the others' names are in `folded`. */
+/* Puts name and value into a record; what the table says of it, if it does; and the kernel's words. Several
+ * codes of which the kernel makes the same value cannot be told apart: the others' names are in `folded`. */
 void put_source(json_t *record, const struct host *host, __u64 data_src);
+
+/* What the translation met, of mem_dtlb: "hit", "stlb_miss", "miss", or "unknown" where the record does not
+ * say. The kernel does not tell hits of the first level from those of the second. */
+const char *source_tlb(__u32 tlb);
+
+/* Of mem_lock: "locked", "none", or "unknown". */
+const char *source_lock(__u32 lock);
 
 /* Whether another core's cache, of this package or another, had the line: modified, or in any state. */
 bool source_modified(__u64 data_src);
