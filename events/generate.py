@@ -20,6 +20,7 @@ FORMULA_TOKEN = re.compile(r"\s*(?:([A-Za-z]\w*(?:[.:|-]\w+)*)|(\d+(?:\.\d+)?)|(
 # The folder of metrics over perf's own events, and the interval's length in ns, which is none.
 GENERIC, DURATION = "generic", "duration_time"
 
+KINDS = ("remote", "partly_remote", "hitm", "prefetch", "no_line")  # enum offcore_kind
 LOAD_LATENCY = (0x0B, 0x10)
 
 # Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
@@ -156,7 +157,7 @@ def spelling(name):
 class Cpu:
     """One CPU's tables, those it inherits included. All but the kernel's are by spelling(name)."""
 
-    TABLES = ("events", "offcore", "registers", "requests", "responses", "data_sources", "kernel",
+    TABLES = ("events", "offcore", "registers", "requests", "responses", "presets", "data_sources", "kernel",
               "contradictions", "metrics")
 
     def __init__(self, entry, parent):
@@ -320,6 +321,7 @@ class Tables:
                     self.report.add(f"{where}: {part['name']}",
                                     f"a bit of {key} is from {low} to {high}")
                 parts[name] = part
+        cpu.presets.update(self.entries(where, table.get("presets", [])))
         cpu.offcore["where"] = where
 
     def load_kernel(self, cpu, where, table):
@@ -425,6 +427,12 @@ class Tables:
                     part_bits(part, parts)
                 except ValueError as error:
                     self.report.add(f"{where}: {part['name']}", str(error))
+        for preset in cpu.presets.values():
+            for field, parts in (("requests", cpu.requests), ("responses", cpu.responses)):
+                for name in preset[field].split(","):
+                    if spelling(name) not in parts:
+                        self.report.add(f"{where}: {preset['name']}",
+                                        f"names {name}, which does not exist")
 
     def check_periods(self, cpu):
         lowest = cpu.kernel.get("lowest_period", 1)
@@ -604,6 +612,9 @@ class Writer:
                           for entry in cpu.registers.values()]),
             **self.array("struct offcore_part", own, "requests", part_rows(cpu.requests)),
             **self.array("struct offcore_part", own, "responses", part_rows(cpu.responses)),
+            **self.array("struct offcore_preset", own, "presets",
+                         [initializer(**strings(preset, "name", "requests", "responses"))
+                          for preset in cpu.presets.values()]),
             **self.array("struct known_alias", own, "aliases", alias_rows(every)),
             reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
             default_period=cpu.offcore["period"],
@@ -667,7 +678,9 @@ def rule(mask, value, counters, fixed_counter=-1):
 def part_rows(parts):
     ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
     return [initializer(**strings(part, "name", "description"),
-                        bits=f"{part_bits(part, parts):#06x}") for part in ordered]
+                        bits=f"{part_bits(part, parts):#06x}",
+                        kinds=sum(1 << KINDS.index(kind) for kind in part.get("kinds", [])))
+            for part in ordered]
 
 
 def metric_rows(metrics):

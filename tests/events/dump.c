@@ -15,8 +15,8 @@ static void print_parts(const char *kind, const char *cpu, const struct offcore_
 			size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("%s\t%s\t%s\t%#x\t%s\n", kind, cpu, parts[i].name, parts[i].bits,
-		       parts[i].description);
+		printf("%s\t%s\t%s\t%#x\t%u\t%s\n", kind, cpu, parts[i].name, parts[i].bits,
+		       parts[i].kinds, parts[i].description);
 }
 
 static void print_offcore(const char *cpu, const struct known_offcore *offcore)
@@ -31,6 +31,9 @@ static void print_offcore(const char *cpu, const struct known_offcore *offcore)
 	}
 	print_parts("request", cpu, offcore->requests, offcore->nr_requests);
 	print_parts("response", cpu, offcore->responses, offcore->nr_responses);
+	for (size_t i = 0; i < offcore->nr_presets; i++)
+		printf("preset\t%s\t%s\t%s\t%s\n", cpu, offcore->presets[i].name,
+		       offcore->presets[i].requests, offcore->presets[i].responses);
 	print_aliases("offcore_alias", cpu, offcore->aliases, offcore->nr_aliases);
 }
 

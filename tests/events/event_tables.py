@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GENERATOR = ROOT / "events" / "generate.py"
-CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep")
+CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 
 
@@ -33,8 +33,9 @@ class Compiled:
         "alias": "cpu name of source",
         "offcore": "cpu reserved period source",
         "register": "cpu name config msr counters",
-        "request": "cpu name bits description",
-        "response": "cpu name bits description",
+        "request": "cpu name bits kinds description",
+        "response": "cpu name bits kinds description",
+        "preset": "cpu name requests responses",
         "offcore_alias": "cpu name of source",
         "data_source": "cpu code reserved name perf_data_src perf",
         "kernel": "cpu period source",
@@ -47,7 +48,7 @@ class Compiled:
         "source": "key title",
     }
     NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise",
-               "bits", "msr", "family", "model", "reserved", "code", "perf_data_src",
+               "bits", "kinds", "msr", "family", "model", "reserved", "code", "perf_data_src",
                "general_counters", "fixed_counters"}
 
     def __init__(self, text):

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from event_tables import HERE, WARNINGS
+from event_tables import CPUS, HERE, WARNINGS
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,10 @@ def test_only_codes_6_and_7_share_a_value(cpu, compiled):
 
 def test_the_codes_that_table_16_reserves_are_marked(compiled):
     reserved = {cpu: [row["code"] for row in compiled.list("data_source", cpu) if row["reserved"]]
-                for cpu in ("nehalem-ep", "nehalem-ex", "westmere-ep")}
+                for cpu in CPUS}
     assert reserved == {"nehalem-ep": [0x7, 0x9, 0xE], "nehalem-ex": [0x7, 0x9, 0xE],
-                        "westmere-ep": [0x7, 0xE]}
+                        "westmere-ep": [0x7, 0xE], "westmere-ep-dp": [0x7, 0xE],
+                        "westmere-ex": [0x7, 0xE]}
 
 
 def test_names_are_distinct_and_codes_in_order(cpu, compiled):

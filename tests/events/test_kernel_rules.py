@@ -6,6 +6,8 @@ Of those that are refused as precise, 0x010B to 0x01B7 were also refused on an e
 
 import pytest
 
+from event_tables import CPUS
+
 # Contradictions that explain why an event that may be precise by the tables is refused as such.
 EXPLAIN_REFUSED_PEBS = {"pebs-refused-by-the-kernel", "guide-only-events", "br-misp-retired"}
 
@@ -81,7 +83,7 @@ def test_every_default_period_opens(cpu, compiled):
 
 def test_nehalems_lowest_period_is_32(compiled):
     assert [compiled.list("kernel", cpu)[0]["period"]
-            for cpu in ("nehalem-ep", "nehalem-ex", "westmere-ep")] == [32, 32, 1]
+            for cpu in CPUS] == [32, 32, 1, 1, 1]
 
 
 # intel/core.c: intel_perfmon_event_map, {nehalem,westmere}_hw_cache_event_ids and
@@ -101,7 +103,7 @@ def test_nehalems_lowest_period_is_32(compiled):
     ("node-prefetch-misses", (0x1B7, 0x2030), (0x1B7, 0x2030)),
     ("dTLB-loads", (0xF40, 0), (0x10B, 0)), ("iTLB-load-misses", (0x20C8, 0), (0x185, 0))])
 def test_a_generic_name_is_what_linux_counts_for_it(name, nehalem, westmere, compiled):
-    for cpu, expected in (("nehalem-ep", nehalem), ("nehalem-ex", nehalem), ("westmere-ep", westmere)):
+    for cpu, expected in zip(CPUS, (nehalem, nehalem, westmere, westmere, westmere)):
         row, = (row for row in compiled.list("generic", cpu) if row["name"] == name)
         assert (row["config"], row["config1"]) == expected
 

@@ -3,6 +3,8 @@
 
 import pytest
 
+from event_tables import CPUS
+
 TABLE_12 = ("DMND_DATA_RD", "DMND_RFO", "DMND_IFETCH", "WB", "PF_DATA_RD", "PF_RFO", "PF_IFETCH",
             "OTHER", "UNCORE_HIT", "OTHER_CORE_HIT_SNP", "OTHER_CORE_HITM", "REMOTE_CACHE_HITM",
             "REMOTE_CACHE_FWD", "REMOTE_DRAM", "LOCAL_DRAM", "IO_CSR_MMIO")
@@ -50,12 +52,35 @@ def test_single_bits_come_first_and_ascend(cpu, compiled):
 
 def test_remote_hitm_is_reserved_before_westmere(compiled):
     reserved = {cpu: compiled.list("offcore", cpu)[0]["reserved"]
-                for cpu in ("nehalem-ep", "nehalem-ex", "westmere-ep")}
-    assert reserved == {"nehalem-ep": 0x0800, "nehalem-ex": 0x0800, "westmere-ep": 0}
+                for cpu in CPUS}
+    assert reserved == {"nehalem-ep": 0x0800, "nehalem-ex": 0x0800, "westmere-ep": 0,
+                        "westmere-ep-dp": 0, "westmere-ex": 0}
+
+
+# What the shares of nhmtap offcore are made of: enum offcore_kind. Westmere's memory bits are swapped;
+# bit 12 of two sockets is local memory as well as another package's cache.
+@pytest.mark.parametrize("kind, of", [
+    (1, {"nehalem-ep": 0x3800, "westmere-ep": 0x5800, "westmere-ep-dp": 0x2800, "westmere-ex": 0x3800}),
+    (2, {"nehalem-ep": 0, "westmere-ep": 0, "westmere-ep-dp": 0x1000, "westmere-ex": 0}),
+    (4, {"nehalem-ep": 0x0c00, "westmere-ep": 0x0c00, "westmere-ep-dp": 0x0c00, "westmere-ex": 0x0c00}),
+    (8, {"nehalem-ep": 0x0070, "westmere-ep": 0x0070, "westmere-ep-dp": 0x0070, "westmere-ex": 0x0070}),
+    (16, {"nehalem-ep": 0x8080, "westmere-ep": 0x8080, "westmere-ep-dp": 0x8080, "westmere-ex": 0x8080}),
+])
+def test_each_bit_is_of_the_kinds_that_its_name_says(compiled, kind, of):
+    found = {cpu: sum(row["bits"] for part in ("request", "response")
+                      for row in compiled.list(part, cpu) if row["kinds"] & kind) for cpu in of}
+    assert found == of
+
+
+def test_every_cpu_has_the_same_presets(cpu, compiled):
+    assert [row["name"] for row in compiled.list("preset", cpu)] == \
+        [row["name"] for row in compiled.list("preset", "nehalem-ep")] == \
+        ["llc", "dram", "numa", "snoop", "all"]
 
 
 def test_nehalem_has_one_register_and_westmere_two(compiled):
     assert [(row["name"], row["msr"]) for row in compiled.list("register", "nehalem-ep")] == \
         [("OFFCORE_RESPONSE", 0x1A6)]
-    assert [(row["name"], row["msr"]) for row in compiled.list("register", "westmere-ep")] == \
-        [("OFFCORE_RESPONSE", 0x1A6), ("OFFCORE_RESPONSE_1", 0x1A7)]
+    for cpu in ("westmere-ep", "westmere-ep-dp", "westmere-ex"):
+        assert [(row["name"], row["msr"]) for row in compiled.list("register", cpu)] == \
+            [("OFFCORE_RESPONSE", 0x1A6), ("OFFCORE_RESPONSE_1", 0x1A7)]

@@ -15,6 +15,7 @@ static const struct {
 	[DRAFT_REGISTERS] = {sizeof(struct offcore_register), true},
 	[DRAFT_REQUESTS] = {sizeof(struct offcore_part), true},
 	[DRAFT_RESPONSES] = {sizeof(struct offcore_part), true},
+	[DRAFT_PRESETS] = {sizeof(struct offcore_preset), true},
 	[DRAFT_OFFCORE_ALIASES] = {sizeof(struct known_alias), false},
 	[DRAFT_CONTRADICTIONS] = {sizeof(struct known_contradiction), true},
 	[DRAFT_METRICS] = {sizeof(struct known_metric), true},
@@ -122,6 +123,7 @@ void draft_begin(struct draft *draft, const struct cpu_events *base)
 		append(draft, DRAFT_REGISTERS, offcore->registers, offcore->nr_registers);
 		append(draft, DRAFT_REQUESTS, offcore->requests, offcore->nr_requests);
 		append(draft, DRAFT_RESPONSES, offcore->responses, offcore->nr_responses);
+		append(draft, DRAFT_PRESETS, offcore->presets, offcore->nr_presets);
 		append(draft, DRAFT_OFFCORE_ALIASES, offcore->aliases, offcore->nr_aliases);
 	}
 }
@@ -198,6 +200,7 @@ void draft_seal(struct draft *draft)
 	SEAL(draft, draft->offcore, registers, DRAFT_REGISTERS);
 	SEAL(draft, draft->offcore, requests, DRAFT_REQUESTS);
 	SEAL(draft, draft->offcore, responses, DRAFT_RESPONSES);
+	SEAL(draft, draft->offcore, presets, DRAFT_PRESETS);
 	SEAL(draft, draft->offcore, aliases, DRAFT_OFFCORE_ALIASES);
 	draft->cpu.kernel = draft->kernel.source ? &draft->kernel : NULL;
 	draft->cpu.offcore = draft->offcore.nr_registers ? &draft->offcore : NULL;

@@ -92,6 +92,11 @@ enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config
 	return offcore_register_of(cpu, config) ? EXTRA_OFFCORE : EXTRA_NONE;
 }
 
+size_t extra_registers_of(const struct cpu_events *cpu, enum extra_register extra)
+{
+	return extra == EXTRA_OFFCORE && cpu->offcore && cpu->offcore->nr_registers > 1 ? EXTRA_VALUES : 1;
+}
+
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)
 {
 	for (size_t i = 0; i < nr; i++)

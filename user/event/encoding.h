@@ -39,8 +39,7 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config);
 
 /* Registers beside a counter's own that some events need: the kernel's extra_regs
- * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has one of each; of Westmere's
- * two for off-core responses one is counted on. */
+ * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has extra_registers_of() of each. */
 enum extra_register {
 	EXTRA_NONE,
 	EXTRA_LOAD_LATENCY, /* MSR_PEBS_LD_LAT_THRESHOLD */
@@ -50,6 +49,11 @@ enum extra_register {
 
 /* The one that an event with this encoding's config needs; its value is config1. */
 enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config);
+
+/* How many values of an extra register a core can hold at once: where there are two for off-core
+ * responses, the kernel takes whichever is free (intel_alt_er()). */
+size_t extra_registers_of(const struct cpu_events *cpu, enum extra_register extra);
+#define EXTRA_VALUES 2 /* the most of them */
 
 /* The rule of the kernel that holds for an event: the first of the list, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);

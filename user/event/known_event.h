@@ -34,6 +34,15 @@ struct known_alias {
 	const char *source; /* who spells it so: "guide" */
 };
 
+/* What a bit of an off-core register is about. */
+enum offcore_kind {
+	OFFCORE_REMOTE = 1,	   /* another package answered */
+	OFFCORE_PARTLY_REMOTE = 2, /* another package or this one: the bit does not say which */
+	OFFCORE_HITM = 4,	   /* a cache that had modified the line answered */
+	OFFCORE_PREFETCH = 8,
+	OFFCORE_NO_LINE = 16,	   /* no line is moved, or not always */
+};
+
 /* OFFCORE_RESPONSE.REQUEST.RESPONSE is a register, a request and a response: config is the
  * register's, config1 the request's bits and the response's. Zero of either counts nothing. */
 struct known_offcore {
@@ -48,8 +57,14 @@ struct known_offcore {
 		const char *name;        /* "DEMAND_DATA_RD" */
 		const char *description; /* one line, ours */
 		__u16 bits;              /* several in a composite */
+		__u8 kinds;              /* of a single bit: enum offcore_kind */
 	} *requests, *responses;     /* single bits first, from the lowest; then the composites */
 	size_t nr_requests, nr_responses;
+	const struct offcore_preset {
+		const char *name;                 /* "numa" */
+		const char *requests, *responses; /* "LOCAL_DRAM,REMOTE_DRAM" */
+	} *presets; /* of nhmtap offcore; the first is its default */
+	size_t nr_presets;
 	const struct known_alias *aliases; /* of registers, requests and responses; sorted */
 	size_t nr_aliases;
 	__u16 reserved; /* bits that the hardware of this CPU does not support */

@@ -121,6 +121,35 @@ static int check_metric(struct loader *loader, const struct draft *draft,
 	return err;
 }
 
+static int check_part_names(struct loader *loader, const struct draft *draft, const char *preset,
+			    const char *names, enum draft_kind kind)
+{
+	char name[64];
+
+	for (const char *at = names;; at++) {
+		size_t length = strcspn(at, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
+		if (!draft_find(draft, kind, name))
+			return FAULT(loader, preset, "names %s, which does not exist", name);
+		at += length;
+		if (!*at)
+			return 0;
+	}
+}
+
+static int check_presets(struct loader *loader, const struct draft *draft)
+{
+	for (size_t i = 0; i < draft->rows[DRAFT_PRESETS].nr; i++) {
+		const struct offcore_preset *preset = draft_row(draft, DRAFT_PRESETS, i);
+
+		if (check_part_names(loader, draft, preset->name, preset->requests, DRAFT_REQUESTS) ||
+		    check_part_names(loader, draft, preset->name, preset->responses, DRAFT_RESPONSES))
+			return -1;
+	}
+	return 0;
+}
+
 int check_draft(struct loader *loader, const struct draft *draft)
 {
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
@@ -130,7 +159,8 @@ int check_draft(struct loader *loader, const struct draft *draft)
 		return fault_in(loader, draft->cpu.name, "", "has no events");
 	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
-	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3))
+	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) ||
+	    check_presets(loader, draft))
 		return -1;
 	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
 		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))

@@ -155,6 +155,21 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 	return 0;
 }
 
+/* enum offcore_kind. */
+static __u8 kinds_of(const json_t *entry)
+{
+	static const char *const names[] = {"remote", "partly_remote", "hitm", "prefetch", "no_line"};
+	const json_t *kind;
+	__u8 kinds = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "kinds"), i, kind)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			if (!strcmp(json_string_value(kind), names[k]))
+				kinds |= 1 << k;
+	return kinds;
+}
+
 /* Composites are stored as their bits alone. Where a single part has moved to another bit, those that
  * it is in follow: Westmere swaps two, and every response that contains them is right. */
 static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const __u16 *moved_to)
@@ -202,7 +217,7 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 		moved_to[bit] = 1 << bit;
 	json_array_foreach(entries, i, entry) {
 		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
-					   1 << number(entry, "bit", 0)};
+					   1 << number(entry, "bit", 0), kinds_of(entry)};
 		const struct offcore_part *before = draft_find(draft, kind, row.name);
 		json_int_t bit = number(entry, "bit", -1);
 
@@ -270,7 +285,7 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 		progress = false;
 		waiting = NULL;
 		json_array_foreach(entries, i, entry) {
-			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0};
+			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0, 0};
 
 			if (!json_object_get(entry, "of") || draft_find(draft, kind, row.name))
 				continue;
@@ -290,6 +305,22 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	if (has_entry(entries, lacks))
 		return FAULT(loader, text(waiting, "name"), "is composed of itself");
 	return FAULT(loader, text(waiting, "name"), "is composed of %s, which does not exist", lacks);
+}
+
+static int load_presets(struct loader *loader, struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (check_entries(loader, entries, "name"))
+		return -1;
+	json_array_foreach(entries, i, entry) {
+		struct offcore_preset row = {text(entry, "name"), text(entry, "requests"),
+					     text(entry, "responses")};
+
+		draft_put(draft, DRAFT_PRESETS, &row);
+	}
+	return 0;
 }
 
 static int load_offcore(struct loader *loader, struct draft *draft, const json_t *table)
@@ -317,7 +348,7 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 		    load_composites(loader, draft, parts[i].kind, entries))
 			return -1;
 	}
-	return 0;
+	return load_presets(loader, draft, json_object_get(table, "presets"));
 }
 
 static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list,

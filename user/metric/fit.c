@@ -24,23 +24,26 @@ static size_t hardware_events(const struct events *events)
 static bool extra_registers_agree(const struct events *events, struct host *host)
 {
 	struct {
-		bool used;
-		__u64 value;
+		size_t nr;
+		__u64 values[EXTRA_VALUES];
 	} registers[EXTRA_REGISTERS] = {0};
 
 	for (size_t i = 0; i < events->nr; i++) {
 		struct encoding encoding;
 		enum extra_register extra;
+		size_t v = 0;
 
 		if (!encoding_of(&events->list[i].attr, host, &encoding))
 			continue;
 		extra = extra_register_of(host->events, encoding.config);
 		if (extra == EXTRA_NONE)
 			continue;
-		if (registers[extra].used && registers[extra].value != encoding.config1)
+		while (v < registers[extra].nr && registers[extra].values[v] != encoding.config1)
+			v++;
+		if (v == extra_registers_of(host->events, extra))
 			return false;
-		registers[extra].used = true;
-		registers[extra].value = encoding.config1;
+		if (v == registers[extra].nr)
+			registers[extra].values[registers[extra].nr++] = encoding.config1;
 	}
 	return true;
 }

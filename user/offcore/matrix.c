@@ -7,31 +7,22 @@
 
 #include "event/compose.h"
 
-/* Questions that are asked often, each in as few cells as answer it. */
-static const struct preset {
-	const char *name, *requests, *responses;
-} presets[] = {
-	{"llc", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,PREFETCH", "LOCAL_CACHE,ANY_LLC_MISS"},
-	{"dram", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,PREFETCH", "LOCAL_DRAM,REMOTE_DRAM"},
-	{"numa", "ANY_DATA,ANY_RFO,ANY_IFETCH", "LOCAL_CACHE,LOCAL_DRAM,REMOTE_CACHE,REMOTE_DRAM"},
-	{"snoop", "DEMAND_DATA_RD,DEMAND_RFO,PF_DATA",
-	 "LLC_HIT_NO_OTHER_CORE,LLC_HIT_OTHER_CORE_HIT,LLC_HIT_OTHER_CORE_HITM,REMOTE_CACHE_HIT"},
-	{"all", "DEMAND_DATA_RD,DEMAND_RFO,DEMAND_IFETCH,COREWB,PF_DATA_RD,PF_RFO,PF_IFETCH,OTHER",
-	 "LLC_HIT_NO_OTHER_CORE,LLC_HIT_OTHER_CORE_HIT,LLC_HIT_OTHER_CORE_HITM,REMOTE_CACHE_HIT,"
-	 "REMOTE_DRAM,LOCAL_DRAM,IO_CSR_MMIO"},
-};
-#define PRESETS (sizeof(presets) / sizeof(presets[0]))
-
-static const struct preset *find_preset(const char *name, struct refusal *refusal)
+static const struct offcore_preset *find_preset(const struct known_offcore *offcore, const char *name,
+						struct refusal *refusal)
 {
-	if (!name)
-		return &presets[0];
-	for (size_t i = 0; i < PRESETS; i++)
-		if (!strcmp(presets[i].name, name))
-			return &presets[i];
-	refuse(refusal, STATUS_USAGE, "option --preset '%s'", name);
+	char known[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < offcore->nr_presets; i++) {
+		if (!name || !strcmp(offcore->presets[i].name, name))
+			return &offcore->presets[i];
+		if (used < sizeof(known))
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+					 offcore->presets[i].name);
+	}
+	refuse(refusal, STATUS_USAGE, "option --preset '%s'", name ? name : "");
 	because(refusal, "there is no such preset");
-	instead(refusal, "presets: llc, dram, numa, snoop, all");
+	instead(refusal, "presets: %s", known);
 	return NULL;
 }
 
@@ -140,16 +131,17 @@ static void make_cells(struct matrix *matrix)
 int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
 		struct refusal *refusal)
 {
-	const struct preset *preset = find_preset(options->preset, refusal);
+	const struct offcore_preset *preset;
 
 	*matrix = (struct matrix){0};
-	if (!preset)
-		return -1;
 	if (!host->events || !host->events->offcore) {
 		refuse(refusal, STATUS_REFUSED, "off-core responses");
 		because(refusal, "there is no table of this CPU that has them");
-		return instead(refusal, "run it on a Nehalem");
+		return instead(refusal, "nhmtap stat counts one by its value: -e cpu/event=0xb7,umask=0x1,offcore_rsp=…/");
 	}
+	preset = find_preset(host->events->offcore, options->preset, refusal);
+	if (!preset && (options->preset || !options->request || !options->response))
+		return -1;
 	if (add_parts(matrix->requests, &matrix->nr_requests, &request_axis,
 		      options->request ? options->request : preset->requests, host, refusal) ||
 	    add_parts(matrix->responses, &matrix->nr_responses, &response_axis,

@@ -74,19 +74,17 @@ static double scaled(const struct count *count)
 	return (double)count->value * count->enabled_ns / count->running_ns;
 }
 
-/* Whether each request brings or takes a line: all but those of other kinds, and those to devices. */
-static bool moves_lines(const struct activity *activity, __u16 bits)
+/* The bits of requests and responses that are of one of these kinds. */
+static __u16 bits_of_kind(const struct activity *activity, unsigned int kinds)
 {
 	const struct known_offcore *known = activity->session->host.events->offcore;
-	__u16 others = 0;
+	__u16 bits = 0;
 
 	for (size_t i = 0; i < known->nr_requests; i++)
-		if (!strcmp(known->requests[i].name, "OTHER"))
-			others |= known->requests[i].bits;
+		bits |= known->requests[i].kinds & kinds ? known->requests[i].bits : 0;
 	for (size_t i = 0; i < known->nr_responses; i++)
-		if (!strcmp(known->responses[i].name, "IO_CSR_MMIO"))
-			others |= known->responses[i].bits;
-	return !(bits & others);
+		bits |= known->responses[i].kinds & kinds ? known->responses[i].bits : 0;
+	return bits;
 }
 
 static json_t *cell_value(const struct activity *activity, const struct measured *measured)
@@ -103,18 +101,13 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 	if (!count->running_ns)
 		return value;
 	json_object_set_new(value, "scaled", json_integer(llround(scaled(count))));
-	if (moves_lines(activity, measured->cell->bits))
+	if (!(measured->cell->bits & bits_of_kind(activity, OFFCORE_NO_LINE)))
 		json_object_set_new(value, "bytes",
 				    json_integer(llround(scaled(count)) * LINE_BYTES));
 	return value;
 }
 
 /* --- shares ----------------------------------------------------------------------------------- */
-
-/* Bits of the guide's Table 12. */
-#define HITM_BITS     0x0c00 /* OTHER_CORE_HITM, REMOTE_CACHE_HITM */
-#define REMOTE_BITS   0x3800 /* REMOTE_CACHE_HITM, REMOTE_CACHE_FWD, REMOTE_DRAM */
-#define PREFETCH_BITS 0x0070 /* PF_DATA_RD, PF_RFO, PF_IFETCH */
 
 /* Of the sums over the other axis, those that the share may be made of: a row's (all responses), or a
  * column's (all requests). */
@@ -130,9 +123,10 @@ static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, 
 /*
  * The share of the lines with these bits in all of the matrix. There is none (NULL) unless the lines of
  * the matrix are apart from each other and each wholly of one kind, both kinds are asked for, and all
- * of them have run.
+ * of them have run. Of a line with unclear bits nobody knows what it is.
  */
-static json_t *share_value(const struct matrix *matrix, const struct measured *cells, __u16 kind)
+static json_t *share_value(const struct matrix *matrix, const struct measured *cells, __u16 kind,
+			   __u16 unclear)
 {
 	bool of_requests = kind & REQUEST_BITS;
 	__u16 axis = of_requests ? REQUEST_BITS : RESPONSE_BITS, seen = 0, inside = 0;
@@ -144,7 +138,7 @@ static json_t *share_value(const struct matrix *matrix, const struct measured *c
 
 		if (!is_sum(matrix, line->cell, of_requests))
 			continue;
-		if (bits & seen || (bits & kind && bits & ~kind) || !line->count.running_ns)
+		if (bits & (seen | unclear) || (bits & kind && bits & ~kind) || !line->count.running_ns)
 			return NULL;
 		seen |= bits;
 		whole += scaled(&line->count);
@@ -156,19 +150,21 @@ static json_t *share_value(const struct matrix *matrix, const struct measured *c
 	return inside && inside != seen && whole > 0 ? value_real(part / whole) : NULL;
 }
 
-static void put_shares(json_t *record, const struct matrix *matrix, const struct measured *cells)
+static void put_shares(const struct activity *activity, json_t *record, const struct measured *cells)
 {
 	static const struct {
 		const char *name;
-		__u16 bits;
+		unsigned int kind, unclear;
 	} shares[] = {
-		{"remote_share", REMOTE_BITS},
-		{"hitm_share", HITM_BITS},
-		{"prefetch_share", PREFETCH_BITS},
+		{"remote_share", OFFCORE_REMOTE, OFFCORE_PARTLY_REMOTE},
+		{"hitm_share", OFFCORE_HITM, 0},
+		{"prefetch_share", OFFCORE_PREFETCH, 0},
 	};
+	const struct matrix *matrix = &((const struct cells *)activity->state)->matrix;
 
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		json_t *share = share_value(matrix, cells, shares[i].bits);
+		json_t *share = share_value(matrix, cells, bits_of_kind(activity, shares[i].kind),
+					    bits_of_kind(activity, shares[i].unclear));
 
 		if (share)
 			json_object_set_new(record, shares[i].name, share);
@@ -226,7 +222,7 @@ static int offcore_report(struct activity *activity, bool last)
 		tally_put(record, &offcore->tally, row);
 		activity_put_interval(activity, record);
 		activity_put_missing(activity, record, &row->cpus);
-		put_shares(record, &offcore->matrix, cells);
+		put_shares(activity, record, cells);
 		json_object_set_new(record, "cells", cells_value(activity, cells));
 		err = activity_write(activity, record);
 	}

@@ -341,62 +341,101 @@ static __u64 config1(const struct subject *s)
 	return s->config1;
 }
 
-/* Registers of which each core has one, for both of its threads: the driver's
+static size_t one(const struct subject *s)
+{
+	return 1;
+}
+
+static size_t offcore_registers(const struct subject *s)
+{
+	return extra_registers_of(s->cpu, EXTRA_OFFCORE);
+}
+
+/* Registers of which each core has so many, for both of its threads: the driver's
  * intel_shared_reg_get_constraints(). */
 static const struct shared_register {
 	const char *name;
 	bool (*used)(const struct subject *s);
 	__u64 (*value)(const struct subject *s);
+	size_t (*number)(const struct subject *s);
 } shared_registers[] = {
-	{"load-latency threshold", load_latency, config1},
-	{"off-core register", offcore, config1},
-	{"branch filter", branches, branch_filter},
+	{"load-latency threshold", load_latency, config1, one},
+	{"off-core register", offcore, config1, offcore_registers},
+	{"branch filter", branches, branch_filter, one},
 };
 
-/* The register in which two events want different values; NULL if there is none. */
-static const struct shared_register *contested(const struct subject *s, const struct event *other)
+/* Whether the events from `first` up to this one hold other values in all registers of the kind. `holder`
+ * becomes the last of those events. */
+static bool all_held(const struct subject *s, const struct shared_register *reg, const struct event *first,
+		     const struct event **holder)
 {
-	struct subject that = *s;
+	__u64 values[EXTRA_VALUES];
+	size_t nr = 0, number = reg->number(s);
 
-	if (!look_at(&that, other))
-		return NULL;
-	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
-		const struct shared_register *reg = &shared_registers[i];
+	for (const struct event *other = first; other < s->event && reg->used(s); other++) {
+		struct subject that = *s;
+		size_t v = 0;
 
-		if (reg->used(s) && reg->used(&that) && reg->value(s) != reg->value(&that))
-			return reg;
+		if (!look_at(&that, other) || !reg->used(&that))
+			continue;
+		if (reg->value(&that) == reg->value(s))
+			return false;
+		while (v < nr && values[v] != reg->value(&that))
+			v++;
+		if (v == nr && nr < number)
+			values[nr++] = reg->value(&that);
+		*holder = other;
 	}
+	return nr == number;
+}
+
+/* The register that has no room for this event's value beside those of the events before it, back to
+ * `first`; NULL if there is none. */
+static const struct shared_register *contested(const struct subject *s, const struct event *first,
+					       const struct event **holder)
+{
+	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++)
+		if (all_held(s, &shared_registers[i], first, holder))
+			return &shared_registers[i];
 	return NULL;
 }
 
 const char *rules_contested(const struct event *a, const struct event *b, struct host *host)
 {
-	struct subject subject = {.cpu = host->events, .host = host};
-	const struct shared_register *reg;
+	struct subject first = {.cpu = host->events, .host = host}, second = first;
 
-	if (!host->events || !look_at(&subject, a))
+	if (!host->events || !look_at(&first, a) || !look_at(&second, b))
 		return NULL;
-	reg = contested(&subject, b);
-	return reg ? reg->name : NULL;
+	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
+		const struct shared_register *reg = &shared_registers[i];
+
+		if (reg->used(&first) && reg->used(&second) && reg->value(&first) != reg->value(&second))
+			return reg->name;
+	}
+	return NULL;
+}
+
+static const char *number_of(const struct subject *s, const struct shared_register *reg)
+{
+	return reg->number(s) == 1 ? "one" : "no more than two";
 }
 
 static int group_shares_register(const struct subject *s, struct refusal *refusal)
 {
-	const struct event *first, *end;
+	const struct event *first, *end, *holder = NULL;
+	const struct shared_register *reg;
 
 	group_of(s, &first, &end);
-	for (const struct event *other = first; other < s->event; other++) {
-		const struct shared_register *reg = contested(s, other);
-
-		if (!reg)
-			continue;
-		refused(s, STATUS_USAGE, refusal);
-		refusal->error = EINVAL;
-		because(refusal, "the group already has '%s', and there is one %s", other->name, reg->name);
-		according(refusal, "kernel, intel_shared_reg_get_constraints()");
-		return instead(refusal, "take them apart, {…},{…}: they are then counted in turns");
-	}
-	return 0;
+	reg = contested(s, first, &holder);
+	if (!reg)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal, "the group already has '%s', and there %s %s %s%s", holder->name,
+		reg->number(s) == 1 ? "is" : "are", number_of(s, reg), reg->name,
+		reg->number(s) == 1 ? "" : "s");
+	according(refusal, "kernel, intel_shared_reg_get_constraints()");
+	return instead(refusal, "take them apart, {…},{…}: they are then counted in turns");
 }
 
 /* Whether the target takes in both threads of some core. */
@@ -411,21 +450,19 @@ static bool covers_siblings(const struct subject *s)
 
 static int siblings_share_register(const struct subject *s, struct refusal *refusal)
 {
-	if (!covers_siblings(s))
-		return 0;
-	for (const struct event *other = s->all->list; other < s->event; other++) {
-		const struct shared_register *reg = contested(s, other);
+	const struct event *holder = NULL;
+	const struct shared_register *reg;
 
-		if (!reg)
-			continue;
-		refused(s, STATUS_USAGE, refusal);
-		because(refusal, "'%s' wants another value in the %s, of which each core has one for both "
-			"of its threads: on one of them it would never run", other->name, reg->name);
-		according(refusal, "kernel, intel_shared_reg_get_constraints()");
-		return instead(refusal, "measure them one after the other, or one thread of each core "
-			       "with -C; --force insists");
-	}
-	return 0;
+	reg = covers_siblings(s) ? contested(s, s->all->list, &holder) : NULL;
+	if (!reg)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "'%s' wants another value in the %s, of which each core has %s for both "
+		"of its threads: on one of them it would never run", holder->name, reg->name,
+		number_of(s, reg));
+	according(refusal, "kernel, intel_shared_reg_get_constraints()");
+	return instead(refusal, "measure them one after the other, or one thread of each core "
+		       "with -C; --force insists");
 }
 
 /* --- the table -------------------------------------------------------------------------------- */

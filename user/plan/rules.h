@@ -17,8 +17,8 @@
 int rules_check(const struct events *events, const struct target *target, struct host *host,
 		bool force, struct refusal *refusal);
 
-/* The register of which a core has one and in which the two events want different values, in words:
- * "off-core register"; NULL if there is none. */
+/* The register that the threads of a core share and in which the two events want different values, in
+ * words: "off-core register", of which a CPU may have two; NULL if there is none. */
 const char *rules_contested(const struct event *a, const struct event *b, struct host *host);
 
 #endif
