@@ -644,6 +644,7 @@ class Writer:
                                       all_events=str(entry.get("all_events", False)).lower())
                           for entry in cpu.kernel["errata"]]),
             lowest_period=cpu.kernel["lowest_period"],
+            access_bits=str(cpu.kernel.get("access_bits", False)).lower(),
             source=c_string(cpu.kernel["source"]))
 
     def contradiction(self, entry, own):

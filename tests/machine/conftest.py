@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import nehalem
-from guests import KERNELS, LITTLE_KALLSYMS, forks, programs, tool
+from guests import KERNELS, LITTLE_KALLSYMS, WESTMERES, forks, programs, tool
 
 
 def pytest_configure(config):
@@ -82,6 +82,14 @@ def two_packages(machines):
     return machines(packages=2)
 
 
+@pytest.fixture(params=WESTMERES)
+def westmere(request, machines):
+    """Each Westmere; `model` says which it is."""
+    bench = machines(**WESTMERES[request.param])
+    bench.model = request.param
+    return bench
+
+
 @pytest.fixture
 def isolated(machines):
     """A machine whose kernel has page tables of its own."""
@@ -110,7 +118,7 @@ def pytest_collection_modifyitems(items):
     for item in (i for i in items if {"booted", "mannered"} & set(getattr(i, "fixturenames", ()))):
         kind = [k for k in KINDS if k in item.fixturenames]
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        kind += [k for k in KERNELS[1:] if k in parameters]
+        kind += [k for k in (*KERNELS[1:], *WESTMERES) if k in parameters]
         if kind:
             item.add_marker(pytest.mark.xdist_group("-".join(kind)))
     # Groups first: one that began last would keep the other workers waiting at the end.

@@ -10,6 +10,15 @@ import nehalem
 PROGRAMS = nehalem.build_folder() + "/programs"
 KERNELS = ("6.1", "6.12")
 
+# Each Westmere, which boots once, and its table. The first is of one package, of two cores; the
+# others are of two packages.
+WESTMERES = {
+    "westmere": {"model": "westmere", "cores": 2, "kernel": "6.1"},
+    "westmere-dp": {"model": "westmere-dp", "packages": 2, "kernel": "6.12"},
+    "westmere-ex": {"model": "westmere-ex", "packages": 2, "kernel": "6.1"},
+}
+TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-ex": "westmere-ex"}
+
 
 # perf record reads all of /proc/kallsyms several times, 4 seconds each in the
 # guest, to know where the kernel's text begins. It may have those lines alone.

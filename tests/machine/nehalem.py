@@ -15,6 +15,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -29,7 +30,8 @@ import guestimage
 import mkboot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = {"ep": 0x106A5, "ex": 0x206E6, "lynnfield": 0x106E5}
+with open(os.path.join(HERE, "src/nhm/nhm_models.inc"), encoding="utf-8") as table:
+    MODELS = re.findall(r"^NHM_MODEL\(([\w-]+),", table.read(), re.M)
 USERS = {"root": (0, "/root"), "user": (1000, "/home/user"), "nobody": (65534, "/tmp")}
 OUTPUT, FILES = 0, 2  # streams of the guest's channel
 CONSOLE, OWN_OUTPUT = 4, 5  # places among the emulator's files
@@ -110,7 +112,8 @@ class Machine:
     memory: int = 1024  # MiB; below 512 Linux has no transparent huge pages
     kernel: str = "6.1"  # one that was built, or a file: bzImage or vmlinux
     cmdline: str = ""
-    model: str = "ep"
+    model: str = "ep"  # of src/nhm/nhm_models.inc
+    perfmon: str = ""  # CPUID.0AH by hand: "EAX,EBX,EDX"
     date: int = 1700000000  # the kernel mixes it into its random numbers
     ips: int = 200000000  # instructions in a second of the guest's clock
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
@@ -385,11 +388,13 @@ class Guest:
             {k: v for k, v in os.environ.items() if not k.startswith("NHM_")},
             TZ="UTC",
             NHM_IMAGES=",".join(images),
-            NHM_MODEL=f"{MODELS[m.model]:#x}",
+            NHM_MODEL=m.model,
             NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
             # Large pages where the host has them to give: the memory of a machine is vast.
             GLIBC_TUNABLES="glibc.malloc.hugetlb=1",
         )
+        if m.perfmon:
+            env["NHM_PERFMON"] = m.perfmon
         self._launch(env, stdout, stderr)
 
     def _launch(self, env, stdout, stderr):

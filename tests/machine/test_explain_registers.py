@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What explain says a register will be is what the kernel's Nehalem driver writes into it.
+"""What explain says a register will be is what the kernel's driver writes into it, on Nehalem and Westmere.
 
 nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
 explained, and the registers are read while it is enabled."""
@@ -9,10 +9,7 @@ import struct
 
 import pytest
 
-from guests import KERNELS, forks
-
-# All of them look at one set of observations, which one worker makes.
-pytestmark = pytest.mark.xdist_group("explain")
+from guests import KERNELS, WESTMERES, forks
 
 # By facility, and the options of explain that go with it.
 EVENTS = {
@@ -73,12 +70,45 @@ EVENTS = {
     "LBR, conditions": (["-c", "1000003", "--filter", "cond,u"], "BR_INST_RETIRED.ALL_BRANCHES:p"),
     "LBR, two kinds": (["-c", "1000003", "--filter", "cond,any_ret,u"], "cycles"),
 }
-ALL = [f"{facility}: {event}" for facility, (_, events) in EVENTS.items()
-       for event in events.split()]
+# Westmere has other events for the first-level data cache, and a second off-core register.
+NOT_WESTMERES = {"L1D_CACHE_LD.MESI", "L1D_CACHE_ST.M_STATE:u"}
+NOT_OF_TWO_SOCKETS = {"MEM_UNCORE_RETIRED.LOCAL_DRAM:u", "MEM_UNCORE_RETIRED.REMOTE_DRAM:upp",
+                      "OFFCORE_RESPONSE.DEMAND_DATA_RD.LOCAL_DRAM",
+                      "OFFCORE_RESPONSE.DEMAND_DATA_RD.LOCAL_DRAM:u"}
+WESTMERES_OWN = {
+    "counter 0 only": ([], """
+        OFFCORE_REQUESTS_OUTSTANDING.DEMAND.READ_DATA OFFCORE_REQUESTS_OUTSTANDING.ANY.READ_NOT_EMPTY:u
+        SNOOPQ_REQUESTS_OUTSTANDING.DATA:k"""),
+    "a register for each off-core event": ([], """
+        OFFCORE_RESPONSE_1.DEMAND_DATA_RD.REMOTE_DRAM OFFCORE_RESPONSE_1.ANY_REQUEST.REMOTE_CACHE_HITM:u
+        OFFCORE_RESPONSE.ANY_DATA.REMOTE_CACHE_HITM"""),
+    "precise on Westmere": (["-c", "1000003"], """
+        BR_MISP_RETIRED.ALL_BRANCHES:pp BR_MISP_RETIRED.CONDITIONAL:up"""),
+    "a period below 32": (["-c", "5"], "INST_RETIRED.ANY_P:upp MEM_LOAD_RETIRED.LLC_MISS:p"),
+}
+
+
+def events_of(machine):
+    """By facility, the options and the events that are explained on a machine."""
+    if machine in KERNELS:
+        return {facility: (options, events.split()) for facility, (options, events) in EVENTS.items()}
+    without = NOT_WESTMERES | (NOT_OF_TWO_SOCKETS if machine == "westmere-dp" else
+                               {"MEM_UNCORE_RETIRED.LOCAL_DRAM:u"} if machine == "westmere-ex" else set())
+    chosen = {facility: (options, [event for event in events.split() if event not in without])
+              for facility, (options, events) in {**EVENTS, **WESTMERES_OWN}.items()}
+    return {facility: row for facility, row in chosen.items() if row[1]}
+
+
+MACHINES = (*KERNELS, *WESTMERES)
+# All events of a machine look at one set of observations, which one worker makes.
+ALL = [pytest.param(machine, f"{facility}: {event}", id=f"{machine}-{facility}: {event}",
+                    marks=pytest.mark.xdist_group(machine if machine in WESTMERES else "explain"))
+       for machine in MACHINES for facility, (_, events) in events_of(machine).items()
+       for event in events]
 
 GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18A), 0x38D, 0x3F1, 0x1D9
 FREEZE_ON_SMI = 1 << 14  # of DEBUGCTL: the kernel sets it for good (attr_freeze_on_smi, intel/core.c)
-REGISTERS = [*GENERAL, FIXED_CTR_CTRL, 0x38F, PEBS_ENABLE, 0x3F6, 0x1A6, 0x1C8, DEBUGCTL]
+REGISTERS = [*GENERAL, FIXED_CTR_CTRL, 0x38F, PEBS_ENABLE, 0x3F6, 0x1A6, 0x1A7, 0x1C8, DEBUGCTL]
 
 # struct perf_event_attr of linux/perf_event.h: the members in front, and the bits behind read_format.
 FLAGS = {"disabled": 0, "inherit": 1, "pinned": 2, "exclude_user": 4, "exclude_kernel": 5,
@@ -103,20 +133,28 @@ def packed(attr):
                        number("config2"), number("branch_sample_type"))
 
 
-@pytest.fixture(scope="module", params=KERNELS)
-def observed(request, booted):
-    """What explain said of each event, and the registers while it was enabled, by two kernels."""
-    with forks(booted) as machines:
-        yield observe(machines(kernel=request.param))
+@pytest.fixture(scope="module")
+def observed(booted):
+    """What explain said of each event of a machine, and the registers while it was enabled."""
+    found = {}
+
+    def get(machine):
+        if machine not in found:
+            with forks(booted) as machines:
+                guest = machines(**WESTMERES.get(machine, {"kernel": machine}))
+                found[machine] = observe(guest, events_of(machine))
+        return found[machine]
+    return get
 
 
-def observe(guest):
+def observe(guest, events):
     explain = ["nhmtap", "explain", "--format", "json"]
-    said = guest.say("\n".join(shlex.join([*explain, *options, *events.split()])
-                               for options, events in EVENTS.values()))
+    said = guest.say("\n".join(shlex.join([*explain, *options, *some])
+                               for options, some in events.values()))
     explained = [record for record in map(json.loads, said.splitlines())
                  if record["type"] == "event"]
-    records = dict(zip(ALL, explained, strict=True))
+    names = [f"{facility}: {event}" for facility, (_, some) in events.items() for event in some]
+    records = dict(zip(names, explained, strict=True))
     lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
     said = guest.say("opened", "0", *map(hex, REGISTERS), stdin=lines.encode(), paranoid=-1)
     found = {}
@@ -141,12 +179,13 @@ def said_of(record, counter):
 
 
 def test_there_are_sixty_events_and_more():
-    assert len(set(ALL)) >= 60
+    for machine in MACHINES:
+        assert sum(len(events) for _, events in events_of(machine).values()) >= 60
 
 
-@pytest.mark.parametrize("event", ALL)
-def test_the_kernel_programs_what_explain_said(event, observed):
-    record, read = observed[event]
+@pytest.mark.parametrize("machine, event", ALL)
+def test_the_kernel_programs_what_explain_said(machine, event, observed):
+    record, read = observed(machine)[event]
     read = {**read, DEBUGCTL: read[DEBUGCTL] & ~FREEZE_ON_SMI}
     used = [msr - GENERAL[0] for msr in GENERAL if read[msr]]
     if "fixed" in record["counters"]:
@@ -161,9 +200,9 @@ def test_the_kernel_programs_what_explain_said(event, observed):
         assert read[msr] & ~said.get(msr, (0, 0))[1] == 0
 
 
-@pytest.mark.parametrize("event", ALL)
-def test_the_fields_of_a_register_add_up_to_its_value(event, observed):
-    record, _ = observed[event]
+@pytest.mark.parametrize("machine, event", ALL)
+def test_the_fields_of_a_register_add_up_to_its_value(machine, event, observed):
+    record, _ = observed(machine)[event]
     for register in record["registers"]:
         total = 0
         for field in register["fields"]:

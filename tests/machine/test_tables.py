@@ -25,7 +25,7 @@ def events_that_never_happen():
 
 def emulators_rows():
     with open(os.path.join(nehalem.HERE, "src/nhm/nhm_events.inc")) as f:
-        rows = re.findall(r"^NHM_EVENT\((0x\w+), (0x\w+), (BITS|EXACT)", f.read(), re.M)
+        rows = re.findall(r"^NHM_EVENT(?:_OF\(OF_NEHALEM, |\()(0x\w+), (0x\w+), (BITS|EXACT)", f.read(), re.M)
     return [(int(code, 16), int(umask, 16), mode) for code, umask, mode in rows]
 
 

@@ -108,6 +108,7 @@ struct known_kernel {
 	} *errata;
 	size_t nr_errata;
 	__u64 lowest_period;        /* a sample_period below is EINVAL */
+	bool access_bits;           /* PEBS records tell TLB misses and locked accesses */
 	const char *source;
 };
 

@@ -449,6 +449,7 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 		return -1;
 	draft->kernel.source = text(table, "source");
 	draft->kernel.lowest_period = number(table, "lowest_period", 0);
+	draft->kernel.access_bits = flag(table, "access_bits");
 	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_ERRATA; kind++)
 		draft_clear(draft, kind);
 	load_precise(draft, json_object_get(table, "precise"));

@@ -53,6 +53,22 @@ static void ask_for_load(struct event *event, bool physical)
 			  "--by phys_page: the kernel looks up where in memory the address lies");
 }
 
+/* Where the record does not have these bits the kernel may fill them in all the same: on Westmere every
+ * access is a TLB hit (pebs_no_tlb is set for Nehalem alone, intel/core.c). */
+static int refuse_access_keys(const struct options *options, const struct host *host,
+			      struct refusal *refusal)
+{
+	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
+
+	if (!kernel || kernel->access_bits ||
+	    !(list_has(options->by, "tlb") || list_has(options->by, "lock")))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
+	because(refusal, "this CPU's PEBS records have no TLB and no lock bits");
+	according(refusal, "guide, Table 15; they came with Sandy Bridge");
+	return instead(refusal, "sample MEM_LOAD_RETIRED.DTLB_MISS:pp with nhmtap profile");
+}
+
 static int check_options(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct mem_options *own = options->own;
@@ -79,6 +95,8 @@ static int check_options(const struct options *options, const struct host *host,
 			"run; this is %s", host->release);
 		return instead(refusal, "take --by page; or perf mem record -p, which keeps each sample");
 	}
+	if (refuse_access_keys(options, host, refusal))
+		return -1;
 	if (!options->events || !own->side)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "options --event and --side");
