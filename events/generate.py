@@ -12,7 +12,7 @@ import re
 import sys
 
 # The tables of a kind of their own; any other file of a CPU's folder is a topic of events.
-OWN_KIND = ("offcore", "data_source", "kernel", "contradictions", "metrics")
+OWN_KIND = ("offcore", "data_source", "lbr", "kernel", "contradictions", "metrics")
 WORD = re.compile(r"[a-z][a-z0-9_-]*")
 # A hyphen inside a word belongs to it, as in page-faults; a difference has spaces around it.
 FORMULA_TOKEN = re.compile(r"\s*(?:([A-Za-z]\w*(?:[.:|-]\w+)*)|(\d+(?:\.\d+)?)|([-+*/()]))",
@@ -157,7 +157,7 @@ def spelling(name):
 class Cpu:
     """One CPU's tables, those it inherits included. All but the kernel's are by spelling(name)."""
 
-    TABLES = ("events", "offcore", "registers", "requests", "responses", "presets", "data_sources", "kernel",
+    TABLES = ("events", "offcore", "registers", "requests", "responses", "presets", "data_sources", "branches", "kernel",
               "contradictions", "metrics")
 
     def __init__(self, entry, parent):
@@ -285,6 +285,8 @@ class Tables:
             self.load_kernel(cpu, where, table)
         elif stem == "data_source":
             cpu.data_sources.update(self.entries(where, table, "code"))
+        elif stem == "lbr":
+            cpu.branches.update(self.entries(where, table, "filter"))
         elif stem == "contradictions":
             cpu.contradictions.update(self.entries(where, table, "id"))
         elif stem == "metrics":
@@ -595,6 +597,10 @@ class Writer:
             **self.array("struct known_data_source", own, "data_sources",
                          [data_source_row(cpu.data_sources[key])
                           for key in sorted(cpu.data_sources)]),
+            **self.array("struct known_branch_kind", own, "branches",
+                         [initializer(**strings(kind, "filter", "note", "why", "source", "remedy"),
+                                      records=kind.get("records", "0x0").lower())
+                          for kind in cpu.branches.values()]),
             **self.array("struct known_contradiction", own, "contradictions",
                          [self.contradiction(entry, own) for entry in cpu.contradictions.values()]),
             **self.array("struct known_metric", own, "metrics", metric_rows(cpu.metrics)))

@@ -113,6 +113,12 @@ static void print_cpu(const struct cpu_events *cpu)
 		       source->reserved, source->name, (unsigned long long)source->perf_data_src,
 		       source->perf);
 	}
+	for (size_t i = 0; i < cpu->nr_branches; i++) {
+		const struct known_branch_kind *kind = &cpu->branches[i];
+
+		printf("branch_kind\t%s\t%s\t%#x\t%s\t%s\n", cpu->name, kind->filter, kind->records,
+		       kind->note ? kind->note : "", kind->why ? kind->why : "");
+	}
 	print_contradictions(cpu);
 	print_metrics(cpu->name, cpu->metrics, cpu->nr_metrics);
 }

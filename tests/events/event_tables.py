@@ -38,6 +38,7 @@ class Compiled:
         "preset": "cpu name requests responses",
         "offcore_alias": "cpu name of source",
         "data_source": "cpu code reserved name perf_data_src perf",
+        "branch_kind": "cpu name records note why",
         "kernel": "cpu period source",
         "precise_rule": "cpu mask config counters fixed_counter",
         "placing_rule": "cpu mask config counters fixed_counter",
@@ -48,7 +49,7 @@ class Compiled:
         "source": "key title",
     }
     NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise",
-               "bits", "kinds", "msr", "family", "model", "reserved", "code", "perf_data_src",
+               "bits", "kinds", "records", "msr", "family", "model", "reserved", "code", "perf_data_src",
                "general_counters", "fixed_counters"}
 
     def __init__(self, text):

@@ -56,7 +56,7 @@ def test_what_was_not_measured_is_said_not_invented(nhmtap, tmp_path):
 
 
 @pytest.mark.parametrize("key", ["ip", "pid", "tid", "comm", "cpu", "cgroup", "cacheline", "offset",
-                                 "page", "node"])
+                                 "page", "node", "tlb", "lock"])
 def test_each_key_may_stand_alone_beside_the_source(nhmtap, tmp_path, key):
     result = Run(nhmtap, tmp_path, "--by", key).result
     assert set(result.one("start")["by"]) == {"source", key}

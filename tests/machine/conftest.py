@@ -110,7 +110,7 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("isolated", "mannered", "siblings", "two_cores", "two_packages")
+KINDS = ("isolated", "mannered", "perfmon_1", "perfmon_2", "siblings", "two_cores", "two_packages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

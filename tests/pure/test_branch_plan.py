@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hosts import NEHALEM
+from hosts import EVENT_SOURCE, NEHALEM, OTHER_PMU
 
 BRANCH_STACK = 1 << 11  # PERF_SAMPLE_BRANCH_STACK
 USER, KERNEL = 1, 2
@@ -95,3 +95,23 @@ def test_a_compilers_profile_is_one_and_whole(nhmtap, host, arguments):
     result = nhmtap("branch", host(NEHALEM), "--format", "autofdo", *arguments, "--", "true")
     assert result.status == 1 and result.out == ""
     assert "autofdo" in result.err and "whole" in result.err
+
+
+@pytest.mark.parametrize("kind, bit", [("call", 13), ("in_tx", 8), ("ind_jmp", 12)])
+def test_a_cpu_without_a_table_is_not_judged_by_nehalems_rules(explain, host, kind, bit):
+    event, = explain(host(OTHER_PMU), "-c", "1000", "--filter", kind + ",u", "branches")
+    assert int(event["attr"]["branch_sample_type"], 16) == 1 << bit | USER
+    assert "erratum" not in event["why"]["branch_sample_type"]
+
+
+def test_kinds_are_listed_as_the_cpu_has_them(nhmtap, host, refused):
+    assert "call," not in refused("--filter", "calls")["remedy"].replace("any_call,", "").replace("ind_call,", "")
+    other = nhmtap("branch", host(OTHER_PMU), "--filter", "calls", "--", "true").one("error")
+    assert ", call, " in other["remedy"]
+
+
+# core_pmu (architectural perfmon 1) and p4_pmu open such an event, and its samples have no branch.
+def test_a_driver_without_a_record_is_believed(nhmtap, host):
+    result = nhmtap("branch", host(OTHER_PMU, {f"{EVENT_SOURCE}/cpu/caps/branches": None}), "--", "true")
+    assert result.status == 2
+    assert "caps/branches" in result.one("error")["why"]

@@ -37,6 +37,12 @@ def test_options_that_exclude_each_other(nhmtap, host, arguments):
     assert error["asked"].startswith("options ")
 
 
+@pytest.mark.parametrize("key", ["tlb", "ip,lock"])
+def test_what_a_record_does_not_tell_is_no_key(nhmtap, host, key):
+    error = refusal(nhmtap, 1, "mem", host(NEHALEM), "--by", key, "--", "true")
+    assert "no TLB and no lock bits" in error["why"]
+
+
 def test_two_thresholds_are_refused_on_siblings(nhmtap, host):
     threads = {f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": "0,4\n" for cpu in (0, 4)}
     events = ",".join(f"cpu/event=0xb,umask=0x10,ldlat={n}/pp" for n in (30, 60))

@@ -6,7 +6,7 @@ the kernel's Nehalem driver publishes (hosts.py), events' codes from Intel's SDM
 "Performance Monitoring Events"."""
 import hosts
 import pytest
-from hosts import ALL_CAPABILITIES, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, WITHOUT_PMU
+from hosts import ALL_CAPABILITIES, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, OTHER_PMU, WITHOUT_PMU
 
 HARDWARE, SOFTWARE, HW_CACHE, RAW = 0, 1, 3, 4
 
@@ -291,6 +291,16 @@ def test_the_default_of_a_profile_is_plain_cycles_without_precision(explain, hos
     files = NEHALEM | {f"{hosts.EVENT_SOURCE}/cpu/caps/max_precise": "0\n"}
     event, = explain(host(files), "-F", "99")
     assert (event["attr"]["type"], event["attr"].get("precise_ip", 0)) == (HARDWARE, 0)
+
+
+# p4_hw_config() (NetBurst) does not look at precise_ip: it opens, and its samples are ordinary ones.
+@pytest.mark.parametrize("event", ["cycles:p", "instructions:pp", "r00c0:p", "cpu/event=0xc0/p"])
+def test_precision_that_the_driver_does_not_claim_is_refused(nhmtap, host, event):
+    files = OTHER_PMU | {f"{hosts.EVENT_SOURCE}/cpu/caps/max_precise": "0\n"}
+    result = nhmtap("profile", host(files), "-e", event, "-c", "1000", "--", "true")
+    error = result.one("error")
+    assert result.status == 2 and error["errno"] == "EOPNOTSUPP"
+    assert "caps/max_precise is 0" in error["why"]
 
 
 def test_the_default_of_a_profile_is_a_clock_without_a_pmu(explain, host):

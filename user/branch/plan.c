@@ -42,6 +42,19 @@ static int check_ranges(const struct options *options, const struct event *event
 	return instead(refusal, "ask for --filter any, or for edges");
 }
 
+/* Drivers without a last branch record may open the event all the same: core_pmu's and p4_pmu's never look
+ * at branch_sample_type. */
+static int check_record(struct host *host, struct refusal *refusal)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	if (!pmu || pmu->max_precise < 0 || pmu->branches > 0)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "the last branch record");
+	because(refusal, "the kernel's driver has none on this CPU (no caps/branches of the PMU '%s')", pmu->name);
+	return instead(refusal, "profile shows where samples fall, without branches; --trace may do");
+}
+
 int plan_branch(struct plan *plan, const struct options *options, struct host *host,
 		struct refusal *refusal)
 {
@@ -55,6 +68,8 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 		because(refusal, "the branches that come with samples are aggregated in the kernel");
 		return instead(refusal, "for each branch as a record: --trace --stream");
 	}
+	if (check_record(host, refusal))
+		return -1;
 	if (!text)
 		text = default_branch_event(plan, host);
 	if (plan_sampling(plan, text, options, host, refusal))
@@ -62,7 +77,8 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
 
-		if (branch_filter_set(event, options->filter ? options->filter : "any", refusal) ||
+		if (branch_filter_set(event, options->filter ? options->filter : "any",
+				      host->events, refusal) ||
 		    check_ranges(options, event, refusal))
 			return -1;
 		if (!options->filter)

@@ -15,6 +15,7 @@
 #include "collection/trace.h"
 #include "plan/denial.h"
 #include "plan/plan.h"
+#include "shared.h"
 
 /* --- something to measure --------------------------------------------------------------------- */
 
@@ -110,6 +111,27 @@ static int measure(struct opened *opened, struct host *host, struct found *found
 
 #define PROGRAM "profile"
 #define KEYS    "cpu"
+#define BRANCH_PROGRAM "branch"
+#define BRANCH_KEYS    "edge"
+
+/* Whether some entry is of a branch, and not of a sample alone. */
+static bool has_branch(const struct layout *layout, const struct reading *reading)
+{
+	const struct member *kind = layout->keys;
+
+	while (kind < layout->keys + layout->nr_keys && strcmp(kind->name, "kind"))
+		kind++;
+	if (kind == layout->keys + layout->nr_keys)
+		return false;
+	for (size_t i = 0; i < reading->nr_entries; i++) {
+		entry_kind_t value;
+
+		memcpy(&value, (const char *)reading->entries[i].key + kind->offset, sizeof(value));
+		if (value == BRANCH_EDGE || value == BRANCH_MISSED)
+			return true;
+	}
+	return false;
+}
 
 static int attach(struct aggregation *aggregation, const struct opened *opened, struct host *host,
 		  struct refusal *refusal)
@@ -125,12 +147,13 @@ static int attach(struct aggregation *aggregation, const struct opened *opened, 
 	return 0;
 }
 
-static int measure_samples(struct opened *opened, struct host *host, struct found *found,
-			   struct refusal *refusal)
+static int measure_samples(struct opened *opened, const struct trial *trial, struct host *host,
+			   struct found *found, struct refusal *refusal)
 {
 	struct aggregation *aggregation;
 	struct reading reading;
-	int err = aggregation_open(&aggregation, PROGRAM, KEYS, refusal);
+	int err = aggregation_open(&aggregation, trial->branches ? BRANCH_PROGRAM : PROGRAM,
+				   trial->branches ? BRANCH_KEYS : KEYS, refusal);
 
 	if (err)
 		return err;
@@ -141,6 +164,7 @@ static int measure_samples(struct opened *opened, struct host *host, struct foun
 		aggregation_read(aggregation, &reading);
 		found->sampled = true;
 		found->samples = reading.runs;
+		found->branches = has_branch(aggregation_layout(aggregation), &reading);
 	}
 	aggregation_close(aggregation);
 	return err;
@@ -153,7 +177,7 @@ int trial_run(const struct trial *trial, struct host *host, struct found *found,
 	int err = open_trial(&opened, trial, host, found, refusal);
 
 	if (!err)
-		err = trial->sampled ? measure_samples(&opened, host, found, refusal)
+		err = trial->sampled ? measure_samples(&opened, trial, host, found, refusal)
 				     : measure(&opened, host, found, NULL, NULL, refusal);
 	close_trial(&opened);
 	return err;
@@ -295,6 +319,35 @@ int trial_cgroup(const struct trial *trial, struct host *host, struct found *fou
 }
 
 /* --- filters ---------------------------------------------------------------------------------- */
+
+int trial_cycles(struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	int level = pmu && pmu->max_precise > 0 ? pmu->max_precise : 0;
+
+	for (; pmu && level >= 0; level--) {
+		struct perf_event_attr attr = {
+			.size = sizeof(attr),
+			.type = PERF_TYPE_HARDWARE,
+			.config = PERF_COUNT_HW_CPU_CYCLES,
+			.sample_period = 1000003,
+			.precise_ip = level,
+			.disabled = 1,
+			.exclude_kernel = 1,
+			.exclude_hv = 1,
+		};
+		int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd >= 0) {
+			close(fd);
+			return level;
+		}
+		/* Whatever else stands in the way is told when the event is opened in earnest. */
+		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOENT)
+			return level;
+	}
+	return -1;
+}
 
 bool trial_perf_filtered(void)
 {

@@ -20,6 +20,7 @@ struct trial {
 	enum { ON_SELF, ON_A_CPU, ON_ALL_CPUS } target; /* this process, the first CPU, all of them */
 	bool sampled;       /* by the profile program, at `period`, or nhmtap's own frequency if that is 0 */
 	__u64 period;
+	bool branches;      /* by the program of nhmtap branch instead */
 	void (*adjust)(struct perf_event_attr *attr); /* what the plan does not set; NULL: nothing */
 };
 
@@ -30,6 +31,7 @@ struct found {
 	struct count count; /* of the first event */
 	bool sampled;       /* `samples` was read */
 	__u64 samples;      /* that reached the BPF program */
+	bool branches;      /* some came with a branch, if trial.branches is set */
 };
 
 /* Does a trial. Returns 0, or -1 with the refusal: of the plan, of perf_event_open, of BPF. found says
@@ -59,6 +61,11 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 /* Counts on one CPU what runs in the root of the cgroup hierarchy. */
 int trial_cgroup(const struct trial *trial, struct host *host, struct found *found,
 		 struct refusal *refusal);
+
+/* The highest precise_ip at which the kernel takes cycles, from the core PMU's max_precise downwards; -1 if
+ * it takes none, or there is no core PMU. A driver may name a level and refuse every event at it: that of
+ * architectural perfmon 1 has a debug store and no event for it. Nothing stays open. */
+int trial_cycles(struct host *host);
 
 /* Whether perf_event_open() as such is refused, whatever is asked for: a seccomp filter. */
 bool trial_perf_filtered(void);

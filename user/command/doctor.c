@@ -82,6 +82,8 @@ static int gather(struct doctor *doctor, struct refusal *refusal)
 		return -1;
 	processor_gather(&doctor->processor, &doctor->host);
 	doctor->host.perf_filtered = trial_perf_filtered();
+	doctor->host.cycles_precise = trial_cycles(&doctor->host);
+	doctor->host.cycles_tried = !doctor->options->host_root[0];
 	return 0;
 }
 

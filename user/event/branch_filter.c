@@ -7,38 +7,24 @@
 
 #define SIDES (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL)
 
-/* perf-record(1), --branch-filter, and what keeps the other branches out: nhm_lbr_sel_map and
- * intel_pmu_lbr_filter(), intel/lbr.c. */
+/* perf-record(1), --branch-filter. */
 static const struct {
 	const char *word;
 	__u64 bits;
-	const char *how; /* NULL: the CPU alone, by LBR_SELECT */
 } words[] = {
-	{"any", PERF_SAMPLE_BRANCH_ANY, NULL},
-	{"any_call", PERF_SAMPLE_BRANCH_ANY_CALL,
-	 "an erratum makes jumps come with calls; the kernel drops them"},
-	{"any_ret", PERF_SAMPLE_BRANCH_ANY_RETURN,
-	 "an erratum makes jumps come with returns; the kernel drops them"},
-	{"ind_call", PERF_SAMPLE_BRANCH_IND_CALL,
-	 "an erratum makes indirect jumps come too; the kernel drops them"},
-	{"ind_jmp", PERF_SAMPLE_BRANCH_IND_JUMP, NULL},
-	{"cond", PERF_SAMPLE_BRANCH_COND, NULL},
-	{"u", PERF_SAMPLE_BRANCH_USER, NULL},
-	{"k", PERF_SAMPLE_BRANCH_KERNEL, NULL},
-};
-
-/* What perf has and Nehalem has not. */
-static const struct {
-	const char *word;
-	const char *why, *source, *remedy;
-} absent[] = {
-	{"call", "the kernel has no value of LBR_SELECT for it on this CPU and would let no branch through: "
-	 "it opens, and every stack is empty", "kernel, nhm_lbr_sel_map",
-	 "any_call has these calls and the indirect ones, ind_call the indirect ones alone"},
-	{"abort_tx", "the CPU has no transactions; the kernel would let no branch through, and every stack "
-	 "would be empty", "kernel, nhm_lbr_sel_map", "leave it out"},
-	{"stack", "the CPU's record is no call stack: returns take nothing off it (EOPNOTSUPP)",
-	 "kernel, intel_pmu_setup_sw_lbr_filter()", "any_call shows who calls whom"},
+	{"any", PERF_SAMPLE_BRANCH_ANY},
+	{"any_call", PERF_SAMPLE_BRANCH_ANY_CALL},
+	{"any_ret", PERF_SAMPLE_BRANCH_ANY_RETURN},
+	{"ind_call", PERF_SAMPLE_BRANCH_IND_CALL},
+	{"ind_jmp", PERF_SAMPLE_BRANCH_IND_JUMP},
+	{"cond", PERF_SAMPLE_BRANCH_COND},
+	{"call", PERF_SAMPLE_BRANCH_CALL},
+	{"abort_tx", PERF_SAMPLE_BRANCH_ABORT_TX},
+	{"in_tx", PERF_SAMPLE_BRANCH_IN_TX},
+	{"no_tx", PERF_SAMPLE_BRANCH_NO_TX},
+	{"stack", PERF_SAMPLE_BRANCH_CALL_STACK},
+	{"u", PERF_SAMPLE_BRANCH_USER},
+	{"k", PERF_SAMPLE_BRANCH_KERNEL},
 };
 
 static __u64 bits_of(const char *word, size_t length)
@@ -49,38 +35,70 @@ static __u64 bits_of(const char *word, size_t length)
 	return 0;
 }
 
-static int refuse_word(const char *text, const char *word, size_t length, struct refusal *refusal)
+__u64 branch_kind_bits(const char *word)
 {
-	refuse(refusal, STATUS_USAGE, "option --filter '%s'", text);
-	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
-		if (strlen(absent[i].word) != length || strncmp(absent[i].word, word, length))
-			continue;
-		because(refusal, "%s", absent[i].why);
-		according(refusal, "%s", absent[i].source);
-		return instead(refusal, "%s", absent[i].remedy);
-	}
-	because(refusal, "'%.*s' is no kind of branch and no side", (int)length, word);
-	return instead(refusal, "kinds: any, any_call, any_ret, ind_call, ind_jmp, cond; sides: u, k");
+	return bits_of(word, strlen(word));
 }
 
-/* Where all kinds are recorded, none comes by mistake. */
-static const char *how(__u64 type)
+/* What the CPU's table says of a kind; NULL where it says nothing. */
+static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, const char *word,
+					       size_t length)
 {
-	for (size_t i = 0; !(type & PERF_SAMPLE_BRANCH_ANY) && i < sizeof(words) / sizeof(words[0]); i++)
-		if (type & words[i].bits && words[i].how)
-			return words[i].how;
+	for (size_t i = 0; cpu && i < cpu->nr_branches; i++)
+		if (strlen(cpu->branches[i].filter) == length &&
+		    !strncmp(cpu->branches[i].filter, word, length))
+			return &cpu->branches[i];
 	return NULL;
 }
 
-static int parse_words(const char *text, __u64 *type, struct refusal *refusal)
+/* "any, any_call, …": without a table all kinds that perf has. */
+static void list_kinds(const struct cpu_events *cpu, char *text, size_t size)
+{
+	for (size_t i = 0, used = 0; i < sizeof(words) / sizeof(words[0]) && used < size; i++) {
+		const struct known_branch_kind *kind = kind_of(cpu, words[i].word, strlen(words[i].word));
+
+		if (!(words[i].bits & SIDES) && (!cpu || !cpu->nr_branches || (kind && kind->records)))
+			used += snprintf(text + used, size - used, "%s%s", used ? ", " : "", words[i].word);
+	}
+}
+
+static int refuse_word(const struct cpu_events *cpu, const char *text, const char *word, size_t length,
+		       struct refusal *refusal)
+{
+	const struct known_branch_kind *kind = kind_of(cpu, word, length);
+	char kinds[160] = "";
+
+	refuse(refusal, STATUS_USAGE, "option --filter '%s'", text);
+	if (kind) {
+		because(refusal, "%s", kind->why);
+		according(refusal, "%s", kind->source);
+		return instead(refusal, "%s", kind->remedy);
+	}
+	list_kinds(cpu, kinds, sizeof(kinds));
+	because(refusal, "'%.*s' is no kind of branch and no side", (int)length, word);
+	return instead(refusal, "kinds: %s; sides: u, k", kinds);
+}
+
+/* What comes beside the kinds that are asked for. Where all are recorded, none comes by mistake. */
+static const char *how(const struct cpu_events *cpu, __u64 type)
+{
+	for (size_t i = 0; cpu && !(type & PERF_SAMPLE_BRANCH_ANY) && i < cpu->nr_branches; i++)
+		if (type & branch_kind_bits(cpu->branches[i].filter) && cpu->branches[i].note)
+			return cpu->branches[i].note;
+	return NULL;
+}
+
+static int parse_words(const struct cpu_events *cpu, const char *text, __u64 *type,
+		       struct refusal *refusal)
 {
 	*type = 0;
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, ",");
+		const struct known_branch_kind *kind = kind_of(cpu, at, length);
 		__u64 bits = bits_of(at, length);
 
-		if (!bits)
-			return refuse_word(text, at, length, refusal);
+		if (!bits || (kind && !kind->records))
+			return refuse_word(cpu, text, at, length, refusal);
 		*type |= bits;
 		at += length;
 		if (!*at)
@@ -88,9 +106,9 @@ static int parse_words(const char *text, __u64 *type, struct refusal *refusal)
 	}
 }
 
-static int parse(const char *text, __u64 *type, struct refusal *refusal)
+static int parse(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)
 {
-	if (parse_words(text, type, refusal))
+	if (parse_words(cpu, text, type, refusal))
 		return -1;
 	if (*type & ~(__u64)SIDES)
 		return 0;
@@ -112,11 +130,12 @@ static bool agrees_with_precise(const struct perf_event_attr *attr, __u64 type)
 	return type & PERF_SAMPLE_BRANCH_ANY && (!(type & SIDES) || (type & SIDES) == sides);
 }
 
-int branch_filter_set(struct event *event, const char *text, struct refusal *refusal)
+int branch_filter_set(struct event *event, const char *text, const struct cpu_events *cpu,
+		      struct refusal *refusal)
 {
 	__u64 type;
 
-	if (parse(text, &type, refusal))
+	if (parse(cpu, text, &type, refusal))
 		return -1;
 	if (event->attr.precise_ip > 1 && !agrees_with_precise(&event->attr, type)) {
 		refuse(refusal, STATUS_USAGE, "event '%s' with --filter %s", event->name, text);
@@ -125,8 +144,8 @@ int branch_filter_set(struct event *event, const char *text, struct refusal *ref
 		according(refusal, "kernel, precise_br_compat()");
 		return instead(refusal, "ask for --filter any, or for precise_ip 1 (one p)");
 	}
-	EVENT_SET(event, branch_sample_type, type, "--filter %s%s%s", text, how(type) ? ": " : "",
-		  how(type) ? how(type) : "");
+	EVENT_SET(event, branch_sample_type, type, "--filter %s%s%s", text, how(cpu, type) ? ": " : "",
+		  how(cpu, type) ? how(cpu, type) : "");
 	EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_BRANCH_STACK,
 		  "the LBR's branches come with each sample");
 	return 0;
@@ -136,7 +155,7 @@ int branch_filter_sides(const char *text, char sides[4], struct refusal *refusal
 {
 	__u64 type = 0;
 
-	if (text && parse_words(text, &type, refusal))
+	if (text && parse_words(NULL, text, &type, refusal))
 		return -1;
 	snprintf(sides, 4, "%s%s", type & PERF_SAMPLE_BRANCH_USER ? "u" : "",
 		 type & PERF_SAMPLE_BRANCH_KERNEL ? "k" : "");

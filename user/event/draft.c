@@ -20,6 +20,7 @@ static const struct {
 	[DRAFT_CONTRADICTIONS] = {sizeof(struct known_contradiction), true},
 	[DRAFT_METRICS] = {sizeof(struct known_metric), true},
 	[DRAFT_DATA_SOURCES] = {sizeof(struct known_data_source), false},
+	[DRAFT_BRANCHES] = {sizeof(struct known_branch_kind), true},
 	[DRAFT_PRECISE] = {sizeof(struct kernel_rule), false},
 	[DRAFT_PLACED] = {sizeof(struct kernel_rule), false},
 	[DRAFT_GENERIC] = {sizeof(struct known_generic), true},
@@ -108,6 +109,7 @@ void draft_begin(struct draft *draft, const struct cpu_events *base)
 	append(draft, DRAFT_CONTRADICTIONS, base->contradictions, base->nr_contradictions);
 	append(draft, DRAFT_METRICS, base->metrics, base->nr_metrics);
 	append(draft, DRAFT_DATA_SOURCES, base->data_sources, base->nr_data_sources);
+	append(draft, DRAFT_BRANCHES, base->branches, base->nr_branches);
 	append(draft, DRAFT_MODELS, base->models, base->nr_models);
 	if (base->kernel) {
 		draft->kernel = *base->kernel;
@@ -192,6 +194,7 @@ void draft_seal(struct draft *draft)
 	SEAL(draft, draft->cpu, contradictions, DRAFT_CONTRADICTIONS);
 	SEAL(draft, draft->cpu, metrics, DRAFT_METRICS);
 	SEAL(draft, draft->cpu, data_sources, DRAFT_DATA_SOURCES);
+	SEAL(draft, draft->cpu, branches, DRAFT_BRANCHES);
 	SEAL(draft, draft->cpu, models, DRAFT_MODELS);
 	SEAL(draft, draft->kernel, precise, DRAFT_PRECISE);
 	SEAL(draft, draft->kernel, placed, DRAFT_PLACED);

@@ -83,6 +83,14 @@ struct known_data_source {
 	const char *perf;        /* that in words; "L3 HITM" */
 };
 
+/* A kind of branches that the LBR can be limited to, or can't on this CPU. */
+struct known_branch_kind {
+	const char *filter;  /* perf's word: "any_call" */
+	__u32 records;       /* bits of LBR_SELECT that the kernel leaves clear for it; 0: there is no such kind */
+	const char *note;    /* what else comes, or NULL */
+	const char *why, *source, *remedy; /* where records is 0 */
+};
+
 /* What the kernel's driver accepts on a CPU, which is not all that the tables say the hardware can.
  * A rule holds for an event if (config & mask) == rule.config; the first one that holds counts. */
 struct known_kernel {
@@ -161,6 +169,8 @@ struct cpu_events {
 	const struct known_kernel *kernel;   /* NULL where nothing is known of it */
 	const struct known_data_source *data_sources; /* by code */
 	size_t nr_data_sources;
+	const struct known_branch_kind *branches; /* none: nothing is known of them */
+	size_t nr_branches;
 	const struct known_contradiction *contradictions;
 	size_t nr_contradictions;
 	const struct known_metric *metrics; /* in the table's order: the common ones first */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "event/branch_filter.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -263,17 +264,8 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 
 /* --- branches --------------------------------------------------------------------------------- */
 
-/* Which bits of LBR_SELECT a bit of branch_sample_type leaves clear: nhm_lbr_sel_map, intel/lbr.c.
- * An erratum makes calls and returns come only with jumps. What is not here leaves all set. */
-static const struct {
-	__u64 sample_type;
-	__u64 records;
-} branch_kinds[] = {
-	{PERF_SAMPLE_BRANCH_ANY, 0x1fc},        {PERF_SAMPLE_BRANCH_KERNEL, 0x001},
-	{PERF_SAMPLE_BRANCH_USER, 0x002},       {PERF_SAMPLE_BRANCH_ANY_RETURN, 0x1e0},
-	{PERF_SAMPLE_BRANCH_ANY_CALL, 0x1d8},   {PERF_SAMPLE_BRANCH_IND_CALL, 0x050},
-	{PERF_SAMPLE_BRANCH_COND, 0x004},       {PERF_SAMPLE_BRANCH_IND_JUMP, 0x040},
-};
+#define LBR_SELECT_KERNEL 0x001 /* guide, Table 19; what is recorded has its bit clear */
+#define LBR_SELECT_USER	  0x002
 
 bool event_uses_lbr(const struct perf_event_attr *attr)
 {
@@ -296,13 +288,16 @@ static __u64 branches(const struct perf_event_attr *attr)
 }
 
 /* intel_pmu_setup_hw_lbr_filter() and __intel_pmu_lbr_enable(), intel/lbr.c. */
-static void add_lbr(const struct perf_event_attr *attr, struct registers *registers)
+static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events *cpu,
+		    struct registers *registers)
 {
 	__u64 wanted = branches(attr), recorded = 0;
 
-	for (size_t i = 0; i < COUNT(branch_kinds); i++)
-		if (wanted & branch_kinds[i].sample_type)
-			recorded |= branch_kinds[i].records;
+	recorded |= wanted & PERF_SAMPLE_BRANCH_KERNEL ? LBR_SELECT_KERNEL : 0;
+	recorded |= wanted & PERF_SAMPLE_BRANCH_USER ? LBR_SELECT_USER : 0;
+	for (size_t i = 0; i < cpu->nr_branches; i++)
+		if (wanted & branch_kind_bits(cpu->branches[i].filter))
+			recorded |= cpu->branches[i].records;
 	add(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
 	add(registers, DEBUGCTL, 0x801, 0x801);
 }
@@ -322,5 +317,5 @@ void registers_of(const struct perf_event_attr *attr, const struct cpu_events *c
 		add_pebs(encoding, registers);
 	add_extra(cpu, encoding, registers);
 	if (event_uses_lbr(attr))
-		add_lbr(attr, registers);
+		add_lbr(attr, cpu, registers);
 }

@@ -492,6 +492,23 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 	return FAULT(loader, "", "has %zu of the 16 codes", draft->rows[DRAFT_DATA_SOURCES].nr);
 }
 
+static int load_branches(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (check_entries(loader, table, "filter"))
+		return -1;
+	json_array_foreach(table, i, entry) {
+		struct known_branch_kind row = {text(entry, "filter"), hexadecimal(entry, "records"),
+						text(entry, "note"),   text(entry, "why"),
+						text(entry, "source"), text(entry, "remedy")};
+
+		draft_put(draft, DRAFT_BRANCHES, &row);
+	}
+	return 0;
+}
+
 static int load_contradictions(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	const json_t *entry, *name;
@@ -552,6 +569,7 @@ int load_table(struct loader *loader, struct draft *draft, const char *stem)
 		{"offcore", load_offcore},
 		{"kernel", load_kernel},
 		{"data_source", load_data_sources},
+		{"lbr", load_branches},
 		{"contradictions", load_contradictions},
 		{"metrics", load_metrics},
 	};

@@ -239,8 +239,8 @@ json_t *facility_record(const struct finding *finding)
 	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "facility", "name", facility->name,
 				   "title", facility->title);
 
-	if (facility->guide)
-		json_object_set_new(record, "guide", json_string(facility->guide));
+	if (finding->guide)
+		json_object_set_new(record, "guide", json_string(finding->guide));
 	json_object_set_new(record, "works", json_boolean(finding->works));
 	if (found->event[0]) {
 		json_object_set_new(record, "event", text(found->event));

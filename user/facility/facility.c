@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "facility/facility.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,25 @@ static int try_samples(const struct facility *facility, struct host *host, struc
 	refuse(refusal, STATUS_REFUSED, "event '%s'", found->event);
 	because(refusal, "it counted %llu, and no sample reached the BPF program", found->count.value);
 	return instead(refusal, "count it with nhmtap stat; see dmesg for what the PMU's interrupt met");
+}
+
+/* … and come with branches, where the driver says that there is a record of them. */
+static int try_branches(const struct facility *facility, struct host *host, struct finding *finding,
+			struct refusal *refusal)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	if (pmu && pmu->max_precise >= 0 && pmu->branches <= 0) {
+		refuse(refusal, STATUS_REFUSED, "the last branch record");
+		return because(refusal, "the kernel's driver has none on this CPU (no caps/branches of the "
+			       "PMU '%s')", pmu->name);
+	}
+	if (try_samples(facility, host, finding, refusal))
+		return -1;
+	if (finding->found.branches)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "event '%s'", finding->found.event);
+	return because(refusal, "%llu samples came, and none with a branch", finding->found.samples);
 }
 
 static int try_load(const struct facility *facility, struct host *host, struct finding *finding,
@@ -220,8 +240,8 @@ const struct facility facilities[] = {
 	 COUNT("cpu/event=0xb7,umask=0x1,offcore_rsp=0xf711/",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
 	{"branch", "last branch records (LBR)", "3.8",
-	 .try = try_samples, .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
-	 .trial = {.sampled = true, .period = 10000, .adjust = with_branches}},
+	 .try = try_branches, .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
+	 .trial = {.sampled = true, .period = 10000, .branches = true, .adjust = with_branches}},
 	{"bts", "branch trace store", "3.8.2", .try = try_trace, .known = "intel_bts//u",
 	 .trial = {.adjust = alone}},
 	{"cgroup", "counting a cgroup", NULL, .try = try_cgroup, .known = "cpu-clock",
@@ -256,21 +276,31 @@ const struct facility *facility_find(const char *name, size_t length)
 void facility_try(const struct facility *facility, struct host *host, struct finding *finding)
 {
 	*finding = (struct finding){.facility = facility};
+	/* The guide is about the CPUs of the tables. */
+	finding->guide = host->events ? facility->guide : NULL;
 	finding->works = !facility->try(facility, host, finding, &finding->refusal);
 }
 
 /* --- free counters ---------------------------------------------------------------------------- */
 
-/* Only general counters count these: no fixed counter's event has their code. */
-static const char *general_event(const struct host *host)
+/* Only general counters count these: no fixed counter's event has their code. Where CPUID says that
+ * branches are missing the kernel has no event of that name, but takes its code, and places it. */
+static const char *general_event(struct host *host)
 {
-	return host->events ? "INST_RETIRED.ANY_P" : "branches";
+	struct trial trial = {.events = "branches"};
+	struct refusal ignored = {0};
+	struct found found;
+
+	if (host->events)
+		return "INST_RETIRED.ANY_P";
+	return trial_run(&trial, host, &found, &ignored) && ignored.error == ENOENT ? "r00c4" : "branches";
 }
 
 static const char *const fixed_events[] = {"instructions", "cycles", "ref-cycles"};
 
 /* Whether a group of so many events runs. */
-static bool group_runs(struct host *host, int general, int fixed, struct refusal *refusal)
+static bool group_runs(struct host *host, const char *event, int general, int fixed,
+		       struct refusal *refusal)
 {
 	char events[1024] = "{";
 	size_t used = 1;
@@ -279,7 +309,7 @@ static bool group_runs(struct host *host, int general, int fixed, struct refusal
 
 	for (int i = 0; i < general; i++)
 		used += snprintf(events + used, sizeof(events) - used, "%s%s", i ? "," : "",
-				 general_event(host));
+				 event);
 	for (int i = 0; i < fixed; i++)
 		used += snprintf(events + used, sizeof(events) - used, ",%s", fixed_events[i]);
 	snprintf(events + used, sizeof(events) - used, "}");
@@ -292,17 +322,18 @@ static bool group_runs(struct host *host, int general, int fixed, struct refusal
 
 void free_counters_count(struct free_counters *counters, struct host *host, int general, int fixed)
 {
+	const char *event = general_event(host);
 	struct refusal refusal = {0};
 
 	*counters = (struct free_counters){0};
 	counters->general = general;
-	while (counters->general && !group_runs(host, counters->general, 0, &refusal))
+	while (counters->general && !group_runs(host, event, counters->general, 0, &refusal))
 		counters->general--;
 	counters->refusal = refusal;
 	if (!counters->general)
 		return;
 	counters->fixed = fixed < 3 ? fixed : 3;
 	while (counters->fixed &&
-	       !group_runs(host, counters->general, counters->fixed, &refusal))
+	       !group_runs(host, event, counters->general, counters->fixed, &refusal))
 		counters->fixed--;
 }

@@ -40,6 +40,7 @@ extern const size_t nr_facilities;
 /* What a try gave. */
 struct finding {
 	const struct facility *facility;
+	const char *guide;      /* facility->guide, where that guide is about this CPU */
 	bool works;
 	struct found found;     /* found.event is "" where no event was tried */
 	struct refusal refusal; /* if it does not work */

@@ -297,6 +297,8 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu->sideless = pmu->sideless || !strcmp(name, "msr");
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/max_precise", name);
 	pmu->max_precise = slurp_number(host, path, -1);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/branches", name);
+	pmu->branches = slurp_number(host, path, -1);
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/perf_event_mux_interval_ms", name);
 	pmu->mux_interval_ms = slurp_number(host, path, -1);
 	each_file(host, pmu, "format", add_format);
@@ -352,6 +354,7 @@ static void pretend_core_pmu(struct host *host)
 	snprintf(pmu->name, sizeof(pmu->name), "cpu");
 	pmu->type = PERF_TYPE_RAW;
 	pmu->max_precise = 2;
+	pmu->branches = 16;
 	pmu->formats = copy_of(nehalem_formats, sizeof(nehalem_formats));
 	pmu->nr_formats = sizeof(nehalem_formats) / sizeof(nehalem_formats[0]);
 	pmu->aliases = copy_of(nehalem_aliases, sizeof(nehalem_aliases));

@@ -40,6 +40,7 @@ struct pmu {
 			   * where each CPU has its own */
 	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
 	int max_precise; /* caps/max_precise; -1 where the driver does not say */
+	int branches;    /* caps/branches: how many the last branch record holds; -1 where there is no such file */
 	struct pmu_format *formats;
 	size_t nr_formats;
 	struct pmu_alias *aliases;
@@ -73,6 +74,8 @@ struct host {
 	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
 	bool perf_filtered;         /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
+	bool cycles_tried;          /* trial_cycles() has been asked … */
+	int cycles_precise;         /* … the highest precise_ip at which the kernel takes cycles; -1: none */
 	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;                   /* the kernel describes its types */
 	__u32 uid;                  /* effective */

@@ -103,7 +103,7 @@ static int no_bts(struct host *host, struct refusal *refusal)
 	if (strcmp(host->cpu.vendor, "GenuineIntel")) {
 		because(refusal, "there is no PMU 'intel_bts': only Intel's CPUs have a branch trace store, and this "
 			"one is of %s", host->cpu.vendor);
-		return instead(refusal, "run it on a Nehalem, or another of Intel's");
+		return instead(refusal, "run it on a CPU of Intel's");
 	}
 	because(refusal, "there is no PMU 'intel_bts': this %s no branch trace store",
 		host->virtual ? "virtual machine has" : "CPU, or this kernel, has");
@@ -126,7 +126,7 @@ static const struct driver {
 	const char *config, *module;
 	const char *of; /* what it belongs to */
 } drivers[] = {
-	{"uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE", "intel-uncore", "Nehalem's uncore"},
+	{"uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE", "intel-uncore", "the uncore"},
 	{"cstate_core", "CONFIG_PERF_EVENTS_INTEL_CSTATE", "intel-cstate", "the cores' C-states"},
 	{"cstate_pkg", "CONFIG_PERF_EVENTS_INTEL_CSTATE", "intel-cstate", "the package's C-states"},
 };

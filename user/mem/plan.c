@@ -13,8 +13,8 @@ static int refuse_loads(struct refusal *refusal, const char *why)
 {
 	refuse(refusal, STATUS_REFUSED, "sampling loads with their latency");
 	because(refusal, "%s", why);
-	return instead(refusal, "run it on a Nehalem, or name an event that has addresses: "
-		       "-e page-faults -c 1");
+	return instead(refusal, "name an event that has addresses: -e page-faults -c 1, or the PMU's own "
+		       "loads, if it has any: -e cpu/mem-loads,ldlat=30/pp");
 }
 
 /* The text of the event; precise 2 gives the address of the load itself, not of what follows it. */

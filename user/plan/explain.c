@@ -40,7 +40,7 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		/* There is no precise event without samples. */
 		if ((sampling || event->attr.precise_ip) && plan_samples_of(event, options, host, refusal))
 			return -1;
-		if (options->filter && branch_filter_set(event, options->filter, refusal))
+		if (options->filter && branch_filter_set(event, options->filter, host->events, refusal))
 			return -1;
 	}
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plan/plan.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,32 @@ void plan_common(struct plan *plan, const struct host *host)
 	}
 }
 
+/* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip. */
+static int check_precise(const struct plan *plan, struct host *host, struct refusal *refusal)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	for (size_t i = 0; pmu && pmu->max_precise >= 0 && i < plan->events.nr; i++) {
+		const struct perf_event_attr *attr = &plan->events.list[i].attr;
+		bool core = attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE ||
+			    attr->type == PERF_TYPE_RAW || attr->type == pmu->type;
+
+		if (!core || attr->precise_ip <= (unsigned int)pmu->max_precise)
+			continue;
+		refuse(refusal, STATUS_REFUSED, "event '%s'", plan->events.list[i].name);
+		refusal->error = EOPNOTSUPP;
+		because(refusal, "the PMU has no precise sampling of level %d (caps/max_precise is %d)",
+			(int)attr->precise_ip, pmu->max_precise);
+		return instead(refusal, "leave out the modifier p%s", pmu->max_precise ? ", or lower it" : "");
+	}
+	return 0;
+}
+
 int plan_check(const struct plan *plan, const struct options *options, struct host *host,
 	       struct refusal *refusal)
 {
-	if (neighbours_check(&plan->events, &plan->target, host, refusal))
+	if (check_precise(plan, host, refusal) ||
+	    neighbours_check(&plan->events, &plan->target, host, refusal))
 		return -1;
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }

@@ -94,19 +94,28 @@ int plan_samples_of(struct event *event, const struct options *options, const st
 const char *plan_default_sampled(struct plan *plan, struct host *host)
 {
 	const struct pmu *pmu = host_core_pmu(host);
+	int level;
 
 	if (!pmu) {
 		snprintf(plan->default_why, sizeof(plan->default_why),
 			 "this machine has no core PMU, so samples are taken by a clock");
 		return "cpu-clock";
 	}
-	if (pmu->max_precise > 0) {
+	level = host->cycles_tried ? host->cycles_precise : pmu->max_precise;
+	if (level > 0) {
 		snprintf(plan->default_why, sizeof(plan->default_why),
-			 "the PMU '%s' samples precisely up to level %d", pmu->name, pmu->max_precise);
-		return "cycles:P";
+			 "the PMU '%s' samples precisely up to level %d", pmu->name, level);
+		return level == pmu->max_precise ? "cycles:P" : level == 1 ? "cycles:p" : "cycles:pp";
+	}
+	if (host->cycles_tried && level < 0) {
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "the PMU '%s' does not count cycles, so samples are taken by a clock", pmu->name);
+		return "cpu-clock";
 	}
 	snprintf(plan->default_why, sizeof(plan->default_why),
-		 "the PMU '%s' counts cycles, but has no precise sampling", pmu->name);
+		 "the PMU '%s' counts cycles, but %s", pmu->name,
+		 pmu->max_precise > 0 ? "its driver does not sample them precisely"
+				      : "has no precise sampling");
 	return "cycles";
 }
 

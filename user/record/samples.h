@@ -53,7 +53,9 @@ struct samples samples_since(const struct samples *now, const struct samples *be
  * Each name stands for the first cause that applies, and for those behind it, which can't be told apart.
  * "pebs_collision": the hardware wrote one record for several precise events, which the kernel drops
  * (intel_pmu_drain_pebs_nhm(), arch/x86/events/intel/ds.c); "pebs_drained": more records than one were
- * waiting, and only the last of them comes by the program (same place); "handler_skipped": the kernel
+ * waiting, and only the last of them comes by the program (same place); "pebs_unrecorded": no
+ * record ever came, so the hardware does not record this event (from Sandy Bridge on the kernel takes every
+ * event as precise), or as pebs_drained; "handler_skipped": the kernel
  * was running another BPF program or bpf() call on that CPU (bpf_prog_active); "excluded": ticks in the
  * side that was not asked for; "timer_missed": ticks that came late or were throttled.
  */

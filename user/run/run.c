@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "collection/trial.h"
 #include "option/command.h"
 #include "record/record.h"
 
@@ -235,8 +236,11 @@ static int prepare(struct run *run, struct refusal *refusal)
 		return because(refusal, "the kernel gives no epoll descriptor: %s", strerror(err));
 	}
 	session->names = names_new(&session->host, session->loop, request->names_bytes);
-	if (host_core_pmu(&session->host) && !request->check)
+	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = self_begin();
+		session->host.cycles_precise = trial_cycles(&session->host);
+		session->host.cycles_tried = !request->host_root[0];
+	}
 	if (host_add_tables(&session->host, request->events_dir, refusal))
 		return -1;
 	if (!session->alone)
