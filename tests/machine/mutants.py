@@ -29,6 +29,7 @@ class Mutant:
 
 
 PMU, MEM, GLUE, UNCORE = "nhm_pmu.cc", "nhm_mem.cc", "nhm_glue.cc", "nhm_uncore.cc"
+MODELS = "nhm_models.inc"
 MUTANTS = [
     Mutant(
         "pebs-address-offset",
@@ -272,6 +273,46 @@ MUTANTS = [
         "fixed-counter-by-rdpmc",
         PMU, "counter[N_GENERAL + (index & 3)]", "counter[N_GENERAL]",
         "counts::test_rdpmc_reads_the_fixed_counters",
+    ),
+    Mutant(
+        "westmere-memory-bits-as-nehalem",
+        MODELS, "OF_WESTMERE,    0x04, 13, 14,", "OF_WESTMERE,    0x04, 14, 13,",
+        "westmere::test_the_remote_share_is_that_of_the_other_package[westmere-home0-0]",
+    ),
+    Mutant(
+        "westmere-modified-afar-unknown",
+        MEM, "m.remote_hitm ? SRC_REMOTE_HITM : SRC_UNKNOWN", "SRC_UNKNOWN",
+        "westmere::test_lines_of_another_core_are_told_by_where_and_how_it_has_them[westmere-dp-dirty]",
+    ),
+    Mutant(
+        "westmere-modified-afar-under-no-bit",
+        MEM, "m.remote_hitm ? REMOTE_CACHE_HITM : 0", "0",
+        "westmere::test_lines_of_the_other_package_answer_under_their_bit[westmere-ex-dirty]",
+    ),
+    Mutant(
+        "westmere-mispredictions-imprecise",
+        PMU, "if (event == 0xC5 && model().set != OF_NEHALEM) return true;", ";",
+        "westmere::test_any_mispredicted_branch_is_sampled_precisely[westmere]",
+    ),
+    Mutant(
+        "westmere-walks-take-no-time",
+        PMU, "ev[EV_DTLB_WALK_CYCLES] += t.latency;", "ev[EV_DTLB_WALK_CYCLES]++;",
+        "westmere::test_page_walks_are_counted_with_their_cycles[westmere]",
+    ),
+    Mutant(
+        "westmere-lacks-nehalems-events",
+        GLUE, "leaf->ebx = nhm::model().missing_events;", ";",
+        "westmere::test_its_table_is_found_by_its_signature_and_every_facility_of_the_core_works[westmere]",
+    ),
+    Mutant(
+        "westmere-second-register-idle",
+        PMU, "for (unsigned r = 0; r < 2; r++) {", "for (unsigned r = 0; r < 1; r++) {",
+        "westmere::test_a_group_holds_two_off_core_values_and_no_third[westmere]",
+    ),
+    Mutant(
+        "perfmon-by-hand-ignored",
+        GLUE, "if (perfmon) sscanf", "if (0) sscanf",
+        "perfmon::test_doctor_says_what_there_is_of_version_1",
     ),
 ]
 

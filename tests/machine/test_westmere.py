@@ -109,7 +109,7 @@ def test_lines_of_the_other_package_answer_under_their_bit(westmere, state):
 
 def test_a_group_holds_two_off_core_values_and_no_third(westmere):
     reads = known.numbers("chase")["memory.loads"]
-    events = [f"cpu/event=0xb7,umask=0x1,offcore_rsp={value:#x}/u" for value in (0xff01, 0xff02, 0xff04)]
+    events = [f"cpu/event=0xb7,umask=0x1,offcore_rsp={value:#x}/u" for value in (0xff02, 0xff01, 0xff04)]
 
     def taken(some):
         """Whether the kernel takes them as a group."""
@@ -120,7 +120,8 @@ def test_a_group_holds_two_off_core_values_and_no_third(westmere):
     found = nhmtap(westmere, "stat", "-e", "{%s}" % ",".join(events[:2]), "--", "chase", "memory")
     counts = [r for r in found if r["type"] == "count"]
     assert all(r["running_ns"] == r["enabled_ns"] for r in counts)
-    assert reads <= counts[0]["value"] <= reads + 1000 and counts[1]["value"] < reads / 10
+    assert counts[0]["value"] < reads / 10  # ownership of lines, each by its own register
+    assert reads <= counts[1]["value"] <= reads + 1000
     error, _ = nhmtap(westmere, "stat", "-e", "{%s}" % ",".join(events), "--", "true", status=1)
     assert "no more than two off-core registers" in error["why"]
 
