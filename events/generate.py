@@ -21,7 +21,6 @@ FORMULA_TOKEN = re.compile(r"\s*(?:([A-Za-z]\w*(?:[.:|-]\w+)*)|(\d+(?:\.\d+)?)|(
 GENERIC, DURATION = "generic", "duration_time"
 
 KINDS = ("remote", "partly_remote", "hitm", "prefetch", "no_line")  # enum offcore_kind
-LOAD_LATENCY = (0x0B, 0x10)
 
 # Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
 # (X86_RAW_EVENT_MASK) and for PEBS (X86_ALL_EVENT_FLAGS, pin control included).
@@ -163,6 +162,7 @@ class Cpu:
     def __init__(self, entry, parent):
         self.entry = entry
         self.name = entry["name"]
+        self.load_latency = entry.get("load_latency", getattr(parent, "load_latency", None))
         for table in self.TABLES:
             setattr(self, table, dict(getattr(parent, table, {})))
 
@@ -368,8 +368,9 @@ class Tables:
             wrong("code 0x00 is only perf's name for a fixed counter")
         if event.get("any") and "pebs" in event:
             wrong("the kernel refuses \"any\" in a PEBS event")
-        if ("threshold" in event) != ((code, umask) == LOAD_LATENCY):
-            wrong("\"threshold\" belongs to code 0x0B umask 0x10, and to nothing else")
+        latency = cpu.load_latency and config(cpu.load_latency)
+        if ("threshold" in event) != (umask << 8 | code == latency):
+            wrong("\"threshold\" belongs to the event of \"load_latency\", and to nothing else")
         if "threshold" in event and ("cmask" in event or "inv" in event):
             wrong("load latency allows neither \"cmask\" nor \"inv\" (guide 3.7)")
 
@@ -589,6 +590,7 @@ class Writer:
                          [f"{{{entry['family']}, {model.lower()}}}" for model in entry["models"]]),
             general_counters=entry["general_counters"],
             fixed_counters=entry["fixed_counters"],
+            load_latency=f"{config(cpu.load_latency) if cpu.load_latency else 0:#x}",
             **self.array("struct known_event", own, "events",
                          [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
             **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),

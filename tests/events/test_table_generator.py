@@ -15,16 +15,19 @@ EVENT = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "u
 LATENCY = {"name": "MEM_INST_RETIRED.SLOW", "description": "A slow load retires", "code": "0x0B",
            "umask": "0x10", "threshold": 3, "period": 2000}
 CPU = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x77"],
-       "general_counters": 4, "fixed_counters": 3}
+       "general_counters": 4, "fixed_counters": 3, "load_latency": {"code": "0x0B", "umask": "0x10"}}
 SOURCE = {"key": "perfmon", "title": "perfmon", "licence": "BSD", "used_for": "facts"}
 OFFCORE = {
     "source": "perfmon 1", "period": 2000,
     "registers": [{"name": "OFFCORE", "code": "0xB7", "umask": "0x01", "msr": "0x1A6"}],
-    "requests": [{"name": "READ", "description": "Reads", "bit": 0},
+    "requests": [{"name": "READ", "description": "Reads", "bit": 0, "kinds": ["prefetch"]},
                  {"name": "WRITE", "description": "Writes", "bit": 1},
                  {"name": "ANY", "description": "Both", "of": ["READ", "WRITE"]}],
     "responses": [{"name": "HIT", "description": "A hit", "bit": 8}],
+    "presets": [{"name": "cats", "requests": "READ,WRITE", "responses": "HIT"}],
 }
+LBR = [{"filter": "any", "records": "0x1FC"},
+       {"filter": "call", "why": "Cats don't call", "source": "perfmon", "remedy": "whistle"}]
 CONTRADICTION = {"id": "cats", "subject": "Cats", "says": {"perfmon": "yes"}, "we_do": "look",
                  "why": "to see"}
 METRIC = {"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "cats", "description": "Cats",
@@ -104,6 +107,7 @@ def test_tables_that_are_right_are_accepted(folder, read):
     folder.write("generic/metrics.json", [{**METRIC, "formula": "page-faults / duration_time"}])
     folder.write("tabby/contradictions.json", [CONTRADICTION])
     folder.write("tabby/data_source.json", DATA_SOURCES)
+    folder.write("tabby/lbr.json", LBR)
     folder.write("tabby/kernel.json", KERNEL)
     assert (folder.generate().stderr, folder.generate().returncode) == ("", 0)
     assert (read().err, read().status) == ("", 0)
@@ -134,7 +138,7 @@ EVENT_FAULTS = {
     "no counter at all": ({"counters": []}, "no counter can count it"),
     "a fixed counter that does not exist": ({"fixed_counter": 3}, "fixed counter 3 does not exist"),
     "code 0x00 without a fixed counter": ({"code": "0x00"}, "code 0x00 is only perf's name"),
-    "a threshold on another code": ({"threshold": 3}, "\"threshold\" belongs to code 0x0B"),
+    "a threshold on another code": ({"threshold": 3}, "\"threshold\" belongs to the event"),
     "a period of zero": ({"period": 0}, "\"period\" must be a number from 1"),
     "a description of two lines": ({"description": "A\nB"}, "\"description\" must be one line"),
     "a description with a line break": ({"description": "A\n"}, "\"description\" must be one line"),
@@ -160,6 +164,31 @@ def test_an_event_is_refused_for(fault, folder, refused):
     event = {key: value for key, value in {**EVENT, **change}.items() if value is not None}
     folder.events(event)
     refused(f"tabby/cats.json: {event['name']}: ", message)
+
+
+def test_a_threshold_belongs_to_nothing_where_the_cpu_has_no_load_latency(folder, refused):
+    folder.write("cpus.json", [{key: value for key, value in CPU.items() if key != "load_latency"}])
+    folder.events(LATENCY)
+    refused("tabby/cats.json: MEM_INST_RETIRED.SLOW: ", "\"threshold\" belongs to")
+
+
+@pytest.mark.parametrize("parts", [{"requests": "READ,PURR"}, {"responses": "PURR"}])
+def test_a_preset_of_parts_that_there_are_not_is_refused(folder, refused, parts):
+    folder.write("tabby/offcore.json", {**OFFCORE, "presets": [{**OFFCORE["presets"][0], **parts}]})
+    refused("tabby/offcore.json: cats: ", "names PURR, which does not exist")
+
+
+def test_a_composite_is_of_no_kind_of_its_own(folder, refused):
+    composite = {**OFFCORE["requests"][2], "kinds": ["remote"]}
+    folder.write("tabby/offcore.json", {**OFFCORE, "requests": [*OFFCORE["requests"][:2], composite]})
+    refused("tabby/offcore.json: ")
+
+
+@pytest.mark.parametrize("entry", [{"filter": "any"}, {**LBR[1], "records": "0x001"},
+                                   {"filter": "call", "why": "Cats don't call"}])
+def test_a_kind_of_branch_is_recorded_or_there_is_a_reason(folder, refused, entry):
+    folder.write("tabby/lbr.json", [entry])
+    refused("tabby/lbr.json: ")
 
 
 def test_load_latency_is_refused_without_a_threshold(folder, refused):

@@ -4,6 +4,7 @@ import pytest
 from hosts import EVENT_SOURCE, NEHALEM, WITHOUT_PMU, cpuinfo
 
 PRECISE = f"{EVENT_SOURCE}/cpu/caps/max_precise"
+EVENTS = f"{EVENT_SOURCE}/cpu/events"
 
 
 def refusal(nhmtap, status, *arguments):
@@ -17,9 +18,11 @@ def refusal(nhmtap, status, *arguments):
 @pytest.mark.parametrize("machine, why", [
     ([WITHOUT_PMU], "no core PMU"),
     ([NEHALEM, {PRECISE: "0\n"}], "PEBS"),
-    ([NEHALEM, {"proc/cpuinfo": cpuinfo(model=143)}], "no table of this CPU"),
+    ([NEHALEM, {f"{EVENTS}/mem-loads": None}], "no event of loads"),
+    # Alder Lake, Sapphire Rapids: ENODATA without the other event (intel_pmu_hw_config()).
+    ([NEHALEM, {f"{EVENTS}/mem-loads-aux": "event=0x03,umask=0x82"}], "mem-loads-aux"),
 ])
-def test_loads_need_pebs_and_a_cpu_whose_records_are_known(nhmtap, host, machine, why):
+def test_loads_need_pebs_and_a_driver_that_has_an_event_of_them(nhmtap, host, machine, why):
     error = refusal(nhmtap, 2, "mem", host(*machine), "--", "true")
     assert why in error["why"]
     assert "-e page-faults" in error["remedy"]
@@ -35,6 +38,13 @@ def test_loads_need_pebs_and_a_cpu_whose_records_are_known(nhmtap, host, machine
 def test_options_that_exclude_each_other(nhmtap, host, arguments):
     error = refusal(nhmtap, 1, "mem", host(NEHALEM), *arguments, "--", "true")
     assert error["asked"].startswith("options ")
+
+
+def test_a_cpu_without_a_table_takes_its_drivers_event_of_loads(nhmtap, host):
+    """What would be opened is named where the machine has no such PMU in truth."""
+    machine = [NEHALEM, {"proc/cpuinfo": cpuinfo(model=143), f"{EVENTS}/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}]
+    error = refusal(nhmtap, 2, "mem", host(*machine), "--ldlat", "50", "--", "true")
+    assert error["asked"].startswith("event 'load-latency")
 
 
 @pytest.mark.parametrize("key", ["tlb", "ip,lock"])

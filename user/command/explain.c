@@ -164,9 +164,9 @@ static json_t *registers_value(const struct registers *registers)
 
 /* --- what else there is to know --------------------------------------------------------------- */
 
-static bool is_load_latency(const struct subject *subject)
+static bool has_threshold(const struct subject *subject)
 {
-	return (subject->encoding.config & CONFIG_SELECT) == SELECT_LOAD_LATENCY;
+	return is_load_latency(subject->cpu, subject->encoding.config);
 }
 
 static bool is_offcore(const struct subject *subject)
@@ -203,7 +203,7 @@ static const struct {
 	 "perf_sched_find_counter()"},
 	{is_offcore, "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
 	 "take turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
-	{is_load_latency, "a core has one threshold for both of its threads: events with another one take "
+	{has_threshold, "a core has one threshold for both of its threads: events with another one take "
 	 "turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
 	{has_lbr, "a core has one branch filter for both of its threads: events with another one take "
 	 "turns", "intel_shared_reg_get_constraints()"},
@@ -371,7 +371,7 @@ static void refer(struct referred *referred, const struct subject *subject, cons
 	json_t *id;
 	size_t i;
 
-	referred->data_sources = referred->data_sources || is_load_latency(subject);
+	referred->data_sources = referred->data_sources || has_threshold(subject);
 	json_array_foreach(ids, i, id)
 		json_object_set_new(referred->disagreements, json_string_value(id), json_true());
 }

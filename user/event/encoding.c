@@ -87,7 +87,7 @@ const struct offcore_register *offcore_register_of(const struct cpu_events *cpu,
 
 enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config)
 {
-	if ((config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
+	if (is_load_latency(cpu, config))
 		return EXTRA_LOAD_LATENCY;
 	return offcore_register_of(cpu, config) ? EXTRA_OFFCORE : EXTRA_NONE;
 }

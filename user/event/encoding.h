@@ -22,7 +22,11 @@
 #define CONFIG_CMASK	 0xff000000ULL
 #define CONFIG_CMASK_SHIFT 24
 
-#define SELECT_LOAD_LATENCY 0x100bULL /* MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD: guide 3.4.3 */
+/* Whether an event with this config is the one that the load-latency threshold belongs to. */
+static inline bool is_load_latency(const struct cpu_events *cpu, __u64 config)
+{
+	return cpu->load_latency && (config & CONFIG_SELECT) == cpu->load_latency;
+}
 
 /* The raw event that counts: for perf's generic ones the kernel's choice. */
 struct encoding {

@@ -160,6 +160,7 @@ struct cpu_events {
 	} *models;
 	size_t nr_models;
 	__u32 general_counters, fixed_counters;
+	__u64 load_latency; /* code and umask of the event with a threshold; 0: there is none */
 	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. */
 	const struct known_event *events;
 	size_t nr_events;

@@ -65,6 +65,7 @@ const char *text(const json_t *entry, const char *field); /* NULL if it is left 
 json_int_t number(const json_t *entry, const char *field, json_int_t otherwise);
 __u64 hexadecimal(const json_t *entry, const char *field); /* 0 if it is left out */
 bool flag(const json_t *entry, const char *field);
+__u64 config_of(const json_t *entry); /* code, umask, flags and cmask as perf_event_attr has them */
 
 /* Reads the file that is a table of a CPU into its draft; stem: its name without ".json". */
 int load_table(struct loader *loader, struct draft *draft, const char *stem);

@@ -215,11 +215,11 @@ static void add_global_control(const struct perf_event_attr *attr, const struct 
 }
 
 /* intel_pmu_pebs_enable(), intel/ds.c. */
-static void add_pebs(const struct encoding *encoding, struct registers *registers)
+static void add_pebs(const struct cpu_events *cpu, const struct encoding *encoding, struct registers *registers)
 {
 	__u64 value = 1;
 
-	if ((encoding->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
+	if (is_load_latency(cpu, encoding->config))
 		value |= 1ULL << 32;
 	add(registers, PEBS_ENABLE, value, value);
 }
@@ -253,7 +253,7 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 	const struct offcore_register *row = offcore_register_of(cpu, encoding->config);
 	struct register_value *reg;
 
-	if ((encoding->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY)
+	if (is_load_latency(cpu, encoding->config))
 		add(registers, LD_LAT_THRESHOLD, encoding->config1, ~0ULL);
 	if (!row)
 		return;
@@ -314,7 +314,7 @@ void registers_of(const struct perf_event_attr *attr, const struct cpu_events *c
 	add_selection(registers, config);
 	add_global_control(attr, cpu, registers);
 	if (attr->precise_ip)
-		add_pebs(encoding, registers);
+		add_pebs(cpu, encoding, registers);
 	add_extra(cpu, encoding, registers);
 	if (event_uses_lbr(attr))
 		add_lbr(attr, cpu, registers);

@@ -35,7 +35,7 @@ static long counters_of(struct loader *loader, const struct draft *draft, const 
 	return bits;
 }
 
-static __u64 config_of(const json_t *entry)
+__u64 config_of(const json_t *entry)
 {
 	return hexadecimal(entry, "code") | hexadecimal(entry, "umask") << 8 |
 	       (flag(entry, "edge") ? CONFIG_EDGE : 0) | (flag(entry, "any") ? CONFIG_ANY : 0) |
@@ -73,9 +73,9 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 
 /* --- the tables of a CPU ---------------------------------------------------------------------- */
 
-static int check_event(struct loader *loader, const json_t *entry, const struct known_event *event)
+static int check_event(struct loader *loader, const struct draft *draft, const json_t *entry, const struct known_event *event)
 {
-	bool latency = (event->config & CONFIG_SELECT) == SELECT_LOAD_LATENCY;
+	bool latency = is_load_latency(&draft->cpu, event->config);
 
 	if (!event->counters && event->fixed_counter < 0)
 		return FAULT(loader, event->name, "no counter can count it");
@@ -85,7 +85,7 @@ static int check_event(struct loader *loader, const json_t *entry, const struct 
 		return FAULT(loader, event->name, "the kernel refuses \"any\" in a PEBS event");
 	if (!json_object_get(entry, "threshold") != !latency)
 		return FAULT(loader, event->name,
-			     "\"threshold\" belongs to code 0x0B umask 0x10, and to nothing else");
+			     "\"threshold\" belongs to the event of \"load_latency\", and to nothing else");
 	if (latency && event->config & (CONFIG_CMASK | CONFIG_INV))
 		return FAULT(loader, event->name,
 			     "load latency allows neither \"cmask\" nor \"inv\" (guide 3.7)");
@@ -111,7 +111,7 @@ static int load_event(struct loader *loader, struct draft *draft, const char *to
 		.source = own ? own : source,
 	};
 
-	if (counters < 0 || check_event(loader, entry, &event))
+	if (counters < 0 || check_event(loader, draft, entry, &event))
 		return -1;
 	if (from_folder(draft, event.name))
 		return FAULT(loader, event.name, "stands in %s too", file_of(draft, event.name));

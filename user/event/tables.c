@@ -135,6 +135,8 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.title = text(row, "title");
 	draft->cpu.vendor = text(row, "vendor");
 	draft->cpu.general_counters = number(row, "general_counters", 0);
+	if (json_object_get(row, "load_latency"))
+		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
 	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
 	draft_clear(draft, DRAFT_MODELS);
 	json_array_foreach(json_object_get(row, "models"), i, model) {

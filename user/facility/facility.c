@@ -233,7 +233,7 @@ const struct facility facilities[] = {
 	{"profile", "what nhmtap profile does by itself", NULL, SAMPLE(NULL, NULL, 0)},
 	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("INST_RETIRED.ANY_P:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", "3.7",
-	 .try = try_samples, .known = "cpu/event=0xb,umask=0x10,ldlat=3/pp", .core = "cpu/mem-loads/pp",
+	 .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
 	/* Any data, from anywhere that the hardware tells (bit 11 is reserved on Nehalem). */
 	{"offcore", "off-core responses", "3.4",

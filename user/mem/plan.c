@@ -13,11 +13,19 @@ static int refuse_loads(struct refusal *refusal, const char *why)
 {
 	refuse(refusal, STATUS_REFUSED, "sampling loads with their latency");
 	because(refusal, "%s", why);
-	return instead(refusal, "name an event that has addresses: -e page-faults -c 1, or the PMU's own "
-		       "loads, if it has any: -e cpu/mem-loads,ldlat=30/pp");
+	return instead(refusal, "name an event that has addresses: -e page-faults -c 1");
 }
 
-/* The text of the event; precise 2 gives the address of the load itself, not of what follows it. */
+static bool has_event(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; i < pmu->nr_aliases; i++)
+		if (!strcmp(pmu->aliases[i].name, name))
+			return true;
+	return false;
+}
+
+/* The text of the event, which the driver names for its CPU; precise 2 gives the address of the load
+ * itself, not of what follows it. */
 static int load_latency_event(struct plan *plan, const struct options *options, struct host *host,
 			      char *text, size_t size, struct refusal *refusal)
 {
@@ -27,13 +35,14 @@ static int load_latency_event(struct plan *plan, const struct options *options, 
 
 	if (!pmu)
 		return refuse_loads(refusal, "this machine has no core PMU");
-	if (!host->events || !host->events->nr_data_sources)
-		return refuse_loads(refusal, "there is no table of this CPU, so what its load-latency "
-					     "records mean is not known");
+	if (!has_event(pmu, "mem-loads"))
+		return refuse_loads(refusal, "the driver of this CPU's PMU has no event of loads (mem-loads)");
+	if (has_event(pmu, "mem-loads-aux"))
+		return refuse_loads(refusal, "this CPU wants an event beside it that has no samples (mem-loads-aux)");
 	if (pmu->max_precise < 1)
 		return refuse_loads(refusal, "it takes PEBS, which this machine's PMU does not have "
 					     "(caps/max_precise)");
-	snprintf(text, size, "cpu/event=0xb,umask=0x10,ldlat=%llu,name=load-latency/%s%s", threshold,
+	snprintf(text, size, "%s/mem-loads,ldlat=%llu,name=load-latency/%s%s", pmu->name, threshold,
 		 own->side ? own->side : "", pmu->max_precise < 2 ? "p" : "pp");
 	snprintf(plan->default_why, sizeof(plan->default_why),
 		 "loads that take longer than %llu core cycles%s", threshold,
@@ -76,7 +85,7 @@ static int check_options(const struct options *options, const struct host *host,
 	if (options->events && own->ldlat) {
 		refuse(refusal, STATUS_USAGE, "options --event and --ldlat");
 		because(refusal, "the threshold is part of the event");
-		return instead(refusal, "write cpu/event=0xb,umask=0x10,ldlat=%llu/pp, or leave out "
+		return instead(refusal, "write cpu/mem-loads,ldlat=%llu/pp, or leave out "
 			       "--event", own->ldlat);
 	}
 	if (own->shared && own->stream) {

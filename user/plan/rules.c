@@ -88,8 +88,7 @@ static int stray_config1(const struct subject *s, struct refusal *refusal)
 	because(refusal, "config1=0x%llx belongs to no register of this event, and the kernel would "
 		"ignore it", s->config1);
 	according(refusal, "kernel, intel_nehalem_extra_regs");
-	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with "
-		       "cpu/event=0xb,umask=0x10/");
+	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with cpu/mem-loads/");
 }
 
 static int second_offcore_register(const struct subject *s, struct refusal *refusal)
@@ -161,7 +160,7 @@ static int latency_range(const struct subject *s, struct refusal *refusal)
 				   : "its threshold is missing (ldlat=%llu; %d to %d core cycles)",
 		threshold, LATENCY_LEAST, LATENCY_MOST);
 	according(refusal, "guide, Table 17");
-	return instead(refusal, "write cpu/event=0xb,umask=0x10,ldlat=%d/; --force insists", 30);
+	return instead(refusal, "write cpu/mem-loads,ldlat=%d/; --force insists", 30);
 }
 
 static int latency_flags(const struct subject *s, struct refusal *refusal)
