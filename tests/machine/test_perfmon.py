@@ -63,3 +63,8 @@ def test_free_counters_are_counted_where_an_event_is_missing(perfmon_2):
     assert [name for name in there if not there[name]] == ["branches_retired", "branch_misses_retired"]
     counters = findings.of("counters")
     assert (counters["general_free"], counters["fixed_free"]) == (2, 3)
+
+
+def test_counting_both_threads_is_refused_with_the_version_that_has_it(perfmon_2):
+    anythread = doctor(perfmon_2, "--need", "anythread").of("facility", "anythread")
+    assert not anythread["works"] and "perfmon version 3" in anythread["why"]

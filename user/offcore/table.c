@@ -131,7 +131,7 @@ static void add_running(struct text *text, const json_t *cells)
 	if (least < 100)
 		text_add(text, "each cell ran %.1f%% to %.1f%% of the time", least, most);
 	if (least == 0)
-		text_add(text, "\n-: had no turn on the one register: run longer, or count whole CPUs (-a)");
+		text_add(text, "\n-: had no turn on the register: run longer, or count whole CPUs (-a)");
 }
 
 static void offcore_table(struct text *text, const struct stream *stream, const json_t *record)

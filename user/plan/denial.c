@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "event/encoding.h"
 #include "host/kernel.h"
 
 struct denied {
@@ -169,6 +170,11 @@ static int denied_invalid(const struct denied *d)
 	if (attr->precise_ip) {
 		because(d->refusal, "the kernel's driver does not sample this event precisely");
 		return instead(d->refusal, "leave out the modifier p");
+	}
+	if (attr->type == PERF_TYPE_RAW && attr->config & CONFIG_ANY) {
+		because(d->refusal, "the kernel's driver does not take any (both threads of a core) on this CPU: "
+			"it came with architectural perfmon version 3");
+		return instead(d->refusal, "leave out any, and count both threads");
 	}
 	because(d->refusal, "the kernel refuses this request: type %u, config 0x%llx, config1 0x%llx%s",
 		attr->type, attr->config, attr->config1,
