@@ -6,6 +6,7 @@
 
 #include "activity/activity.h"
 #include "activity/sampling.h"
+#include "memory.h"
 #include "mem/plan.h"
 #include "option/command.h"
 #include "record/code.h"
@@ -36,9 +37,9 @@ static void make_room(struct by_source *sums)
 {
 	size_t size = sums->layout->value_size, room = sums->room ? 2 * sums->room : SOURCES_FIRST;
 
-	sums->sources = realloc(sums->sources, room * sizeof(*sums->sources));
-	sums->values = realloc(sums->values, room * size);
-	sums->taken = realloc(sums->taken, room * sizeof(*sums->taken));
+	sums->sources = xrealloc(sums->sources, room * sizeof(*sums->sources));
+	sums->values = xrealloc(sums->values, room * size);
+	sums->taken = xrealloc(sums->taken, room * sizeof(*sums->taken));
 	memset((char *)sums->values + sums->room * size, 0, (room - sums->room) * size);
 	memset(sums->taken + sums->room, 0, (room - sums->room) * sizeof(*sums->taken));
 	sums->room = room;

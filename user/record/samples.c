@@ -43,10 +43,12 @@ const char *missed_cause(const struct samples_read *read)
 {
 	if (read->clock)
 		return read->filtered ? "excluded" : "timer_missed";
+	if (read->precise && read->collides)
+		return "pebs_collision";
 	if (read->precise && !read->runs && samples_of(read) > read->contexts)
 		return "pebs_unrecorded";
 	if (read->precise)
-		return read->collides ? "pebs_collision" : "pebs_drained";
+		return "pebs_drained";
 	return "handler_skipped";
 }
 
