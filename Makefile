@@ -46,6 +46,10 @@ python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'
 python3-pytest-timeout | $(PYTHON) -c 'import pytest_timeout'
+python3-setuptools   | $(PYTHON) -c 'import setuptools'
+python3-pip          | $(PYTHON) -c 'import pip'
+python3-wheel        | $(PYTHON) -c 'import wheel'
+mypy                 | mypy --version
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
 python3-selenium     | $(PYTHON) -c 'import selenium'
@@ -216,12 +220,20 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 	print(next((p for p in paths if p.startswith("$(prefix)/lib/")), \
 		   c.get_path("purelib", "posix_prefix", {"base": "$(prefix)"})))')
 
-install: $(O)/nhmtap ## install the program and its Python module (DESTDIR, prefix, pythondir)
+# What pip would install of user/python, without pip: Debian's refuses to install for the system.
+dist_info     = $(pythondir)/nhmtap-$(version).dist-info
+python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
+
+install: $(O)/nhmtap ## install the program and its Python package (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
-	install -D -m 644 user/python/nhmtap.py $(DESTDIR)$(pythondir)/nhmtap.py
+	install -d $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
+	install -m 644 $(python_files) $(DESTDIR)$(pythondir)/nhmtap
+	printf 'Metadata-Version: 2.1\nName: nhmtap\nVersion: $(version)\n' > $(DESTDIR)$(dist_info)/METADATA
+	printf '[pytest11]\nnhmtap.plugin = nhmtap.plugin\n' > $(DESTDIR)$(dist_info)/entry_points.txt
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(pythondir)/nhmtap.py
+	rm -f $(DESTDIR)$(prefix)/bin/nhmtap
+	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 
 clean: ## remove what was built
 	rm -rf $(O)

@@ -139,12 +139,15 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     done = subprocess.run([installed, "stat", "-e", "cs", "--", "true"], capture_output=True,
                           check=False)
     assert done.returncode == 0, done.stderr
-    module, = (tmp_path / "root").rglob("nhmtap.py")
-    done = subprocess.run([sys.executable, "-B", "-c", "import nhmtap; assert nhmtap.stat(['true'], "
-                           "events='page-faults')['page-faults'] > 0"], check=False,
-                          capture_output=True, env=os.environ | {
-                              "PYTHONPATH": str(module.parent), "NHMTAP": str(installed)})
-    assert done.returncode == 0, done.stderr
+    package, = (tmp_path / "root").rglob("py.typed")
+    environment = os.environ | {"PYTHONPATH": str(package.parent.parent)}
+    environment.pop("NHMTAP", None)  # it is to find the program that was installed with it
+    test = tmp_path / "test_installed.py"
+    test.write_text("def test_it(nhmtap):\n    assert nhmtap.find().path == " f"{str(installed)!r}\n"
+                    "    assert nhmtap.stat(['true'], events='page-faults')['page-faults'] > 0\n")
+    done = subprocess.run([sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", test],
+                          check=False, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
     assert tree.run("uninstall", *places).returncode == 0
     left = [name for _, _, names in os.walk(tmp_path / "root") for name in names]
     assert left == []

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Measures a block of the process's own code.
+
+The counting is done by the program, told when by --control, and not by perf_event_open in this
+module: the grouping, the bound of an estimate and the metrics then are the same as everywhere else,
+for threads that exist already as well as for new ones. The price is a context switch and some
+instructions for each block, which empty_block() measures.
+"""
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from . import program as programs
+from .errors import Ended, Error, Refused
+from .measured import Measured, Record, over_repeats
+from .runs import Counts, Profile
+
+# A machine that is this late with an acknowledgement is not busy, it has stopped.
+PATIENCE_MS = 120_000
+# Sessions that wait for a next block: starting one takes longer than most blocks.
+IDLE_MOST = 4
+EMPTY_BLOCKS = 5
+
+
+class _Launcher:
+    """The process that starts nhmtap (launcher.py)."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher.py")
+            self._process = subprocess.Popen(
+                [sys.executable or "python3", "-I", "-S", script, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def launch(self, argv: Sequence[str], fds: Sequence[int]) -> int:
+        """Starts a program and returns its number."""
+        request = json.dumps({"argv": list(argv), "cwd": os.getcwd()}).encode()
+        try:
+            socket.send_fds(self._socket, [request], list(fds))
+            answer = self._socket.recv(4096).decode()
+        except OSError as error:
+            answer = str(error)
+        if not answer.isdigit():
+            raise Error(f"{argv[0]} could not be started: {answer or 'its launcher has ended'}")
+        return int(answer)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def end(self) -> None:
+        """Lets it end, and waits for that."""
+        self.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:  # something else holds the socket's other end
+            self._process.kill()
+            self._process.wait()
+
+
+class Session:
+    """An nhmtap that measures this process, and counts only while it is told to. .pid is its own."""
+
+    def __init__(self, arguments: Sequence[str], program: Optional[str] = None) -> None:
+        __tracebackhide__ = True
+        path = programs.find(program).path
+        self._fds: List[int] = []
+        control, self._control = self._pipe()
+        self._acknowledged, acknowledge = self._pipe()
+        self._out, out = self._pipe()
+        self._err, err = self._pipe()
+        theirs = (control, acknowledge, out, err)
+        try:
+            self.pid = _launcher().launch(
+                [path, *arguments, "--format", "json", "--delay", "-1",
+                 "--control=fd:CTL,ACK", "-p", str(os.getpid())], theirs)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+                self._fds = [known for known in self._fds if known != fd]
+        self._ready = select.poll()
+        self._ready.register(self._acknowledged, select.POLLIN)
+        self._text = ""
+        self.start: List[Record] = []
+        _sessions.add(self)
+        self._do(b"ping\n")
+
+    def _pipe(self) -> Tuple[int, int]:
+        ends = os.pipe()
+        self._fds += ends
+        return ends
+
+    def _do(self, command: bytes) -> None:
+        __tracebackhide__ = True
+        try:
+            os.write(self._control, command)
+        except OSError:
+            self._dead()
+        if not self._ready.poll(PATIENCE_MS):
+            self.close()
+            raise Ended(f"nhmtap has not answered for {PATIENCE_MS // 1000} seconds")
+        if not os.read(self._acknowledged, 4):
+            self._dead()
+
+    def enable(self) -> None:
+        """Counts from now on; what came before is left out."""
+        __tracebackhide__ = True
+        self._do(b"snapshot\n")
+        self._read(lambda _: False, wait=False)
+        self._do(b"enable\n")
+
+    def disable(self) -> None:
+        """Counts no more."""
+        __tracebackhide__ = True
+        self._do(b"disable\n")
+
+    def counts(self, events: int, metrics: int) -> List[Record]:
+        """The records of the interval since enable(): those of so many events and metrics."""
+        __tracebackhide__ = True
+        self._do(b"snapshot\n")
+
+        def whole(records: List[Record]) -> bool:
+            types = [r["type"] for r in records if r.get("part", 1) == r.get("parts", 1)]
+            return types.count("count") >= events and types.count("metric") >= metrics
+        return self._read(whole)
+
+    def finish(self) -> List[Record]:
+        """Ends the session and returns the records that were not read yet."""
+        __tracebackhide__ = True
+        os.write(self._control, b"stop\n")
+        records = self._read(lambda _: False, until_end=True)
+        self.close()
+        return records
+
+    def _read(self, enough: Any, wait: bool = True, until_end: bool = False) -> List[Record]:
+        """Records from the pipe: all that are there, and if need be more until it is enough."""
+        __tracebackhide__ = True
+        records: List[Record] = []
+        poll = select.poll()
+        poll.register(self._out, select.POLLIN)
+        while True:
+            block = wait and not enough(records)
+            if not poll.poll(PATIENCE_MS if block else 0):
+                if not block:
+                    break
+                self.close()
+                raise Ended("nhmtap acknowledged a command, but wrote no records")
+            chunk = os.read(self._out, 1 << 16)
+            if not chunk:
+                if until_end:
+                    break
+                self._dead(records)
+            lines = (self._text + chunk.decode(errors="surrogateescape")).split("\n")
+            self._text = lines.pop()
+            records += map(json.loads, lines)
+        self.start += [r for r in records if r["type"] == "start"]
+        return [r for r in records if r["type"] != "start"]
+
+    def _dead(self, records: Sequence[Record] = ()) -> None:
+        """Raises what nhmtap has left as its last words."""
+        __tracebackhide__ = True
+        try:
+            text = self._text + _drain(self._out)
+            said = _drain(self._err).strip()
+        finally:
+            self.close()
+        programs.refuse_errors([*records, *programs.parse(text)[0]])
+        raise Ended(f"nhmtap ended while it measured{': ' + said[-500:] if said else ''}")
+
+    def close(self) -> None:
+        """Ends nhmtap, if it has not ended."""
+        if self._fds:
+            try:
+                os.write(self._control, b"stop\n")
+            except OSError:
+                pass  # it has ended before
+        self.forget()
+
+    def forget(self) -> None:
+        """Closes the descriptors and no more: in a child process nhmtap is the parent's."""
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+
+
+def _drain(fd: int) -> str:
+    chunks = []
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    while poll.poll(1000):
+        chunk = os.read(fd, 1 << 16)
+        if not chunk:
+            break
+        chunks.append(chunk)
+    return b"".join(chunks).decode(errors="surrogateescape")
+
+
+Key = Tuple[str, ...]
+_lock = threading.RLock()
+_idle: List[Tuple[Key, Session]] = []
+_sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
+_the_launcher: Optional[_Launcher] = None
+_empty: Dict[Tuple[str, ...], Dict[str, Measured]] = {}
+
+
+def _launcher() -> _Launcher:
+    global _the_launcher
+    with _lock:
+        if not _the_launcher:
+            _the_launcher = _Launcher()
+        return _the_launcher
+
+
+def _take(key: Key, program: Optional[str]) -> Session:
+    __tracebackhide__ = True
+    with _lock:
+        for i, (known, session) in enumerate(_idle):
+            if known == key:
+                del _idle[i]
+                return session
+    return Session(key[1:], program)
+
+
+def _give_back(key: Key, session: Session) -> None:
+    with _lock:
+        _idle.append((key, session))
+        too_many = _idle[:-IDLE_MOST]
+        del _idle[:-IDLE_MOST]
+    for _, old in too_many:
+        old.close()
+
+
+def close_sessions() -> None:
+    """Ends every nhmtap that waits for a next block, and the process that starts them. They end with
+    this process at the latest."""
+    global _the_launcher
+    with _lock:
+        idle, launcher = _idle[:], _the_launcher
+        _idle.clear()
+        _the_launcher = None
+    for _, session in idle:
+        session.close()
+    if launcher:
+        launcher.end()
+
+
+def _forget_in_child() -> None:
+    """A child that was forked measures nothing of its own with its parent's sessions."""
+    global _the_launcher, _lock
+    _lock = threading.RLock()
+    for session in list(_sessions):
+        session.forget()
+    _idle.clear()
+    if _the_launcher:
+        _the_launcher.close()
+    _the_launcher = None
+
+
+atexit.register(close_sessions)
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+class Measurement(Counts):
+    """Counts of a block of this process: see measure(). They are those of the last block, where it is
+    entered several times."""
+
+    def __init__(self, names: Sequence[str], options: Sequence[Any], program: Optional[str]) -> None:
+        __tracebackhide__ = True
+        super().__init__([])
+        if not names:
+            raise ValueError("there is nothing to measure: name events or metrics")
+        found = programs.find(program)
+        unique = list(dict.fromkeys(names))
+        metrics = [name for name in unique if programs.names_metric(name, found)]
+        events = [name for name in unique if name not in metrics]
+        self._program, self._numbers = program, (len(events), len(metrics))
+        arguments = ["stat", *(["-e", ",".join(events)] if events else []),
+                     *(["-M", ",".join(metrics)] if metrics else []), *map(str, options)]
+        self._key: Key = (found.path, *arguments)
+        self._session: Optional[Session] = None
+        self._owner = os.getpid()
+
+    def __enter__(self) -> "Measurement":
+        __tracebackhide__ = True
+        if self._session:
+            raise Error("this block is being measured already. Next: use another measure() within it")
+        session = _take(self._key, self._program)
+        self._owner = os.getpid()
+        self._session = session
+        try:
+            session.enable()
+        except BaseException:
+            self._session = None
+            session.close()
+            raise
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        __tracebackhide__ = True
+        session, self._session = self._session, None
+        if not session or os.getpid() != self._owner:
+            return  # a child that was forked in the block leaves it
+        try:
+            session.disable()
+            records = session.counts(*self._numbers)
+        except Error:
+            session.close()
+            if kind is None:
+                raise
+            return  # the block's own exception tells more
+        except BaseException:
+            session.close()
+            raise
+        super().__init__([*session.start, *records])
+        _give_back(self._key, session)
+
+    def empty_block(self) -> Dict[str, Measured]:
+        """What an empty block counts, by name: the cost of measuring that is in each count. It is not
+        subtracted. Measured once for each set of names."""
+        __tracebackhide__ = True
+        if self._key not in _empty:
+            empty = Measurement.__new__(Measurement)
+            empty.__dict__.update(self.__dict__, _session=None)
+            blocks = []
+            for _ in range(EMPTY_BLOCKS):
+                with empty:
+                    pass
+                blocks.append({name: empty.all(name) for name in empty})
+            _empty[self._key] = {name: over_repeats([m for b in blocks for m in b[name]])
+                                 for name in blocks[0]}
+        return _empty[self._key]
+
+
+def measure(*names: str, options: Sequence[Any] = (), program: Optional[str] = None) -> Measurement:
+    """Measures a block of this process: its threads, and the processes that it starts there.
+
+        with nhmtap.measure("instructions:u", "page-faults", "ipc") as m:
+            work()
+        assert m["page-faults"] < 1000
+
+    The names are events and metrics. Blocks may be nested; each counts what happens in it. Raises
+    Refused for what this machine can't count, and Ended if nhmtap dies. options: more options of
+    nhmtap stat; program: see find().
+    """
+    __tracebackhide__ = True
+    return Measurement(names, options, program)
+
+
+def profile_block(block: Any, program: Optional[str] = None) -> Tuple[Profile, List[Record]]:
+    """Calls block() under nhmtap profile -g; returns its functions' shares and all records, of which
+    `nhmtap flamegraph` makes a page. What block() raises is dropped."""
+    __tracebackhide__ = True
+    session = Session(["profile", "-g", "--by", "symbol,comm"], program)
+    session.enable()
+    try:
+        block()
+    except Exception:  # pylint: disable=broad-except
+        pass
+    finally:
+        session.disable()
+        records = [*session.start, *session.finish()]
+    done = programs.Done(flat(records), 0, None, None)
+    return Profile(done), records
+
+
+def flat(records: Sequence[Record]) -> List[Record]:
+    """Profile records with stacks as they would be without: each entry by its innermost function."""
+    frames: Dict[Tuple[Any, ...], Any] = {}
+    result = []
+    for record in records:
+        if record["type"] == "frames":
+            for frame in record["frames"]:
+                frames[record.get("event"), record.get("start_time"), frame["id"]] = frame
+        if record["type"] == "profile":
+            where = (record.get("event"), record.get("start_time"))
+            entries = [{**entry, "code": frames.get((*where, *entry.get("stack", [None])[:1]), {})}
+                       for entry in record["entries"]]
+            record = {**record, "entries": entries}
+        result.append(record)
+    return result
+
+
+__all__ = ["Measurement", "Refused", "close_sessions", "measure"]

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counts and metrics with their bounds, and what can be said about several of them."""
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from .errors import CannotTell
+
+Number = Union[int, float]
+Record = Dict[str, Any]
+
+# Of a bound that is made of repeated measurements.
+LEVEL = 0.95
+
+
+class Measured:
+    """A count, metric or share: .value, between .low and .high (None: not known), and its .record.
+
+    Compares with numbers. A comparison raises CannotTell where the number lies within the bound, or
+    where there is no value. float() gives the value, and raises CannotTell if there is none.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str, record: Mapping[str, Any], value: Optional[Number]) -> None:
+        bound = record.get("bound", {})
+        self.name, self.record, self.value = name, record, value
+        self.exact = value is not None and "bound" not in record
+        self.low: Optional[Number] = value if self.exact else bound.get("low")
+        self.high: Optional[Number] = value if self.exact else bound.get("high")
+
+    @property
+    def unit(self) -> str:
+        """Of value; empty for plain counts."""
+        return str(self.record.get("unit", ""))
+
+    @property
+    def least(self) -> Number:
+        """low, or minus infinity."""
+        return -math.inf if self.low is None else self.low
+
+    @property
+    def most(self) -> Number:
+        """high, or infinity."""
+        return math.inf if self.high is None else self.high
+
+    def _there(self) -> Number:
+        __tracebackhide__ = True
+        if self.value is None:
+            raise CannotTell(f"{self.name} has no value: {self.record.get('why', 'not counted')}")
+        return self.value
+
+    def _decide(self, other: Any, yes: Callable[[Number, Number], bool],
+                no: Callable[[Number, Number], bool]) -> bool:
+        __tracebackhide__ = True
+        self._there()
+        if yes(self.least, self.most):
+            return True
+        if no(self.least, self.most):
+            return False
+        raise CannotTell(f"{self!r} and {other}: the limit is within what it can be off by")
+
+    def __lt__(self, limit: Number) -> bool:
+        __tracebackhide__ = True
+        return self._decide(limit, lambda low, high: high < limit, lambda low, high: low >= limit)
+
+    def __le__(self, limit: Number) -> bool:
+        __tracebackhide__ = True
+        return self._decide(limit, lambda low, high: high <= limit, lambda low, high: low > limit)
+
+    def __gt__(self, limit: Number) -> bool:
+        __tracebackhide__ = True
+        return self._decide(limit, lambda low, high: low > limit, lambda low, high: high <= limit)
+
+    def __ge__(self, limit: Number) -> bool:
+        __tracebackhide__ = True
+        return self._decide(limit, lambda low, high: low >= limit, lambda low, high: high < limit)
+
+    def __eq__(self, limit: object) -> bool:
+        __tracebackhide__ = True
+        number: Any = limit
+        return self._decide(limit, lambda low, high: bool(low == number == high),
+                            lambda low, high: not low <= number <= high)
+
+    def __ne__(self, limit: object) -> bool:
+        __tracebackhide__ = True
+        return not self == limit
+
+    def __float__(self) -> float:
+        __tracebackhide__ = True
+        return float(self._there())
+
+    def __repr__(self) -> str:
+        if self.value is None:
+            return f"{self.name} (no value)"
+        repeats = self.record.get("repeats", 1)
+        text = f"{self.name} {plain(self.value)}"
+        if repeats > 1:
+            text += f", the median of {repeats}"
+        if not self.exact:
+            low, high = ("?" if side is None else f"{side:.6g}" for side in (self.low, self.high))
+            text += f" (between {low} and {high})"
+        return text
+
+
+def plain(value: Number) -> str:
+    """A number as a reader wants it: whole ones whole, others to six digits."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def over_repeats(measured: Sequence[Measured]) -> Measured:
+    """The median of repeated measurements, with a bound that needs no assumption about how they are
+    distributed: order statistics of their lows and highs. It has a level of 95 % from six repeats
+    on; the level of fewer is in the bound (two: 50 %, five: 93.75 %). A single measurement is
+    returned as it is; so is one without a value.
+    """
+    for one in measured:
+        if one.value is None or len(measured) == 1:
+            return one
+    values = [float(one) if isinstance(one.value, float) else one.value for one in measured]
+    rank, level = _rank(len(measured))
+    low = sorted(one.least for one in measured)[rank - 1]
+    high = sorted(one.most for one in measured)[-rank]
+    record: Record = {"repeats": len(measured)}
+    if measured[0].unit:
+        record["unit"] = measured[0].unit
+    value = statistics.median(v for v in values if v is not None)
+    if low == high == value:
+        return Measured(measured[0].name, record, value)
+    record["bound"] = {"level": level, "readings": len(measured)}
+    record["bound"].update({side: limit for side, limit in (("low", low), ("high", high))
+                            if math.isfinite(limit)})
+    return Measured(measured[0].name, record, value)
+
+
+def _rank(n: int) -> "tuple[int, float]":
+    """Which smallest and largest of n values enclose the median at LEVEL, and how surely they do."""
+    rank, outside = 1, 2 * 0.5 ** n
+    while True:
+        more = outside + 2 * math.comb(n, rank) * 0.5 ** n
+        if more > 1 - LEVEL:
+            return rank, 1 - outside
+        rank, outside = rank + 1, more
+
+
+def share(name: str, part: int, total: int, lost: int) -> Measured:
+    """part of total samples, between 0 and 1. The bound has 95 % (Wilson's interval) and takes each
+    of the lost samples for one of the part, and for none."""
+    if not total:
+        return Measured(name, {"why": "there are no samples"}, None)
+    low, high = _wilson(part, total + lost)[0], _wilson(part + lost, total + lost)[1]
+    bound = {"level": LEVEL, "low": low, "high": high, "readings": total}
+    return Measured(name, {"bound": bound, "samples": part}, part / total)
+
+
+def _wilson(part: int, total: int) -> "tuple[float, float]":
+    z = statistics.NormalDist().inv_cdf(0.5 + LEVEL / 2)
+    centre = (part + z * z / 2) / (total + z * z)
+    half = z / (total + z * z) * math.sqrt(part * (total - part) / total + z * z / 4)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def in_unit(record: Record) -> Record:
+    """The record of a count with its bound in the unit of its value: where the PMU's driver gives a
+    scale, the program bounds the count before it."""
+    if not record.get("scaled") or "value_in_unit" not in record or "bound" not in record:
+        return record
+    scale = record["value_in_unit"] / record["scaled"]
+    bound = {side: record["bound"][side] * scale for side in ("low", "high")
+             if side in record["bound"]}
+    return {**record, "bound": {**record["bound"], **bound}}
+
+
+def of_record(record: Record) -> Optional[Measured]:
+    """What a count or metric record says; None for other records."""
+    if record["type"] == "count":
+        value = record.get("value_in_unit", record.get("scaled"))
+        return Measured(record["event"], in_unit(record), value)
+    if record["type"] == "metric":
+        return Measured(record["metric"], record, record.get("value"))
+    return None
+
+
+def listed(measured: List[Measured]) -> str:
+    """Their names, for messages."""
+    return ", ".join(dict.fromkeys(one.name for one in measured)) or "nothing"

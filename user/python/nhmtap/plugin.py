@@ -1,0 +1,637 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counts as results of tests, for pytest.
+
+The marker measures a test's call phase and fails it unless all of its expectations hold:
+
+    @pytest.mark.expect("page-faults<1e5", "ipc>0.8", repeat=5)
+    def test_parsing(): ...
+
+The test runs `repeat` times with the same fixtures; what is compared is the median, with a bound of how
+much the repeats differ. "Cannot tell", a limit within the bound, is a failure. A name without a
+comparison ("instructions:u") is measured and reported only.
+
+The fixture nhmtap has the package's functions: nhmtap.stat(), .profile(), .mem(), .measure() and
+.find(). What it measures is reported as well.
+
+What this machine can't do skips the test (--nhmtap-strict: fails it). The options are in `pytest
+--help` under nhmtap. Reports are a table at the end, user_properties (junit), and --nhmtap-json.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import operator
+import os
+import pathlib
+import re
+import subprocess
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Sequence,
+                    Tuple)
+
+import pytest
+
+from . import baseline, inprocess, program, runs
+from .errors import CannotTell, Ended, Error, Refused
+from .measured import Measured, Record, over_repeats, plain
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+SCHEMA_VERSION = "1.0.0"
+# How often a test is measured for a baseline, or against one: fewer show too little of the spread.
+BASELINE_REPEATS = 5
+
+OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+}
+# As the program reads --expect: the last comparison, for names of events have = as well.
+EXPECTATION = re.compile(r"(?P<name>.*[^<>=\s])\s*(?P<operator>[<>=]+)\s*(?P<limit>[^<>=/]+)")
+
+COLLECTED = pytest.StashKey["Collected"]()
+SUITE = pytest.StashKey["Suite"]()
+
+
+class Expectation(NamedTuple):
+    """What is expected of an event or metric; without an operator nothing."""
+
+    text: str
+    name: str
+    operator: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Expectation":
+        """Raises ValueError."""
+        match = EXPECTATION.fullmatch(text.strip())
+        if not match:
+            if re.search(r"[<>]|=\s*[-+.\d]*$", text) or not text.strip():
+                raise ValueError(f"expect: {text!r} is no comparison with a number")
+            return cls(text, text.strip(), "", 0)
+        try:
+            limit = float(match["limit"])
+        except ValueError:
+            if "/" in text or match["operator"] == "=":  # the = is one of the event's terms
+                return cls(text, text.strip(), "", 0)
+            raise ValueError(f"expect: {match['limit']!r} in {text!r} is no number") from None
+        if match["operator"] not in OPERATORS:
+            raise ValueError(f"expect: there is no comparison {match['operator']} ({text!r}): "
+                                    f"use one of {' '.join(OPERATORS)}")
+        return cls(text, match["name"].strip(), match["operator"], limit)
+
+
+class Expected(NamedTuple):
+    """What a test's markers say."""
+
+    expectations: List[Expectation]
+    repeat: Optional[int]
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> Optional["Expected"]:
+        markers = list(item.iter_markers("expect"))
+        if not markers:
+            return None
+        repeat = None
+        for marker in reversed(markers):  # the nearest one decides
+            unknown = set(marker.kwargs) - {"repeat"}
+            if unknown:
+                raise ValueError(f"expect: there is no argument {', '.join(sorted(unknown))}")
+            repeat = marker.kwargs.get("repeat", repeat)
+        if repeat is not None and (not isinstance(repeat, int) or repeat < 1):
+            raise ValueError(f"expect: repeat={repeat!r} is no whole number from 1")
+        texts = dict.fromkeys(text for marker in reversed(markers) for text in marker.args)
+        return cls([Expectation.parse(text) for text in texts], repeat)
+
+
+class Series:
+    """What one event or metric gave in the repeats of a test."""
+
+    def __init__(self, event: str) -> None:
+        self.event = event
+        self.runs: List[Measured] = []
+        self.empty_block: Optional[Measured] = None
+        self.change: Optional[baseline.Change] = None
+        self.outcome = "measured"
+
+
+class Collected:
+    """What a test has measured."""
+
+    def __init__(self) -> None:
+        self.series: Dict[str, Series] = {}
+        self.machine = ("", "")
+        self.expectations: List[Dict[str, Any]] = []
+        self.used = False
+        self._taken: Dict[str, int] = {}
+
+    def begin_repeat(self) -> None:
+        """The calls in a repeat continue the series of those in the repeats before."""
+        self._taken = {}
+
+    def add(self, counts: runs.Counts, only: Sequence[str] = ()) -> List[Series]:
+        """Takes in what was measured of a process or command as a whole; only: these names."""
+        self.note_machine(counts.records)
+        wanted = [name.lower() for name in only or counts]
+        found = []
+        for name in [name for name in counts if name.lower() in wanted]:
+            measured = counts.all(name)
+            if any(key in m.record for m in measured for key in ("cpu", "node", "tid", "cgroup")):
+                continue
+            self._taken[name] = number = self._taken.get(name, 0) + 1
+            event = name if number == 1 else f"{name} #{number}"
+            series = self.series.setdefault(event, Series(event))
+            series.runs += measured
+            found.append(series)
+        return found
+
+    def note_machine(self, records: Sequence[Record]) -> None:
+        """The CPU model and kernel, from a start record."""
+        for record in records:
+            if record["type"] == "start" and "host" in record:
+                host = record["host"]
+                self.machine = (host.get("cpu", {}).get("model_name", ""), host.get("kernel", ""))
+
+    def record(self, test: str) -> Record:
+        """As --nhmtap-json has it (test.schema.json)."""
+        return {"type": "test", "schema_version": SCHEMA_VERSION, "test": test,
+                "cpu": self.machine[0], "kernel": self.machine[1],
+                "events": [_event_record(series) for series in self.series.values()],
+                "expectations": self.expectations}
+
+
+def _event_record(series: Series) -> Record:
+    median = over_repeats(series.runs)
+    record: Record = {"event": series.event, "outcome": series.outcome,
+                      "runs": [baseline.pack(m) for m in series.runs]}
+    if median.unit:
+        record["unit"] = median.unit
+    if median.value is None:
+        record["why"] = median.record.get("why", "not counted")
+    else:
+        record["median"] = baseline.pack(median)
+    if series.empty_block is not None:
+        record["empty_block"] = baseline.pack(series.empty_block)
+    if series.change is not None:
+        record["before"] = baseline.pack(series.change.before)
+        if abs(series.change.share) != float("inf"):
+            record["change"] = series.change.share
+        record["real"] = series.change.real
+    return record
+
+
+class Tool:
+    """The fixture nhmtap: the package's functions, whose results become part of the test's."""
+
+    def __init__(self, collected: Collected) -> None:
+        self._collected = collected
+
+    def find(self) -> program.Program:
+        """Which program is run: see nhmtap.find()."""
+        __tracebackhide__ = True
+        return program.find()
+
+    def stat(self, command: Sequence[Any], events: runs.Names = (), metrics: runs.Names = (),
+             options: Sequence[Any] = (), **more: Any) -> runs.Run:
+        """As nhmtap.stat()."""
+        __tracebackhide__ = True
+        self._collected.used = True
+        run = runs.stat(command, events, metrics, options, **more)
+        self._collected.add(run)
+        return run
+
+    def profile(self, command: Sequence[Any], event: str = "", options: Sequence[Any] = (),
+                **more: Any) -> runs.Profile:
+        """As nhmtap.profile()."""
+        __tracebackhide__ = True
+        self._collected.used = True
+        return runs.profile(command, event, options, **more)
+
+    def mem(self, command: Sequence[Any], event: str = "", options: Sequence[Any] = (),
+            **more: Any) -> runs.Mem:
+        """As nhmtap.mem()."""
+        __tracebackhide__ = True
+        self._collected.used = True
+        return runs.mem(command, event, options, **more)
+
+    @contextlib.contextmanager
+    def measure(self, *names: str, **more: Any) -> Iterator[inprocess.Measurement]:
+        """As nhmtap.measure()."""
+        __tracebackhide__ = True
+        self._collected.used = True
+        measurement = inprocess.measure(*names, **more)
+        with measurement:
+            yield measurement
+        for series in self._collected.add(measurement, names):
+            series.empty_block = measurement.empty_block().get(series.event.split(" #")[0])
+
+
+@pytest.fixture
+def nhmtap(request: pytest.FixtureRequest) -> Tool:
+    """nhmtap.stat(), .profile(), .mem(), .measure(), .find(): counts of commands and blocks."""
+    return Tool(_collected(request.node))
+
+
+def _collected(item: pytest.Item) -> Collected:
+    return item.stash.setdefault(COLLECTED, Collected())
+
+
+class Call:
+    """Runs a test's call phase as often as it is to be measured, and judges it."""
+
+    def __init__(self, item: pytest.Item, suite: "Suite", runtest: Callable[[], None]) -> None:
+        self.item, self.suite, self.runtest = item, suite, runtest
+        self.collected = item.stash[COLLECTED] = _collected(item)
+        self.collected.__init__()  # type: ignore[misc] # of an earlier try, pytest-rerunfailures'
+        self.measurement: Optional[inprocess.Measurement] = None
+        try:
+            self.expected = Expected.of(item)
+        except ValueError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        repeat = self.expected.repeat if self.expected else None
+        self.repeat = repeat or suite.repeat
+
+    def __call__(self) -> None:
+        __tracebackhide__ = True
+        again = self.suite.rerun
+        while True:
+            try:
+                self._measure()
+                self._judge()
+                return
+            except CannotTell:
+                if not again:
+                    raise
+                again -= 1
+
+    def _measure(self) -> None:
+        __tracebackhide__ = True
+        names = [e.name for e in self.expected.expectations] if self.expected else []
+        if names and self.measurement is None:
+            self.measurement = inprocess.measure(*names)
+        for _ in range(self.repeat):
+            self.collected.begin_repeat()
+            with _globals_kept(self.item):
+                if self.measurement is None:
+                    self.runtest()
+                else:
+                    with self.measurement:
+                        self.runtest()
+                    for series in self.collected.add(self.measurement, names):
+                        series.empty_block = self.measurement.empty_block().get(series.event)
+            if not self.expected and not self.collected.used:
+                return
+
+    def _judge(self) -> None:
+        __tracebackhide__ = True
+        verdicts = [self._outcome(e) for e in (self.expected.expectations if self.expected else ())]
+        self.collected.expectations = verdicts
+        failed = [v["sentence"] for v in verdicts if v["outcome"] == "failed"]
+        unknown = [v["sentence"] for v in verdicts if v["outcome"] == "cannot_tell"]
+        failed += self._compare()
+        if failed:
+            raise pytest.fail.Exception("\n".join(failed + unknown), pytrace=False)
+        if unknown:
+            raise CannotTell("\n".join(unknown))
+
+    def _outcome(self, expectation: Expectation) -> Dict[str, Any]:
+        wanted = expectation.name.lower()
+        name = next((s for s in self.collected.series if s.lower() == wanted), None)
+        if name is None:
+            raise Error(f"{expectation.name} was not measured; measured: "
+                        f"{', '.join(self.collected.series) or 'nothing'}")
+        measured = over_repeats(self.collected.series[name].runs)
+        record: Dict[str, Any] = {"expectation": expectation.text, "event": name,
+                                  "outcome": "met", "sentence": f"{measured!r}"}
+        if not expectation.operator:
+            return record
+        record["limit"] = expectation.limit
+        try:
+            if not OPERATORS[expectation.operator](measured, expectation.limit):
+                record.update(outcome="failed", sentence=f"expected {expectation.text}: {measured!r}")
+        except CannotTell as error:
+            record.update(outcome="cannot_tell",
+                          sentence=f"cannot tell whether {expectation.text}: {error}")
+        return record
+
+    def _compare(self) -> List[str]:
+        """Compares with the baseline; says what broke which limit."""
+        sentences = []
+        for series in self.collected.series.values():
+            if self.suite.before is None:
+                continue
+            before = baseline.of_machine(self.suite.before, self.item.nodeid, self.collected.machine,
+                                         series.event)
+            series.change = baseline.compare(series.runs, before) if before else None
+            if not series.change:
+                series.outcome = "no_baseline"
+                continue
+            series.outcome = ("same" if not series.change.real else
+                              "rose" if series.change.share > 0 else "fell")
+            for limit in self.suite.limits:
+                if limit.broken(series.event, series.change):
+                    series.outcome = "failed"
+                    sentences.append(baseline.sentence(series.event, series.runs, series.change, limit))
+        return sentences
+
+
+@contextlib.contextmanager
+def _globals_kept(item: pytest.Item) -> Iterator[None]:
+    """A doctest forgets its variables when it has run."""
+    test = getattr(item, "dtest", None)
+    kept = dict(test.globs) if test else {}
+    yield
+    if test:
+        test.globs.update(kept)
+
+
+class Suite:
+    """The plugin, of a run or of one of xdist's workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.worker = hasattr(config, "workerinput")
+        self.strict: bool = config.getoption("nhmtap_strict")
+        self.rerun: int = config.getoption("nhmtap_rerun")
+        self.save: Optional[str] = config.getoption("nhmtap_save")
+        compare: Optional[str] = config.getoption("nhmtap_compare")
+        self.json: Optional[str] = config.getoption("nhmtap_json")
+        self.profile_on_fail: bool = config.getoption("nhmtap_profile_on_fail")
+        repeat: Optional[int] = config.getoption("nhmtap_repeat")
+        self.repeat = repeat or (BASELINE_REPEATS if self.save or compare else 1)
+        self.records: Dict[str, Record] = {}
+        self.before: Optional[Dict[baseline.Key, List[baseline.Run]]] = None
+        try:
+            self.limits = [baseline.Limit.parse(t) for t in config.getoption("nhmtap_fail")]
+            if compare:
+                self.before = baseline.load(compare)
+            if self.save and os.path.exists(self.save):
+                baseline.load(self.save)
+        except (OSError, ValueError, baseline.BadFile) as error:
+            raise pytest.UsageError(f"nhmtap: {error}") from None
+        if self.limits and not compare:
+            raise pytest.UsageError("nhmtap: --nhmtap-fail needs --nhmtap-compare FILE")
+
+    # --- while a test runs ----------------------------------------------------------------------
+
+    @pytest.hookimpl(hookwrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Measures the call phase, if there is a marker or the fixture."""
+        fixture = isinstance(getattr(item, "funcargs", {}).get("nhmtap"), Tool)
+        runtest = item.runtest
+
+        def measured() -> None:
+            __tracebackhide__ = True
+            Call(item, self, runtest)()
+
+        if fixture or item.get_closest_marker("expect"):
+            item.runtest = measured  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            item.__dict__.pop("runtest", None)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item,
+                                  call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+        """Turns what this machine refuses into a skip, and adds what was measured to the report."""
+        collected = item.stash.get(COLLECTED, None)
+        error = call.excinfo.value if call.excinfo else None
+        told = _outcome_of(error, self.strict)
+        if told:
+            call.excinfo = pytest.CallInfo.from_call(_raised(told), call.when).excinfo
+        measured = None
+        if collected and call.when == "call" and (collected.series or collected.expectations):
+            item.user_properties += _properties(collected)
+            measured = collected.record(item.nodeid)
+        if (self.profile_on_fail and collected and call.when == "call"
+                and isinstance(error, (AssertionError, CannotTell, pytest.fail.Exception))):
+            self._profile(item)
+        outcome = yield
+        report = outcome.get_result()
+        if measured:
+            report.nhmtap = {**measured, "result": report.outcome}
+
+    def _profile(self, item: pytest.Item) -> None:
+        """Runs a failing test once more under nhmtap profile."""
+        try:
+            profile, records = inprocess.profile_block(item.runtest)
+            page = subprocess.run([program.find().path, "flamegraph"], check=False, timeout=600,
+                                  input="".join(json.dumps(r) + "\n" for r in records).encode(),
+                                  capture_output=True)
+            folder = self._reports()
+            folder.mkdir(parents=True, exist_ok=True)
+            name = re.sub(r"[^\w.-]+", "-", item.nodeid).strip("-")[-200:]
+            path = folder / f"{name}.flamegraph.html"
+            path.write_bytes(page.stdout)
+            text = f"{profile.table()}\nflame graph: {path}"
+        except (Error, OSError, subprocess.SubprocessError) as error:
+            text = f"there is no profile: {error}"
+        item.add_report_section("call", "nhmtap profile", text)
+
+    def _reports(self) -> pathlib.Path:
+        """The folder of the report, where there is one."""
+        for report in (self.json, self.config.getoption("xmlpath", None)):
+            if report:
+                return pathlib.Path(report).absolute().parent
+        return self.config.rootpath / "nhmtap-profiles"
+
+    # --- the whole run --------------------------------------------------------------------------
+
+    def pytest_report_header(self) -> str:
+        """Which program it is."""
+        try:
+            found = program.find()
+        except Error as error:
+            return f"nhmtap: {error}"
+        return f"nhmtap: {found.version}, {found.path} ({found.origin})"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collects what the workers measured; of a test that was run again the last."""
+        record = getattr(report, "nhmtap", None)
+        if record and not self.worker:
+            self.records[report.nodeid] = record
+
+    def pytest_sessionfinish(self) -> None:
+        """Writes the files."""
+        if self.worker:
+            return
+        records = [self.records[test] for test in sorted(self.records)]
+        if self.save:
+            # What a failing test measured is nothing to compare with.
+            passed = [r for r in records if r["result"] == "passed"]
+            baseline.save(self.save, baseline.entries(passed))
+        if self.json:
+            lines = [json.dumps(r, ensure_ascii=False, allow_nan=False) for r in records]
+            with open(self.json, "w", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in lines))
+
+    def pytest_unconfigure(self) -> None:
+        """Ends what measures this process."""
+        inprocess.close_sessions()
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """The table of tests and events."""
+        records = [self.records[test] for test in sorted(self.records)]
+        if records:
+            _Table(terminalreporter, records, self.before is not None).write()
+
+
+def _outcome_of(error: Optional[BaseException], strict: bool) -> Optional[BaseException]:
+    """What stands in the place of an exception of the package's: its sentence without a traceback, or
+    a skip. None: it stays."""
+    if isinstance(error, Refused) and error.by_machine and not strict:
+        return pytest.skip.Exception(f"nhmtap: {error}", _use_item_location=True)
+    if isinstance(error, (Refused, Ended, CannotTell)):
+        return pytest.fail.Exception(f"nhmtap: {error}", pytrace=False)
+    return None
+
+
+def _raised(error: BaseException) -> Callable[[], None]:
+    def function() -> None:
+        raise error
+    return function
+
+
+def _properties(collected: Collected) -> List[Tuple[str, object]]:
+    """For junit's <property>: each event's median, and its bound where it has one."""
+    properties: List[Tuple[str, object]] = []
+    for series in collected.series.values():
+        median = over_repeats(series.runs)
+        if median.value is None:
+            continue
+        properties.append((f"nhmtap.{series.event}", plain(median.value)))
+        if not median.exact:
+            properties += [(f"nhmtap.{series.event}.{side}", plain(limit)) for side, limit in
+                           (("low", median.low), ("high", median.high)) if limit is not None]
+        if series.change:
+            properties.append((f"nhmtap.{series.event}.change", str(series.change)))
+    return properties
+
+
+class _Table:
+    """Tests and their events in the terminal: as many columns as fit, then the others below."""
+
+    def __init__(self, reporter: TerminalReporter, records: List[Record],
+                 compared: bool) -> None:
+        self.reporter, self.records, self.compared = reporter, records, compared
+        self.arrows = {"rose": "^", "fell": "v"}
+        if reporter.hasmarkup and _encodes(reporter, "↑"):
+            self.arrows = {"rose": "↑", "fell": "↓"}
+
+    def write(self) -> None:
+        cells = {(r["test"], e["event"]): e for r in self.records for e in r["events"]}
+        events = list(dict.fromkeys(event for _, event in cells))
+        tests = [r["test"] for r in self.records if r["events"]]
+        if not events:
+            return
+        title = "nhmtap: medians" + (", change against the baseline" if self.compared else "")
+        self.reporter.section(title)
+        first = min(max(map(len, tests)), max(20, self.reporter._tw.fullwidth // 2))
+        texts = {key: self._cell(event) for key, event in cells.items()}
+        widths = {e: max(len(e), *(len(t) for k, (t, _) in texts.items() if k[1] == e))
+                  for e in events}
+        while events:
+            fitting = [events[0]]
+            for event in events[1:]:
+                if first + sum(widths[e] + 2 for e in (*fitting, event)) > self.reporter._tw.fullwidth:
+                    break
+                fitting.append(event)
+            self._rows(tests, fitting, first, widths, texts)
+            events = events[len(fitting):]
+        self._notes()
+
+    def _rows(self, tests: List[str], events: List[str], first: int, widths: Dict[str, int],
+              texts: Dict[Tuple[str, str], Tuple[str, Dict[str, bool]]]) -> None:
+        self.reporter.write_line(" " * first + "".join(f"  {e:>{widths[e]}}" for e in events),
+                                 bold=True)
+        for test in tests:
+            if not any((test, event) in texts for event in events):
+                continue
+            name = test if len(test) <= first else "..." + test[3 - first:]
+            self.reporter.write(f"{name:<{first}}")
+            for event in events:
+                text, markup = texts.get((test, event), ("", {}))
+                self.reporter.write(f"  {text:>{widths[event]}}", **markup)
+            self.reporter.write_line("")
+
+    def _cell(self, event: Record) -> Tuple[str, Dict[str, bool]]:
+        if "median" not in event:
+            return "not counted", {"yellow": True}
+        median = baseline.unpack("", event["median"])
+        value = median.value or 0
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        if not median.exact:
+            text = "~" + text
+        if not self.compared:
+            return text, {}
+        if event["outcome"] == "no_baseline":
+            return f"{text} new", {}
+        amount = f"{100 * event['change']:+.1f}%" if "change" in event else "from 0"
+        if not event["real"]:
+            return f"{text} {amount} =", {}
+        risen = "change" not in event or event["change"] > 0
+        colour = {"red": True} if event["outcome"] == "failed" else {"yellow": True}
+        return f"{text} {amount} {self.arrows['rose' if risen else 'fell']}", colour
+
+    def _notes(self) -> None:
+        machines = dict.fromkeys((r["cpu"], r["kernel"]) for r in self.records)
+        for cpu, kernel in machines:
+            self.reporter.write_line(f"on {cpu}, Linux {kernel}")
+        empty = {e["event"].split(" #")[0]: e["empty_block"] for r in self.records
+                 for e in r["events"] if e.get("empty_block") is not None}
+        if empty:
+            told = ", ".join(f"{name} {baseline.bounded(baseline.unpack('', run))}"
+                             for name, run in empty.items())
+            self.reporter.write_line(f"in these, of the measuring itself: {told}")
+
+
+def _encodes(reporter: TerminalReporter, text: str) -> bool:
+    try:
+        text.encode(getattr(reporter._tw._file, "encoding", None) or "ascii")
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+# --- registration ---------------------------------------------------------------------------------
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise ValueError(text)
+        return int(text)
+    return number
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --nhmtap-…"""
+    group = parser.getgroup("nhmtap", "nhmtap: counts as results of tests")
+    group.addoption("--nhmtap-strict", action="store_true",
+                    help="fail what this machine can't measure instead of skipping it")
+    group.addoption("--nhmtap-rerun", metavar="N", type=_from(0), default=0,
+                    help="where an outcome can't be told, measure up to N times more and take all "
+                         "measurements together")
+    group.addoption("--nhmtap-repeat", metavar="N", type=_from(1),
+                    help="run each measured test N times, unless its marker says repeat= "
+                         f"(default 1; {BASELINE_REPEATS} with --nhmtap-save or --nhmtap-compare)")
+    group.addoption("--nhmtap-save", metavar="FILE",
+                    help="write what the passing tests measure into FILE, as a baseline")
+    group.addoption("--nhmtap-compare", metavar="FILE",
+                    help="compare with the baseline in FILE")
+    group.addoption("--nhmtap-fail", metavar="EVENT:PERCENT%", action="append", default=[],
+                    help="with --nhmtap-compare: fail a test if EVENT has risen by so much or more and "
+                         "the bounds of both measurements do not overlap, as in instructions:u:1%%; "
+                         "-1%% is for a fall, +-1%% for both; repeatable")
+    group.addoption("--nhmtap-json", metavar="FILE",
+                    help="write a JSON record of each measured test to FILE")
+    group.addoption("--nhmtap-profile-on-fail", action="store_true",
+                    help="run a failing measured test once more under nhmtap profile: adds its top "
+                         "functions, and a flame graph beside the report")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Adds the marker."""
+    config.addinivalue_line("markers", "expect(*expectations, repeat=1): measure the test's call phase "
+                                       "with nhmtap and fail unless 'ipc>0.8', 'page-faults<1e5', … hold")
+    config.stash[SUITE] = Suite(config)
+    config.pluginmanager.register(config.stash[SUITE], "nhmtap.suite")

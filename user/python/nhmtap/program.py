@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds the program nhmtap, and runs it."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from .errors import Ended, Error, Refused, Timeout
+from .measured import Record
+from .version import __version__
+
+# A command that is told to end (SIGTERM) has as long before it is killed. The program itself gives
+# it two seconds.
+GRACE_S = 5.0
+
+
+class Program(NamedTuple):
+    """The program nhmtap: its path, where that comes from (NHMTAP, the package's place, PATH, or the
+    caller), and its version."""
+
+    path: str
+    origin: str
+    version: str
+
+
+def _candidates(program: Optional[str]) -> Iterator[Tuple[str, str]]:
+    if program:
+        yield program, "the caller"
+        return
+    if os.environ.get("NHMTAP"):
+        yield os.environ["NHMTAP"], "NHMTAP"
+        return
+    # PREFIX/lib/python3.N/site-packages/nhmtap: the program is in PREFIX/bin, for a virtual
+    # environment as well. In a source tree it is in build/.
+    package = pathlib.Path(__file__).resolve().parent
+    for prefix in package.parents:
+        if package.relative_to(prefix).parts[0].startswith("lib"):
+            yield str(prefix / "bin" / "nhmtap"), "beside the package"
+    yield str(package.parents[2] / "build" / "nhmtap"), "the source tree"
+    yield "nhmtap", "PATH"
+
+
+@functools.lru_cache(maxsize=None)
+def _version(path: str, _changed: Tuple[int, int]) -> str:
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, check=True).stdout.split()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Error(f"{path} does not tell its version: {error}") from None
+    if len(said) != 2 or said[0] != "nhmtap":
+        raise Error(f"{path} does not tell its version: it says {' '.join(said)!r}")
+    return said[1]
+
+
+def find(program: Optional[str] = None) -> Program:
+    """The program that this package runs: `program` if given, else $NHMTAP, else the one installed
+    beside the package, else the one in PATH. Raises Error if there is none, or if its major version
+    is not the package's."""
+    __tracebackhide__ = True
+    for name, origin in _candidates(program):
+        path = shutil.which(name)
+        if path:
+            break
+        if origin in ("NHMTAP", "the caller"):
+            raise Error(f"there is no program {name} (from {origin})")
+    else:
+        raise Error("there is no program nhmtap: neither beside this package nor in PATH. Next: make "
+                    "install, or set NHMTAP to its path")
+    path = os.path.abspath(path)
+    stat = os.stat(path)
+    version = _version(path, (stat.st_mtime_ns, stat.st_size))
+    if version.split(".")[0] != __version__.split(".")[0]:
+        raise Error(f"{path} is version {version}, this package is for version "
+                    f"{__version__.split('.')[0]}.x. Next: install both from one release, or set NHMTAP")
+    return Program(path, origin, version)
+
+
+@functools.lru_cache(maxsize=None)
+def _metrics(program: Program) -> FrozenSet[str]:
+    listed = subprocess.run([program.path, "list", "metrics", "--json"], capture_output=True,
+                            text=True, timeout=60, stdin=subprocess.DEVNULL, check=False).stdout
+    records = [json.loads(line) for line in listed.splitlines()]
+    return frozenset(record["name"].lower() for record in records
+                     if str(record.get("section", "")).startswith("metrics"))
+
+
+def names_metric(name: str, program: Program) -> bool:
+    """Whether the program takes this for a metric's name ("ipc:u" is one of the user's side), as it
+    decides for --expect."""
+    return name.split(":")[0].strip().lower() in _metrics(program)
+
+
+class Done(NamedTuple):
+    """A run of the program: its records, its exit status, and what the command wrote if that was
+    captured."""
+
+    records: List[Record]
+    status: int
+    stdout: Any
+    stderr: Any
+
+
+def parse(text: str) -> Tuple[List[Record], bool]:
+    """The records of a stream, and whether it is whole. Members that are not known are kept."""
+    lines = text.split("\n")
+    records = []
+    for line in lines[:-1]:
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            return records, False
+    return records, not lines[-1] and bool(records) and records[-1].get("type") == "end"
+
+
+def refuse_errors(records: Sequence[Record]) -> None:
+    """Raises Refused if there is an error record."""
+    __tracebackhide__ = True
+    for record in records:
+        if record.get("type") == "error":
+            raise Refused(record)
+
+
+def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
+    """Ends the program and its command: asks first, and kills what is still there after the grace."""
+    with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+        process.terminate()
+        process.communicate(timeout=GRACE_S)
+    if own_group:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[str] = None,
+        timeout: Optional[float] = None, input: Any = None, capture_output: bool = False,
+        **popen: Any) -> Done:
+    """Runs the program with these arguments and a command, in a session of its own, so that nothing of
+    it stays behind after a timeout or an exception."""
+    __tracebackhide__ = True
+    options: Dict[str, Any] = {"start_new_session": True, **popen}
+    options.pop("check", None)
+    if capture_output:
+        options.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    path = find(program).path
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="surrogateescape",
+                                     suffix=".jsonl") as out:
+        process = subprocess.Popen([path, *arguments, "--format", "json", "-o", out.name, "--",
+                                    *map(os.fspath, map(_text, command))], **options)
+        try:
+            stdout, stderr = process.communicate(input, timeout)
+        except subprocess.TimeoutExpired as expired:
+            _end(process, bool(options["start_new_session"]))
+            raise Timeout(expired) from None
+        except BaseException:
+            _end(process, bool(options["start_new_session"]))
+            raise
+        records, whole = parse(out.read())
+    refuse_errors(records)
+    if not whole:
+        status = process.returncode
+        if status < 0:
+            _end(process, bool(options["start_new_session"]))
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        said = f": {str(stderr).strip()[-500:]}" if stderr else ""
+        raise Ended(f"nhmtap {how} before it had written all of its records{said}")
+    return Done(records, process.returncode, stdout, stderr)
+
+
+def _text(word: Any) -> Any:
+    return word if isinstance(word, (str, bytes, os.PathLike)) else str(word)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Commands under nhmtap: stat, profile, mem."""
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import program as programs
+from .measured import Measured, Record, listed, of_record, over_repeats, share
+
+Names = Union[str, Sequence[str]]
+
+# What tells the rows of an interval apart.
+ROW = ("start_time", "repeat", "cpu", "core", "socket", "node", "tid", "comm", "cgroup")
+
+
+class Counts(Mapping[str, Measured]):
+    """Counts and metrics by their names. .records: all records that they are from."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records: List[Record] = list(records)
+        self._measured: Dict[str, List[Measured]] = {}
+        seen = set()
+        for record in records:
+            measured = of_record(record)
+            if not measured:
+                continue
+            # A metric counts its inputs anew; what was asked for as an event comes first.
+            row = (measured.name, *(record.get(key) for key in ROW))
+            if row not in seen:
+                seen.add(row)
+                self._measured.setdefault(measured.name, []).append(measured)
+
+    def all(self, name: str) -> List[Measured]:
+        """Everything that was measured under this name: several with -r, -I or --per."""
+        __tracebackhide__ = True
+        for known in (name, *(k for k in self._measured if k.lower() == name.lower())):
+            if known in self._measured:
+                return list(self._measured[known])
+        raise KeyError(f"{name} was not measured; measured: "
+                       f"{listed([m for ms in self._measured.values() for m in ms])}")
+
+    def over_repeats(self, name: str) -> Measured:
+        """The median of what was measured under this name, with a bound of the differences."""
+        __tracebackhide__ = True
+        return over_repeats(self.all(name))
+
+    def __getitem__(self, name: str) -> Measured:
+        __tracebackhide__ = True
+        found = self.all(name)
+        if len(found) > 1:
+            raise LookupError(f"{name} was measured {len(found)} times: see all(), over_repeats()")
+        return found[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measured)
+
+    def __len__(self) -> int:
+        return len(self._measured)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(m) for n in self for m in self.all(n))})"
+
+
+class Run(Counts):
+    """What a run gave: run["page-faults"] is what it measured, run.all("page-faults") a list of that.
+    .status is the command's exit status, negative for a signal; .stdout and .stderr what it wrote
+    where that was captured; .records all records."""
+
+    def __init__(self, done: programs.Done) -> None:
+        super().__init__(done.records)
+        self.stdout, self.stderr = done.stdout, done.stderr
+        self.status = _status(done)
+
+
+def _status(done: programs.Done) -> int:
+    command = done.records[-1].get("command", {})
+    return int(command.get("exit_code", -command.get("signal", 0)))
+
+
+class Samples(Mapping[str, Measured]):
+    """Shares of a run's samples, between 0 and 1, by name, largest first. A share's bound has 95 % and
+    takes the samples that were lost for any. .status, .stdout, .stderr and .records are as in Run;
+    .samples is the account of the samples: expected, aggregated, and lost by cause."""
+
+    def __init__(self, done: programs.Done, record_type: str) -> None:
+        self.records, self.status = done.records, _status(done)
+        self.stdout, self.stderr = done.stdout, done.stderr
+        parts = [r for r in done.records if r.get("type") == record_type]
+        self._parts = parts
+        accounts = [r["samples"] for r in parts if "samples" in r]
+        self.samples: Dict[str, Any] = {
+            "expected": sum(a["expected"] for a in accounts),
+            "aggregated": sum(a["aggregated"] for a in accounts),
+            "lost": {cause: sum(a["lost"].get(cause, 0) for a in accounts)
+                     for a in accounts for cause in a["lost"]},
+        }
+        totals: Dict[str, int] = {}
+        for name, samples in self._named():
+            totals[name] = totals.get(name, 0) + samples
+        self._totals = dict(sorted(totals.items(), key=lambda pair: -pair[1]))
+
+    def _named(self) -> Iterator[Tuple[str, int]]:
+        raise NotImplementedError
+
+    def share(self, name: str) -> Measured:
+        """The share of a name; of one that has no sample the most that it can be."""
+        lost = sum(self.samples["lost"].values())
+        return share(name, self._totals.get(name, 0), self.samples["aggregated"], lost)
+
+    def __getitem__(self, name: str) -> Measured:
+        __tracebackhide__ = True
+        if name not in self._totals:
+            raise KeyError(f"{name} has no sample; the largest are {', '.join(list(self)[:5])}")
+        return self.share(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._totals)
+
+    def __len__(self) -> int:
+        return len(self._totals)
+
+    def table(self, top: int = 10) -> str:
+        """The names with the largest shares, a line each."""
+        lines = [f"{100 * self.share(name).value:6.1f} %  {name}"  # type: ignore[operator]
+                 for name in list(self)[:top]]
+        return "\n".join(lines) or "no samples"
+
+
+class Profile(Samples):
+    """Functions and their shares: profile["main"] > 0.2. What has no name goes by its module and
+    offset."""
+
+    def __init__(self, done: programs.Done) -> None:
+        super().__init__(done, "profile")
+
+    def _named(self) -> Iterator[Tuple[str, int]]:
+        for part in self._parts:
+            for entry in part["entries"]:
+                yield function_of(entry.get("code", {})), entry["samples"]
+
+
+class Mem(Samples):
+    """Where loads found their data: mem["local_dram"] < 0.1. .entries are the entries of the records,
+    with samples and latencies by --by's keys."""
+
+    def __init__(self, done: programs.Done) -> None:
+        super().__init__(done, "mem")
+        self.entries: List[Dict[str, Any]] = [e for p in self._parts for e in p.get("entries", [])]
+
+    def _named(self) -> Iterator[Tuple[str, int]]:
+        for part in self._parts:
+            for source in part.get("sources", []):
+                yield source["source"], source["samples"]
+
+
+def function_of(code: Mapping[str, Any]) -> str:
+    """A name for a place in the code."""
+    if "symbol" in code:
+        return str(code["symbol"])
+    return "+".join(str(code[k]) for k in ("module", "offset") if k in code) or code.get("ip", "?")
+
+
+def _options(chosen: Sequence[Tuple[str, Names]], options: Sequence[Any]) -> List[str]:
+    texts = []
+    for flag, names in chosen:
+        text = names if isinstance(names, str) else ",".join(map(str, names))
+        texts += [flag, text] if text else []
+    return texts + [str(option) for option in options]
+
+
+def _values(options: Sequence[str], short: str, long: str) -> Iterator[str]:
+    for i, option in enumerate(options):
+        if option in (short, long):
+            yield from options[i + 1:i + 2]
+        elif option.startswith(long + "="):
+            yield option[len(long) + 1:]
+        elif option.startswith(short) and not option.startswith("--"):
+            yield option[len(short):]
+
+
+def _own() -> "set[str]":
+    return {str(os.getpid()), *os.listdir("/proc/self/task")}
+
+
+def check_ends(command: Sequence[Any], options: Sequence[str], timeout: Optional[float]) -> None:
+    """Raises ValueError for a run that nothing ends: the caller would wait for ever."""
+    __tracebackhide__ = True
+    if command or timeout is not None:
+        return
+    if any(o.startswith(("--duration", "--interval-count", "--control", "-h", "--help"))
+           for o in options):
+        return
+    targets = [number for short, long in (("-p", "--pid"), ("-t", "--tid"))
+               for value in _values(options, short, long) for number in value.split(",")]
+    if _own() & set(targets):
+        raise ValueError("the run would end with the process that waits for it. Next: use measure() "
+                         "for the test's own process, or give --duration")
+    if not targets and any(o.startswith(("-a", "--all-cpus", "-C", "--cpu", "-G", "--cgroup",
+                                         "--for-each-cgroup")) for o in options):
+        raise ValueError("there is no command and nothing ends the run. Next: give a command, "
+                         "--duration or a timeout")
+
+
+def _run(activity: str, command: Sequence[Any], arguments: Sequence[str], program: Optional[str],
+         timeout: Optional[float], popen: Mapping[str, Any]) -> programs.Done:
+    __tracebackhide__ = True
+    check_ends(command, arguments, timeout)
+    return programs.run([activity, *arguments], command, program=program, timeout=timeout, **popen)
+
+
+def stat(command: Sequence[Any], events: Names = (), metrics: Names = (),
+         options: Sequence[Any] = (), *, repeat: int = 1, program: Optional[str] = None,
+         timeout: Optional[float] = None, **popen: Any) -> Run:
+    """Runs a command (a list) under `nhmtap stat` and returns its Run.
+
+    events and metrics are as behind -e and -M; without either they are the default ones. repeat: run
+    the command so many times; over_repeats() then gives medians. options: more options of nhmtap
+    stat. program: see find(). Raises Refused for what nhmtap refuses, Timeout after timeout seconds,
+    Ended if nhmtap dies. What else is given is as for subprocess.run(): capture_output, cwd, env,
+    input, text, …
+    """
+    __tracebackhide__ = True
+    arguments = _options([("-e", events), ("-M", metrics)], options)
+    if repeat > 1:
+        arguments += ["-r", str(repeat)]
+    return Run(_run("stat", command, arguments, program, timeout, popen))
+
+
+def profile(command: Sequence[Any], event: str = "", options: Sequence[Any] = (), *,
+            program: Optional[str] = None, timeout: Optional[float] = None, **popen: Any) -> Profile:
+    """Runs a command under `nhmtap profile` and returns the shares of its functions as a Profile. event
+    is as behind -e; the rest is as in stat()."""
+    __tracebackhide__ = True
+    arguments = ["--by", "symbol", *_options([("-e", event)], options)]
+    return Profile(_run("profile", command, arguments, program, timeout, popen))
+
+
+def mem(command: Sequence[Any], event: str = "", options: Sequence[Any] = (), *,
+        program: Optional[str] = None, timeout: Optional[float] = None, **popen: Any) -> Mem:
+    """Runs a command under `nhmtap mem` and returns where its loads found their data as a Mem. The
+    arguments are as in profile()."""
+    __tracebackhide__ = True
+    return Mem(_run("mem", command, _options([("-e", event)], options), program, timeout, popen))
