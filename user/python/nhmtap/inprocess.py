@@ -9,6 +9,7 @@ instructions for each block, which empty_block() measures.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -104,10 +105,8 @@ class Session:
 
     def _do(self, command: bytes) -> None:
         __tracebackhide__ = True
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it is dead, which reading tells as well
             os.write(self._control, command)
-        except OSError:
-            self._dead()
         if not self._ready.poll(PATIENCE_MS):
             self.close()
             raise Ended(f"nhmtap has not answered for {PATIENCE_MS // 1000} seconds")
@@ -278,7 +277,7 @@ class Measurement(Counts):
 
     def __init__(self, names: Sequence[str], options: Sequence[Any], program: Optional[str]) -> None:
         __tracebackhide__ = True
-        super().__init__([])
+        Counts.__init__(self, [])
         if not names:
             raise ValueError("there is nothing to measure: name events or metrics")
         found = programs.find(program)
@@ -323,7 +322,7 @@ class Measurement(Counts):
         except BaseException:
             session.close()
             raise
-        super().__init__([*session.start, *records])
+        Counts.__init__(self, [*session.start, *records])
         _give_back(self._key, session)
 
     def empty_block(self) -> Dict[str, Measured]:

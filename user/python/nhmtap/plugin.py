@@ -31,7 +31,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, Lis
 import pytest
 
 from . import baseline, inprocess, program, runs
-from .errors import CannotTell, Ended, Error, Refused
+from .errors import CannotTell, Error, Refused
 from .measured import Measured, Record, over_repeats, plain
 
 if TYPE_CHECKING:
@@ -212,16 +212,29 @@ class Tool:
         self._collected.used = True
         return runs.mem(command, event, options, **more)
 
-    @contextlib.contextmanager
-    def measure(self, *names: str, **more: Any) -> Iterator[inprocess.Measurement]:
+    def measure(self, *names: str, options: Sequence[Any] = (),
+                program: Optional[str] = None) -> inprocess.Measurement:
         """As nhmtap.measure()."""
         __tracebackhide__ = True
         self._collected.used = True
-        measurement = inprocess.measure(*names, **more)
-        with measurement:
-            yield measurement
-        for series in self._collected.add(measurement, names):
-            series.empty_block = measurement.empty_block().get(series.event.split(" #")[0])
+        return Block(self._collected, names, options, program)
+
+
+class Block(inprocess.Measurement):
+    """A measurement that becomes part of the test's results."""
+
+    def __init__(self, collected: Collected, names: Sequence[str], options: Sequence[Any],
+                 program_path: Optional[str]) -> None:
+        __tracebackhide__ = True
+        super().__init__(names, options, program_path)
+        self._collected, self._names = collected, names
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        __tracebackhide__ = True
+        super().__exit__(kind, error, traceback)
+        if os.getpid() == self._owner and kind is None:
+            for series in self._collected.add(self, self._names):
+                series.empty_block = self.empty_block().get(series.event.split(" #")[0])
 
 
 @pytest.fixture
@@ -392,12 +405,11 @@ class Suite:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item,
                                   call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        """Turns what this machine refuses into a skip, and adds what was measured to the report."""
+        """Tells errors of the package, and adds what was measured to the report."""
         collected = item.stash.get(COLLECTED, None)
         error = call.excinfo.value if call.excinfo else None
-        told = _outcome_of(error, self.strict)
-        if told:
-            call.excinfo = pytest.CallInfo.from_call(_raised(told), call.when).excinfo
+        if isinstance(error, Error):
+            call.excinfo = self._told(item, call)
         measured = None
         if collected and call.when == "call" and (collected.series or collected.expectations):
             item.user_properties += _properties(collected)
@@ -409,6 +421,27 @@ class Suite:
         report = outcome.get_result()
         if measured:
             report.nhmtap = {**measured, "result": report.outcome}
+
+    def _told(self, item: pytest.Item,
+              call: pytest.CallInfo[None]) -> pytest.ExceptionInfo[BaseException]:
+        """What the report has of an error of the package: a skip where the machine lacks something, else
+        its sentence, at the test's own line if it comes from there."""
+        info = call.excinfo
+        assert info
+        error = info.value
+        told: Optional[BaseException] = None
+        if isinstance(error, Refused) and error.by_machine and not self.strict:
+            told = pytest.skip.Exception(f"nhmtap: {error}", _use_item_location=True)
+        elif not any(str(entry.path) == str(item.path) for entry in info.traceback):
+            told = pytest.fail.Exception(f"nhmtap: {error}", pytrace=False)
+        if told:
+            try:
+                raise told
+            except BaseException:  # pylint: disable=broad-except
+                return pytest.ExceptionInfo.from_current()
+        here = os.path.dirname(os.path.abspath(__file__))
+        info.traceback = info.traceback.filter(lambda entry: not str(entry.path).startswith(here))
+        return info
 
     def _profile(self, item: pytest.Item) -> None:
         """Runs a failing test once more under nhmtap profile."""
@@ -473,22 +506,6 @@ class Suite:
         records = [self.records[test] for test in sorted(self.records)]
         if records:
             _Table(terminalreporter, records, self.before is not None).write()
-
-
-def _outcome_of(error: Optional[BaseException], strict: bool) -> Optional[BaseException]:
-    """What stands in the place of an exception of the package's: its sentence without a traceback, or
-    a skip. None: it stays."""
-    if isinstance(error, Refused) and error.by_machine and not strict:
-        return pytest.skip.Exception(f"nhmtap: {error}", _use_item_location=True)
-    if isinstance(error, (Refused, Ended, CannotTell)):
-        return pytest.fail.Exception(f"nhmtap: {error}", pytrace=False)
-    return None
-
-
-def _raised(error: BaseException) -> Callable[[], None]:
-    def function() -> None:
-        raise error
-    return function
 
 
 def _properties(collected: Collected) -> List[Tuple[str, object]]:

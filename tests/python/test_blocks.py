@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""measure(): blocks of the process's own code."""
+import gc
+import os
+import select
+import signal
+import subprocess
+import threading
+
+import pytest
+from puppet import command
+from records import NHMTAP, validator
+from suites import TOUCH
+
+import nhmtap as module
+from nhmtap import inprocess
+
+exec(TOUCH)  # pylint: disable=exec-used
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch):
+    monkeypatch.setenv("NHMTAP", os.path.abspath(NHMTAP))
+    gc.collect()
+    yield
+    inprocess.close_sessions()
+
+
+def faults(block):
+    with module.measure("page-faults") as m:
+        block()
+    return m["page-faults"].value
+
+
+def test_a_block_is_counted_and_nothing_besides():
+    touch(5000)
+    with module.measure("page-faults", "cpus_utilized") as m:
+        touch(2000)
+    touch(5000)
+    assert 2000 <= m["page-faults"].value < 3000
+    assert m["cpus_utilized"] > 0
+    assert m["page-faults"] > 1999
+
+
+def test_records_of_a_block_pass_their_schemas():
+    with module.measure("page-faults", "cpus_utilized") as m:
+        touch(10)
+    assert {r["type"] for r in m.records} == {"start", "count", "metric"}
+    for record in m.records:
+        validator(record["type"]).validate(record)
+
+
+def test_a_block_may_be_entered_again():
+    m = module.measure("page-faults")
+    for pages in (1000, 3000, 2000):
+        with m:
+            touch(pages)
+        assert pages <= m["page-faults"].value < pages + 500
+
+
+def test_blocks_nest_and_the_outer_does_not_count_the_inners_nhmtap():
+    with module.measure("page-faults", "task-clock") as outer:
+        touch(1000)
+        with module.measure("page-faults") as inner:
+            touch(2000)
+            with module.measure("page-faults") as innermost:
+                touch(500)
+    assert 500 <= innermost["page-faults"].value < 700
+    assert 2500 <= inner["page-faults"].value < 2900
+    # Each of the two programs that were started in it has some hundred of its own.
+    assert 3500 <= outer["page-faults"].value < 4000
+
+
+def test_the_same_block_does_not_nest():
+    m = module.measure("page-faults")
+    with m:
+        with pytest.raises(module.Error, match="is being measured already"):
+            with m:
+                pass
+
+
+def test_threads_are_counted_new_ones_and_old_ones():
+    go, done = threading.Event(), threading.Event()
+
+    def wait():
+        go.wait()
+        touch(2000)
+        done.set()
+    old = threading.Thread(target=wait)
+    old.start()
+
+    def block():
+        go.set()
+        done.wait()
+        new = threading.Thread(target=touch, args=(1000,))
+        new.start()
+        new.join()
+    assert 3000 <= faults(block) < 4000
+    old.join()
+
+
+def test_a_process_that_is_forked_is_counted():
+    def block():
+        pid = os.fork()
+        if not pid:
+            try:
+                touch(2000)
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+    assert 2000 <= faults(block) < 4000
+
+
+def test_a_child_that_leaves_the_block_does_no_harm():
+    ours, theirs = os.pipe()
+    with module.measure("page-faults") as m:
+        pid = os.fork()
+        if pid:
+            touch(2000)
+            os.waitpid(pid, 0)
+    if not pid:
+        # It has left the block too: it has no counts, can measure on its own, and hangs nowhere.
+        try:
+            with module.measure("page-faults") as own:
+                touch(100)
+            os.write(theirs, f"{len(m)} {own['page-faults'].value >= 100}".encode())
+        finally:
+            os._exit(0)
+    assert os.read(ours, 100) == b"0 True"
+    assert m["page-faults"] >= 2000
+    with m:
+        touch(1000)
+    assert m["page-faults"] >= 1000
+
+
+def test_a_command_is_counted():
+    def block():
+        subprocess.run(command("faults=3000", "exit=0"), check=True)
+    assert 3000 <= faults(block) < 4000
+
+
+def test_an_exception_in_a_block_passes_and_the_counts_are_there():
+    m = module.measure("page-faults")
+    with pytest.raises(KeyError, match="mine"):
+        with m:
+            touch(1000)
+            raise KeyError("mine")
+    assert m["page-faults"] >= 1000
+
+
+def test_an_empty_block_is_measured():
+    m = module.measure("page-faults", "cs")
+    empty = m.empty_block()
+    assert set(empty) == {"page-faults", "cs"}
+    assert empty["page-faults"].value < 100
+    assert len(m) == 0
+
+
+def test_what_the_program_refuses_is_refused():
+    with pytest.raises(module.Refused, match="did you mean page-faults"):
+        with module.measure("page-fautls"):
+            raise AssertionError("the block was entered")
+
+
+def test_nothing_to_measure_is_refused():
+    with pytest.raises(ValueError, match="name events or metrics"):
+        module.measure()
+
+
+def test_what_was_not_measured_is_named():
+    with module.measure("page-faults") as m:
+        pass
+    with pytest.raises(KeyError, match="cs was not measured; measured: page-faults"):
+        m["cs"]
+
+
+def test_names_are_found_as_the_program_finds_them():
+    with module.measure("PAGE-FAULTS", "CPUs_utilized") as m:
+        touch(10)
+    assert m["page-faults"].value == m["PAGE-FAULTS"].value >= 10
+    assert m["cpus_utilized"] > 0
+
+
+def dies(pid):
+    """Kills a process that is no child of ours, and waits until it has gone."""
+    descriptor = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    select.select([descriptor], [], [])
+    os.close(descriptor)
+
+
+def test_an_nhmtap_that_dies_is_an_error():
+    with pytest.raises(module.Ended, match="nhmtap ended while it measured"):
+        with module.measure("page-faults") as m:
+            dies(m._session.pid)
+
+
+def test_the_blocks_own_exception_comes_before_that():
+    with pytest.raises(KeyError, match="mine"):
+        with module.measure("page-faults") as m:
+            dies(m._session.pid)
+            raise KeyError("mine")
+    with module.measure("page-faults") as m:  # and the next one works
+        touch(1000)
+    assert m["page-faults"] >= 1000
+
+
+def test_sessions_end_with_the_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import nhmtap\nwith nhmtap.measure('page-faults') as m: pass\n"
+                      "from nhmtap import inprocess\n"
+                      "print(*[session.pid for session in inprocess._sessions], flush=True)\n"
+                      "input()\nimport os\nos._exit(0)\n")
+    package = os.path.dirname(os.path.dirname(module.__file__))
+    with subprocess.Popen(["/usr/bin/python3", script], stdout=subprocess.PIPE, text=True,
+                          stdin=subprocess.PIPE, env=os.environ | {"PYTHONPATH": package}) as process:
+        descriptor = os.pidfd_open(int(process.stdout.readline()))
+        process.stdin.write("\n")
+        process.stdin.close()
+        assert select.select([descriptor], [], [], 120)[0]
+        os.close(descriptor)
+
+
+def test_a_profile_of_a_block_is_a_stream():
+    def work():
+        for _ in range(300):
+            touch(100)
+    profile, records = inprocess.profile_block(work)
+    assert profile.samples["aggregated"] > 0
+    assert sum(profile.share(name).value for name in profile) == pytest.approx(1)
+    for record in records:
+        validator(record["type"]).validate(record)
+    assert records[-1]["type"] == "end"

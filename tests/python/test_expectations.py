@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pytest plugin: the marker expect, the fixture, and what becomes of a test. Suites of its own are
+run with it; the page faults in them are made by touching new pages."""
+import os
+import re
+
+import pytest
+from records import PROGRAMS
+
+pytest_plugins = "pytester"
+
+
+def test_the_marker_is_registered(pytester, suite):
+    said = pytester.runpytest_subprocess("-p", "nhmtap.plugin", "--markers").stdout.str()
+    assert "@pytest.mark.expect(*expectations, repeat=1): measure the test's call phase" in said
+
+
+def test_an_expectation_measures_the_call_phase(suite):
+    outcome = suite("""
+@pytest.fixture
+def costly():
+    touch(5000)
+    yield
+    touch(5000)
+
+@pytest.mark.expect("page-faults>=1000", "page-faults<2000")
+def test_it(costly):
+    touch(1000)
+""")
+    assert outcome.passed("test_it")
+    assert 1000 <= outcome.event("test_it", "page-faults")["median"] < 2000
+
+
+def test_one_that_fails_says_the_value_and_the_limit(suite):
+    outcome = suite("""
+@pytest.mark.expect("page-faults<1000", "cs>=0")
+def test_it(): touch(1000)
+""")
+    value = outcome.event("test_it", "page-faults")["median"]
+    assert f"expected page-faults<1000: page-faults {value}" in outcome.failure("test_it")
+    assert "plugin.py" not in outcome.text
+
+
+def test_any_test_can_be_measured(suite):
+    outcome = suite('''
+import unittest
+
+class TestCase(unittest.TestCase):
+    @pytest.mark.expect("page-faults>=1000", repeat=2)
+    def test_unittest(self): touch(1000)
+
+@pytest.mark.parametrize("pages", [1000, 2000])
+@pytest.mark.expect("page-faults>=1000", repeat=2)
+def test_parameters(pages): touch(pages)
+
+@pytest.mark.expect("page-faults>=1000")
+class TestClass:
+    def test_method(self): touch(1000)
+''')
+    assert outcome.passed() and len(outcome.cases) == 4
+    assert {len(e["runs"]) for r in outcome.records for e in r["events"]} == {1, 2}
+
+
+def test_a_doctest_can_be_measured_repeatedly(suite):
+    outcome = suite('''
+pages = 1000
+
+def documented():
+    """
+    >>> touch(pages)
+    >>> pages = 5
+    """
+''', "--doctest-modules", "--nhmtap-repeat=3", "-p", "measured")
+    assert outcome.passed("test_it.documented")
+    runs = outcome.event("test_it.documented", "page-faults")["runs"]
+    assert len(runs) == 3 and min(runs) >= 1000
+
+
+@pytest.fixture(autouse=True)
+def measured(pytester):
+    """A plugin that puts the marker on every test."""
+    pytester.makepyfile(measured="""
+import pytest
+
+def pytest_itemcollected(item):
+    item.add_marker(pytest.mark.expect("page-faults"))
+""")
+
+
+def test_a_name_alone_is_measured(suite):
+    outcome = suite("@pytest.mark.expect('page-faults')\ndef test_it(): touch(1000)")
+    assert outcome.passed("test_it")
+    assert outcome.event("test_it", "page-faults")["median"] >= 1000
+
+
+def test_metrics_can_be_expected(suite):
+    outcome = suite("""
+@pytest.mark.expect("cpus_utilized<1000", "page_faults_per_second>0", "cpus_utilized>0")
+def test_it(): touch(1000)
+""")
+    assert outcome.passed("test_it")
+    assert list(outcome.properties("test_it")) == ["nhmtap.cpus_utilized",
+                                                   "nhmtap.page_faults_per_second"]
+
+
+@pytest.mark.parametrize("text, words", [
+    ("page-faults<many", "'many' in 'page-faults<many' is no number"),
+    ("page-faults<>5", "there is no comparison <>"),
+    ("<5", "is no comparison with a number"),
+    ("page-fautls<5", "did you mean page-faults"),
+])
+def test_a_mistake_in_an_expectation_fails_the_test_in_a_sentence(suite, text, words):
+    outcome = suite(f"@pytest.mark.expect({text!r})\ndef test_it(): touch(1000)")
+    assert words in outcome.failure("test_it")
+    assert "plugin.py" not in outcome.text
+
+
+def test_repeats_are_taken_together(suite):
+    outcome = suite("""
+pages = iter([1000, 5000, 1100])
+
+@pytest.mark.expect("page-faults<1200", repeat=1)
+@pytest.mark.expect("page-faults<5500", repeat=3)
+def test_it(): touch(next(pages))
+""")
+    # The nearest marker says how often, all of them what is expected.
+    runs = outcome.event("test_it", "page-faults")["runs"]
+    assert len(runs) == 3
+    assert "cannot tell whether page-faults<1200" in outcome.failure("test_it")
+    assert f"page-faults {sorted(runs)[1]}, the median of 3" in outcome.failure("test_it")
+
+
+def test_what_can_not_be_told_fails_with_its_bounds(suite):
+    outcome = suite("""
+pages = iter([5000, 1000])
+
+@pytest.mark.expect("page-faults<3000", repeat=2)
+def test_it(): touch(next(pages))
+""")
+    assert re.search(r"nhmtap: cannot tell whether page-faults<3000: .*\(between 10\d\d and 50\d\d\)",
+                     outcome.failure("test_it"))
+    assert "plugin.py" not in outcome.text
+
+
+def test_what_can_not_be_told_is_measured_again(suite):
+    outcome = suite("""
+import itertools
+
+pages = itertools.chain([5000], itertools.repeat(1000))
+
+@pytest.mark.expect("page-faults<3000", repeat=2)
+def test_it(): touch(next(pages))
+""", "--nhmtap-rerun=7")
+    # Of nine values the bound of the median leaves the largest out: ten have been measured.
+    assert outcome.passed("test_it")
+    assert len(outcome.event("test_it", "page-faults")["runs"]) == 10
+
+
+def test_an_own_failure_of_the_test_comes_first(suite):
+    outcome = suite("""
+@pytest.mark.expect("page-faults<0")
+def test_it(): assert 1 == 2
+@pytest.mark.expect("page-faults<0")
+def test_skipped(): pytest.skip("no moon")
+""")
+    assert "assert 1 == 2" in outcome.failure("test_it")
+    assert "expected" not in outcome.failure("test_it")
+    assert "no moon" in outcome.skip("test_skipped")
+
+
+UNCOUNTABLE = """
+@pytest.mark.expect("r01c0>0")
+def test_marked(): touch(1)
+
+def test_fixture(nhmtap):
+    nhmtap.stat(["true"], events=["r01c0"])
+
+def test_block(nhmtap):
+    with nhmtap.measure("r01c0"):
+        pass
+
+def test_handled(nhmtap):
+    with pytest.raises(Exception, match="PMU"):
+        nhmtap.stat(["true"], events=["r01c0"])
+"""
+
+
+@pytest.fixture
+def no_pmu(pytester, monkeypatch):
+    """A program that refuses the raw event as a machine without a PMU does."""
+    program = pytester.path / "nhmtap"
+    refusal = ('{"type":"error","asked":"event r01c0","why":"this machine has no core PMU",'
+               '"remedy":"use cpu-clock","exit_status":2}\\n{"type":"end"}\\n')
+    program.write_text(f"""#!/bin/sh
+case "$*" in
+*--version*) echo nhmtap 0.1.0; exit 0;;
+*--control*) printf '{refusal}';;
+*" -o "*) while [ "$1" != -o ]; do shift; done; printf '{refusal}' > "$2";;
+esac
+exit 2
+""")
+    program.chmod(0o755)
+    return lambda: monkeypatch.setenv("NHMTAP", str(program))
+
+
+def test_what_the_machine_lacks_is_a_skip_that_names_it(suite, no_pmu):
+    no_pmu()
+    outcome = suite(UNCOUNTABLE)
+    for name in ("test_marked", "test_fixture", "test_block"):
+        assert "nhmtap: event r01c0: this machine has no core PMU. Next: use cpu-clock" in \
+            outcome.skip(name)
+    assert outcome.passed("test_handled")
+    assert "SKIPPED [1] test_it.py" in outcome.text
+
+
+def test_strictly_it_is_a_failure(suite, no_pmu):
+    no_pmu()
+    outcome = suite(UNCOUNTABLE, "--nhmtap-strict")
+    for name in ("test_marked", "test_fixture", "test_block"):
+        assert "event r01c0: this machine has no core PMU. Next: " in outcome.failure(name)
+    assert "inprocess.py" not in outcome.text and "program.py" not in outcome.text
+
+
+def test_a_wrong_request_fails_with_nhmtaps_sentence(suite):
+    outcome = suite("""
+def test_it(nhmtap):
+    nhmtap.stat(["true"], events=["page-fautls"])
+""")
+    assert "Refused: event 'page-fautls': there is no event of this name here" in \
+        outcome.failure("test_it")
+    assert '>       nhmtap.stat(["true"], events=["page-fautls"])' in outcome.failure("test_it")
+    assert "runs.py" not in outcome.text and "plugin.py" not in outcome.text
+
+
+def test_the_fixture_measures_commands_and_blocks(suite):
+    outcome = suite(f"""
+def test_it(nhmtap):
+    run = nhmtap.stat([{os.path.abspath(PROGRAMS)!r} + "/puppet", "faults=1234", "exit=3"],
+                      events=["page-faults"])
+    assert run.status == 3
+    assert run["page-faults"] >= 1234
+    with nhmtap.measure("page-faults") as m:
+        touch(3000)
+    assert 3000 <= m["page-faults"].value < 4000
+    assert nhmtap.find().origin == "NHMTAP"
+
+def test_a_profile(nhmtap):
+    profile = nhmtap.profile([{os.path.abspath(PROGRAMS)!r} + "/demo"])
+    assert profile["large_loop"] > 0.3
+    assert profile["large_loop"] < 0.95
+    assert profile.share("no_such_function") < 0.1
+
+def test_memory(nhmtap):
+    mem = nhmtap.mem(["true"], "page-faults", ["-c", "1", "--by", "page"])
+    assert mem.samples["aggregated"] == sum(e["samples"] for e in mem.entries) > 0
+    assert mem["unmeasured"].value == 1
+""")
+    assert outcome.passed(), outcome.text
+    assert outcome.event("test_it", "page-faults")["median"] >= 1234
+    assert outcome.event("test_it", "page-faults #2")["median"] >= 3000
+
+
+def test_an_assertion_shows_the_count(suite):
+    outcome = suite("""
+def test_it(nhmtap):
+    assert nhmtap.stat(["true"], events=["page-faults"])["page-faults"] < 0
+""")
+    assert re.search(r"assert page-faults \d+ < 0", outcome.failure("test_it"))
+
+
+def test_reports_reach_junit(suite):
+    outcome = suite("""
+pages = iter([1000, 2000])
+@pytest.mark.expect("page-faults", repeat=2)
+def test_it(): touch(next(pages))
+""")
+    properties = outcome.properties("test_it")
+    assert 1500 <= float(properties["nhmtap.page-faults"]) < 2500
+    assert 1000 <= int(properties["nhmtap.page-faults.low"]) < 1500
+    assert 2000 <= int(properties["nhmtap.page-faults.high"]) < 2500
+
+
+def test_the_terminal_has_a_table(suite):
+    outcome = suite("""
+@pytest.mark.expect("page-faults", "cs")
+def test_one(): touch(1000)
+
+@pytest.mark.expect("page-faults")
+def test_other(): touch(1000)
+
+def test_without(): pass
+""")
+    table = outcome.text[outcome.text.index("nhmtap: medians"):].splitlines()
+    assert table[1].split() == ["page-faults", "cs"]
+    assert re.fullmatch(r"test_it.py::test_one +1,\d{3} +\d+", table[2].rstrip())
+    assert re.fullmatch(r"test_it.py::test_other +1,\d{3}", table[3].rstrip())
+    assert re.search("in these, of the measuring itself: page-faults \\d", outcome.text)
+    assert "test_without" not in "".join(table[1:5])
+
+
+def test_workers_report_the_same(suite):
+    source = "\n".join(f"""
+@pytest.mark.expect("page-faults", repeat=5)
+def test_{i}(): touch({1000 + 10 * i})
+""" for i in range(8))
+    alone, together = suite(source, "-n0"), suite(source, "-n4")
+    assert alone.passed() and together.passed()
+    assert "nhmtap: medians" in together.text
+    assert [r["test"] for r in alone.records] == [r["test"] for r in together.records]
+    for i in range(8):
+        for outcome in (alone, together):
+            # Python itself may need a page now and then.
+            assert 1000 + 10 * i <= outcome.event(f"test_{i}", "page-faults")["median"] < 1010 + 10 * i
+
+
+def test_tests_that_are_run_again_are_measured_again(suite):
+    outcome = suite("""
+pages = iter([3000, 1000])
+@pytest.mark.expect("page-faults<2000")
+def test_it(): touch(next(pages))
+""", "--reruns=1")
+    assert outcome.passed("test_it")
+    assert len(outcome.event("test_it", "page-faults")["runs"]) == 1
+
+
+def test_a_failing_test_is_profiled(suite):
+    outcome = suite("""
+import time
+
+@pytest.mark.expect("page-faults<0")
+def test_it():
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        sum(range(10000))
+
+def test_without():
+    assert 1 == 2
+""", "--nhmtap-profile-on-fail")
+    assert "nhmtap profile" in outcome.text
+    assert re.search(r"\d+\.\d %  \S+", outcome.text)
+    page, = (suite.path / "report").glob("*.flamegraph.html")
+    assert f"flame graph: {page}" in outcome.text
+    assert page.read_text().count("test_it") == 0 and "<html" in page.read_text()
+    assert len(outcome.event("test_it", "page-faults")["runs"]) == 1
