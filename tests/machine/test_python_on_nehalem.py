@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Python package in the guest: blocks of a process's own code, whose instructions are known."""
+import json
+import os
+import shutil
+import subprocess
+
+import nehalem
+import pytest
+from guests import tool
+
+PACKAGE = os.path.abspath(os.path.join(nehalem.HERE, "..", "..", "user", "python"))
+LIBRARY = "/usr/lib/python3.11/"
+
+# burn(n) is 2 n + 2 instructions.
+BURN = """
+	.globl burn
+burn:	mov %rdi, %rcx
+1:	dec %rcx
+	jnz 1b
+	ret
+	.section .note.GNU-stack, "", @progbits
+"""
+
+INSIDE = """
+import ctypes, json, sys
+sys.path.insert(0, "/opt/python")
+import nhmtap
+
+burn = ctypes.CDLL("/opt/burn.so").burn
+burn.argtypes = [ctypes.c_long]
+
+def block(n, *names):
+    with nhmtap.measure(*names) as m:
+        burn(n)
+    return {name: [m[name].low, m[name].value, m[name].high] for name in names}
+
+for _ in range(2):  # the first takes Python's own paths for the first time
+    blocks = [block(n, "instructions:u", "ipc") for n in (100000, 200000, 300000)]
+empty = nhmtap.measure("instructions:u", "ipc").empty_block()
+# More than the four general counters, for the kernel to share among them.
+many = block(20000000, "r00c0:u", "r01c0:u", "r00c4:u", "r003c:u", "r010b:u", "r020b:u", "r01c4:u")
+print(json.dumps([[b["instructions:u"][1] for b in blocks], [b["ipc"] for b in blocks],
+                  empty["instructions:u"].value, many["r00c0:u"]]))
+"""
+
+
+def python(folder):
+    """Python as the guest needs it: the program, and of its library what the package imports, with
+    the compiled files, for compiling in the guest would take a minute."""
+    script = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); import nhmtap, nhmtap.launcher\n" \
+             "import encodings.idna, encodings.latin_1\n" \
+             "print(*[m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)])"
+    files = subprocess.run(["/usr/bin/python3", "-B", "-S", "-c", script, PACKAGE], check=True,
+                           capture_output=True, text=True).stdout.split()
+    for file in [file for file in files if file.startswith(LIBRARY)]:
+        head, name = os.path.split(file)
+        compiled = f"{head}/__pycache__/{name[:-3]}.cpython-311.pyc"
+        for source in filter(os.path.exists, (file, compiled)):
+            target = folder / source[len(LIBRARY):]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    return (f"{folder}:{LIBRARY[:-1]}", "/usr/bin/python3.11:/usr/bin/python3")
+
+
+@pytest.fixture
+def guest(tmp_path):
+    (tmp_path / "burn.S").write_text(BURN)
+    (tmp_path / "inside.py").write_text(INSIDE)
+    subprocess.run(["gcc", "-shared", "-o", tmp_path / "burn.so", tmp_path / "burn.S"], check=True)
+    add = (*python(tmp_path / "library"), PACKAGE + ":/opt/python", str(tmp_path / "burn.so"),
+           str(tmp_path / "inside.py"), tool())
+    with nehalem.Guest(nehalem.Machine(add=add)) as machine:
+        yield machine
+
+
+def test_instructions_of_a_block_are_counted(guest):
+    result = guest.run("PYTHONDONTWRITEBYTECODE=1 NHMTAP=/opt/nhmtap python3 -S /opt/inside.py",
+                       paranoid=-1, timeout=900)
+    assert result.status == 0, str(result)
+    counts, ratios, empty, (low, _, high) = json.loads(result.stdout)
+    for n, count in zip((100000, 200000, 300000), counts):
+        # Besides the function, the block has Python's call of it and what an empty one has.
+        assert 2 * n + 2 <= count <= 2 * n + 2 + empty + 10000
+    assert counts[2] - counts[1] == pytest.approx(200000, rel=0.001)
+    # A taken branch in every other instruction: hardly anything stalls.
+    assert all(0.5 < value <= 1.001 for _, value, _ in ratios)
+    # The truth is known but for Python's part, which is a thousandth; the estimate has a bound.
+    assert low < 40000002 * 1.001 and high > 40000002
+    assert low < high
