@@ -202,7 +202,7 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 # what the machine does besides is told, and stops nobody. One that hangs fails after five minutes.
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
+	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
 	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup $(T)
 
 test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan

@@ -4,12 +4,16 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import nehalem
 import pytest
 from guests import tool
 
 PACKAGE = os.path.abspath(os.path.join(nehalem.HERE, "..", "..", "user", "python"))
+sys.path.insert(0, PACKAGE)
+from nhmtap import Measured, baseline  # noqa: E402, the folder is on the path only now
+
 LIBRARY = "/usr/lib/python3.11/"
 
 # burn(n) is 2 n + 2 instructions.
@@ -40,8 +44,11 @@ for _ in range(2):  # the first takes Python's own paths for the first time
 empty = nhmtap.measure("instructions:u", "ipc").empty_block()
 # More than the four general counters, for the kernel to share among them.
 many = block(20000000, "r00c0:u", "r01c0:u", "r00c4:u", "r003c:u", "r010b:u", "r020b:u", "r01c4:u")
+# A baseline, the same again, and two in a hundred more.
+repeats = [[block(n, "instructions:u")["instructions:u"][1] for _ in range(5)]
+           for n in (300000, 300000, 306000)]
 print(json.dumps([[b["instructions:u"][1] for b in blocks], [b["ipc"] for b in blocks],
-                  empty["instructions:u"].value, many["r00c0:u"]]))
+                  empty["instructions:u"].value, many["r00c0:u"], repeats]))
 """
 
 
@@ -78,7 +85,7 @@ def test_instructions_of_a_block_are_counted(guest):
     result = guest.run("PYTHONDONTWRITEBYTECODE=1 NHMTAP=/opt/nhmtap python3 -S /opt/inside.py",
                        paranoid=-1, timeout=900)
     assert result.status == 0, str(result)
-    counts, ratios, empty, (low, _, high) = json.loads(result.stdout)
+    counts, ratios, empty, (low, _, high), repeats = json.loads(result.stdout)
     for n, count in zip((100000, 200000, 300000), counts):
         # Besides the function, the block has Python's call of it and what an empty one has.
         assert 2 * n + 2 <= count <= 2 * n + 2 + empty + 10000
@@ -88,3 +95,7 @@ def test_instructions_of_a_block_are_counted(guest):
     # The truth is known but for Python's part, which is a thousandth; the estimate has a bound.
     assert low < 40000002 * 1.001 and high > 40000002
     assert low < high
+    before, again, more = ([Measured("instructions:u", {}, run) for run in runs] for runs in repeats)
+    limit = baseline.Limit.parse("instructions:u:1%")
+    assert not limit.broken("instructions:u", baseline.compare(again, before))
+    assert limit.broken("instructions:u", baseline.compare(more, before))

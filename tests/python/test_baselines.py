@@ -79,6 +79,15 @@ def test_a_fifth_more_fails(pages):
     assert re.search(r"\+\d\d\.\d %", outcome.properties("test_it")["nhmtap.page-faults.change"])
 
 
+def test_on_a_terminal_there_are_arrows_and_colours(pages, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
+    saved(pages)
+    red, yellow = "\033[31m", "\033[33m"
+    text = pages(12000, *FAIL, "--color=yes").text
+    assert re.search(re.escape(red) + r" +~?12,0\d\d \+\d\d\.\d% ↑", text)
+    assert re.search(re.escape(yellow) + r" +~?8,0\d\d -\d\d\.\d% ↓", pages(8000, *FAIL, "--color=yes").text)
+
+
 def test_a_little_more_than_the_limit_fails_too(pages):
     saved(pages)
     assert outcome_of(pages(10150, *FAIL)) == "failed"

@@ -7,6 +7,8 @@ import re
 import pytest
 from records import PROGRAMS
 
+from nhmtap.plugin import Expectation
+
 pytest_plugins = "pytester"
 
 
@@ -106,6 +108,7 @@ def test_it(): touch(1000)
 @pytest.mark.parametrize("text, words", [
     ("page-faults<many", "'many' in 'page-faults<many' is no number"),
     ("page-faults<>5", "there is no comparison <>"),
+    ("page-faults<inf", "'inf' in 'page-faults<inf' is no number"),
     ("<5", "is no comparison with a number"),
     ("page-fautls<5", "did you mean page-faults"),
 ])
@@ -298,6 +301,14 @@ def test_without(): pass
     assert "test_without" not in "".join(table[1:5])
 
 
+def test_names_of_events_may_have_operators_in_them():
+    parse = Expectation.parse
+    assert parse("cpu/event=0xc0,umask=1/u>5") == ("cpu/event=0xc0,umask=1/u>5",
+                                                   "cpu/event=0xc0,umask=1/u", ">", 5)
+    assert parse("cpu/event=0xc0/") == ("cpu/event=0xc0/", "cpu/event=0xc0/", "", 0)
+    assert parse(" ipc >= 0.8 ")[1:] == ("ipc", ">=", 0.8)
+
+
 def test_workers_report_the_same(suite):
     source = "\n".join(f"""
 @pytest.mark.expect("page-faults", repeat=5)
@@ -320,7 +331,52 @@ pages = iter([3000, 1000])
 def test_it(): touch(next(pages))
 """, "--reruns=1")
     assert outcome.passed("test_it")
-    assert len(outcome.event("test_it", "page-faults")["runs"]) == 1
+    runs = outcome.event("test_it", "page-faults")["runs"]
+    assert len(runs) == 1
+    assert outcome.properties("test_it") == {"nhmtap.page-faults": str(runs[0])}
+
+
+def test_a_fixture_may_measure_as_well(suite):
+    outcome = suite("""
+@pytest.fixture
+def prepared(nhmtap):
+    with nhmtap.measure("page-faults"):
+        touch(3000)
+
+@pytest.mark.expect("cs>=0", repeat=3)
+def test_it(prepared, nhmtap):
+    with nhmtap.measure("page-faults"):
+        touch(1000)
+""")
+    assert [len(outcome.event("test_it", e)["runs"]) for e in ("page-faults", "page-faults #2")] == [1, 3]
+    assert outcome.event("test_it", "page-faults")["median"] >= 3000
+
+
+def test_what_a_test_starts_is_measured_with_it(suite):
+    outcome = suite("""
+import subprocess, sys, threading
+
+@pytest.mark.expect("page-faults>=3000", "page-faults<6000")
+def test_forks():
+    pid = os.fork()
+    if not pid:
+        touch(3000)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+@pytest.mark.expect("page-faults>=3000", "page-faults<6000")
+def test_threads():
+    threads = [threading.Thread(target=touch, args=(1000,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+@pytest.mark.expect("page-faults>=30000")
+def test_execs():
+    subprocess.run([sys.executable, "-S", "-c", "bytearray(4096 * 30000)"], check=True)
+""")
+    assert outcome.passed(), outcome.text
 
 
 def test_a_failing_test_is_profiled(suite):

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import operator
 import os
 import pathlib
@@ -33,6 +34,7 @@ import pytest
 from . import baseline, inprocess, program, runs
 from .errors import CannotTell, Error, Refused
 from .measured import Measured, Record, over_repeats, plain
+from .table import Table
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -46,6 +48,8 @@ OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
 }
 # As the program reads --expect: the last comparison, for names of events have = as well.
 EXPECTATION = re.compile(r"(?P<name>.*[^<>=\s])\s*(?P<operator>[<>=]+)\s*(?P<limit>[^<>=/]+)")
+
+PROPERTY = "nhmtap."
 
 COLLECTED = pytest.StashKey["Collected"]()
 SUITE = pytest.StashKey["Suite"]()
@@ -73,6 +77,8 @@ class Expectation(NamedTuple):
             if "/" in text or match["operator"] == "=":  # the = is one of the event's terms
                 return cls(text, text.strip(), "", 0)
             raise ValueError(f"expect: {match['limit']!r} in {text!r} is no number") from None
+        if not math.isfinite(limit):
+            raise ValueError(f"expect: {match['limit']!r} in {text!r} is no number")
         if match["operator"] not in OPERATORS:
             raise ValueError(f"expect: there is no comparison {match['operator']} ({text!r}): "
                                     f"use one of {' '.join(OPERATORS)}")
@@ -122,10 +128,15 @@ class Collected:
         self.expectations: List[Dict[str, Any]] = []
         self.used = False
         self._taken: Dict[str, int] = {}
+        self._by_fixtures: Dict[str, int] = {}
+
+    def begin_call(self) -> None:
+        """What has been measured so far is of the test's fixtures."""
+        self._by_fixtures = dict(self._taken)
 
     def begin_repeat(self) -> None:
         """The calls in a repeat continue the series of those in the repeats before."""
-        self._taken = {}
+        self._taken = dict(self._by_fixtures)
 
     def add(self, counts: runs.Counts, only: Sequence[str] = ()) -> List[Series]:
         """Takes in what was measured of a process or command as a whole; only: these names."""
@@ -252,8 +263,8 @@ class Call:
 
     def __init__(self, item: pytest.Item, suite: "Suite", runtest: Callable[[], None]) -> None:
         self.item, self.suite, self.runtest = item, suite, runtest
-        self.collected = item.stash[COLLECTED] = _collected(item)
-        self.collected.__init__()  # type: ignore[misc] # of an earlier try, pytest-rerunfailures'
+        self.collected = _collected(item)
+        self.collected.begin_call()
         self.measurement: Optional[inprocess.Measurement] = None
         try:
             self.expected = Expected.of(item)
@@ -278,6 +289,7 @@ class Call:
     def _measure(self) -> None:
         __tracebackhide__ = True
         names = [e.name for e in self.expected.expectations] if self.expected else []
+        self.collected.used |= bool(names)
         if names and self.measurement is None:
             self.measurement = inprocess.measure(*names)
         for _ in range(self.repeat):
@@ -385,6 +397,13 @@ class Suite:
 
     # --- while a test runs ----------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Forgets what an earlier try of the test (pytest-rerunfailures) has measured."""
+        item.stash[COLLECTED] = Collected()
+        item.user_properties[:] = [(name, value) for name, value in item.user_properties
+                                   if not name.startswith(PROPERTY)]
+
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Measures the call phase, if there is a marker or the fixture."""
@@ -414,7 +433,7 @@ class Suite:
         if collected and call.when == "call" and (collected.series or collected.expectations):
             item.user_properties += _properties(collected)
             measured = collected.record(item.nodeid)
-        if (self.profile_on_fail and collected and call.when == "call"
+        if (self.profile_on_fail and collected and collected.used and call.when == "call"
                 and isinstance(error, (AssertionError, CannotTell, pytest.fail.Exception))):
             self._profile(item)
         outcome = yield
@@ -505,7 +524,7 @@ class Suite:
         """The table of tests and events."""
         records = [self.records[test] for test in sorted(self.records)]
         if records:
-            _Table(terminalreporter, records, self.before is not None).write()
+            Table(terminalreporter, records, self.before is not None).write()
 
 
 def _properties(collected: Collected) -> List[Tuple[str, object]]:
@@ -515,98 +534,13 @@ def _properties(collected: Collected) -> List[Tuple[str, object]]:
         median = over_repeats(series.runs)
         if median.value is None:
             continue
-        properties.append((f"nhmtap.{series.event}", plain(median.value)))
+        properties.append((f"{PROPERTY}{series.event}", plain(median.value)))
         if not median.exact:
-            properties += [(f"nhmtap.{series.event}.{side}", plain(limit)) for side, limit in
+            properties += [(f"{PROPERTY}{series.event}.{side}", plain(limit)) for side, limit in
                            (("low", median.low), ("high", median.high)) if limit is not None]
         if series.change:
-            properties.append((f"nhmtap.{series.event}.change", str(series.change)))
+            properties.append((f"{PROPERTY}{series.event}.change", str(series.change)))
     return properties
-
-
-class _Table:
-    """Tests and their events in the terminal: as many columns as fit, then the others below."""
-
-    def __init__(self, reporter: TerminalReporter, records: List[Record],
-                 compared: bool) -> None:
-        self.reporter, self.records, self.compared = reporter, records, compared
-        self.arrows = {"rose": "^", "fell": "v"}
-        if reporter.hasmarkup and _encodes(reporter, "↑"):
-            self.arrows = {"rose": "↑", "fell": "↓"}
-
-    def write(self) -> None:
-        cells = {(r["test"], e["event"]): e for r in self.records for e in r["events"]}
-        events = list(dict.fromkeys(event for _, event in cells))
-        tests = [r["test"] for r in self.records if r["events"]]
-        if not events:
-            return
-        title = "nhmtap: medians" + (", change against the baseline" if self.compared else "")
-        self.reporter.section(title)
-        first = min(max(map(len, tests)), max(20, self.reporter._tw.fullwidth // 2))
-        texts = {key: self._cell(event) for key, event in cells.items()}
-        widths = {e: max(len(e), *(len(t) for k, (t, _) in texts.items() if k[1] == e))
-                  for e in events}
-        while events:
-            fitting = [events[0]]
-            for event in events[1:]:
-                if first + sum(widths[e] + 2 for e in (*fitting, event)) > self.reporter._tw.fullwidth:
-                    break
-                fitting.append(event)
-            self._rows(tests, fitting, first, widths, texts)
-            events = events[len(fitting):]
-        self._notes()
-
-    def _rows(self, tests: List[str], events: List[str], first: int, widths: Dict[str, int],
-              texts: Dict[Tuple[str, str], Tuple[str, Dict[str, bool]]]) -> None:
-        self.reporter.write_line(" " * first + "".join(f"  {e:>{widths[e]}}" for e in events),
-                                 bold=True)
-        for test in tests:
-            if not any((test, event) in texts for event in events):
-                continue
-            name = test if len(test) <= first else "..." + test[3 - first:]
-            self.reporter.write(f"{name:<{first}}")
-            for event in events:
-                text, markup = texts.get((test, event), ("", {}))
-                self.reporter.write(f"  {text:>{widths[event]}}", **markup)
-            self.reporter.write_line("")
-
-    def _cell(self, event: Record) -> Tuple[str, Dict[str, bool]]:
-        if "median" not in event:
-            return "not counted", {"yellow": True}
-        median = baseline.unpack("", event["median"])
-        value = median.value or 0
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-        if not median.exact:
-            text = "~" + text
-        if not self.compared:
-            return text, {}
-        if event["outcome"] == "no_baseline":
-            return f"{text} new", {}
-        amount = f"{100 * event['change']:+.1f}%" if "change" in event else "from 0"
-        if not event["real"]:
-            return f"{text} {amount} =", {}
-        risen = "change" not in event or event["change"] > 0
-        colour = {"red": True} if event["outcome"] == "failed" else {"yellow": True}
-        return f"{text} {amount} {self.arrows['rose' if risen else 'fell']}", colour
-
-    def _notes(self) -> None:
-        machines = dict.fromkeys((r["cpu"], r["kernel"]) for r in self.records)
-        for cpu, kernel in machines:
-            self.reporter.write_line(f"on {cpu}, Linux {kernel}")
-        empty = {e["event"].split(" #")[0]: e["empty_block"] for r in self.records
-                 for e in r["events"] if e.get("empty_block") is not None}
-        if empty:
-            told = ", ".join(f"{name} {baseline.bounded(baseline.unpack('', run))}"
-                             for name, run in empty.items())
-            self.reporter.write_line(f"in these, of the measuring itself: {told}")
-
-
-def _encodes(reporter: TerminalReporter, text: str) -> bool:
-    try:
-        text.encode(getattr(reporter._tw._file, "encoding", None) or "ascii")
-    except (UnicodeError, LookupError):
-        return False
-    return True
 
 
 # --- registration ---------------------------------------------------------------------------------

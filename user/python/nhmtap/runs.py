@@ -128,8 +128,8 @@ class Samples(Mapping[str, Measured]):
 
 
 class Profile(Samples):
-    """Functions and their shares: profile["main"] > 0.2. What has no name goes by its module and
-    offset."""
+    """Functions and their shares: profile["main"] > 0.2. What has no name goes by its
+    module."""
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "profile")
@@ -155,10 +155,10 @@ class Mem(Samples):
 
 
 def function_of(code: Mapping[str, Any]) -> str:
-    """A name for a place in the code."""
+    """The function in which a place is; without a name of it the module."""
     if "symbol" in code:
         return str(code["symbol"])
-    return "+".join(str(code[k]) for k in ("module", "offset") if k in code) or code.get("ip", "?")
+    return str(code.get("module", "unknown"))
 
 
 def _options(chosen: Sequence[Tuple[str, Names]], options: Sequence[Any]) -> List[str]:
