@@ -50,6 +50,7 @@ python3-setuptools   | $(PYTHON) -c 'import setuptools'
 python3-pip          | $(PYTHON) -c 'import pip'
 python3-wheel        | $(PYTHON) -c 'import wheel'
 mypy                 | mypy --version
+git          | git --version
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
 python3-selenium     | $(PYTHON) -c 'import selenium'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """measure(): blocks of the process's own code."""
 import gc
+import json
 import os
 import select
 import signal
@@ -179,6 +180,17 @@ def test_names_are_found_as_the_program_finds_them():
         touch(10)
     assert m["page-faults"].value == m["PAGE-FAULTS"].value >= 10
     assert m["cpus_utilized"] > 0
+
+
+def test_metrics_of_own_tables_are_known(tmp_path):
+    folder = tmp_path / "generic"
+    folder.mkdir()
+    (folder / "metrics.json").write_text(json.dumps([
+        {"name": "faults_twice", "description": "Page faults, doubled", "unit": "faults",
+         "formula": "2 * page-faults", "source": "reasoning"}]))
+    with module.measure("faults_twice", "page-faults", options=["--events-dir", tmp_path]) as m:
+        touch(1000)
+    assert m["faults_twice"].value == 2 * m["page-faults"].value >= 2000
 
 
 def dies(pid):

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from . import program as programs
 from .errors import Ended, Error, Refused
 from .measured import Measured, Record, over_repeats
-from .runs import Counts, Profile
+from .runs import Counts, Profile, values_of
 
 # A machine that is this late with an acknowledgement is not busy, it has stopped.
 PATIENCE_MS = 120_000
@@ -282,7 +282,9 @@ class Measurement(Counts):
             raise ValueError("there is nothing to measure: name events or metrics")
         found = programs.find(program)
         unique = list(dict.fromkeys(names))
-        metrics = [name for name in unique if programs.names_metric(name, found)]
+        tables = [f"--events-dir={folder}"
+                  for folder in values_of([str(o) for o in options], "--events-dir")]
+        metrics = [name for name in unique if programs.names_metric(name, found, tables)]
         events = [name for name in unique if name not in metrics]
         self._program, self._numbers = program, (len(events), len(metrics))
         arguments = ["stat", *(["-e", ",".join(events)] if events else []),

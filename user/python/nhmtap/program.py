@@ -84,18 +84,19 @@ def find(program: Optional[str] = None) -> Program:
 
 
 @functools.lru_cache(maxsize=None)
-def _metrics(program: Program) -> FrozenSet[str]:
-    listed = subprocess.run([program.path, "list", "metrics", "--json"], capture_output=True,
-                            text=True, timeout=60, stdin=subprocess.DEVNULL, check=False).stdout
+def _metrics(program: Program, options: Tuple[str, ...]) -> FrozenSet[str]:
+    listed = subprocess.run([program.path, "list", *options, "metrics", "--json"],
+                            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                            check=False).stdout
     records = [json.loads(line) for line in listed.splitlines()]
     return frozenset(record["name"].lower() for record in records
                      if str(record.get("section", "")).startswith("metrics"))
 
 
-def names_metric(name: str, program: Program) -> bool:
+def names_metric(name: str, program: Program, options: Sequence[str] = ()) -> bool:
     """Whether the program takes this for a metric's name ("ipc:u" is one of the user's side), as it
-    decides for --expect."""
-    return name.split(":")[0].strip().lower() in _metrics(program)
+    decides for --expect. options: where it has other tables, --events-dir."""
+    return name.split(":")[0].strip().lower() in _metrics(program, tuple(options))
 
 
 class Done(NamedTuple):

@@ -169,7 +169,8 @@ def _options(chosen: Sequence[Tuple[str, Names]], options: Sequence[Any]) -> Lis
     return texts + [str(option) for option in options]
 
 
-def _values(options: Sequence[str], short: str, long: str) -> Iterator[str]:
+def values_of(options: Sequence[str], long: str, short: str = "--") -> Iterator[str]:
+    """The values that an option has among options."""
     for i, option in enumerate(options):
         if option in (short, long):
             yield from options[i + 1:i + 2]
@@ -191,8 +192,8 @@ def check_ends(command: Sequence[Any], options: Sequence[str], timeout: Optional
     if any(o.startswith(("--duration", "--interval-count", "--control", "-h", "--help"))
            for o in options):
         return
-    targets = [number for short, long in (("-p", "--pid"), ("-t", "--tid"))
-               for value in _values(options, short, long) for number in value.split(",")]
+    targets = [number for long, short in (("--pid", "-p"), ("--tid", "-t"))
+               for value in values_of(options, long, short) for number in value.split(",")]
     if _own() & set(targets):
         raise ValueError("the run would end with the process that waits for it. Next: use measure() "
                          "for the test's own process, or give --duration")
