@@ -194,6 +194,7 @@ def test_git_merges_what_two_have_added(tmp_path):
     (["--nhmtap-compare=bad.json"], "bad.json holds no baselines of version 1"),
     (["--nhmtap-save=bad.json"], "bad.json holds no baselines of version 1"),
     (["--nhmtap-repeat=0"], "invalid"),
+    (["--nhmtap-json=none/tests.jsonl"], "none/tests.jsonl: there is no such folder"),
 ])
 def test_a_mistake_in_the_options_is_told_before_any_test(suite, pytester, options, words):
     (pytester.path / "bad.json").write_text("{}")

@@ -352,6 +352,19 @@ def test_it(prepared, nhmtap):
     assert outcome.event("test_it", "page-faults")["median"] >= 3000
 
 
+def test_the_marker_and_the_fixture_may_measure_the_same_event(suite):
+    outcome = suite("""
+@pytest.mark.expect("PAGE-FAULTS>=3000", repeat=2)
+def test_it(nhmtap):
+    with nhmtap.measure("page-faults"):
+        touch(1000)
+    touch(2000)
+""")
+    assert outcome.passed("test_it")
+    assert min(outcome.event("test_it", "PAGE-FAULTS")["runs"]) >= 3000
+    assert 1000 <= min(outcome.event("test_it", "page-faults #2")["runs"]) < 2000
+
+
 def test_what_a_test_starts_is_measured_with_it(suite):
     outcome = suite("""
 import subprocess, sys, threading

@@ -92,10 +92,9 @@ class Expected(NamedTuple):
     repeat: Optional[int]
 
     @classmethod
-    def of(cls, item: pytest.Item) -> Optional["Expected"]:
+    def of(cls, item: pytest.Item) -> "Expected":
+        """Raises ValueError."""
         markers = list(item.iter_markers("expect"))
-        if not markers:
-            return None
         repeat = None
         for marker in reversed(markers):  # the nearest one decides
             unknown = set(marker.kwargs) - {"repeat"}
@@ -106,6 +105,11 @@ class Expected(NamedTuple):
             raise ValueError(f"expect: repeat={repeat!r} is no whole number from 1")
         texts = dict.fromkeys(text for marker in reversed(markers) for text in marker.args)
         return cls([Expectation.parse(text) for text in texts], repeat)
+
+    @property
+    def names(self) -> List[str]:
+        """What is to be measured."""
+        return [expectation.name for expectation in self.expectations]
 
 
 class Series:
@@ -122,7 +126,8 @@ class Series:
 class Collected:
     """What a test has measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, marked: Sequence[str] = ()) -> None:
+        self.marked = [name.lower() for name in marked]  # what the marker measures
         self.series: Dict[str, Series] = {}
         self.machine = ("", "")
         self.expectations: List[Dict[str, Any]] = []
@@ -130,8 +135,9 @@ class Collected:
         self._taken: Dict[str, int] = {}
         self._by_fixtures: Dict[str, int] = {}
 
-    def begin_call(self) -> None:
-        """What has been measured so far is of the test's fixtures."""
+    def begin_call(self, marked: Sequence[str]) -> None:
+        """What has been measured so far is of the test's fixtures. marked: what the marker measures."""
+        self.marked = [name.lower() for name in marked]
         self._by_fixtures = dict(self._taken)
 
     def begin_repeat(self) -> None:
@@ -139,20 +145,33 @@ class Collected:
         self._taken = dict(self._by_fixtures)
 
     def add(self, counts: runs.Counts, only: Sequence[str] = ()) -> List[Series]:
-        """Takes in what was measured of a process or command as a whole; only: these names."""
+        """Takes in what a call of the fixture measured of a process or command as a whole; only: these
+        names. The first of an event has the event's name, unless the marker measures it as well."""
+        found = []
+        for name, measured in self._whole(counts, only):
+            least = 1 if name.lower() in self.marked else 0
+            self._taken[name] = number = self._taken.get(name, least) + 1
+            found.append(self._continue(name if number == 1 else f"{name} #{number}", measured))
+        return found
+
+    def add_marked(self, counts: runs.Counts) -> List[Series]:
+        """Takes in what the marker measured."""
+        return [self._continue(name, measured) for name, measured in self._whole(counts, self.marked)]
+
+    def _whole(self, counts: runs.Counts,
+               only: Sequence[str]) -> Iterator[Tuple[str, List[Measured]]]:
         self.note_machine(counts.records)
         wanted = [name.lower() for name in only or counts]
-        found = []
-        for name in [name for name in counts if name.lower() in wanted]:
+        for name in counts:
             measured = counts.all(name)
-            if any(key in m.record for m in measured for key in ("cpu", "node", "tid", "cgroup")):
-                continue
-            self._taken[name] = number = self._taken.get(name, 0) + 1
-            event = name if number == 1 else f"{name} #{number}"
-            series = self.series.setdefault(event, Series(event))
-            series.runs += measured
-            found.append(series)
-        return found
+            parts = any(k in m.record for m in measured for k in ("cpu", "node", "tid", "cgroup"))
+            if name.lower() in wanted and not parts:
+                yield name, measured
+
+    def _continue(self, event: str, measured: List[Measured]) -> Series:
+        series = self.series.setdefault(event, Series(event))
+        series.runs += measured
+        return series
 
     def note_machine(self, records: Sequence[Record]) -> None:
         """The CPU model and kernel, from a start record."""
@@ -264,14 +283,13 @@ class Call:
     def __init__(self, item: pytest.Item, suite: "Suite", runtest: Callable[[], None]) -> None:
         self.item, self.suite, self.runtest = item, suite, runtest
         self.collected = _collected(item)
-        self.collected.begin_call()
         self.measurement: Optional[inprocess.Measurement] = None
         try:
             self.expected = Expected.of(item)
         except ValueError as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        repeat = self.expected.repeat if self.expected else None
-        self.repeat = repeat or suite.repeat
+        self.repeat = self.expected.repeat or suite.repeat
+        self.collected.begin_call(self.expected.names)
 
     def __call__(self) -> None:
         __tracebackhide__ = True
@@ -288,10 +306,9 @@ class Call:
 
     def _measure(self) -> None:
         __tracebackhide__ = True
-        names = [e.name for e in self.expected.expectations] if self.expected else []
-        self.collected.used |= bool(names)
-        if names and self.measurement is None:
-            self.measurement = inprocess.measure(*names)
+        if self.expected.names and self.measurement is None:
+            self.collected.used = True
+            self.measurement = inprocess.measure(*self.expected.names)
         for _ in range(self.repeat):
             self.collected.begin_repeat()
             with _globals_kept(self.item):
@@ -300,14 +317,14 @@ class Call:
                 else:
                     with self.measurement:
                         self.runtest()
-                    for series in self.collected.add(self.measurement, names):
+                    for series in self.collected.add_marked(self.measurement):
                         series.empty_block = self.measurement.empty_block().get(series.event)
-            if not self.expected and not self.collected.used:
+            if not self.collected.used:
                 return
 
     def _judge(self) -> None:
         __tracebackhide__ = True
-        verdicts = [self._outcome(e) for e in (self.expected.expectations if self.expected else ())]
+        verdicts = [self._outcome(expectation) for expectation in self.expected.expectations]
         self.collected.expectations = verdicts
         failed = [v["sentence"] for v in verdicts if v["outcome"] == "failed"]
         unknown = [v["sentence"] for v in verdicts if v["outcome"] == "cannot_tell"]
@@ -390,6 +407,9 @@ class Suite:
                 self.before = baseline.load(compare)
             if self.save and os.path.exists(self.save):
                 baseline.load(self.save)
+            for path in filter(None, (self.save, self.json)):
+                if not pathlib.Path(path).absolute().parent.is_dir():
+                    raise ValueError(f"{path}: there is no such folder")
         except (OSError, ValueError, baseline.BadFile) as error:
             raise pytest.UsageError(f"nhmtap: {error}") from None
         if self.limits and not compare:
@@ -400,7 +420,10 @@ class Suite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Forgets what an earlier try of the test (pytest-rerunfailures) has measured."""
-        item.stash[COLLECTED] = Collected()
+        marked: List[str] = []
+        with contextlib.suppress(ValueError):  # which the call phase tells
+            marked = Expected.of(item).names
+        item.stash[COLLECTED] = Collected(marked)
         item.user_properties[:] = [(name, value) for name, value in item.user_properties
                                    if not name.startswith(PROPERTY)]
 
