@@ -159,6 +159,32 @@ def test_it(): touch(next(pages))
     assert len(outcome.event("test_it", "page-faults")["runs"]) == 10
 
 
+def test_a_test_may_replace_what_the_measuring_needs(suite):
+    outcome = suite("""
+import select
+
+@pytest.mark.expect("page-faults>=1000", repeat=2)
+def test_it(monkeypatch):
+    for name in ("read", "write", "close", "getpid", "pipe", "getcwd"):
+        monkeypatch.setattr(os, name, lambda *_: 1 / 0)
+    monkeypatch.setattr(select, "poll", None)
+    for name in list(os.environ):
+        if not name.startswith("PYTEST"):
+            monkeypatch.delenv(name)
+    touch(1000)
+
+@pytest.mark.expect("cs>=0")
+def test_in_a_folder_that_is_gone(tmp_path, monkeypatch):
+    pass
+
+@pytest.fixture(autouse=True)
+def gone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+""")
+    assert outcome.passed(), outcome.text
+
+
 def test_an_own_failure_of_the_test_comes_first(suite):
     outcome = suite("""
 @pytest.mark.expect("page-faults<0")

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import threading
 import weakref
+# Bound here: a test may replace those of os, and a block ends before it puts them back.
+from os import close, getpid, read, write
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import program as programs
@@ -45,7 +47,11 @@ class _Launcher:
 
     def launch(self, argv: Sequence[str], fds: Sequence[int]) -> int:
         """Starts a program and returns its number."""
-        request = json.dumps({"argv": list(argv), "cwd": os.getcwd()}).encode()
+        try:
+            cwd: Optional[str] = os.getcwd()
+        except OSError:  # it has been removed
+            cwd = None
+        request = json.dumps({"argv": list(argv), "cwd": cwd}).encode()
         try:
             socket.send_fds(self._socket, [request], list(fds))
             answer = self._socket.recv(4096).decode()
@@ -83,16 +89,18 @@ class Session:
         try:
             self.pid = _launcher().launch(
                 [path, *arguments, "--format", "json", "--delay", "-1",
-                 "--control=fd:CTL,ACK", "-p", str(os.getpid())], theirs)
+                 "--control=fd:CTL,ACK", "-p", str(getpid())], theirs)
         except BaseException:
             self.close()
             raise
         finally:
             for fd in theirs:
-                os.close(fd)
+                close(fd)
                 self._fds = [known for known in self._fds if known != fd]
         self._ready = select.poll()
         self._ready.register(self._acknowledged, select.POLLIN)
+        self._written = select.poll()
+        self._written.register(self._out, select.POLLIN)
         self._text = ""
         self.start: List[Record] = []
         _sessions.add(self)
@@ -106,11 +114,11 @@ class Session:
     def _do(self, command: bytes) -> None:
         __tracebackhide__ = True
         with contextlib.suppress(BrokenPipeError):  # it is dead, which reading tells as well
-            os.write(self._control, command)
+            write(self._control, command)
         if not self._ready.poll(PATIENCE_MS):
             self.close()
             raise Ended(f"nhmtap has not answered for {PATIENCE_MS // 1000} seconds")
-        if not os.read(self._acknowledged, 4):
+        if not read(self._acknowledged, 4):
             self._dead()
 
     def enable(self) -> None:
@@ -138,7 +146,7 @@ class Session:
     def finish(self) -> List[Record]:
         """Ends the session and returns the records that were not read yet."""
         __tracebackhide__ = True
-        os.write(self._control, b"stop\n")
+        write(self._control, b"stop\n")
         records = self._read(lambda _: False, until_end=True)
         self.close()
         return records
@@ -147,16 +155,14 @@ class Session:
         """Records from the pipe: all that are there, and if need be more until it is enough."""
         __tracebackhide__ = True
         records: List[Record] = []
-        poll = select.poll()
-        poll.register(self._out, select.POLLIN)
         while True:
             block = wait and not enough(records)
-            if not poll.poll(PATIENCE_MS if block else 0):
+            if not self._written.poll(PATIENCE_MS if block else 0):
                 if not block:
                     break
                 self.close()
                 raise Ended("nhmtap acknowledged a command, but wrote no records")
-            chunk = os.read(self._out, 1 << 16)
+            chunk = read(self._out, 1 << 16)
             if not chunk:
                 if until_end:
                     break
@@ -182,7 +188,7 @@ class Session:
         """Ends nhmtap, if it has not ended."""
         if self._fds:
             try:
-                os.write(self._control, b"stop\n")
+                write(self._control, b"stop\n")
             except OSError:
                 pass  # it has ended before
         self.forget()
@@ -190,7 +196,7 @@ class Session:
     def forget(self) -> None:
         """Closes the descriptors and no more: in a child process nhmtap is the parent's."""
         for fd in self._fds:
-            os.close(fd)
+            close(fd)
         self._fds = []
 
 
@@ -199,7 +205,7 @@ def _drain(fd: int) -> str:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     while poll.poll(1000):
-        chunk = os.read(fd, 1 << 16)
+        chunk = read(fd, 1 << 16)
         if not chunk:
             break
         chunks.append(chunk)
@@ -291,14 +297,14 @@ class Measurement(Counts):
                      *(["-M", ",".join(metrics)] if metrics else []), *map(str, options)]
         self._key: Key = (found.path, *arguments)
         self._session: Optional[Session] = None
-        self._owner = os.getpid()
+        self._owner = getpid()
 
     def __enter__(self) -> "Measurement":
         __tracebackhide__ = True
         if self._session:
             raise Error("this block is being measured already. Next: use another measure() within it")
         session = _take(self._key, self._program)
-        self._owner = os.getpid()
+        self._owner = getpid()
         self._session = session
         try:
             session.enable()
@@ -311,7 +317,7 @@ class Measurement(Counts):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         __tracebackhide__ = True
         session, self._session = self._session, None
-        if not session or os.getpid() != self._owner:
+        if not session or getpid() != self._owner:
             return  # a child that was forked in the block leaves it
         try:
             session.disable()
