@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Python package in the guest: blocks of a process's own code, whose instructions are known."""
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 
 import nehalem
 import pytest
@@ -14,7 +16,7 @@ PACKAGE = os.path.abspath(os.path.join(nehalem.HERE, "..", "..", "user", "python
 sys.path.insert(0, PACKAGE)
 from nhmtap import Measured, baseline  # noqa: E402, the folder is on the path only now
 
-LIBRARY = "/usr/lib/python3.11/"
+LIBRARY = sysconfig.get_path("stdlib") + "/"
 
 # burn(n) is 2 n + 2 instructions.
 BURN = """
@@ -58,16 +60,14 @@ def python(folder):
     script = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); import nhmtap, nhmtap.launcher\n" \
              "import encodings.idna, encodings.latin_1\n" \
              "print(*[m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)])"
-    files = subprocess.run(["/usr/bin/python3", "-B", "-S", "-c", script, PACKAGE], check=True,
+    files = subprocess.run([sys.executable, "-B", "-S", "-c", script, PACKAGE], check=True,
                            capture_output=True, text=True).stdout.split()
     for file in [file for file in files if file.startswith(LIBRARY)]:
-        head, name = os.path.split(file)
-        compiled = f"{head}/__pycache__/{name[:-3]}.cpython-311.pyc"
-        for source in filter(os.path.exists, (file, compiled)):
+        for source in filter(os.path.exists, (file, importlib.util.cache_from_source(file))):
             target = folder / source[len(LIBRARY):]
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
-    return (f"{folder}:{LIBRARY[:-1]}", "/usr/bin/python3.11:/usr/bin/python3")
+    return (f"{folder}:{LIBRARY[:-1]}", f"{os.path.realpath(sys.executable)}:/usr/bin/python3")
 
 
 @pytest.fixture
