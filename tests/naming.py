@@ -18,6 +18,7 @@ def build_names(path):
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "names.c"),
+                    os.path.join(USER, "memory.c"),
                     *(os.path.join(USER, "naming", f"{name}.c") for name in ENGINE), *LIBRARIES],
                    check=True)
 

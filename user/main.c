@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <jansson.h>
 
 #include "memory.h"
 #include "option/command.h"
@@ -82,7 +84,7 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_standard_streams();
-	memory_begin();
+	json_set_alloc_funcs(xmalloc, free);
 	setlocale(LC_ALL, "C");
 	if (argc < 2) {
 		help(stderr);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <jansson.h>
 
 #include "status.h"
 
@@ -38,11 +37,11 @@ void memory_is_out(void)
 	_exit(STATUS_REFUSED);
 }
 
-static void *had(void *memory)
+void *had(void *made)
 {
-	if (!memory)
+	if (!made)
 		memory_is_out();
-	return memory;
+	return made;
 }
 
 void *xmalloc(size_t size)
@@ -82,7 +81,8 @@ FILE *xopen_memstream(char **text, size_t *size)
 	return had(open_memstream(text, size));
 }
 
-void memory_begin(void)
+void xclose_memstream(FILE *stream)
 {
-	json_set_alloc_funcs(xmalloc, free);
+	if (fclose(stream))
+		memory_is_out();
 }

@@ -19,8 +19,11 @@ char *xasprintf(const char *format, ...)
 	__attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
 FILE *xopen_memstream(char **text, size_t *size) __attribute__((returns_nonnull, warn_unused_result));
 
-/* Gives jansson this allocator. */
-void memory_begin(void);
+/* Ends a stream of xopen_memstream(): its text is whole then. */
+void xclose_memstream(FILE *stream);
+
+/* What a library has made, which it does without only for want of memory. */
+void *had(void *made) __attribute__((returns_nonnull));
 
 /* Called before the program ends for want of memory, in the thread that began the program; must not
  * allocate. NULL: nothing is. */

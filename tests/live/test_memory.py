@@ -20,22 +20,21 @@ SESSION = {"activities": [
     {"name": "samples", "command": "profile", "event": "page-faults", "count": 1, "by": "symbol",
      "interval_ms": 7}]}
 
+FAULTS = [program("puppet"), "faults=50"]
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+# OUT is a file for the records: stdout is the command's. CONFIG is SESSION's.
 COMMANDS = {
-    "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "--format", "json", "--", program("puppet"), "faults=50"],
-    "profile": ["profile", "-e", "page-faults", "-c", "1", "--by", "line,comm", "--format", "json", "--",
-                program("puppet"), "faults=50"],
-    "stacks": ["profile", "-g", "-e", "page-faults", "-c", "1", "--format", "json", "--", program("puppet"),
-               "faults=50"],
-    "folded": ["profile", "--format", "folded", "-e", "page-faults", "-c", "1", "--", program("puppet"),
-               "faults=50"],
-    "pprof": ["profile", "--format", "pprof", "-e", "page-faults", "-c", "1", "-o", "/dev/null", "--",
-              program("puppet"), "faults=50"],
-    "mem": ["mem", "-e", "page-faults", "-c", "1", "--format", "json", "--", program("puppet"), "faults=50"],
+    "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "-o", "OUT", "--", *FAULTS],
+    "profile": ["profile", *EVERY_FAULT, "--by", "line,comm", "-o", "OUT", "--", *FAULTS],
+    "stacks": ["profile", "-g", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "folded": ["profile", "--format", "folded", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "pprof": ["profile", "--format", "pprof", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "mem": ["mem", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
     "list": ["list", "--json"],
     "explain": ["explain", "--cpu", "nehalem-ep", "--format", "json", "MEM_LOAD_RETIRED.L2_HIT:pp"],
     "doctor": ["doctor", "--need", "software", "--format", "json"],
     "schema": ["schema", "config"],
-    "run": ["run", "CONFIG", "--", program("puppet"), "faults=50"],
+    "run": ["run", "CONFIG", "--", *FAULTS],
 }
 
 
@@ -46,9 +45,27 @@ def shim(tmp_path_factory):
     return str(path)
 
 
-def run(shim, arguments, **environment):
-    return subprocess.run([NHMTAP, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=60,
-                          env=os.environ | {"LD_PRELOAD": shim} | environment, check=False)
+class Tried:
+    """A command that is run again and again, each time with another allocation that fails."""
+
+    def __init__(self, shim, folder, command):
+        self.shim, self.out = shim, folder / "out"
+        config = folder / "config.json"
+        config.write_text(json.dumps(SESSION | {"outputs": [{"path": str(self.out)}]}))
+        words = {"OUT": str(self.out), "CONFIG": str(config)}
+        self.arguments = [words.get(word, word) for word in COMMANDS[command]]
+        counted = folder / "count"
+        assert self.run(COUNT_TO=str(counted)).returncode in STATUSES
+        self.total = int(counted.read_text())
+
+    def run(self, **environment):
+        self.out.unlink(missing_ok=True)
+        return subprocess.run([NHMTAP, *self.arguments], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=60, env=os.environ | {"LD_PRELOAD": self.shim} | environment,
+                              check=False)
+
+    def records(self):
+        return check_lines(self.out.read_text()) if self.out.exists() else []
 
 
 def places(total):
@@ -69,20 +86,16 @@ def check_lines(text):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("which", ["once", "from then on"])
 def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path, command, which):
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(SESSION))
-    arguments = [str(config) if word == "CONFIG" else word for word in COMMANDS[command]]
-    counted = tmp_path / "count"
-    assert run(shim, arguments, COUNT_TO=str(counted)).returncode in STATUSES
+    tried = Tried(shim, tmp_path, command)
     again = {"FAIL_ALL": "1"} if which != "once" else {}
     said = 0
-    for place in places(int(counted.read_text())):
-        done = run(shim, arguments, FAIL_AT=str(place), **again)
+    for place in places(tried.total):
+        done = tried.run(FAIL_AT=str(place), **again)
         told = f"allocation {place}: {done.stderr.decode(errors='replace')}"
         assert done.returncode in STATUSES, told
         assert done.returncode == 0 or done.stderr, told
         if command in ("stat", "profile", "stacks", "mem", "run"):
-            check_lines(done.stdout.decode())
+            tried.records()
         elif command == "schema" and done.returncode == 0:
             json.loads(done.stdout)
         said += b"no more memory" in done.stderr
@@ -90,12 +103,10 @@ def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path,
 
 
 def test_the_end_record_says_that_there_was_no_memory(shim, tmp_path):
-    arguments = COMMANDS["stat"]
-    counted = tmp_path / "count"
-    run(shim, arguments, COUNT_TO=str(counted))
+    tried = Tried(shim, tmp_path, "stat")
     ends = []
-    for place in places(int(counted.read_text())):
-        records = check_lines(run(shim, arguments, FAIL_AT=str(place)).stdout.decode())
-        ends += [r for r in records if r["type"] == "end" and r["reason"] == "out_of_memory"]
+    for place in places(tried.total):
+        tried.run(FAIL_AT=str(place))
+        ends += [r for r in tried.records() if r["type"] == "end" and r["reason"] == "out_of_memory"]
     assert ends
     assert {end["exit_status"] for end in ends} == {2}

@@ -13,7 +13,7 @@ from records import NHMTAP, validator
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMES = sorted(name.removesuffix(".schema.json")
                for name in os.listdir(os.path.join(ROOT, "schema"))
-               if name.endswith(".schema.json"))
+               if name.endswith(".schema.json") and name != "config.schema.json")
 TYPES = [name for name in NAMES if name != "common"]
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 import pprof
-from records import program
+from records import held, program
 from stacks import function
 
 CALLS = os.path.abspath(program("calls"))
@@ -108,14 +108,14 @@ def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path)
 def test_pprof_keeps_samples_without_a_stack_and_those_beyond_top(nhmtap, tmp_path):
     pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     path = tmp_path / "x.pb.gz"
-    result = nhmtap("profile", "-o", path, "--format", "pprof", *EVERY_FAULT, "--top", "5", "--", *pinned,
-                    CALLS, "tree=15")
+    result = nhmtap("profile", "-o", path, "--format", "pprof", *EVERY_FAULT, "--top", "5", "--",
+                    *held(*pinned, CALLS, "tree=15"))
     assert result.status == 0
     profile = pprof.read(path)
     names = {x.id: [profile.string_table[profile.function[line.function_id - 1].name] for line in x.line]
              for x in profile.location}
     lost = {name[0]: s.value[0] for s in profile.sample for name in [names[s.location_id[0]]] if name}
-    assert lost["[stack lost: table_full]"] > 10000 and lost["[others]"] > 10000
+    assert lost["[stack lost: table_full]"] > 10000 and lost["[others]"] > 1000
     assert sum(s.value[0] for s in profile.sample) >= 2 ** 15
 
 

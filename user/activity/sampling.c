@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "collection/aggregation.h"
+#include "memory.h"
 #include "record/entry.h"
 #include "record/fold.h"
 #include "record/record.h"
@@ -57,20 +58,20 @@ static int refuse_names_in_stream(const struct chosen_keys *keys, struct refusal
 
 int sampling_check(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = xcalloc(1, sizeof(*state));
 
 	activity->state = state;
 	state->sampling = activity->details;
 	activity->drain_ns = DRAIN_LEAST_NS;
 	state->nr = activity->plan.events.nr;
-	state->aggregations = calloc(state->nr, sizeof(*state->aggregations));
-	state->before = calloc(state->nr, sizeof(*state->before));
-	state->accounts = calloc(state->nr, sizeof(*state->accounts));
-	state->streamed = calloc(state->nr, sizeof(*state->streamed));
-	state->ring_lost = calloc(state->nr, sizeof(*state->ring_lost));
-	state->throttled = calloc(state->nr, sizeof(*state->throttled));
-	state->warned = calloc(state->nr, sizeof(*state->warned));
-	state->causes = calloc(state->nr, sizeof(*state->causes));
+	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
+	state->before = xcalloc(state->nr, sizeof(*state->before));
+	state->accounts = xcalloc(state->nr, sizeof(*state->accounts));
+	state->streamed = xcalloc(state->nr, sizeof(*state->streamed));
+	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
+	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
+	state->warned = xcalloc(state->nr, sizeof(*state->warned));
+	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
 		return refuse_names_in_stream(&activity->keys, refusal);

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "host/files.h"
+#include "memory.h"
 #include "record/record.h"
 
 #define NO_ROW ((size_t)-1)
@@ -80,18 +81,18 @@ static size_t add_row(struct tally *tally, const struct place_key *key)
 	size_t events = tally->plan->events.nr;
 	struct tally_row row = {
 		.key = *key,
-		.now = calloc(events, sizeof(struct count)),
-		.reported = calloc(events, sizeof(struct count)),
-		.since = calloc(events, sizeof(struct count)),
-		.turn = calloc(events, sizeof(struct count)),
-		.has = calloc(events, sizeof(bool)),
+		.now = xcalloc(events, sizeof(struct count)),
+		.reported = xcalloc(events, sizeof(struct count)),
+		.since = xcalloc(events, sizeof(struct count)),
+		.turn = xcalloc(events, sizeof(struct count)),
+		.has = xcalloc(events, sizeof(bool)),
 	};
 
 	turns_open(&row.turns, events, tally->span_ns);
 	turns_open(&row.interval_turns, events, tally->span_ns);
 	if (key->tid >= 0)
 		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", key->tid);
-	tally->rows = realloc(tally->rows, (tally->nr + 1) * sizeof(row));
+	tally->rows = xrealloc(tally->rows, (tally->nr + 1) * sizeof(row));
 	tally->rows[tally->nr] = row;
 	return tally->nr++;
 }
@@ -116,7 +117,7 @@ static void find_rows(struct tally *tally, const struct counters *counters)
 	const struct places *places = counters_places(counters);
 
 	if (!tally->row_of) {
-		tally->row_of = malloc((places->nr + 1) * sizeof(*tally->row_of));
+		tally->row_of = xmalloc((places->nr + 1) * sizeof(*tally->row_of));
 		for (size_t p = 0; p < places->nr; p++)
 			tally->row_of[p] = NO_ROW;
 	}

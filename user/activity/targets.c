@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "memory.h"
 
 #define LOOK_NS 100000000
 
@@ -104,9 +105,9 @@ struct targets *targets_watch(const struct target *target, struct loop *loop, du
 
 	if (!target->nr_pids && !target->nr_tids)
 		return NULL;
-	targets = calloc(1, sizeof(*targets));
+	targets = xcalloc(1, sizeof(*targets));
 	*targets = (struct targets){.loop = loop, .gone = gone, .context = context};
-	targets->list = calloc(target->nr_pids + target->nr_tids, sizeof(*targets->list));
+	targets->list = xcalloc(target->nr_pids + target->nr_tids, sizeof(*targets->list));
 	for (size_t i = 0; i < target->nr_pids; i++)
 		watch(targets, target->pids[i], false);
 	for (size_t i = 0; i < target->nr_tids; i++)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "record/record.h"
+#include "record/samples.h"
 
 #define TOLERATED_PERCENT 1
 

@@ -7,7 +7,8 @@
 
 #include "activity/activity.h"
 #include "collection/table_reader.h"
-#include "record/samples.h"
+
+struct samples;
 
 /*
  * Warns of an interval that has lost more than one in a hundred of an event's samples, of their stacks or

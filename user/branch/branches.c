@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "interned.h"
+#include "memory.h"
 #include "record/code.h"
 #include "record/key.h"
 #include "record/record.h"
@@ -168,18 +169,18 @@ struct branches *branches_of(const struct host *host, struct codes *codes,
 			     const struct branches_asked *asked, const struct layout *layout,
 			     const struct reading *reading)
 {
-	struct branches *branches = calloc(1, sizeof(*branches));
+	struct branches *branches = xcalloc(1, sizeof(*branches));
 
 	branches->host = host;
 	branches->codes = codes;
 	branches->asked = asked;
 	branches->layout = layout;
 	branches->lost = reading->further_lost;
-	branches->sums = calloc(reading->nr_entries + 1, sizeof(*branches->sums));
+	branches->sums = xcalloc(reading->nr_entries + 1, sizeof(*branches->sums));
 	interned_init(&branches->keys, layout->key_size);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take[kind_of(branches, reading->entries[i].key)](branches, &reading->entries[i]);
-	branches->order = calloc(branches->keys.nr + 1, sizeof(*branches->order));
+	branches->order = xcalloc(branches->keys.nr + 1, sizeof(*branches->order));
 	for (size_t i = 0; i < branches->keys.nr; i++)
 		branches->order[i] = i;
 	qsort_r(branches->order, branches->keys.nr, sizeof(*branches->order), by_count, branches);

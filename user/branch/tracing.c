@@ -9,6 +9,7 @@
 #include "collection/pairs.h"
 #include "collection/trace.h"
 #include "interned.h"
+#include "memory.h"
 #include "plan/denial.h"
 #include "branch/branches.h"
 #include "record/code.h"
@@ -102,7 +103,7 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 		size_t before = state->room;
 
 		state->room = before ? 2 * before : 256;
-		state->counts = realloc(state->counts, state->room * sizeof(*state->counts));
+		state->counts = xrealloc(state->counts, state->room * sizeof(*state->counts));
 		memset(state->counts + before, 0, (state->room - before) * sizeof(*state->counts));
 	}
 	state->counts[number] += count;
@@ -255,13 +256,13 @@ static void release_entries(struct reading *reading)
 /* What has been counted since the last record, in the form that an aggregation's reading has. */
 static void read_counts(struct state *state, struct reading *reading)
 {
-	*reading = (struct reading){.entries = calloc(state->keys.nr + 1, sizeof(*reading->entries))};
+	*reading = (struct reading){.entries = xcalloc(state->keys.nr + 1, sizeof(*reading->entries))};
 	for (size_t number = 0; number < state->keys.nr; number++) {
 		__u64 *values;
 
 		if (!state->counts[number])
 			continue;
-		values = calloc(1, state->layout->value_size);
+		values = xcalloc(1, state->layout->value_size);
 		((struct value_head *)values)->samples = state->counts[number];
 		reading->entries[reading->nr_entries++] =
 			(struct entry){interned_at(&state->keys, number), values};
@@ -351,7 +352,7 @@ static int tracing_finish(struct activity *activity, json_t *end)
 
 static int tracing_check(struct activity *activity, struct refusal *refusal)
 {
-	struct state *state = calloc(1, sizeof(*state));
+	struct state *state = xcalloc(1, sizeof(*state));
 
 	activity->state = state;
 	state->activity = activity;
@@ -375,7 +376,7 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 	err = trace_open(&state->trace, activity->counters, TRACE);
 	if (err)
 		return trace_denied(refusal, &activity->session->host, -err);
-	state->threads = calloc(counters_places(activity->counters)->nr, sizeof(*state->threads));
+	state->threads = xcalloc(counters_places(activity->counters)->nr, sizeof(*state->threads));
 	return 0;
 }
 

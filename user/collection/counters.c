@@ -19,6 +19,7 @@
 
 #include "collection/cpu_reader.h"
 #include "collection/libperf_fd.h"
+#include "memory.h"
 #include "plan/denial.h"
 
 /* An event at a place. */
@@ -69,15 +70,15 @@ static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int c
 			  struct perf_evsel *leader)
 {
 	struct perf_cpu_map *cpus = NULL; /* any */
-	struct perf_thread_map *threads = perf_thread_map__new_array(1, &tid);
+	struct perf_thread_map *threads = had(perf_thread_map__new_array(1, &tid));
 	char number[16];
 	int err;
 
 	if (cpu >= 0) {
 		snprintf(number, sizeof(number), "%d", cpu);
-		cpus = perf_cpu_map__new(number);
+		cpus = had(perf_cpu_map__new(number));
 	}
-	cell->evsel = perf_evsel__new(attr);
+	cell->evsel = had(perf_evsel__new(attr));
 	if (leader)
 		libperf_follow(cell->evsel, leader);
 	err = perf_evsel__open(cell->evsel, cpus, threads);
@@ -203,7 +204,7 @@ static int open_places(struct counters *counters, const struct cpus *online, siz
 {
 	size_t nr = counters->plan->events.nr * counters->places.nr;
 
-	counters->cells = malloc((nr + 1) * sizeof(*counters->cells));
+	counters->cells = xmalloc((nr + 1) * sizeof(*counters->cells));
 	for (size_t i = 0; i < nr; i++)
 		counters->cells[i] = (struct cell){.fd = -1};
 	for (size_t i = 0; i < counters->places.nr; i++) {
@@ -254,7 +255,7 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 {
 	const struct target *target = &counters->plan->target;
 
-	counters->cgroups = malloc((target->nr_cgroups + 1) * sizeof(*counters->cgroups));
+	counters->cgroups = xmalloc((target->nr_cgroups + 1) * sizeof(*counters->cgroups));
 	for (size_t i = 0; i < target->nr_cgroups; i++)
 		counters->cgroups[i] = -1;
 	for (size_t i = 0; i < target->nr_cgroups; i++) {
@@ -270,7 +271,7 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 int counters_open(struct counters **result, const struct plan *plan, pid_t child,
 		  struct host *host, struct refusal *refusal)
 {
-	struct counters *counters = calloc(1, sizeof(*counters));
+	struct counters *counters = xcalloc(1, sizeof(*counters));
 	const struct target *target = &plan->target;
 	size_t failed = 0;
 	int err;

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 static void add(struct places *places, int cpu, pid_t tid, int cgroup)
 {
-	places->list = realloc(places->list, (places->nr + 1) * sizeof(*places->list));
+	places->list = xrealloc(places->list, (places->nr + 1) * sizeof(*places->list));
 	places->list[places->nr++] = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
 }
 

@@ -11,6 +11,7 @@
 #include <perf/threadmap.h>
 
 #include "collection/libperf_fd.h"
+#include "memory.h"
 
 struct self {
 	struct perf_evsel *evsel;
@@ -31,7 +32,7 @@ static int open_event(struct self *self, bool kernel)
 	int err;
 
 	self->kernel = kernel;
-	self->evsel = perf_evsel__new(&attr);
+	self->evsel = had(perf_evsel__new(&attr));
 	err = perf_evsel__open(self->evsel, NULL, self->threads);
 	if (!err)
 		return 0;
@@ -42,10 +43,10 @@ static int open_event(struct self *self, bool kernel)
 
 struct self *self_begin(void)
 {
-	struct self *self = calloc(1, sizeof(*self));
+	struct self *self = xcalloc(1, sizeof(*self));
 	int err;
 
-	self->threads = perf_thread_map__new_dummy();
+	self->threads = had(perf_thread_map__new_dummy());
 	perf_thread_map__set_pid(self->threads, 0, 0);
 	err = open_event(self, true);
 	if (err == -EACCES)

@@ -21,6 +21,7 @@
 
 #include "collection/libperf_fd.h"
 #include "collection/places.h"
+#include "memory.h"
 
 /* A ring's size. A dynamically linked program's start is about 1 KiB of notes, and they are read
  * some milliseconds later. */
@@ -78,8 +79,8 @@ static int open_event(struct sideband *sideband, bool build_ids)
 		.inherit = perf_thread_map__pid(sideband->threads, 0) > 0,
 	};
 
-	sideband->list = perf_evlist__new();
-	sideband->evsel = perf_evsel__new(&attr);
+	sideband->list = had(perf_evlist__new());
+	sideband->evsel = had(perf_evsel__new(&attr));
 	perf_evlist__add(sideband->list, sideband->evsel);
 	perf_evlist__set_maps(sideband->list, sideband->cpus, sideband->threads);
 	return perf_evlist__open(sideband->list);
@@ -118,7 +119,7 @@ size_t sideband_processes(const struct target *target, pid_t **pids)
 {
 	size_t nr = 0;
 
-	*pids = calloc(target->nr_pids + target->nr_tids + 1, sizeof(**pids));
+	*pids = xcalloc(target->nr_pids + target->nr_tids + 1, sizeof(**pids));
 	for (size_t i = 0; i < target->nr_pids; i++)
 		(*pids)[nr++] = target->pids[i];
 	for (size_t i = 0; i < target->nr_tids; i++)
@@ -142,7 +143,7 @@ static struct perf_thread_map *threads_of_processes(const struct target *target,
 
 		for (size_t i = 0; i < places.nr; i++)
 			tids[i] = places.list[i].tid;
-		map = perf_thread_map__new_array(places.nr, tids);
+		map = had(perf_thread_map__new_array(places.nr, tids));
 	}
 	places_release(&places);
 	free(processes.pids);
@@ -155,10 +156,10 @@ static struct perf_thread_map *threads_of(const struct target *target, pid_t chi
 	struct perf_thread_map *map = NULL;
 
 	if (!target->cpus_given && child)
-		map = perf_thread_map__new_array(1, &child);
+		map = had(perf_thread_map__new_array(1, &child));
 	else if (!target->cpus_given)
 		map = threads_of_processes(target, nr_cpus);
-	return map ? map : perf_thread_map__new_dummy(); /* -1: all processes */
+	return map ? map : had(perf_thread_map__new_dummy()); /* -1: all processes */
 }
 
 static int open_rings(struct sideband *sideband, int nr_cpus)
@@ -170,7 +171,7 @@ static int open_rings(struct sideband *sideband, int nr_cpus)
 	perf_evlist__for_each_mmap(sideband->list, map, false) {
 		struct ring *ring;
 
-		sideband->rings = realloc(sideband->rings,
+		sideband->rings = xrealloc(sideband->rings,
 					  (sideband->nr_rings + 1) * sizeof(*sideband->rings));
 		ring = &sideband->rings[sideband->nr_rings++];
 		*ring = (struct ring){.map = map};
@@ -203,7 +204,7 @@ static int open_all(struct sideband *sideband, int nr_cpus)
 int sideband_open(struct sideband **result, const struct target *target, pid_t child,
 		  const struct host *host, struct refusal *refusal)
 {
-	struct sideband *sideband = calloc(1, sizeof(*sideband));
+	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int nr_cpus = cpus_count(&host->online), err;
 	char cpus[4096];
 
@@ -215,7 +216,7 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 	if (err == -ESRCH) { /* a thread has ended in the meantime */
 		close_event(sideband);
 		perf_thread_map__put(sideband->threads);
-		sideband->threads = perf_thread_map__new_dummy();
+		sideband->threads = had(perf_thread_map__new_dummy());
 		err = open_all(sideband, nr_cpus);
 	}
 	if (!err) {

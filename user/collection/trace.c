@@ -11,6 +11,8 @@
 
 #include <linux/perf_event.h>
 
+#include "memory.h"
+
 #define AREA_MOST  (4 << 20) /* perf record's */
 #define AREA_LEAST (64 << 10)
 /* The kernel's notices, one for each piece of the trace: a buffer's half, or a turn on a CPU. */
@@ -107,12 +109,12 @@ static int watch_all(struct trace *trace)
 
 int trace_open(struct trace **result, const struct counters *counters, size_t event)
 {
-	struct trace *trace = calloc(1, sizeof(*trace));
+	struct trace *trace = xcalloc(1, sizeof(*trace));
 	int err;
 
 	trace->page_size = sysconf(_SC_PAGESIZE);
 	trace->nr = counters_places(counters)->nr;
-	trace->buffers = calloc(trace->nr, sizeof(*trace->buffers));
+	trace->buffers = xcalloc(trace->nr, sizeof(*trace->buffers));
 	trace->epoll = -1;
 	for (size_t i = 0; i < trace->nr; i++)
 		trace->buffers[i] = (struct buffer){.fd = counters_fd(counters, event, i), .place = i};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "event/names.h"
+#include "memory.h"
 
 static const struct {
 	size_t size;
@@ -52,7 +53,7 @@ static void append(struct draft *draft, enum draft_kind kind, const void *rows, 
 
 	if (!nr)
 		return;
-	own->bytes = realloc(own->bytes, (own->nr + nr) * kinds[kind].size);
+	own->bytes = xrealloc(own->bytes, (own->nr + nr) * kinds[kind].size);
 	memcpy(draft_row(draft, kind, own->nr), rows, nr * kinds[kind].size);
 	own->nr += nr;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "embedded.h"
+#include "memory.h"
 
 struct form {
 	json_t *schema;
@@ -17,7 +18,7 @@ struct form {
 struct form *form_open(void)
 {
 	struct embedded file = embedded_find("schema.json");
-	struct form *form = calloc(1, sizeof(*form));
+	struct form *form = xcalloc(1, sizeof(*form));
 
 	form->schema = json_loadb(file.data, file.size, 0, NULL);
 	return form;

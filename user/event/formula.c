@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 /* Parentheses in parentheses; a table may come from anywhere, and the stack is finite. */
 #define DEPTH_MAX 32
 
@@ -50,7 +52,7 @@ static void step(struct parser *parser, struct formula_step step)
 {
 	struct formula *formula = parser->formula;
 
-	formula->steps = realloc(formula->steps, (formula->nr_steps + 1) * sizeof(step));
+	formula->steps = xrealloc(formula->steps, (formula->nr_steps + 1) * sizeof(step));
 	formula->steps[formula->nr_steps++] = step;
 }
 
@@ -79,8 +81,8 @@ static size_t input_number(struct formula *formula, const char *name, size_t len
 		i++;
 	if (i < formula->nr_inputs)
 		return i;
-	formula->inputs = realloc(formula->inputs, (i + 1) * sizeof(*formula->inputs));
-	formula->inputs[formula->nr_inputs++] = strndup(name, length);
+	formula->inputs = xrealloc(formula->inputs, (i + 1) * sizeof(*formula->inputs));
+	formula->inputs[formula->nr_inputs++] = xasprintf("%.*s", (int)length, name);
 	return i;
 }
 
@@ -209,7 +211,7 @@ static int divided_by_zero(const struct formula *formula, const struct span *div
 int formula_value(const struct formula *formula, const double *inputs, double *value, char *why,
 		  size_t size)
 {
-	double *stack = calloc(formula->nr_steps, sizeof(*stack));
+	double *stack = xcalloc(formula->nr_steps, sizeof(*stack));
 	size_t depth = 0;
 	int err = 0;
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
 {
 	char text[400];
@@ -118,8 +120,8 @@ bool file_exists(struct loader *loader, const char *file)
 
 void *keep(struct loader *loader, size_t nr, size_t size)
 {
-	loader->blocks = realloc(loader->blocks, (loader->nr_blocks + 1) * sizeof(void *));
-	return loader->blocks[loader->nr_blocks++] = calloc(nr + 1, size);
+	loader->blocks = xrealloc(loader->blocks, (loader->nr_blocks + 1) * sizeof(void *));
+	return loader->blocks[loader->nr_blocks++] = xcalloc(nr + 1, size);
 }
 
 /* --- checks that every entry has to pass ------------------------------------------------------ */

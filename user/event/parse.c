@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "host/kernel.h"
+#include "memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -217,7 +218,7 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
 		       const char *terms, const char *place)
 {
-	char *copy = strdup(terms), *save = NULL;
+	char *copy = xstrdup(terms), *save = NULL;
 	int err = 0;
 
 	for (char *term = strtok_r(copy, ",", &save); term && !err; term = strtok_r(NULL, ",", &save)) {
@@ -400,7 +401,7 @@ static struct event *new_event(struct parser *parser, const char *spelling, size
 	struct events *events = parser->events;
 	struct event *event;
 
-	events->list = realloc(events->list, (events->nr + 1) * sizeof(*event));
+	events->list = xrealloc(events->list, (events->nr + 1) * sizeof(*event));
 	event = &events->list[events->nr++];
 	*event = (struct event){.group = -1, .scale = 1};
 	snprintf(event->name, sizeof(event->name), "%.*s", (int)length, spelling);

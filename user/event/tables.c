@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "event/loader.h"
+#include "memory.h"
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
@@ -73,10 +74,10 @@ static int load_cpu(struct loader *loader, struct draft *draft)
 
 static struct draft *new_draft(struct loader *loader, const struct cpu_events *base)
 {
-	struct draft *draft = malloc(sizeof(*draft));
+	struct draft *draft = xmalloc(sizeof(*draft));
 
 	draft_begin(draft, base);
-	loader->drafts = realloc(loader->drafts, (loader->nr_drafts + 1) * sizeof(draft));
+	loader->drafts = xrealloc(loader->drafts, (loader->nr_drafts + 1) * sizeof(draft));
 	return loader->drafts[loader->nr_drafts++] = draft;
 }
 
@@ -273,7 +274,7 @@ int tables_load(struct tables *tables, const char *folder, struct refusal *refus
 {
 	const struct cpu_events generic = {
 		.name = GENERIC, .metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
-	struct loader *loader = calloc(1, sizeof(*loader));
+	struct loader *loader = xcalloc(1, sizeof(*loader));
 
 	*tables = (struct tables){.loader = loader};
 	snprintf(loader->folder, sizeof(loader->folder), "%s", folder);
@@ -284,7 +285,7 @@ int tables_load(struct tables *tables, const char *folder, struct refusal *refus
 	draft_begin(&loader->generic, &generic);
 	if (load_all(loader))
 		return -1;
-	tables->cpus = calloc(loader->nr_drafts + 1, sizeof(*tables->cpus));
+	tables->cpus = xcalloc(loader->nr_drafts + 1, sizeof(*tables->cpus));
 	for (size_t i = 0; i < loader->nr_drafts; i++)
 		tables->cpus[tables->nr_cpus++] = loader->drafts[i]->cpu;
 	tables->metrics = loader->generic.cpu.metrics;

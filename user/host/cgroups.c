@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 /* Paths that are remembered; beyond, the older half is forgotten. */
 #define KNOWN_MOST 4096
 
@@ -32,7 +34,7 @@ struct cgroups {
 
 struct cgroups *cgroups_new(const char *mount)
 {
-	struct cgroups *cgroups = calloc(1, sizeof(*cgroups));
+	struct cgroups *cgroups = xcalloc(1, sizeof(*cgroups));
 
 	*cgroups = (struct cgroups){.mount = mount, .folder = -1};
 	return cgroups;
@@ -63,10 +65,10 @@ static void forget_half(struct cgroups *cgroups)
 static const char *remember(struct cgroups *cgroups, __u64 id, const char *path)
 {
 	if (!cgroups->known)
-		cgroups->known = calloc(KNOWN_MOST, sizeof(*cgroups->known));
+		cgroups->known = xcalloc(KNOWN_MOST, sizeof(*cgroups->known));
 	if (cgroups->nr == KNOWN_MOST)
 		forget_half(cgroups);
-	cgroups->known[cgroups->nr] = (struct known_path){id, path ? strdup(path) : NULL};
+	cgroups->known[cgroups->nr] = (struct known_path){id, path ? xstrdup(path) : NULL};
 	return cgroups->known[cgroups->nr++].path;
 }
 

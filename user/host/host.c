@@ -14,6 +14,7 @@
 #include <linux/perf_event.h>
 
 #include "host/files.h"
+#include "memory.h"
 
 static void read_processor(struct host *host)
 {
@@ -248,7 +249,7 @@ static void add_format(const struct host *host, struct pmu *pmu, const char *nam
 	if (format_parse(&format, text))
 		return; /* a notation from a later kernel: the term is then unknown, not misread */
 	snprintf(format.name, sizeof(format.name), "%.31s", name);
-	pmu->formats = realloc(pmu->formats, (pmu->nr_formats + 1) * sizeof(format));
+	pmu->formats = xrealloc(pmu->formats, (pmu->nr_formats + 1) * sizeof(format));
 	pmu->formats[pmu->nr_formats++] = format;
 }
 
@@ -265,7 +266,7 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 	slurp(host, alias.unit, sizeof(alias.unit), "%s/%s/events/%s.unit", folder, pmu->name, name);
 	if (slurp(host, scale, sizeof(scale), "%s/%s/events/%s.scale", folder, pmu->name, name) > 0)
 		alias.scale = strtod(scale, NULL);
-	pmu->aliases = realloc(pmu->aliases, (pmu->nr_aliases + 1) * sizeof(alias));
+	pmu->aliases = xrealloc(pmu->aliases, (pmu->nr_aliases + 1) * sizeof(alias));
 	pmu->aliases[pmu->nr_aliases++] = alias;
 }
 
@@ -285,7 +286,7 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	if (type < 0)
 		return NULL;
 
-	pmu = calloc(1, sizeof(*pmu));
+	pmu = xcalloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
 	/* PMUs of more than a core say which CPU speaks for it; msr's is one that does not say so. All
@@ -344,12 +345,12 @@ static const struct pmu_alias nehalem_aliases[] = {
 
 static void *copy_of(const void *from, size_t size)
 {
-	return memcpy(malloc(size), from, size);
+	return memcpy(xmalloc(size), from, size);
 }
 
 static void pretend_core_pmu(struct host *host)
 {
-	struct pmu *pmu = calloc(1, sizeof(*pmu));
+	struct pmu *pmu = xcalloc(1, sizeof(*pmu));
 
 	snprintf(pmu->name, sizeof(pmu->name), "cpu");
 	pmu->type = PERF_TYPE_RAW;

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "host/files.h"
+#include "memory.h"
 
 /* --- configuration ---------------------------------------------------------------------------- */
 
@@ -21,11 +22,11 @@ static char *unpack(const char *path)
 
 	if (!file)
 		return NULL;
-	text = malloc(room);
+	text = xmalloc(room);
 	while ((n = gzread(file, text + used, room - used - 1)) > 0) {
 		used += n;
 		if (room - used < 2)
-			text = realloc(text, room *= 2);
+			text = xrealloc(text, room *= 2);
 	}
 	text[used] = '\0';
 	gzclose(file);
@@ -43,7 +44,7 @@ static void read_config(struct host *host)
 		host->config = unpack(path);
 	}
 	if (!host->config)
-		host->config = strdup("");
+		host->config = xstrdup("");
 }
 
 char kernel_config(struct host *host, const char *option)

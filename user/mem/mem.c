@@ -254,7 +254,7 @@ static size_t most_lines(const struct activity *activity)
 static int write_shared_lines(struct activity *activity, const struct sampled *sampled)
 {
 	struct reading *reading = sampled->reading;
-	struct line *lines = calloc(reading->nr_entries + 1, sizeof(*lines));
+	struct line *lines = xcalloc(reading->nr_entries + 1, sizeof(*lines));
 	size_t nr = 0;
 	int err = 0;
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 /* Of something that never happened in some time, up to so many times it may happen in as long a time,
  * with 95 % confidence: -ln 0.05, the rule of three. */
 #define UNSEEN 3
@@ -19,7 +21,7 @@ void turns_open(struct turns *turns, size_t nr_events, __u64 span_ns)
 {
 	*turns = (struct turns){.nr_events = nr_events, .first_ns = span_ns, .span_ns = span_ns};
 	/* One more than are kept: the one that is being filled. */
-	turns->list = calloc((TURNS_MOST + 1) * nr_events, sizeof(*turns->list));
+	turns->list = xcalloc((TURNS_MOST + 1) * nr_events, sizeof(*turns->list));
 }
 
 void turns_close(struct turns *turns)
@@ -119,7 +121,7 @@ static size_t standard_error(const struct turns *turns, const struct count *coun
 			     const size_t *events, size_t nr, estimate_fn estimate, const void *what,
 			     double *error)
 {
-	struct count *without = malloc(turns->nr_events * sizeof(*without));
+	struct count *without = xmalloc(turns->nr_events * sizeof(*without));
 	double values[TURNS_MOST + 1], mean = 0, squares = 0;
 	size_t n = 0;
 	int err = 0;
@@ -146,7 +148,7 @@ static double change_by_unseen(const struct turns *turns, const struct count *co
 			       const size_t *events, size_t nr, estimate_fn estimate,
 			       const void *what, double value)
 {
-	struct count *more = malloc(turns->nr_events * sizeof(*more));
+	struct count *more = xmalloc(turns->nr_events * sizeof(*more));
 	double sum = 0, changed;
 
 	memcpy(more, counts, turns->nr_events * sizeof(*more));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "metric/fit.h"
 
 /* --- a group ---------------------------------------------------------------------------------- */
@@ -19,10 +20,10 @@ static bool group_has(const struct group *group, const char *name)
 
 static void group_add(struct group *group, char *const *names, size_t nr)
 {
-	group->names = realloc(group->names, (group->nr + nr) * sizeof(*group->names));
+	group->names = xrealloc(group->names, (group->nr + nr) * sizeof(*group->names));
 	for (size_t i = 0; i < nr; i++)
 		if (!group_has(group, names[i]))
-			group->names[group->nr++] = strdup(names[i]);
+			group->names[group->nr++] = xstrdup(names[i]);
 }
 
 static struct group group_copy(const struct group *group)
@@ -56,11 +57,11 @@ static int group_fits(const struct group *group, struct host *host, struct refus
 	struct events events = {0};
 	char *text = NULL;
 	size_t size;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, &size);
 	int fits;
 
 	write_group(file, &loose);
-	fclose(file);
+	xclose_memstream(file);
 	fits = events_parse(text, host, &events, refusal) ? -1 : events_fit(&events, host);
 	events_release(&events);
 	free(text);
@@ -97,7 +98,7 @@ int groups_add(struct groups *groups, char *const *names, size_t nr, struct host
 		return -1;
 	}
 	alone.apart = !fits;
-	groups->list = realloc(groups->list, (groups->nr + 1) * sizeof(alone));
+	groups->list = xrealloc(groups->list, (groups->nr + 1) * sizeof(alone));
 	groups->list[groups->nr] = alone;
 	return groups->nr++;
 }
@@ -106,13 +107,13 @@ char *groups_text(const struct groups *groups)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, &size);
 
 	for (size_t i = 0; i < groups->nr; i++) {
 		fprintf(file, "%s", i ? "," : "");
 		write_group(file, &groups->list[i]);
 	}
-	fclose(file);
+	xclose_memstream(file);
 	return text;
 }
 

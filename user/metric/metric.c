@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/names.h"
+#include "memory.h"
 #include "metric/groups.h"
 
 static const struct known_metric *find_in(const struct known_metric *list, size_t nr, const char *name)
@@ -93,8 +94,7 @@ static char *event_name(const struct metric *metric, size_t input)
 	const char *event = metric->formula.inputs[input], *modifiers = strchr(metric->name, ':');
 	char *name;
 
-	if (asprintf(&name, "%s%s", event, modifiers && !strchr(event, ':') ? modifiers : "") < 0)
-		abort();
+	name = xasprintf("%s%s", event, modifiers && !strchr(event, ':') ? modifiers : "");
 	return name;
 }
 
@@ -131,9 +131,9 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	*colon = kept;
 	if (formula_parse(&metric.formula, metric.known->formula, why, sizeof(why)))
 		return refuse_formula(metric.known, why, refusal);
-	metric.name = strdup(name);
-	metric.events = calloc(metric.formula.nr_inputs, sizeof(*metric.events));
-	metrics->list = realloc(metrics->list, (metrics->nr + 1) * sizeof(metric));
+	metric.name = xstrdup(name);
+	metric.events = xcalloc(metric.formula.nr_inputs, sizeof(*metric.events));
+	metrics->list = xrealloc(metrics->list, (metrics->nr + 1) * sizeof(metric));
 	metrics->list[metrics->nr] = metric;
 	return add_inputs(&metrics->list[metrics->nr++], groups, host, refusal);
 }
@@ -141,7 +141,7 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups,
 		       struct host *host, struct refusal *refusal)
 {
-	char *copy = strdup(names), *rest = copy, *name;
+	char *copy = xstrdup(names), *rest = copy, *name;
 	int err = 0;
 
 	while (!err && (name = strsep(&rest, ",")))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 struct request {
 	enum background_kind kind;
 	char *path;
@@ -27,7 +29,7 @@ struct background {
 
 struct background *background_open(struct naming *naming)
 {
-	struct background *background = calloc(1, sizeof(*background));
+	struct background *background = xcalloc(1, sizeof(*background));
 	pthread_condattr_t attributes;
 
 	background->naming = naming;
@@ -111,7 +113,7 @@ static void forget(struct request *request)
 
 static char *copied(const char *text)
 {
-	return text ? strdup(text) : NULL;
+	return text ? xstrdup(text) : NULL;
 }
 
 /* NULL: something has to be read first. */

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "interned.h"
+#include "memory.h"
 #include "record/record.h"
 
 /* One of each text: chains by hash. */
@@ -53,7 +54,7 @@ bool address_is_kernel(__u64 address)
 struct codes *codes_new(struct mappings *mappings, struct background *background,
 			struct code_account *account, __u64 since, __u64 deadline)
 {
-	struct codes *codes = calloc(1, sizeof(*codes));
+	struct codes *codes = xcalloc(1, sizeof(*codes));
 
 	codes->mappings = mappings;
 	codes->background = background;
@@ -95,7 +96,7 @@ static const char *kept(struct codes *codes, const char *string)
 	for (text = *bucket; text; text = text->next)
 		if (!strcmp(text->text, string))
 			return text->text;
-	text = malloc(sizeof(*text) + strlen(string) + 1);
+	text = xmalloc(sizeof(*text) + strlen(string) + 1);
 	strcpy(text->text, string);
 	text->next = *bucket;
 	*bucket = text;
@@ -279,7 +280,7 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 ad
 	if (number == known) {
 		if (number >= codes->room) {
 			codes->room = codes->room ? 2 * codes->room : 256;
-			codes->answers = realloc(codes->answers,
+			codes->answers = xrealloc(codes->answers,
 						 codes->room * sizeof(*codes->answers));
 		}
 		codes->answers[number] = answer(codes, &question);

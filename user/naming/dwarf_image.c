@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 static bool is_debug(const char *name)
 {
 	return !strncmp(name, ".debug_", 7) || !strncmp(name, ".zdebug_", 8);
@@ -96,12 +98,20 @@ static void end_texts(struct image *image)
 	}
 }
 
+/* libdw's own answer is to say so and exit(1). */
+static void __attribute__((noreturn)) no_memory(void)
+{
+	memory_is_out();
+}
+
 Dwarf *dwarf_open(struct image *image)
 {
 	Dwarf *dwarf;
 
 	end_texts(image);
 	dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+	if (dwarf)
+		dwarf_new_oom_handler(dwarf, no_memory);
 	if (dwarf && image->fd >= 0) {
 		elf_cntl(image->elf, ELF_C_FDDONE);
 		close(image->fd);

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <elfutils/libdwelf.h>
 
+#include "memory.h"
+
 static bool read_at(const struct image *image, void *to, size_t size, __u64 offset)
 {
 	if (offset > image->size || size > image->size - offset)
@@ -68,8 +70,8 @@ static void find_code(struct image *image)
 	GElf_Shdr header;
 
 	elf_getshdrnum(image->elf, &room);
-	spans = malloc((room + 1) * sizeof(*spans));
-	image->code_ends = malloc((room + 1) * sizeof(*image->code_ends));
+	spans = xmalloc((room + 1) * sizeof(*spans));
+	image->code_ends = xmalloc((room + 1) * sizeof(*image->code_ends));
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section)) && nr < room;)
 		if (gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR) {
 			image->code_ends[nr] = header.sh_addr + header.sh_size;
@@ -176,7 +178,7 @@ char *image_read_section(const struct image *image, const GElf_Shdr *header, siz
 	if (header->sh_type == SHT_NOBITS || !header->sh_size || header->sh_size > most ||
 	    header->sh_size > image->size)
 		return NULL;
-	bytes = malloc(header->sh_size);
+	bytes = xmalloc(header->sh_size);
 	if (read_at(image, bytes, header->sh_size, header->sh_offset))
 		return bytes;
 	free(bytes);
@@ -196,7 +198,7 @@ struct segment *image_segments(const struct image *image, size_t *nr)
 		if (!gelf_getphdr(image->elf, i, &header) || header.p_type != PT_LOAD ||
 		    !(header.p_flags & PF_X))
 			continue;
-		segments = realloc(segments, (*nr + 1) * sizeof(*segments));
+		segments = xrealloc(segments, (*nr + 1) * sizeof(*segments));
 		segments[(*nr)++] = (struct segment){header.p_offset, header.p_filesz, header.p_vaddr};
 	}
 	return segments;
@@ -223,7 +225,7 @@ static GElf_Sym symbol_at(const char *table, bool wide, size_t i)
 			  narrow->st_value, narrow->st_size};
 }
 
-/* Which sections have code, by their numbers; malloc()ed. */
+/* Which sections have code, by their numbers; xmalloc()ed. */
 static bool *code_sections(const struct image *image, size_t *nr)
 {
 	GElf_Shdr header;
@@ -231,7 +233,7 @@ static bool *code_sections(const struct image *image, size_t *nr)
 
 	if (elf_getshdrnum(image->elf, nr))
 		*nr = 0;
-	code = calloc(*nr + 1, sizeof(*code));
+	code = xcalloc(*nr + 1, sizeof(*code));
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section));)
 		if (elf_ndxscn(section) < *nr && gelf_getshdr(section, &header))
 			code[elf_ndxscn(section)] = header.sh_flags & SHF_EXECINSTR;
@@ -277,7 +279,7 @@ static size_t symbol_size(const struct image *image)
 	return is_wide(image) ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 }
 
-/* The strings that a section is linked with; malloc()ed. */
+/* The strings that a section is linked with; xmalloc()ed. */
 static char *linked_strings(const struct image *image, const GElf_Shdr *header, size_t most, size_t *size)
 {
 	GElf_Shdr strings;
@@ -356,7 +358,7 @@ void image_add_plt(const struct image *image, struct symbols *symbols, size_t mo
 		nr = relocations.sh_size / sizeof(Elf64_Rela);
 		nr_symbols = dynamic.sh_size / sizeof(Elf64_Sym);
 		strings[strings_size - 1] = '\0';
-		names = calloc(nr + 1, sizeof(*names));
+		names = xcalloc(nr + 1, sizeof(*names));
 		for (size_t i = 0; i < nr; i++) {
 			size_t number = ELF64_R_SYM(((Elf64_Rela *)table)[i].r_info);
 			size_t name = number && number < nr_symbols ? ((Elf64_Sym *)dynamics)[number].st_name : 0;
@@ -388,7 +390,7 @@ bool image_mini(const struct image *image, struct image *mini, size_t most)
 	if (!packed)
 		return false;
 	for (;;) {
-		bytes = malloc(room);
+		bytes = xmalloc(room);
 		in = out = 0;
 		result = lzma_stream_buffer_decode(&memory, 0, NULL, (uint8_t *)packed, &in, header.sh_size,
 						   (uint8_t *)bytes, &out, room);

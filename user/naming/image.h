@@ -15,7 +15,7 @@
 
 struct image {
 	int fd;       /* -1: it is in memory */
-	char *memory; /* malloc()ed, NULL: it is in a file */
+	char *memory; /* xmalloc()ed, NULL: it is in a file */
 	__u64 size;
 	Elf *elf;
 	struct spans code; /* sections of code, to numbers of the ends */
@@ -39,7 +39,7 @@ const char *image_section_name(const struct image *image, const GElf_Shdr *heade
 /* A section by its name, NULL if there is none. */
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
 
-/* The section's bytes, malloc()ed; NULL if it has none, has more than `most`, or they can't be read. */
+/* The section's bytes, xmalloc()ed; NULL if it has none, has more than `most`, or they can't be read. */
 char *image_read_section(const struct image *image, const GElf_Shdr *header, size_t most);
 
 /* Where code of the file is when it runs. */
@@ -48,7 +48,7 @@ struct segment {
 	__u64 address;
 };
 
-/* Its segments with code, malloc()ed. */
+/* Its segments with code, xmalloc()ed. */
 struct segment *image_segments(const struct image *image, size_t *nr);
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <elfutils/libdw.h>
 
+#include "memory.h"
 #include "naming/dwarf_image.h"
 
 /* A function, or one that is inlined in it. */
@@ -55,7 +56,7 @@ struct ranges {
 	do {                                                                                       \
 		if ((nr) == (room)) {                                                              \
 			(room) = (room) ? (room) + (room) / 2 : 16;                                \
-			(list) = realloc(list, (room) * sizeof(*(list)));                          \
+			(list) = xrealloc(list, (room) * sizeof(*(list)));                          \
 		}                                                                                  \
 	} while (0)
 
@@ -193,7 +194,7 @@ static void find_units(struct lines *lines)
 struct lines *lines_open(struct image *image, struct image *alternate, size_t most)
 {
 	__u64 size = dwarf_size(image) + (alternate ? dwarf_size(alternate) : 0);
-	struct lines *lines = calloc(1, sizeof(*lines));
+	struct lines *lines = xcalloc(1, sizeof(*lines));
 
 	lines->image = *image;
 	lines->alternate = alternate ? *alternate : (struct image){.fd = -1};
@@ -373,7 +374,7 @@ static struct calls *calls_of(struct lines *lines, struct function *function)
 
 	if (function->calls)
 		return function->calls;
-	function->calls = calloc(1, sizeof(*function->calls));
+	function->calls = xcalloc(1, sizeof(*function->calls));
 	lines->furthest = dwarf_dieoffset(&function->die);
 	find_calls(lines, function->calls, &ranges, &function->die, SPANS_NONE, 0);
 	lines->bytes += sizeof(*function->calls) + function->calls->room * sizeof(*function->calls->list);

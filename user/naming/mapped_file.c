@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 /* --- roots ------------------------------------------------------------------------------------ */
 
 /* A mount namespace and a folder in it. */
@@ -40,7 +42,7 @@ struct mapped_files {
 
 struct mapped_files *mapped_files_new(void)
 {
-	return calloc(1, sizeof(struct mapped_files));
+	return xcalloc(1, sizeof(struct mapped_files));
 }
 
 void mapped_files_release(struct mapped_files *files)
@@ -96,7 +98,7 @@ struct root *root_of(struct mapped_files *files, pid_t pid)
 		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 		found.pin = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	root = malloc(sizeof(*root));
+	root = xmalloc(sizeof(*root));
 	*root = found;
 	root->files = files;
 	root->users = 1;
@@ -314,10 +316,10 @@ static struct mapped_file *find(struct mapped_files *files, const struct sightin
 static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
 			       const char *build_id, int fd)
 {
-	struct mapped_file **bucket = bucket_of(files, sighting->path), *file = calloc(1, sizeof(*file));
+	struct mapped_file **bucket = bucket_of(files, sighting->path), *file = xcalloc(1, sizeof(*file));
 
 	*file = (struct mapped_file){
-		.path = strdup(sighting->path),
+		.path = xstrdup(sighting->path),
 		.kind = build_id[0] ? FILE_REGULAR : kind_of(sighting->path),
 		.files = files,
 		.users = 1,

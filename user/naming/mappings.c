@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "memory.h"
 
 #define FOREVER (~0ULL)
 
@@ -62,7 +63,7 @@ struct mappings {
 
 static struct space *space_new(void)
 {
-	struct space *space = calloc(1, sizeof(*space));
+	struct space *space = xcalloc(1, sizeof(*space));
 
 	space->users = 1;
 	return space;
@@ -84,7 +85,7 @@ static void space_add(struct mappings *mappings, struct space *space, const stru
 {
 	if (space->nr == space->room) {
 		space->room = space->room ? 2 * space->room : 8;
-		space->list = realloc(space->list, space->room * sizeof(*space->list));
+		space->list = xrealloc(space->list, space->room * sizeof(*space->list));
 	}
 	space->list[space->nr++] = *mapping;
 	mappings->nr++;
@@ -120,7 +121,7 @@ static void life_release(struct mappings *mappings, struct life *life)
 static struct life *begin_life(struct process *process, __u64 since, struct space *space,
 			       struct root *root)
 {
-	struct life *life = calloc(1, sizeof(*life));
+	struct life *life = xcalloc(1, sizeof(*life));
 
 	if (process->life)
 		process->life->until = since;
@@ -153,7 +154,7 @@ static struct process *find_or_make(struct mappings *mappings, pid_t pid)
 
 	if (process)
 		return process;
-	process = calloc(1, sizeof(*process));
+	process = xcalloc(1, sizeof(*process));
 	*process = (struct process){.pid = pid, .exited = FOREVER, .next = *bucket};
 	*bucket = process;
 	return process;
@@ -212,7 +213,7 @@ void mappings_forget(struct mappings *mappings, __u64 since)
 
 struct mappings *mappings_new(void)
 {
-	struct mappings *mappings = calloc(1, sizeof(*mappings));
+	struct mappings *mappings = xcalloc(1, sizeof(*mappings));
 
 	mappings->files = mapped_files_new();
 	return mappings;

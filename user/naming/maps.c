@@ -9,11 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The whole text, ended with a zero byte; malloc()ed. NULL: it can't be read, or is longer than `most`. */
+#include "memory.h"
+
+/* The whole text, ended with a zero byte; xmalloc()ed. NULL: it can't be read, or is longer than `most`. */
 static char *read_text(int fd, size_t most, size_t *size)
 {
 	size_t room = 1 << 16;
-	char *text = malloc(room);
+	char *text = xmalloc(room);
 	ssize_t got;
 
 	*size = 0;
@@ -22,12 +24,12 @@ static char *read_text(int fd, size_t most, size_t *size)
 		if (*size >= most)
 			break;
 		if (room - 1 - *size < room / 4)
-			text = realloc(text, room *= 2);
+			text = xrealloc(text, room *= 2);
 	}
 	close(fd);
 	if (!got) {
 		text[*size] = '\0';
-		return realloc(text, *size + 1);
+		return xrealloc(text, *size + 1);
 	}
 	free(text);
 	return NULL;
@@ -82,8 +84,8 @@ static void read_modules(struct modules *modules, const char *path)
 		next = end_line(line);
 		if (sscanf(line, "%*s %llu %*s %*s %*s %llx", &bytes, &low) != 2 || !low)
 			continue;
-		modules->ends = realloc(modules->ends, (nr + 1) * sizeof(*modules->ends));
-		spans = realloc(spans, (nr + 1) * sizeof(*spans));
+		modules->ends = xrealloc(modules->ends, (nr + 1) * sizeof(*modules->ends));
+		spans = xrealloc(spans, (nr + 1) * sizeof(*spans));
 		modules->ends[nr] = low + bytes;
 		spans[nr] = (struct span){low, low + bytes, 0, nr};
 		nr++;

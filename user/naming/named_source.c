@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "memory.h"
 #include "naming/demangle.h"
 #include "naming/dwarf_image.h"
 
@@ -28,7 +29,7 @@ static const char *open_vdso(struct image *image)
 		fclose(maps);
 	if (!begin || low != (uintptr_t)begin)
 		return "this machine has no vdso";
-	return image_from_memory(image, memcpy(malloc(high - low), begin, high - low), high - low);
+	return image_from_memory(image, memcpy(xmalloc(high - low), begin, high - low), high - low);
 }
 
 const char *source_why(int error)

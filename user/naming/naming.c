@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "naming/maps.h"
 #include "naming/named_source.h"
 
@@ -58,7 +59,7 @@ static void use(struct naming *naming, struct source *source)
 
 static struct source *new_source(struct naming *naming)
 {
-	struct source *source = calloc(1, sizeof(*source));
+	struct source *source = xcalloc(1, sizeof(*source));
 
 	put_first(naming, source);
 	return source;
@@ -116,7 +117,7 @@ static void make_room(struct naming *naming)
 
 struct naming *naming_open(const struct naming_settings *settings)
 {
-	struct naming *naming = calloc(1, sizeof(*naming));
+	struct naming *naming = xcalloc(1, sizeof(*naming));
 
 	naming->settings = *settings;
 	if (!naming->settings.debug_dir)
@@ -456,7 +457,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, __u64 addr
 		if (!identify(&place, &identity))
 			return unknown(naming, source_why(errno));
 		source = new_source(naming);
-		source->path = strdup(map);
+		source->path = xstrdup(map);
 		read_jit(naming, source, &place);
 	} else {
 		/* A compiler at work adds to it all the time: what is known is believed for a second. */

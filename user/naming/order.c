@@ -6,6 +6,8 @@
 #include <string.h>
 #include <linux/types.h>
 
+#include "memory.h"
+
 static __u64 key_of(const char *list, size_t i, size_t size)
 {
 	return *(const __u64 *)(list + i * size);
@@ -45,7 +47,7 @@ void order_by_address(void *list, size_t nr, size_t size)
 
 	if (is_ordered(list, nr, size))
 		return;
-	to = malloc(nr * size);
+	to = xmalloc(nr * size);
 	for (int shift = 0; shift < 64; shift += 8)
 		if (distribute(to, from, nr, size, shift)) {
 			char *done = to;

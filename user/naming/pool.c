@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 #define BLOCK 16384
 
 struct block {
@@ -22,7 +24,7 @@ void *pool_take(struct pool *pool, size_t size)
 	if (!block || block->size - block->used < size) {
 		size_t room = size > BLOCK ? size : BLOCK;
 
-		block = calloc(1, sizeof(*block) + room);
+		block = xcalloc(1, sizeof(*block) + room);
 		block->size = room;
 		block->next = pool->blocks;
 		pool->blocks = block;
@@ -67,7 +69,7 @@ static void grow(struct map *map)
 	struct map old = *map;
 
 	map->room = old.room ? 2 * old.room : 64;
-	map->entries = calloc(map->room, sizeof(*map->entries));
+	map->entries = xcalloc(map->room, sizeof(*map->entries));
 	for (size_t i = 0; i < old.room; i++)
 		if (old.entries[i].value)
 			*place(map, old.entries[i].key) = old.entries[i];

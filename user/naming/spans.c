@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "memory.h"
 #include "naming/order.h"
 
 /* Goes over the ranges from low to high; those that have begun are in a heap, the one meant on top. */
@@ -64,14 +65,14 @@ static void begin_piece(struct sweep *sweep, __u64 low)
 		return;
 	if (spans->nr == sweep->room) {
 		sweep->room = sweep->room ? sweep->room + sweep->room / 2 : 64;
-		spans->list = realloc(spans->list, sweep->room * sizeof(*spans->list));
+		spans->list = xrealloc(spans->list, sweep->room * sizeof(*spans->list));
 	}
 	spans->list[spans->nr++] = (struct piece){low, what};
 }
 
 void spans_make(struct spans *spans, struct span *list, size_t nr)
 {
-	struct sweep sweep = {.spans = spans, .heap = malloc((nr + 1) * sizeof(*sweep.heap))};
+	struct sweep sweep = {.spans = spans, .heap = xmalloc((nr + 1) * sizeof(*sweep.heap))};
 	size_t next = 0;
 
 	*spans = (struct spans){0};
@@ -93,7 +94,7 @@ void spans_make(struct spans *spans, struct span *list, size_t nr)
 	}
 	free(sweep.heap);
 	if (spans->nr)
-		spans->list = realloc(spans->list, spans->nr * sizeof(*spans->list));
+		spans->list = xrealloc(spans->list, spans->nr * sizeof(*spans->list));
 }
 
 __u32 spans_find(const struct spans *spans, __u64 address)

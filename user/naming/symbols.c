@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "naming/order.h"
 
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size)
@@ -12,7 +13,7 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 
 	if (size >= (1ULL << 32) - 1 - at)
 		return -1;
-	symbols->strings = realloc(symbols->strings, at + size + 1);
+	symbols->strings = xrealloc(symbols->strings, at + size + 1);
 	memcpy(symbols->strings + at, strings, size);
 	symbols->strings[at + size] = '\0';
 	symbols->strings_size = at + size + 1;
@@ -23,7 +24,7 @@ void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 {
 	if (symbols->nr_found == symbols->room) {
 		symbols->room = symbols->room ? symbols->room + symbols->room / 2 : 256;
-		symbols->found = realloc(symbols->found, symbols->room * sizeof(*symbols->found));
+		symbols->found = xrealloc(symbols->found, symbols->room * sizeof(*symbols->found));
 	}
 	symbols->found[symbols->nr_found++] = *symbol;
 }
@@ -108,8 +109,8 @@ void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u
 
 	order_by_address(symbols->found, symbols->nr_found, sizeof(*symbols->found));
 	keep_one_each(symbols);
-	spans = malloc((symbols->nr + 1) * sizeof(*spans));
-	symbols->list = malloc((symbols->nr + 1) * sizeof(*symbols->list));
+	spans = xmalloc((symbols->nr + 1) * sizeof(*spans));
+	symbols->list = xmalloc((symbols->nr + 1) * sizeof(*symbols->list));
 	for (size_t i = 0; i < symbols->nr; i++) {
 		const struct found_symbol *symbol = &symbols->found[i];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/compose.h"
+#include "memory.h"
 
 static const struct offcore_preset *find_preset(const struct known_offcore *offcore, const char *name,
 						struct refusal *refusal)
@@ -168,13 +169,13 @@ char *matrix_events(const struct matrix *matrix, const struct host *host, const 
 	__u64 config = host->events->offcore->registers[0].config;
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = xopen_memstream(&text, &size);
 
 	for (int i = 0; i < matrix->nr_cells; i++)
 		fprintf(out, "%scpu/event=%#llx,umask=%#llx,offcore_rsp=%#x,name=%s.%s/%s", i ? "," : "",
 			config & 0xff, config >> 8, matrix->cells[i].bits,
 			matrix_request(matrix, &matrix->cells[i]),
 			matrix_response(matrix, &matrix->cells[i]), modifiers);
-	fclose(out);
+	xclose_memstream(out);
 	return text;
 }

@@ -7,6 +7,7 @@
 
 #include "activity/activity.h"
 #include "activity/tally.h"
+#include "memory.h"
 #include "offcore/matrix.h"
 #include "option/command.h"
 #include "record/record.h"
@@ -27,7 +28,7 @@ struct measured {
 
 static int offcore_check(struct activity *activity, struct refusal *refusal)
 {
-	struct cells *offcore = calloc(1, sizeof(*offcore));
+	struct cells *offcore = xcalloc(1, sizeof(*offcore));
 
 	activity->state = offcore;
 	tally_begin(&offcore->tally, &activity->plan, &activity->session->host);
@@ -210,7 +211,7 @@ static json_t *cells_value(const struct activity *activity, const struct measure
 static int offcore_report(struct activity *activity, bool last)
 {
 	struct cells *offcore = activity->state;
-	struct measured *cells = calloc(offcore->matrix.nr_cells, sizeof(*cells));
+	struct measured *cells = xcalloc(offcore->matrix.nr_cells, sizeof(*cells));
 	int err = 0;
 
 	tally_read(&offcore->tally, activity->counters);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "option/command.h"
 
 #define ROWS_MOST 64 /* of one command */
@@ -38,11 +39,9 @@ static int number_of(const struct option_row *row, const char *argument, __u64 *
 
 void options_join(struct options *options, const char **list, const char *text)
 {
-	char *joined;
+	char *joined = xasprintf("%s%s%s", *list ? *list : "", *list ? "," : "", text);
 
-	if (asprintf(&joined, "%s%s%s", *list ? *list : "", *list ? "," : "", text) < 0)
-		abort();
-	options->joined = realloc(options->joined, (options->nr_joined + 1) * sizeof(*options->joined));
+	options->joined = xrealloc(options->joined, (options->nr_joined + 1) * sizeof(*options->joined));
 	options->joined[options->nr_joined++] = joined;
 	*list = joined;
 }
@@ -206,7 +205,7 @@ static const struct option_row *row_found(const struct gathered *gathered, int f
 void options_begin(struct options *options, const struct command *command)
 {
 	*options = (struct options){.command = command, .host_root = ""};
-	options->own = calloc(1, command->own_size + 1);
+	options->own = xcalloc(1, command->own_size + 1);
 }
 
 int options_parse(struct options *options, const struct command *command, int argc, char **argv,

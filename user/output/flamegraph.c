@@ -6,6 +6,7 @@
 
 #include "embedded.h"
 #include "interned.h"
+#include "memory.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "record/record.h"
@@ -44,7 +45,7 @@ struct flamegraph {
 
 struct flamegraph *flamegraph_new(void)
 {
-	struct flamegraph *flamegraph = calloc(1, sizeof(*flamegraph));
+	struct flamegraph *flamegraph = xcalloc(1, sizeof(*flamegraph));
 
 	flamegraph->texts = json_array();
 	flamegraph->places = json_object();
@@ -102,7 +103,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 
 	if (graph->keys.nr > graph->room) {
 		graph->room = 2 * graph->keys.nr;
-		graph->nodes = realloc(graph->nodes, graph->room * sizeof(*graph->nodes));
+		graph->nodes = xrealloc(graph->nodes, graph->room * sizeof(*graph->nodes));
 	}
 	if (number == seen)
 		graph->nodes[number] = (struct node){.place = add_text(flamegraph, place)};
@@ -117,7 +118,7 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		if (!strcmp(flamegraph->graphs[i].name, event))
 			return &flamegraph->graphs[i];
-	flamegraph->graphs = realloc(flamegraph->graphs,
+	flamegraph->graphs = xrealloc(flamegraph->graphs,
 				     (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
 	graph = &flamegraph->graphs[flamegraph->nr++];
 	*graph = (struct graph){0};

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "memory.h"
 #include "option/command.h"
 #include "record/record.h"
 #include "record/type.h"
@@ -129,7 +130,7 @@ struct sizes sizes_of(const json_t *list)
 {
 	struct sizes sizes = {.total = json_array_size(list)};
 
-	sizes.bytes = calloc(sizes.total + 1, sizeof(*sizes.bytes));
+	sizes.bytes = xcalloc(sizes.total + 1, sizeof(*sizes.bytes));
 	for (size_t i = 0; i < sizes.total; i++)
 		sizes.bytes[i] = compact_bytes(json_array_get(list, i));
 	return sizes;

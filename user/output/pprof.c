@@ -13,6 +13,7 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "memory.h"
 #include "output/calls.h"
 #include "output/member.h"
 #include "output/output.h"
@@ -28,11 +29,11 @@ struct writing {
 
 /* Appends to a list of the profile, which is freed with it. */
 #define APPEND(list, number, item)                                                                 \
-	((list) = realloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
+	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
 
 #define NEW(type, TYPE)                                                                            \
 	({                                                                                         \
-		Pprof__##type *message = malloc(sizeof(*message));                                 \
+		Pprof__##type *message = xmalloc(sizeof(*message));                                 \
                                                                                                    \
 		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                   \
 		message;                                                                           \
@@ -45,7 +46,7 @@ static int64_t add_text(struct writing *writing, const char *text)
 
 	if (!known) {
 		known = json_integer(writing->profile->n_string_table);
-		APPEND(writing->profile->string_table, writing->profile->n_string_table, strdup(text));
+		APPEND(writing->profile->string_table, writing->profile->n_string_table, xstrdup(text));
 		json_object_set_new(writing->texts, text, known);
 	}
 	return json_integer_value(known);
@@ -314,7 +315,7 @@ static int put_gzipped(struct stream *stream, unsigned char *bytes, size_t size)
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	room = deflateBound(&zip, size);
-	zipped = malloc(room);
+	zipped = xmalloc(room);
 	zip.next_out = zipped;
 	zip.avail_out = room;
 	deflate(&zip, Z_FINISH); /* there is room: it ends at once */
@@ -335,7 +336,7 @@ static int write_pprof(struct stream *stream, const json_t *record)
 		return 0;
 	profile = make_profile(stream, record);
 	size = pprof__profile__get_packed_size(profile);
-	bytes = malloc(size);
+	bytes = xmalloc(size);
 	pprof__profile__pack(profile, bytes);
 	pprof__profile__free_unpacked(profile, NULL);
 	err = put_gzipped(stream, bytes, size);

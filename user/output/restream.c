@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "output/member.h"
 #include "output/output.h"
 #include "record/compact.h"
@@ -33,8 +34,8 @@ static struct restreamed_run *run_of(struct restream *restream, const json_t *re
 		run = run->next;
 	if (run)
 		return run;
-	run = calloc(1, sizeof(*run));
-	run->id = strdup(id ? id : "");
+	run = xcalloc(1, sizeof(*run));
+	run->id = xstrdup(id ? id : "");
 	run->next = restream->runs;
 	return restream->runs = run;
 }
@@ -211,8 +212,8 @@ static bool continues(const struct restreamed_run *run, const json_t *record, co
 
 static void keep(struct restreamed_run *run, json_t *record, const char *line, size_t size)
 {
-	run->pieces = realloc(run->pieces, (run->nr + 1) * sizeof(*run->pieces));
-	run->pieces[run->nr] = (struct piece){json_incref(record), malloc(size), size};
+	run->pieces = xrealloc(run->pieces, (run->nr + 1) * sizeof(*run->pieces));
+	run->pieces[run->nr] = (struct piece){json_incref(record), xmalloc(size), size};
 	memcpy(run->pieces[run->nr++].line, line, size);
 }
 

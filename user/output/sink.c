@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 #define FLUSH_AT 65536
 
 static int open_file(const char *path, bool append)
@@ -58,7 +60,7 @@ int sink_put(struct sink *sink, const char *text, size_t size)
 		return -sink->error;
 	if (sink->used + size > sink->room) {
 		sink->room = 2 * (sink->used + size);
-		sink->buffer = realloc(sink->buffer, sink->room);
+		sink->buffer = xrealloc(sink->buffer, sink->room);
 	}
 	memcpy(sink->buffer + sink->used, text, size);
 	sink->used += size;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 void text_add(struct text *text, const char *format, ...)
 {
 	va_list args;
@@ -17,7 +19,7 @@ void text_add(struct text *text, const char *format, ...)
 	va_end(args);
 	if (text->used + length + 1 > text->room) {
 		text->room = 2 * (text->used + length + 1);
-		text->bytes = realloc(text->bytes, text->room);
+		text->bytes = xrealloc(text->bytes, text->room);
 	}
 	va_start(args, format);
 	vsnprintf(text->bytes + text->used, length + 1, format, args);

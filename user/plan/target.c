@@ -9,6 +9,7 @@
 
 #include "host/files.h"
 #include "list.h"
+#include "memory.h"
 
 /* --- processes and threads -------------------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *optio
 			because(refusal, "'%.*s' is no %s id", (int)strcspn(at, ","), at, what);
 			return instead(refusal, "it takes %s ids with ',' between them", what);
 		}
-		*ids = realloc(*ids, (*nr + 1) * sizeof(**ids));
+		*ids = xrealloc(*ids, (*nr + 1) * sizeof(**ids));
 		(*ids)[(*nr)++] = id;
 		at = end;
 		if (!*at)
@@ -95,13 +96,12 @@ static char *cgroup_folder(const struct host *host, const char *name)
 	const char *mount = host->cgroup_mount;
 	size_t length = strlen(mount);
 	char *path;
-	int used;
+	size_t used;
 
 	if (!strncmp(name, mount, length) && (!name[length] || name[length] == '/'))
 		name += length;
-	used = asprintf(&path, "%s/%s", mount, name + strspn(name, "/"));
-	if (used < 0)
-		abort();
+	path = xasprintf("%s/%s", mount, name + strspn(name, "/"));
+	used = strlen(path);
 	while (used > 1 && path[used - 1] == '/')
 		path[--used] = '\0';
 	return path;
@@ -110,11 +110,11 @@ static char *cgroup_folder(const struct host *host, const char *name)
 static int add_cgroup(struct target *target, char *name, const struct host *host,
 		      struct refusal *refusal)
 {
-	struct cgroup cgroup = {strdup(name), NULL};
+	struct cgroup cgroup = {xstrdup(name), NULL};
 	char text[64];
 	int length;
 
-	target->cgroups = realloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
+	target->cgroups = xrealloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
 	cgroup.path = cgroup_folder(host, name);
 	target->cgroups[target->nr_cgroups++] = cgroup;
 	if (!*name) {
@@ -162,7 +162,7 @@ static int check_apart(const struct target *target, struct refusal *refusal)
 static int plan_cgroups(struct target *target, const char *names, const struct host *host,
 			struct refusal *refusal)
 {
-	char *copy = strdup(names), *rest = copy, *name;
+	char *copy = xstrdup(names), *rest = copy, *name;
 	int err = check_hierarchy(host, names, refusal);
 
 	while (!err && (name = strsep(&rest, ",")))

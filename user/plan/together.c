@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/placement.h"
+#include "memory.h"
 #include "plan/rules.h"
 
 /* Registers of which there is one, as rules_contested() calls them. */
@@ -59,7 +60,7 @@ static bool takes_counters(const struct plan *plan, struct host *host)
 /* Whether all events of the parties that meet this one can have a counter at the same time. */
 static bool all_fit(const struct party *parties, size_t nr, size_t which, struct host *host)
 {
-	struct event *events = calloc(PLACEMENT_MOST + 1, sizeof(*events));
+	struct event *events = xcalloc(PLACEMENT_MOST + 1, sizeof(*events));
 	int counters[PLACEMENT_MOST];
 	size_t used = 0;
 	bool fit;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "interned.h"
+#include "memory.h"
 #include "record/code.h"
 #include "record/entry.h"
 #include "record/key.h"
@@ -60,7 +61,7 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 {
 	unsigned int nr = stack->kernel_frames + stack->user_frames;
 
-	chain->places = calloc(nr, sizeof(*chain->places));
+	chain->places = xcalloc(nr, sizeof(*chain->places));
 	chain->nr = nr;
 	for (unsigned int i = 0; i < nr; i++) {
 		/* The first of each side is where the CPU was, or where it left the user's code. */
@@ -99,7 +100,7 @@ static __u32 number_chain(struct called *called, struct chain *chain)
 	}
 	if (number >= called->room) {
 		called->room = 2 * (number + 1);
-		called->chains = realloc(called->chains, called->room * sizeof(*called->chains));
+		called->chains = xrealloc(called->chains, called->room * sizeof(*called->chains));
 	}
 	called->chains[number] = *chain;
 	return number;
@@ -117,7 +118,7 @@ static __u32 chain_of(struct called *called, __u32 number)
 	if (at >= called->nr_stacks) {
 		size_t nr = 2 * (at + 1);
 
-		called->chain_of = realloc(called->chain_of, nr * sizeof(__u32));
+		called->chain_of = xrealloc(called->chain_of, nr * sizeof(__u32));
 		memset(called->chain_of + called->nr_stacks, 0, (nr - called->nr_stacks) * sizeof(__u32));
 		called->nr_stacks = nr;
 	}
@@ -145,7 +146,7 @@ static void take_entry(struct called *called, const struct entry *entry)
 struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail,
 			 const struct layout *layout, const struct reading *reading)
 {
-	struct called *called = calloc(1, sizeof(*called));
+	struct called *called = xcalloc(1, sizeof(*called));
 	size_t words = layout->value_size / sizeof(__u64);
 
 	called->host = host;
@@ -159,10 +160,10 @@ struct called *called_of(const struct host *host, struct codes *codes, unsigned 
 	interned_init(&called->places, sizeof(struct place));
 	interned_init(&called->hashes, sizeof(__u64));
 	interned_init(&called->keys, layout->key_size);
-	called->sums = calloc(reading->nr_entries + 1, words * sizeof(__u64));
+	called->sums = xcalloc(reading->nr_entries + 1, words * sizeof(__u64));
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take_entry(called, &reading->entries[i]);
-	called->entries = calloc(called->keys.nr + 1, sizeof(*called->entries));
+	called->entries = xcalloc(called->keys.nr + 1, sizeof(*called->entries));
 	for (size_t i = 0; i < called->keys.nr; i++)
 		called->entries[i] = (struct entry){interned_at(&called->keys, i), called->sums + i * words};
 	entries_sort(layout, called->entries, called->keys.nr);
@@ -281,7 +282,7 @@ static json_t *account(const struct called *called)
 
 void called_put(struct called *called, json_t *record, size_t top)
 {
-	struct numbering numbering = {calloc(called->places.nr + 1, sizeof(__u32)), 0, json_array()};
+	struct numbering numbering = {xcalloc(called->places.nr + 1, sizeof(__u32)), 0, json_array()};
 	json_t *entries = json_array();
 
 	json_object_set_new(record, "stacks", account(called));

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "record/digits.h"
 
 char *compact_reserve(struct compact *compact, size_t size)
 {
 	if (compact->used + size > compact->room) {
 		compact->room = 2 * (compact->used + size);
-		compact->text = realloc(compact->text, compact->room);
+		compact->text = xrealloc(compact->text, compact->room);
 	}
 	return compact->text + compact->used;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "record/key.h"
 
 void put_values(json_t *record, const struct host *host, const struct layout *layout,
@@ -80,7 +81,7 @@ json_t *rest_value(const struct host *host, const struct layout *layout,
 		   const struct entry *entries, size_t nr)
 {
 	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
-	__u64 *sum = calloc(1, layout->value_size);
+	__u64 *sum = xcalloc(1, layout->value_size);
 
 	for (size_t i = 0; i < nr; i++)
 		values_add(layout, sum, entries[i].values);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "record/code.h"
 #include "record/entry.h"
 
@@ -47,12 +48,12 @@ void fold(struct folded *folded, const struct layout *layout, struct reading *re
 {
 	*folded = (struct folded){.layout = layout, .codes = codes};
 	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
-	folded->values = malloc((reading->nr_entries + 1) * layout->value_size);
+	folded->values = xmalloc((reading->nr_entries + 1) * layout->value_size);
 	qsort(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_samples);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		add(folded, &reading->entries[i], detail);
 	folded->nr = folded->keys.nr;
-	folded->entries = malloc((folded->nr + 1) * sizeof(*folded->entries));
+	folded->entries = xmalloc((folded->nr + 1) * sizeof(*folded->entries));
 	for (size_t i = 0; i < folded->nr; i++)
 		folded->entries[i] = (struct entry){
 			interned_at(&folded->keys, i),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "record/digits.h"
 
 /* Bytes of the UTF-8 character at `at`, 0 if there is none (RFC 3629, section 4). */
@@ -29,7 +30,7 @@ json_t *value_text(const char *text, size_t most)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t left = strnlen(text, most), used = 0;
-	char *clean = malloc(3 * left + 1);
+	char *clean = xmalloc(3 * left + 1);
 	json_t *value;
 
 	while (left) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "event/names.h"
+#include "memory.h"
 #include "option/command.h"
 
 #define ACTIVITIES_MOST 64
@@ -110,7 +111,7 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 {
 	char *expanded = NULL;
 	size_t size;
-	FILE *file = open_memstream(&expanded, &size);
+	FILE *file = xopen_memstream(&expanded, &size);
 
 	for (const char *at = text; *at; at++) {
 		size_t length = strncmp(at, "${", 2) ? 0 : strcspn(at + 2, "}");
@@ -129,7 +130,7 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 		snprintf(name, sizeof(name), "%.*s", (int)length, at + 2);
 		value = getenv(name);
 		if (!value) {
-			fclose(file);
+			xclose_memstream(file);
 			free(expanded);
 			refuse_at(refusal, pointer);
 			because(refusal, "the environment has no variable %s", name);
@@ -139,7 +140,7 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 		fputs(value, file);
 		at += length + 2;
 	}
-	fclose(file);
+	xclose_memstream(file);
 	return expanded;
 }
 
@@ -337,8 +338,8 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 		return -1;
 	if (retry && !json_is_boolean(retry))
 		return refuse_kind(refusal, below(path, sizeof(path), pointer, "retry"), "true or false");
-	asked = calloc(1, sizeof(*asked));
-	asked->name = strdup(json_string_value(json_object_get(value, "name")));
+	asked = xcalloc(1, sizeof(*asked));
+	asked->name = xstrdup(json_string_value(json_object_get(value, "name")));
 	asked->value = json_incref(value);
 	asked->retry = json_is_true(retry);
 	options_begin(&asked->options, command);
@@ -365,7 +366,7 @@ static int take_activities(struct request *request, const json_t *list, struct r
 
 	if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > ACTIVITIES_MOST)
 		return refuse_kind(refusal, "/activities", "a list of 1 to 64 activities");
-	request->entries = calloc(json_array_size(list), sizeof(*request->entries));
+	request->entries = xcalloc(json_array_size(list), sizeof(*request->entries));
 	json_array_foreach(list, i, value) {
 		snprintf(pointer, sizeof(pointer), "/activities/%zu", i);
 		if (take_activity(request, value, pointer, refusal))
@@ -450,7 +451,7 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 
 	if (list && (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > OUTPUTS_MOST))
 		return refuse_kind(refusal, "/outputs", "a list of 1 to 16 outputs");
-	request->outputs = calloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
+	request->outputs = xcalloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
 	if (!list)
 		request->nr_outputs = 1;
 	json_array_foreach(list, i, value) {

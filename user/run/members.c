@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "memory.h"
 #include "run/parts.h"
 
 #include <stdlib.h>
@@ -137,9 +138,9 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 
 struct running *add_member(struct run *run, struct asked *asked)
 {
-	struct running *member = calloc(1, sizeof(*member));
+	struct running *member = xcalloc(1, sizeof(*member));
 
-	run->members = realloc(run->members, (run->nr + 1) * sizeof(*run->members));
+	run->members = xrealloc(run->members, (run->nr + 1) * sizeof(*run->members));
 	member->run = run;
 	member->asked = asked;
 	member->activity.session = &run->session;

@@ -322,7 +322,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 int run_one(struct options *options, struct refusal *refusal)
 {
 	struct place_of_output output = {.path = options->output, .format = options->format};
-	struct asked *asked = calloc(1, sizeof(*asked));
+	struct asked *asked = xcalloc(1, sizeof(*asked));
 	struct request request = {
 		.entries = &asked, .nr_entries = 1, .outputs = &output, .nr_outputs = 1,
 		.command = options->nr_rest ? options->rest : NULL, .control = options->control,
@@ -331,7 +331,7 @@ int run_one(struct options *options, struct refusal *refusal)
 	};
 
 	/* It takes over what the options own. */
-	*asked = (struct asked){.name = strdup(options->command->name), .options = *options};
+	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};
 	return run_session(&request, NULL, refusal);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "memory.h"
 #include "run/parts.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@ int open_streams(struct run *run, struct refusal *refusal)
 
 	size_t nr = request->check ? 1 : request->nr_outputs;
 
-	session->streams = calloc(nr, sizeof(*session->streams));
-	run->outputs = calloc(nr, sizeof(*run->outputs));
+	session->streams = xcalloc(nr, sizeof(*session->streams));
+	run->outputs = xcalloc(nr, sizeof(*run->outputs));
 	for (size_t i = 0; i < nr; i++) {
 		struct stream *stream = &session->streams[i];
 		const struct options *options = &request->entries[0]->options;

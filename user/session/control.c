@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 static int refuse_control(struct refusal *refusal, const char *text, int error, const char *why)
 {
 	refuse(refusal, STATUS_USAGE, "option --control '%.200s'", text);
@@ -62,7 +64,7 @@ int control_open(struct control *control, const char *text, struct refusal *refu
 		take = take_descriptor;
 	else
 		return refuse_control(refusal, text, 0, "it begins with neither fifo: nor fd:");
-	copy = rest = strdup(strchr(text, ':') + 1);
+	copy = rest = xstrdup(strchr(text, ':') + 1);
 	ctl = strsep(&rest, ",");
 	ack = strsep(&rest, ",");
 	err = rest ? refuse_control(refusal, text, 0, "it has more than two parts")

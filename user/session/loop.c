@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "memory.h"
 
 struct source {
 	struct source *next;
@@ -31,7 +32,7 @@ struct loop {
 
 struct loop *loop_open(void)
 {
-	struct loop *loop = calloc(1, sizeof(*loop));
+	struct loop *loop = xcalloc(1, sizeof(*loop));
 
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->epoll >= 0)
@@ -67,7 +68,7 @@ void loop_close(struct loop *loop)
 
 static struct source *add(struct loop *loop, const struct source *like)
 {
-	struct source *source = malloc(sizeof(*source));
+	struct source *source = xmalloc(sizeof(*source));
 
 	*source = *like;
 	source->loop = loop;

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "collection/sideband.h"
+#include "memory.h"
 #include "record/code.h"
 
 /* A CPU may take the time of a note a moment before it writes it; see the stream's. */
@@ -56,7 +57,7 @@ struct reader {
 
 struct names *names_new(const struct host *host, struct loop *loop, size_t memory)
 {
-	struct names *names = calloc(1, sizeof(*names));
+	struct names *names = xcalloc(1, sizeof(*names));
 
 	names->host = host;
 	names->loop = loop;
@@ -175,7 +176,7 @@ static struct listening *listen(struct names *names, const struct target *target
 		listening->readers++;
 		return listening;
 	}
-	listening = calloc(1, sizeof(*listening));
+	listening = xcalloc(1, sizeof(*listening));
 	if (sideband_open(&listening->sideband, target, child, names->host, refusal)) {
 		free(listening);
 		return NULL;
@@ -236,7 +237,7 @@ int names_read(struct reader **result, struct names *names, const struct target 
 	if (!listening)
 		return -1;
 	look(names, target, child);
-	reader = calloc(1, sizeof(*reader));
+	reader = xcalloc(1, sizeof(*reader));
 	reader->names = names;
 	reader->listening = listening;
 	reader->interval_ms = interval_ms;

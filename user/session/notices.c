@@ -10,6 +10,8 @@
 #include <linux/netlink.h>
 #include <sys/socket.h>
 
+#include "memory.h"
+
 #define KERNEL_NOTICES 1 /* the group of what the kernel says itself: lib/kobject_uevent.c */
 
 /* What notices say of a CPU: "offline@/devices/system/cpu/cpu1". */
@@ -108,7 +110,7 @@ static void close_all(struct notices *notices)
 void notices_listen(struct notices *notices, struct loop *loop, const char *root, notice_fn follow,
 		    void *context)
 {
-	struct listener *listener = malloc(sizeof(*listener));
+	struct listener *listener = xmalloc(sizeof(*listener));
 
 	if (!notices->listeners)
 		open_all(notices, loop, root);

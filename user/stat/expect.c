@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 /* "ipc:u" is the metric ipc of the user's side. */
 static bool names_metric(const struct host *host, const char *name)
 {
@@ -19,7 +21,7 @@ int expect_parse(struct plan *plan, const struct texts *texts, const struct host
 {
 	struct expectations *expectations = &plan->expectations;
 
-	expectations->list = calloc(texts->nr + 1, sizeof(*expectations->list));
+	expectations->list = xcalloc(texts->nr + 1, sizeof(*expectations->list));
 	for (size_t i = 0; i < texts->nr; i++) {
 		struct expectation *expectation = &expectations->list[i];
 
@@ -35,13 +37,13 @@ char *expect_metrics(const struct plan *plan, const struct options *options)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *file = open_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, &size);
 
 	fprintf(file, "%s", options->metrics ? options->metrics : "");
 	for (size_t i = 0; i < plan->expectations.nr; i++)
 		if (plan->expectations.list[i].of_metric)
 			fprintf(file, "%s%s", ftell(file) ? "," : "", plan->expectations.list[i].name);
-	fclose(file);
+	xclose_memstream(file);
 	if (size)
 		return text;
 	free(text);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "record/bound.h"
 #include "stat/expectation_record.h"
 #include "stat/metric_record.h"
@@ -50,12 +51,12 @@ static void moments_add(struct moments *moments, double value)
 
 static int stat_check(struct activity *activity, struct refusal *refusal)
 {
-	struct counting *stat = calloc(1, sizeof(*stat));
+	struct counting *stat = xcalloc(1, sizeof(*stat));
 
 	tally_begin(&stat->tally, &activity->plan, &activity->session->host);
 	activity->drain_ns = stat->tally.span_ns;
-	stat->names = calloc(activity->plan.events.nr + 1, sizeof(*stat->names));
-	stat->units = calloc(activity->plan.events.nr + 1, sizeof(*stat->units));
+	stat->names = xcalloc(activity->plan.events.nr + 1, sizeof(*stat->names));
+	stat->units = xcalloc(activity->plan.events.nr + 1, sizeof(*stat->units));
 	for (size_t i = 0; i < activity->plan.events.nr; i++) {
 		const struct event *event = &activity->plan.events.list[i];
 
@@ -145,11 +146,11 @@ static int report_metric(struct activity *activity, const struct metric *metric,
 
 static void add_summaries(struct counting *stat, const struct plan *plan)
 {
-	stat->summaries = realloc(stat->summaries, stat->tally.nr * sizeof(*stat->summaries));
+	stat->summaries = xrealloc(stat->summaries, stat->tally.nr * sizeof(*stat->summaries));
 	for (; stat->nr_summaries < stat->tally.nr; stat->nr_summaries++)
 		stat->summaries[stat->nr_summaries] = (struct summary){
-			calloc(plan->events.nr, sizeof(struct moments)),
-			calloc(plan->metrics.nr + 1, sizeof(struct moments)),
+			xcalloc(plan->events.nr, sizeof(struct moments)),
+			xcalloc(plan->metrics.nr + 1, sizeof(struct moments)),
 		};
 }
 
