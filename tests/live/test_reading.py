@@ -10,7 +10,7 @@ import time
 
 import pytest
 from cgroups import inside
-from puppet import Puppet, command
+from puppet import Puppet, command, wait_asleep
 from records import NHMTAP, parse
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -157,7 +157,7 @@ def test_children_of_a_process_that_sleeps_are_counted(nhmtap):
         process = nhmtap.attach("stat", *MANY, "-I", "5", "-p", puppet.pid)
         for _ in range(5):
             puppet.do("fork=1000")
-        puppet.wait_asleep()  # events are switched off one after the other
+        wait_asleep(puppet.pid)  # events are switched off one after the other
         result = nhmtap.interrupt(process)
     # A child makes a few faults of its own beside those that it is told to make.
     sums = [sum(r["value"] for r in result.of("count")[i::20]) for i in range(20)]
