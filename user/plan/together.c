@@ -9,13 +9,13 @@
 #include "memory.h"
 #include "plan/rules.h"
 
-/* Registers of which there is one, as rules_contested() calls them. */
+/* Registers that the threads of a core share, as rules_contested() calls them. */
 static const struct contest {
 	const char *reg, *what, *why;
 } contests[] = {
 	{"off-core register", "offcore_rsp",
-	 "a core counts off-core responses by one register, for both of its threads: events with other values "
-	 "wait, and on one of the threads they may never run"},
+	 "a core counts off-core responses by one register (Westmere by two), for both of its threads: events with "
+	 "other values wait, and on one of the threads they may never run"},
 	{"load-latency threshold", "load_latency",
 	 "a core has one load-latency threshold, for both of its threads: events with another one wait"},
 	{"branch filter", "branch_filter",
