@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "memory.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -86,3 +87,70 @@ void xclose_memstream(FILE *stream)
 	if (fclose(stream))
 		memory_is_out();
 }
+
+/* --- what libraries allocate ------------------------------------------------------------------ */
+
+/*
+ * Libraries look at what they get less carefully than they say: libdw writes through what it did not get.
+ * So their allocations, and libc's own, come through here as well (The GNU C Library manual, "Replacing
+ * malloc"; the other functions of that list stay libc's, whose heap it is). What is too large to be asked
+ * for in earnest is refused as ever: a broken file may name any size.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+#ifndef __SANITIZE_ADDRESS__
+
+#define EARNEST_MOST (64UL << 20)
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t nr, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t nr, size_t size);
+	void *(*realloc)(void *memory, size_t size);
+} next = {__libc_malloc, __libc_calloc, __libc_realloc};
+
+/* Whoever was preloaded, a profiler of the heap for one, is still asked. */
+static __attribute__((constructor)) void find_next(void)
+{
+	void *found[] = {dlsym(RTLD_NEXT, "malloc"), dlsym(RTLD_NEXT, "calloc"), dlsym(RTLD_NEXT, "realloc")};
+
+	if (!found[0] || !found[1] || !found[2])
+		return;
+	memcpy(&next.malloc, &found[0], sizeof(found[0]));
+	memcpy(&next.calloc, &found[1], sizeof(found[1]));
+	memcpy(&next.realloc, &found[2], sizeof(found[2]));
+}
+
+static void *in_earnest(void *memory, size_t size)
+{
+	if (!memory && size && size <= EARNEST_MOST)
+		memory_is_out();
+	return memory;
+}
+
+void *malloc(size_t size)
+{
+	return in_earnest(next.malloc(size), size);
+}
+
+void *calloc(size_t nr, size_t size)
+{
+	size_t whole;
+
+	if (__builtin_mul_overflow(nr, size, &whole))
+		return NULL;
+	return in_earnest(next.calloc(nr, size), whole);
+}
+
+void *realloc(void *memory, size_t size)
+{
+	return in_earnest(next.realloc(memory, size), size);
+}
+
+#endif
