@@ -269,7 +269,8 @@ void activity_wait_no_more(struct activity *activity)
 void activity_close(struct activity *activity)
 {
 	activity_wait_no_more(activity);
-	if (activity->ops && activity->ops->detach)
+	/* Without counters nothing was attached, and there may be no state yet. */
+	if (activity->counters && activity->ops->detach)
 		activity->ops->detach(activity);
 	hotplug_end(activity);
 	counters_close(activity->counters);
