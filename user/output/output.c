@@ -212,7 +212,7 @@ static bool takes(const struct stream *stream, const char *activity)
 	json_t *name;
 	size_t i;
 
-	if (!stream->activities || !activity)
+	if (!stream->activities || !activity || !strcmp(activity, SESSION))
 		return true;
 	json_array_foreach(stream->activities, i, name)
 		if (!strcmp(json_string_value(name), activity))

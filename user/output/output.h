@@ -89,7 +89,11 @@ struct stream {
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal);
 
-/* Writes a record of an activity (NULL: of none), which is consumed. Returns 0 or -errno of the sink. */
+/* What stands for an activity where a record is the session's own. */
+#define SESSION "session"
+
+/* Writes a record of an activity (NULL: of none), which is consumed, if the stream takes records of that; it
+ * takes the session's own in any case. Returns 0 or -errno of the sink. */
 int stream_write(struct stream *stream, json_t *record, const char *activity);
 
 /* Writes a record of this type with these members, which is never cut. The list stays as it is. Returns 0 or

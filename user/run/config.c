@@ -35,13 +35,33 @@ static int refuse_kind(struct refusal *refusal, const char *pointer, const char 
 	return because(refusal, "it takes %s", takes);
 }
 
+/* A member's name may hold what a pointer is made of: RFC 6901. */
 static const char *below(char *buffer, size_t size, const char *pointer, const char *member)
 {
-	snprintf(buffer, size, "%s/%s", pointer, member);
+	size_t used = snprintf(buffer, size, "%s/", pointer);
+
+	for (; *member && used + 3 < size; member++) {
+		bool escaped = *member == '~' || *member == '/';
+
+		if (escaped)
+			buffer[used++] = '~';
+		buffer[used++] = !escaped ? *member : *member == '~' ? '0' : '1';
+	}
+	buffer[used < size ? used : size - 1] = '\0';
 	return buffer;
 }
 
 #define POINTER_MOST 400
+
+/* Tells the place of what was refused, which has its reason already. */
+static int is_at(struct refusal *refusal, const char *pointer, const char *member)
+{
+	char path[POINTER_MOST];
+
+	snprintf(refusal->asked, sizeof(refusal->asked), "CONFIG, %s",
+		 below(path, sizeof(path), pointer, member));
+	return -1;
+}
 
 /* Names the member of an object that the list has not, and those that are near it. */
 static int refuse_unknown(const char *pointer, const char *member, const char *const *known, size_t nr,
@@ -119,8 +139,8 @@ static char *expand(const char *text, const char *pointer, struct refusal *refus
 		const char *value;
 
 		if (!strncmp(at, "$${", 3)) {
-			fputc(*at++, file);
-			fputc(*at, file);
+			fputc('$', file);
+			at++;
 			continue;
 		}
 		if (!length || at[2 + length] != '}' || length >= sizeof(name)) {
@@ -237,14 +257,10 @@ static int take_member(struct options *options, const char *pointer, const char 
 		       struct refusal *refusal)
 {
 	const struct option_row *row = option_of_member(options->command, member);
-	char path[POINTER_MOST];
 
 	if (!row)
 		return refuse_member(options->command, pointer, member, refusal);
-	if (!option_take(options, row, value, refusal))
-		return 0;
-	snprintf(refusal->asked, sizeof(refusal->asked), "CONFIG, %s", below(path, sizeof(path), pointer, member));
-	return -1;
+	return option_take(options, row, value, refusal) ? is_at(refusal, pointer, member) : 0;
 }
 
 static bool is_name(const char *name)
@@ -339,6 +355,7 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 	if (retry && !json_is_boolean(retry))
 		return refuse_kind(refusal, below(path, sizeof(path), pointer, "retry"), "true or false");
 	asked = xcalloc(1, sizeof(*asked));
+	asked->place = request->nr_entries;
 	asked->name = xstrdup(json_string_value(json_object_get(value, "name")));
 	asked->value = json_incref(value);
 	asked->retry = json_is_true(retry);
@@ -440,7 +457,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 		return -1;
 	if (!output->format || format_find(output->format, NULL, refusal))
 		return 0;
-	return refuse_at(refusal, below(path, sizeof(path), pointer, "format"));
+	return is_at(refusal, pointer, "format");
 }
 
 static int take_outputs(struct request *request, const json_t *list, struct refusal *refusal)
@@ -511,6 +528,13 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 	return 0;
 }
 
+static int check_control(const char *control, struct refusal *refusal)
+{
+	if (!control || !strncmp(control, "fifo:", 5) || !strncmp(control, "fd:", 3))
+		return 0;
+	return refuse_kind(refusal, "/control", "fifo:CTL, fifo:CTL,ACK or the same of fd:, descriptors");
+}
+
 static int judge(struct request *request, struct refusal *refusal)
 {
 	static const char *const known[] = {"activities", "outputs", "resource", "limits", "control", "events_dir"};
@@ -529,7 +553,8 @@ static int judge(struct request *request, struct refusal *refusal)
 			return refuse_unknown("", member, known, 6, refusal);
 	}
 	if (text_member(document, "", "control", &request->control, refusal) ||
-	    text_member(document, "", "events_dir", &request->events_dir, refusal))
+	    text_member(document, "", "events_dir", &request->events_dir, refusal) ||
+	    check_control(request->control, refusal))
 		return -1;
 	return take_activities(request, json_object_get(document, "activities"), refusal) ||
 	       take_outputs(request, json_object_get(document, "outputs"), refusal) ||

@@ -60,7 +60,7 @@ void unwritable(struct session *session);
 void write_own(struct run *run, json_t *record);
 
 void write_session_start(struct run *run);
-void write_session_end(struct run *run, int status);
+void write_session_end(struct run *run, const char *reason, int status);
 
 /* An end record for want of memory, where a stream has begun; allocates nothing. `context`: the run. */
 void write_last_words(void *context);
@@ -72,6 +72,10 @@ void write_activity_end(struct running *member);
 /* The activities that are planned and have not ended; *which is the place of `member`. */
 size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
 		      size_t *which);
+
+/* Adds the JSON pointer of what was refused, where the session is CONFIG's. */
+int refused_at(const struct run *run, struct refusal *refusal, const char *pointer, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* --- members.c -------------------------------------------------------------------------------- */
 
@@ -86,6 +90,9 @@ int start_member(struct running *member, struct refusal *refusal);
 
 /* It could not start, or can't go on: tells so, and has it tried again if that was asked for. */
 void give_up(struct running *member, const struct refusal *refusal);
+
+/* One that waits to be tried again is not. */
+void try_no_more(struct running *member);
 
 /* struct session's. */
 void on_enough(struct session *session, struct activity *activity, const char *reason);

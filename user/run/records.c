@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,14 +11,25 @@
 #include "record/overhead.h"
 #include "record/record.h"
 
-/* What a session's own records have for their activity, where it is not alone. */
-#define SESSION "session"
-
 void write_own(struct run *run, json_t *record)
 {
 	struct session *session = &run->session;
 
 	session_write(session, record, session->alone ? run->members[0]->activity.name : SESSION);
+}
+
+int refused_at(const struct run *run, struct refusal *refusal, const char *pointer, ...)
+{
+	struct refusal was = *refusal;
+	char place[80];
+	va_list arguments;
+
+	va_start(arguments, pointer);
+	vsnprintf(place, sizeof(place), pointer, arguments);
+	va_end(arguments);
+	if (run->request->config)
+		snprintf(refusal->asked, sizeof(refusal->asked), "CONFIG, %s: %.400s", place, was.asked);
+	return -1;
 }
 
 static void put_resource(const struct run *run, json_t *start)
@@ -132,10 +144,10 @@ static json_t *child_value(const struct child *child)
 }
 
 /* Each stream says how many records it has. */
-void write_session_end(struct run *run, int status)
+void write_session_end(struct run *run, const char *reason, int status)
 {
 	struct session *session = &run->session;
-	json_t *end = end_base(session->reason, &session->began);
+	json_t *end = end_base(reason, &session->began);
 
 	json_object_set_new(end, "exit_status", json_integer(status));
 	if (session->child.pid)

@@ -208,7 +208,7 @@ static int plan_members(struct run *run, struct refusal *refusal)
 		if (!plan_member(member, refusal))
 			continue;
 		if (run->session.alone || refusal->status == STATUS_USAGE)
-			return -1;
+			return refused_at(run, refusal, "/activities/%zu", member->asked->place);
 		give_up(member, refusal);
 		if (any_left(run))
 			*refusal = (struct refusal){0};
@@ -242,7 +242,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 		session->host.cycles_tried = !request->host_root[0];
 	}
 	if (host_add_tables(&session->host, request->events_dir, refusal))
-		return -1;
+		return refused_at(run, refusal, "/events_dir");
 	if (!session->alone)
 		write_session_start(run);
 	if (plan_members(run, refusal))
@@ -311,7 +311,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 		execute_repeatedly(&run, run.members[0]->asked->options.repeats, refusal);
 	if (refusal->asked[0])
 		write_own(&run, record_error(refusal));
-	write_session_end(&run, exit_status(&run, refusal));
+	write_session_end(&run, session->reason, exit_status(&run, refusal));
 	memory_last_words(NULL, NULL);
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);

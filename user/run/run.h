@@ -16,6 +16,7 @@
 struct asked {
 	char *name;
 	struct options options;
+	size_t place;  /* among CONFIG's activities, from 0 */
 	json_t *value; /* CONFIG's, which the options point into; NULL: it is from the command line */
 	bool retry;    /* it is tried again when it can't start, or has died */
 };

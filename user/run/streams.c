@@ -16,7 +16,6 @@ int open_streams(struct run *run, struct refusal *refusal)
 	struct session *session = &run->session;
 	/* A line of output that only one command has a format for is for that command. */
 	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
-
 	size_t nr = request->check ? 1 : request->nr_outputs;
 
 	session->streams = xcalloc(nr, sizeof(*session->streams));
@@ -26,7 +25,7 @@ int open_streams(struct run *run, struct refusal *refusal)
 		const struct options *options = &request->entries[0]->options;
 
 		if (stream_open(stream, request->check ? &on_stdout : &request->outputs[i], command, refusal))
-			return -1;
+			return refused_at(run, refusal, "/outputs/%zu/path", i);
 		session->nr_streams++;
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
 		stream->verbose = request->verbose;
@@ -35,14 +34,13 @@ int open_streams(struct run *run, struct refusal *refusal)
 	return 0;
 }
 
-void unwritable(struct session *session);
-
 void flush(struct run *run)
 {
 	if (session_flush(&run->session))
 		unwritable(&run->session);
 }
 
+/* Nothing more can be written. The command goes on; its status is still to be passed on. */
 void unwritable(struct session *session)
 {
 	struct run *run = (struct run *)session;
@@ -133,6 +131,7 @@ bool take_other_outputs(struct run *run, struct run *other)
 
 	unwatch_outputs(run);
 	if (others) {
+		write_session_end(run, "reloaded", STATUS_DONE);
 		close_streams(run, &ignored);
 		session->streams = other->session.streams;
 		session->nr_streams = other->session.nr_streams;
