@@ -23,13 +23,12 @@ bool any_left(const struct run *run)
 	return false;
 }
 
-static size_t how_many_go(const struct run *run)
+static bool any_other_left(const struct run *run, const struct running *member)
 {
-	size_t nr = 0;
-
 	for (size_t i = 0; i < run->nr; i++)
-		nr += run->members[i]->going;
-	return nr;
+		if (run->members[i] != member && !run->members[i]->over)
+			return true;
+	return false;
 }
 
 static void close_member(struct running *member)
@@ -119,22 +118,28 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 {
 	struct run *run = (struct run *)session;
 	struct running *member = member_of(activity);
-	bool gone = !strcmp(reason, "exited");
+	bool again = member->asked->retry && !strcmp(reason, "exited");
 
 	activity->reason = activity->reason ? activity->reason : reason;
-	if (session->alone || (how_many_go(run) == 1 && !member->asked->retry)) {
+	if (session->alone || (!again && !any_other_left(run, member))) {
 		if (!session->reason || !session->child.pid)
 			end_session(run, reason, true);
 		return;
 	}
 	finish_member(member);
-	member->over = !(gone && member->asked->retry);
-	if (!member->over)
+	member->over = !again;
+	if (again)
 		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_LEAST_NS, on_try_again, member);
 	flush(run);
 }
 
-/* Nothing more can be written. The command goes on; its status is still to be passed on. */
+void try_no_more(struct running *member)
+{
+	loop_remove(member->run->session.loop, &member->again);
+	member->over = true;
+	if (!any_left(member->run))
+		end_session(member->run, "stopped", true);
+}
 
 struct running *add_member(struct run *run, struct asked *asked)
 {

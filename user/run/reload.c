@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include "option/command.h"
 #include "record/record.h"
 
 static size_t place_of_same(const struct request *request, const struct asked *asked)
@@ -39,6 +40,36 @@ static void end_members(struct run *run, struct request *request)
 	}
 }
 
+static bool is_there(const struct run *run, const struct asked *asked)
+{
+	for (size_t m = 0; m < run->nr; m++)
+		if (json_equal(run->members[m]->asked->value, asked->value))
+			return true;
+	return false;
+}
+
+/* What is asked for wrongly is found before anything ends. What this machine has not is told by the one that
+ * can't start. */
+static int check_others(struct run *run, const struct request *request, struct refusal *refusal)
+{
+	for (size_t i = 0; i < request->nr_entries; i++) {
+		struct asked *asked = request->entries[i];
+		struct activity trial = {
+			.name = asked->name, .command = asked->options.command->name,
+			.options = &asked->options, .session = &run->session,
+		};
+		struct refusal own = {0};
+		int err = is_there(run, asked) ? 0 : activity_plan(&trial, &own);
+
+		activity_release(&trial);
+		if (err && own.status == STATUS_USAGE) {
+			*refusal = own;
+			return refused_at(run, refusal, "/activities/%zu", i);
+		}
+	}
+	return 0;
+}
+
 /* Another stream begins as every stream does. */
 static void write_starts_again(struct run *run)
 {
@@ -56,7 +87,7 @@ void reload(struct run *run)
 
 	if (run->session.reason)
 		return;
-	if (run->again(&request, run->request, &refusal) ||
+	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
 	    open_other_outputs(run, &request, &other, &refusal)) {
 		write_own(run, record_error(&refusal));
 		request_release(&request);

@@ -133,6 +133,10 @@ static bool obey(struct run *run, enum control_command command, const char *name
 	for (size_t i = 0; i < run->nr; i++) {
 		struct running *member = run->members[i];
 
+		if (command == CONTROL_STOP && member->again && (!*name || !strcmp(name, member->asked->name))) {
+			found = true;
+			try_no_more(member);
+		}
 		if (!member->going || (*name && strcmp(name, member->asked->name)))
 			continue;
 		found = true;
