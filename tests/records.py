@@ -72,11 +72,47 @@ def check_stream(records):
     """What holds for every whole stream: who comes first and last, and that numbers close."""
     assert records[0]["type"] in ("start", "error"), "a stream begins with start, or error"
     assert records[-1]["type"] == "end", "a stream ends with end"
-    assert [r["type"] for r in records].count("start") <= max(
-        1, records[0].get("parts", 1)), "a stream starts once"
     assert [r["seq"] for r in records] == list(range(len(records)))
     assert len({r["run_id"] for r in records}) == 1
     assert records[-1]["records"] == len(records)
+    if records[0].get("activity") == "session":
+        check_session(records)
+    else:
+        check_activity(records)
+        names = {r.get("activity") for r in records}  # none in what measures nothing, and before 2.0.0
+        assert len(names) == 1 and names <= {None, records[0].get("command", *names)}
+
+
+def check_session(records):
+    """A session of several activities: its own records come first and last, and an activity's between
+    a start and an end of its own, as often as it has begun."""
+    first, last = records[0], records[-1]
+    assert first["command"] == "run" and last["activity"] == "session"
+    own = [r for r in records if r["activity"] == "session" and not r.get("part", 1) > 1]
+    assert [r["type"] for r in own[1:-1]] == ["error"] * (len(own) - 2)
+    for name in {r["activity"] for r in records} - {"session"}:
+        going = []
+        for record in [r for r in records if r["activity"] == name]:
+            if record["type"] == "start" and record.get("part", 1) == 1:
+                assert not going, f"{name} begins, and has not ended"
+            elif not going:
+                assert record["type"] == "error", f"{name} has not begun"
+                continue
+            going.append(record)
+            if record["type"] == "end":
+                assert "records" not in record
+                check_activity(going)
+                going = []
+        # Nothing was opened; or it goes on in another stream, after HUP.
+        assert not going or last["reason"] in ("checked", "reloaded"), f"{name} has no end"
+        if going and last["reason"] == "reloaded":
+            check_activity(going)
+
+
+def check_activity(records):
+    """What holds from a start to its end."""
+    assert [r["type"] for r in records].count("start") <= max(
+        1, records[0].get("parts", 1)), "it starts once"
     for record in records:
         samples = record.get("samples")
         if samples:

@@ -1,0 +1,539 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap run CONFIG: several activities at the same time, in one process."""
+import collections
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+from puppet import Puppet, command, touched
+from records import NHMTAP, Result, check_stream, parse, program
+from sessions import Session, faults, seen, write
+
+N = 1000
+DAY = 86400000  # no interval of this length ends before the test does
+
+
+@pytest.fixture
+def session(nhmtap, tmp_path):
+    """Begins a session; what is left of it when the test ends is killed."""
+    made = []
+
+    def begin(activities, *words, **options):
+        made.append(Session(nhmtap, tmp_path, activities, *words, **options))
+        return made[-1]
+    yield begin
+    for one in made:
+        one.__exit__()
+
+
+@pytest.fixture
+def puppet():
+    with Puppet() as one:
+        yield one
+
+
+def three(**options):
+    """The three ways to see page faults."""
+    return [faults("counts", "stat", interval_ms=DAY, **options),
+            faults("samples", "profile", by="ip", interval_ms=DAY, **options),
+            faults("addresses", "mem", by="ip", interval_ms=DAY, **options)]
+
+
+NAMES = ["counts", "samples", "addresses"]
+
+
+def by_ip(result, kind, **members):
+    """{ip: samples} of profile or mem records."""
+    found = collections.Counter()
+    for record in result.of(kind, **members):
+        for entry in record["entries"]:
+            found[entry["ip"]] += entry["samples"]
+    return found
+
+
+def names_of(records):
+    return [r["activity"] for r in records if r["type"] == "start"]
+
+
+# --- what each gives ------------------------------------------------------------------------------
+
+def test_activities_on_a_process_give_together_what_each_gives_alone(nhmtap, session, puppet):
+    alone = {}
+    for kind in ("profile", "mem"):
+        process = nhmtap.attach(kind, "-e", "page-faults", "-c", 1, "--by", "ip", "-p", puppet.pid)
+        puppet.do(f"faults={N}")
+        alone[kind] = by_ip(nhmtap.interrupt(process), kind)
+    one = session(three(pid=str(puppet.pid)))
+    puppet.do(f"faults={N}")
+    result = one.end()
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, N)
+    for kind, expected in alone.items():
+        assert by_ip(result, kind) == expected
+        assert sum(expected.values()) == N and all(map(puppet.touched, expected))
+    assert result.one("count")["value"] == N
+
+
+def test_activities_on_a_command_give_together_what_each_gives_alone(nhmtap, tmp_path):
+    config = write(tmp_path / "config", {"activities": three(), "outputs": [{"path": str(tmp_path / "out")}]})
+    done = nhmtap("run", config, "--", *command(f"faults={N}", "exit=7"))
+    result = Result(done.status, (tmp_path / "out").read_text(), done.err)
+    within = touched(done.out)
+    for kind in ("profile", "mem"):
+        own = sum(n for ip, n in by_ip(result, kind).items() if within(ip))
+        assert N <= own <= N + 2  # that of the function's own page is one more
+    # The three begin at the same moment, the exec, and end with the command.
+    assert len({seen(result, name) for name in NAMES}) == 1
+    assert result.status == result.records[-1]["exit_status"] == result.records[-1]["command"]["exit_code"] == 7
+    assert {r["reason"] for r in result.of("end")} == {"exited"}
+
+
+def test_each_activity_has_its_own_interval(session, puppet):
+    paces = {"a": 20, "b": 30, "c": 50, "d": 70}
+    kinds = dict(zip(paces, ("stat", "profile", "mem", "stat")))
+    one = session([faults(name, kinds[name], pid=str(puppet.pid), interval_ms=ms) for name, ms in paces.items()])
+    steps = 0
+
+    def all_have_three(records):
+        nonlocal steps
+        steps += 1
+        puppet.do("faults=10")
+        found = collections.Counter(r["activity"] for r in records if r["type"] in ("count", "profile", "mem"))
+        return all(found[name] >= 3 for name in paces)
+    one.until(all_have_three)
+    result = one.end()
+    for name, ms in paces.items():
+        assert result.one("start", activity=name)["interval_ms"] == ms
+        assert seen(result, name) == 10 * steps
+        # An interval begins where the one before has ended: they make up the whole.
+        parts = [r for r in result.records if r["activity"] == name and "duration_ns" in r]
+        assert parts[-1]["type"] == "end"
+        assert 0 <= parts[-1]["duration_ns"] - sum(r["duration_ns"] for r in parts[:-1])
+
+
+def test_an_activity_that_is_not_asked_for_more_reports_every_ten_seconds(nhmtap, tmp_path):
+    path = write(tmp_path / "config", [faults("a", "stat", cpu="0"),
+                                       {"name": "b", "command": "profile", "event": "cpu-clock", "cpu": "0"}])
+    checked = nhmtap("run", "--check", path)
+    assert [r.get("interval_ms") for r in checked.of("start")] == [None, 10000, 10000]
+    assert checked.one("start", activity="b")["events"][0]["attr"]["sample_freq"] == 99
+
+
+def test_a_one_shot_run_has_the_commands_name_in_every_record(nhmtap):
+    for words in (["stat", "-e", "page-faults"], ["profile", "-e", "page-faults", "-c", "1"],
+                  ["mem", "-e", "page-faults", "-c", "1"]):
+        assert {r["activity"] for r in nhmtap(*words, "--", "true").records} == {words[0]}
+
+
+# --- the start, and what can't start --------------------------------------------------------------
+
+def test_the_sessions_own_records_say_what_it_is_asked_for(session):
+    one = session(three(cpu="0"), resource={"service.name": "shop"})
+    result = one.end()
+    first = result.records[0]
+    assert (first["activity"], first["command"], first["config"]) == ("session", "run", str(one.config))
+    assert first["activities"] == [{"name": name, "command": kind} for name, kind in
+                                   zip(NAMES, ("stat", "profile", "mem"))]
+    assert {r["resource"]["service.name"] for r in result.of("start")} == {"shop"}
+    last = result.records[-1]
+    assert last["activity"] == "session" and last["overhead"]["cpu_time_ns"] > 0
+
+
+def gone():
+    """The id of a process that has been."""
+    with Puppet() as one:
+        pid = one.pid
+    return str(pid)
+
+
+def test_an_activity_that_cannot_start_is_told_and_the_others_go_on(session, puppet):
+    one = session([faults("lost", "stat", pid=gone()), *three(pid=str(puppet.pid))])
+    puppet.do(f"faults={N}")
+    result = one.end()
+    error = result.one("error")
+    assert error["activity"] == "lost" and error["why"]
+    assert {r["activity"] for r in result.of("start")} == {"session", *NAMES}
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, N)
+    assert result.status == 0
+
+
+@pytest.mark.skipif(os.path.exists("/sys/bus/event_source/devices/cpu"), reason="this machine has a PMU")
+def test_an_event_that_this_machine_has_not_takes_no_other_activity_with_it(session, puppet):
+    one = session([{"name": "cycles", "command": "profile", "event": "cycles", "pid": str(puppet.pid)},
+                   *three(pid=str(puppet.pid))])
+    puppet.do(f"faults={N}")
+    result = one.end()
+    assert result.one("error")["activity"] == "cycles"
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, N)
+
+
+def test_where_no_activity_can_start_the_session_ends(nhmtap, tmp_path):
+    done = nhmtap("run", write(tmp_path / "config", [faults("lost", "stat", pid=gone())]))
+    assert done.status == done.records[-1]["exit_status"] != 0
+    assert done.of("error", activity="lost") and done.records[-1]["reason"] == "refused"
+
+
+def test_with_retry_an_activity_is_tried_again_until_it_can_start(session, tmp_path, cgroup):
+    """Its cgroup is not there at first."""
+    path, folder = cgroup
+    os.rmdir(folder)
+    one = session([faults("group", "stat", cgroup=path, retry=True), faults("counts", "stat", cpu="0")])
+    one.until(lambda records: [r for r in records if r["type"] == "error"])
+    assert "group" not in names_of(one.until(lambda records: True))
+    os.mkdir(folder)
+    one.until(lambda records: "group" in names_of(records))
+    move = f"echo $$ > {folder}/cgroup.procs && exec {program('puppet')} faults={N} exit=0"
+    subprocess.run(["sh", "-c", move], check=True, stdout=subprocess.DEVNULL)
+    result = one.end()
+    assert seen(result, "group") >= N
+    assert all(r["activity"] == "group" for r in result.of("error"))
+
+
+def test_without_retry_it_is_not_tried_again(session, tmp_path, cgroup):
+    path, folder = cgroup
+    os.rmdir(folder)
+    one = session([faults("group", "stat", cgroup=path), faults("again", "stat", cgroup=path, retry=True),
+                   faults("counts", "stat", cpu="0")])
+    os.mkdir(folder)
+    # Those that wait are tried in their order: the first would have begun by then.
+    one.until(lambda records: "again" in names_of(records))
+    result = one.end()
+    assert len(result.of("error", activity="group")) == 1
+    assert not result.of("start", activity="group")
+
+
+def test_the_session_waits_for_one_that_is_tried_again_when_the_others_have_ended(session, cgroup):
+    path, folder = cgroup
+    os.rmdir(folder)
+    one = session([faults("group", "stat", cgroup=path, retry=True), faults("counts", "stat", cpu="0")])
+    one.do("stop counts")
+    os.mkdir(folder)
+    one.until(lambda records: "group" in names_of(records))
+    assert one.end().records[-1]["reason"] == "terminated"
+
+
+def test_stop_ends_a_session_in_which_one_waits_to_be_tried_again(session):
+    one = session([faults("lost", "stat", pid=gone(), retry=True), faults("counts", "stat", cpu="0")])
+    os.write(one.ctl, b"stop\n")
+    result = one.wait()
+    assert (result.status, result.records[-1]["reason"]) == (0, "stopped")
+
+
+def test_an_activity_with_retry_that_has_had_enough_ends_the_session_with_it(session):
+    one = session([faults("counts", "stat", cpu="0", interval_ms=10, interval_count=2, retry=True)])
+    result = one.wait()
+    assert (result.status, result.records[-1]["reason"]) == (0, "intervals")
+
+
+def test_the_end_of_its_process_ends_an_activity_and_not_the_others(session):
+    with Puppet() as stays:
+        with Puppet() as goes:
+            one = session([faults("goes", "stat", pid=str(goes.pid)), faults("stays", "stat", pid=str(stays.pid))])
+            goes.do("faults=10")
+        one.until(lambda records: [r for r in records if r["type"] == "end"])
+        stays.do("faults=100")
+        result = one.end()
+    assert [(r["activity"], r["reason"]) for r in result.of("end")] == [
+        ("goes", "exited"), ("stays", "terminated"), ("session", "terminated")]
+    assert (seen(result, "goes"), seen(result, "stays")) == (10, 100)
+
+
+# --- HUP ------------------------------------------------------------------------------------------
+
+def test_the_same_entry_goes_on_over_hup_without_a_gap(session, puppet):
+    one = session(three(pid=str(puppet.pid)))
+    puppet.process.stdin.write("faults=7\n" * 200)  # it does them while CONFIG is read again
+    puppet.process.stdin.flush()
+    for _ in range(3):
+        one.reload(list(reversed(three(pid=str(puppet.pid)))))
+    for _ in range(200):
+        puppet.process.stdout.readline()
+    result = one.end()
+    for name in NAMES:
+        assert seen(result, name) == 1400
+        assert len(result.of("start", activity=name)) == len(result.of("end", activity=name)) == 1
+    assert not result.of("error")
+
+
+def test_hup_ends_what_is_gone_begins_what_is_new_and_lets_the_rest_go_on(session, puppet):
+    pid = str(puppet.pid)
+    one = session([faults("same", "stat", pid=pid), faults("changed", "stat", pid=pid),
+                   faults("gone", "profile", pid=pid)])
+    puppet.do("faults=10")
+    one.reload([faults("same", "stat", pid=pid), faults("changed", "stat", pid=pid, interval_ms=DAY),
+                faults("new", "mem", pid=pid)])
+    puppet.do("faults=100")
+    result = one.end()
+    assert {name: seen(result, name) for name in ("same", "changed", "gone", "new")} == {
+        "same": 110, "changed": 110, "gone": 10, "new": 100}
+    assert [r["value"] for r in result.of("count", activity="changed")] == [10, 100]
+    assert [(r["type"], r["reason"]) if r["type"] == "end" else (r["type"], r.get("interval_ms"))
+            for r in result.records if r["activity"] == "changed" and r["type"] in ("start", "end")] == [
+        ("start", 10000), ("end", "reloaded"), ("start", DAY), ("end", "terminated")]
+    assert result.one("end", activity="gone")["reason"] == "reloaded"
+    assert result.one("end", activity="same")["reason"] == "terminated"
+
+
+@pytest.mark.parametrize("text, told", [
+    ("{", "line 1, column 1"),
+    ('{"activities": []}', "CONFIG, /activities"),
+    ('{"activities": [{"name": "x", "command": "stat", "pid": "1", "event": "page-faultz"}]}',
+     "CONFIG, /activities/0: event 'page-faultz'"),
+    ('{"activities": [{"name": "x", "command": "stat", "cpu": "0"}], "outputs": [{"path": "/nowhere/x"}]}',
+     "CONFIG, /outputs/0/path"),
+], ids=["no JSON", "no CONFIG", "no such event", "no such folder"])
+def test_a_bad_file_at_hup_is_told_and_changes_nothing(session, puppet, text, told):
+    one = session(three(pid=str(puppet.pid)))
+    puppet.do("faults=10")
+    write(one.config, text)
+    one.hup()
+    puppet.do("faults=100")
+    result = one.end()
+    error = result.one("error")
+    assert error["activity"] == "session" and told in error["asked"] and error["why"]
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, 110)
+    assert {r["reason"] for r in result.of("end")} == {"terminated"}
+
+
+def test_a_file_that_is_gone_at_hup_changes_nothing(session, puppet):
+    one = session(three(pid=str(puppet.pid)))
+    one.config.unlink()
+    one.hup()
+    puppet.do("faults=10")
+    result = one.end()
+    assert "reading CONFIG" in result.one("error")["asked"]
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, 10)
+
+
+def test_the_last_good_file_counts_after_a_bad_one(session, puppet):
+    one = session(three(pid=str(puppet.pid)))
+    write(one.config, "{")
+    one.hup()
+    one.reload(three(pid=str(puppet.pid))[:1])
+    puppet.do("faults=10")
+    result = one.end()
+    assert seen(result, "counts") == 10
+    assert {r["activity"] for r in result.of("end", reason="reloaded")} == set(NAMES[1:])
+
+
+def test_files_that_were_renamed_are_opened_anew_and_nothing_is_lost(session, puppet, tmp_path):
+    """As logrotate does it."""
+    log, rotated = tmp_path / "log", tmp_path / "log.1"
+    outputs = [{"path": str(log)}]
+    one = session([faults("counts", "stat", pid=str(puppet.pid), interval_ms=10)], outputs=outputs)
+    for _ in range(10):
+        puppet.do("faults=10")
+    log.rename(rotated)
+    for _ in range(10):  # to the old name's file, until it is told
+        puppet.do("faults=10")
+    one.hup()
+    for _ in range(10):
+        puppet.do("faults=10")
+    one.end(path=log)
+    result = Result(0, rotated.read_text() + log.read_text(), "")
+    assert seen(result, "counts") == 300
+    assert json.loads(rotated.read_text().splitlines()[-1])["activity"] == "counts"
+
+
+def test_outputs_that_hup_changes_have_whole_streams_on_both_sides(session, puppet, tmp_path):
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    activities = three(pid=str(puppet.pid))
+    one = session(activities, outputs=[{"path": str(first)}])
+    puppet.do("faults=10")
+    one.do("snapshot")
+    one.reload(activities, outputs=[{"path": str(second)}, {"path": str(third), "activities": ["counts"]}])
+    puppet.do("faults=100")
+    results = [one.end(path=second), *(Result(0, path.read_text(), "") for path in (first, third))]
+    for result, n in zip(results, (100, 10, 100)):
+        assert seen(result, "counts") == n
+    assert [seen(result, "samples") for result in results] == [100, 10, 0]
+    assert [result.records[-1]["reason"] for result in results] == ["terminated", "reloaded", "terminated"]
+    assert names_of(results[0].records) == ["session", *NAMES]
+    assert len({r["run_id"] for result in results for r in result.records}) == 1
+
+
+def test_an_output_that_cannot_be_opened_at_hup_changes_none(session, puppet, tmp_path):
+    log = tmp_path / "log"
+    activities = three(pid=str(puppet.pid))
+    one = session(activities, outputs=[{"path": str(log)}])
+    one.reload(activities, outputs=[{"path": str(tmp_path / "other")}, {"path": str(tmp_path / "none" / "x")}])
+    puppet.do("faults=10")
+    result = one.end(path=log)
+    assert "/outputs/1/path" in result.one("error")["asked"]
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, 10)
+
+
+# --- ends -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("by, reason", [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
+def test_a_signal_ends_all_with_every_end_record(session, by, reason):
+    result = session(three(cpu="0")).end(by)
+    assert [(r["activity"], r["reason"]) for r in result.of("end")] == [
+        (name, reason) for name in (*NAMES, "session")]
+    assert result.status == 0
+
+
+IGNORES = "trap '' INT TERM; echo $$; while :; do sleep 1; done"
+
+
+def test_a_second_signal_ends_a_session_whose_command_does_not(session, tmp_path):
+    one = session([faults("counts", "stat", cpu="0")], "sh", "-c", IGNORES, outputs=[{"path": str(tmp_path / "log")}])
+    while not one.text():
+        one.do("ping")
+    one.process.send_signal(signal.SIGTERM)
+    one.process.send_signal(signal.SIGINT)
+    status = one.process.wait(timeout=60)
+    os.kill(int(one.text()), signal.SIGKILL)
+    assert status in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+# --- control --------------------------------------------------------------------------------------
+
+def test_control_addresses_one_activity_by_its_name(session, puppet):
+    one = session(three(pid=str(puppet.pid)))
+    puppet.do("faults=1")
+    one.do("disable counts")
+    puppet.do("faults=10")
+    one.do("enable counts")
+    one.do("disable samples")
+    puppet.do("faults=100")
+    one.do("stop addresses")
+    puppet.do("faults=1000")
+    result = one.end()
+    assert {name: seen(result, name) for name in NAMES} == {"counts": 1101, "samples": 11, "addresses": 111}
+    assert [r["reason"] for r in result.of("end")] == ["stopped", *["terminated"] * 3]
+
+
+def test_control_without_a_name_addresses_all(session, puppet):
+    one = session(three(pid=str(puppet.pid)))
+    for line, n in (("disable", 1), ("enable", 10), ("snapshot", 100)):
+        puppet.do(f"faults={n}")
+        one.do(line)
+    puppet.do("faults=1000")
+    os.write(one.ctl, b"stop\n")
+    result = one.wait()
+    assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, 1101)
+    assert [r["value"] for r in result.of("count")] == [101, 1000]
+    assert {r["reason"] for r in result.of("end")} == {"stopped"}
+
+
+def test_a_name_that_no_activity_has_is_told_and_not_acknowledged(session):
+    one = session([faults("counts", "stat", cpu="0")])
+    os.write(one.ctl, b"snapshot nobody\nping\n")
+    while "nobody" not in one.said():
+        assert one.process.poll() is None
+    assert os.read(one.ack, 100) == b"ack\n"  # the ping's alone
+    assert not one.end().of("error")
+
+
+# --- outputs --------------------------------------------------------------------------------------
+
+def without(record, *members):
+    return {name: value for name, value in record.items() if name not in members}
+
+
+def test_two_outputs_have_the_same_records(session, puppet, tmp_path):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    one = session(three(pid=str(puppet.pid)), outputs=[{"path": str(path)} for path in paths])
+    puppet.do(f"faults={N}")
+    first = one.end(path=paths[0])
+    second = Result(0, paths[1].read_text(), "")
+    assert [without(r, "time") for r in first.records] == [without(r, "time") for r in second.records]
+    assert seen(first, "samples") == N
+
+
+def test_an_output_may_have_the_records_of_some_activities_alone(session, puppet, tmp_path):
+    paths = [tmp_path / "a", tmp_path / "b"]
+    one = session(three(pid=str(puppet.pid)), outputs=[
+        {"path": str(paths[0]), "activities": ["counts"]},
+        {"path": str(paths[1]), "activities": ["addresses", "samples"]}])
+    puppet.do(f"faults={N}")
+    first = one.end(path=paths[0])
+    second = Result(0, paths[1].read_text(), "")
+    assert {r["activity"] for r in first.records} == {"session", "counts"}
+    assert {r["activity"] for r in second.records} == {"session", "samples", "addresses"}
+    assert seen(first, "counts") == seen(second, "samples") == seen(second, "addresses") == N
+
+
+def test_a_table_may_stand_beside_json(session, puppet, tmp_path):
+    log, table = tmp_path / "log", tmp_path / "table"
+    one = session(three(pid=str(puppet.pid)), outputs=[
+        {"path": str(log)}, {"path": str(table), "format": "table"}])
+    puppet.do("faults=1234")
+    result = one.end(path=log)
+    assert seen(result, "counts") == 1234
+    shown = table.read_text()
+    assert "page-faults" in shown and "1,234" in shown or "1234" in shown
+
+
+# --- checking -------------------------------------------------------------------------------------
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def test_check_needs_no_privileges_and_opens_nothing(nhmtap, tmp_path):
+    path = write(tmp_path / "config", three(all_cpus=True))
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    trace = tmp_path / "trace"
+    done = nhmtap("run", "--check", path, before=[
+        "strace", "-f", "-o", trace, "-e", "trace=perf_event_open,bpf", *NOBODY])
+    assert done.status == 0, done.err
+    assert "perf_event_open" not in trace.read_text() and "bpf(" not in trace.read_text()
+    assert names_of(done.records) == ["session", *NAMES]
+    assert all(r["events"][0]["name"].startswith("page-faults") for r in done.of("start")[1:])
+    assert done.records[-1]["reason"] == "checked"
+
+
+def test_check_runs_no_command_and_writes_no_file(nhmtap, tmp_path):
+    path = write(tmp_path / "config", {"activities": three(), "outputs": [{"path": str(tmp_path / "log")}]})
+    done = nhmtap("run", "--check", path, "--", "touch", tmp_path / "touched")
+    assert done.status == 0
+    assert done.one("start", activity="counts")["target"]["process.command_args"][0] == "touch"
+    assert not (tmp_path / "log").exists() and not (tmp_path / "touched").exists()
+
+
+# --- streams that were stored ---------------------------------------------------------------------
+
+STORED = os.path.join(os.path.dirname(__file__), "stored")
+
+
+def symbolized(nhmtap, path):
+    done = nhmtap("symbolize", path)
+    assert done.status == 0, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def drawn(path):
+    with open(path, encoding="utf-8") as file:
+        return subprocess.run([NHMTAP, "flamegraph"], stdin=file, capture_output=True, text=True, check=True).stdout
+
+
+def test_streams_of_version_1_are_still_read(nhmtap):
+    stored = os.path.join(STORED, "profile-1.0.0.jsonl")
+    with open(stored, encoding="utf-8") as file:
+        before = [json.loads(line) for line in file]
+    assert {r["schema_version"] for r in before} == {"1.0.0"} and "activity" not in before[0]
+    after = symbolized(nhmtap, stored)
+    assert [r["type"] for r in after] == [r["type"] for r in before]
+    samples = sum(e["samples"] for r in before if r["type"] == "profile" for e in r["entries"])
+    assert samples == sum(e["samples"] for r in after if r["type"] == "profile" for e in r["entries"]) > 0
+    assert "touch" in drawn(stored)
+
+
+def test_streams_of_several_activities_are_read_too(nhmtap, session, puppet, tmp_path):
+    one = session([faults("stacks", "profile", call_graph=True, by="stack", pid=str(puppet.pid)),
+                   faults("places", "profile", by="place", pid=str(puppet.pid)),
+                   faults("counts", "stat", pid=str(puppet.pid))])
+    puppet.do(f"faults={N}")
+    result = one.end()
+    stored = tmp_path / "stored"
+    stored.write_text(result.out)
+    done = nhmtap("symbolize", stored)
+    after = parse(done.out)
+    check_stream(after)
+    assert [r["activity"] for r in after] == [r["activity"] for r in result.records]
+    assert sum(e["samples"] for r in after if r["type"] == "profile" and r["activity"] == "places"
+               for e in r["entries"] if e.get("code", {}).get("symbol")) >= N
+    assert "touch" in drawn(stored)

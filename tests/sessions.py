@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sessions of several activities: a CONFIG, `nhmtap run` with it, and the FIFOs by which a test knows what
+it has done. Nothing here waits for a time."""
+import functools
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+
+import jsonschema
+from records import NHMTAP, Result
+
+
+@functools.cache
+def config_schema():
+    said = subprocess.run([NHMTAP, "schema", "config"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    return jsonschema.Draft202012Validator(json.loads(said))
+
+
+def faults(name, command, **options):
+    """An activity that counts page faults, or takes a sample of each."""
+    sampling = {} if command == "stat" else {"count": 1}
+    return {"name": name, "command": command, "event": "page-faults", **sampling, **options}
+
+
+def write(path, config):
+    """CONFIG as a file; a list is the activities alone."""
+    text = config if isinstance(config, str) else json.dumps(
+        config if isinstance(config, dict) else {"activities": config})
+    path.write_text(text)
+    return path
+
+
+class Session:
+    """A session at work; to be used in a with statement. Records go to its file `out`, unless CONFIG
+    has outputs."""
+
+    def __init__(self, nhmtap, folder, activities, *command, before=(), **members):
+        self.folder, self.config, self.out = folder, folder / "config.json", folder / "out"
+        paths = [str(folder / name) for name in ("ctl", "ack")]
+        for path in paths:
+            os.mkfifo(path)
+        # Open for both, so that neither end has to wait for the other.
+        self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in paths)
+        self.members = {"control": "fifo:" + ",".join(paths), **members}
+        self.write(activities, **members)
+        config_schema().validate(json.loads(self.config.read_text()))
+        with open(self.out, "w") as out, open(folder / "err", "w") as err:
+            self.process = subprocess.Popen(
+                [*before, *nhmtap.command("run", self.config, *(["--", *command] if command else []))],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        self.do("ping")  # from now on it counts
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.ctl)
+        os.close(self.ack)
+
+    def write(self, activities, **members):
+        write(self.config, {"activities": activities, **self.members, **members})
+
+    def said(self):
+        return (self.folder / "err").read_text()
+
+    def do(self, line):
+        """Has it obey a line of --control."""
+        os.write(self.ctl, f"{line}\n".encode())
+        while not select.select([self.ack], [], [], 1)[0]:
+            assert self.process.poll() is None, self.out.read_text() + self.said()
+        assert os.read(self.ack, 4) == b"ack\n"
+
+    def hup(self):
+        """Has it read CONFIG again, and waits until that is done."""
+        self.process.send_signal(signal.SIGHUP)
+        while self.is_pending(signal.SIGHUP):
+            assert self.process.poll() is None, self.said()
+        self.do("ping")
+
+    def is_pending(self, which):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            pending = next(line.split()[1] for line in file if line.startswith("ShdPnd"))
+        return int(pending, 16) >> which - 1 & 1
+
+    def reload(self, activities, **members):
+        self.write(activities, **members)
+        self.hup()
+
+    def text(self, path=None):
+        return (path or self.out).read_text()
+
+    def until(self, there, path=None):
+        """Waits until its whole records so far are as asked for; returns those."""
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            text = self.text(path)
+            records = [json.loads(line) for line in text[:text.rfind("\n") + 1].split("\n")[:-1]]
+            if there(records):
+                return records
+            assert self.process.poll() is None, text + self.said()
+            time.sleep(0.01)
+        raise AssertionError(text + self.said())
+
+    def wait(self, path=None):
+        """Waits until it ends by itself; returns what it gave."""
+        status = self.process.wait(timeout=120)
+        return Result(status, self.text(path), self.said())
+
+    def end(self, by=signal.SIGTERM, path=None):
+        self.process.send_signal(by)
+        return self.wait(path)
+
+
+def seen(result, activity):
+    """How many page faults the records of an activity account for."""
+    return (sum(r["value"] for r in result.of("count", activity=activity)) +
+            sum(r["samples"]["aggregated"] for kind in ("profile", "mem")
+                for r in result.of(kind, activity=activity) if "samples" in r))
