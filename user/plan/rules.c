@@ -318,11 +318,12 @@ static int group_beside_watchdog(const struct subject *s, struct refusal *refusa
 		       first[without].name);
 }
 
-/* What LBR_SELECT is made from: a filter without sides has the event's (perf_copy_attr()). */
+/* What LBR_SELECT is made from: a filter without sides has the event's (perf_copy_attr()), and precise
+ * samples of level 2 are set right by any branch (x86_pmu_hw_config()). */
 static __u64 branch_filter(const struct subject *s)
 {
 	const struct perf_event_attr *attr = &s->event->attr;
-	__u64 filter = attr->branch_sample_type;
+	__u64 filter = attr->branch_sample_type ? attr->branch_sample_type : PERF_SAMPLE_BRANCH_ANY;
 
 	if (filter & PERF_SAMPLE_BRANCH_PLM_ALL)
 		return filter;
@@ -332,7 +333,7 @@ static __u64 branch_filter(const struct subject *s)
 
 static bool branches(const struct subject *s)
 {
-	return s->event->attr.branch_sample_type;
+	return s->event->attr.branch_sample_type || s->event->attr.precise_ip > 1;
 }
 
 static __u64 config1(const struct subject *s)
