@@ -17,6 +17,7 @@ struct options {
 	const char *metrics; /* -M; several join too, NULL if not given */
 	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
 	__u64 frequency;    /* -F, Hz; 0 if not given */
+	__u64 usual_frequency; /* where neither is given, Hz; 0: the program's own */
 	const char *by;     /* --by, NULL if not given */
 	bool call_graph;    /* -g, or the key stack */
 	__u64 max_stack;    /* --max-stack, frames; 0 if not given */

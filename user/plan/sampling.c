@@ -22,6 +22,7 @@ static int refuse_frequency(const struct event *event, const struct host *host, 
 static int plan_pace(struct event *event, const struct options *options,
 			 const struct host *host, struct refusal *refusal)
 {
+	__u64 usual = options->usual_frequency ? options->usual_frequency : DEFAULT_FREQUENCY;
 	__u64 frequency = options->frequency;
 
 	if (options->period && !event->sampling_given) {
@@ -30,8 +31,7 @@ static int plan_pace(struct event *event, const struct options *options,
 	} else if (!event->sampling_given) {
 		/* A default must work everywhere: it gives way to the machine's limit. */
 		if (!frequency)
-			frequency = host->max_sample_rate < DEFAULT_FREQUENCY ? host->max_sample_rate
-									      : DEFAULT_FREQUENCY;
+			frequency = (__u64)host->max_sample_rate < usual ? (__u64)host->max_sample_rate : usual;
 		EVENT_SET(event, freq, 1, options->frequency ? "--freq" : "the default");
 		EVENT_SET(event, sample_freq, frequency, options->frequency ? "--freq" : "the default");
 	}

@@ -315,8 +315,7 @@ static void add_defaults(struct options *options)
 
 	if (!options->interval_ms)
 		options->interval_ms = DEFAULT_INTERVAL_MS;
-	if (!options->frequency && !options->period && option_of_member(command, "freq"))
-		options->frequency = DEFAULT_FREQUENCY;
+	options->usual_frequency = DEFAULT_FREQUENCY;
 	if (!options->top && option_of_member(command, "top"))
 		options->top = DEFAULT_TOP;
 }
