@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+import hosts
 import pytest
 from puppet import Puppet, command, touched
 from records import NHMTAP, Result, check_stream, parse, program
@@ -537,3 +538,77 @@ def test_streams_of_several_activities_are_read_too(nhmtap, session, puppet, tmp
     assert sum(e["samples"] for r in after if r["type"] == "profile" and r["activity"] == "places"
                for e in r["entries"] if e.get("code", {}).get("symbol")) >= N
     assert "touch" in drawn(stored)
+
+
+# --- what takes turns, and many at once -----------------------------------------------------------
+
+def test_what_a_core_has_but_one_of_is_taken_in_turns_and_check_says_so(nhmtap, tmp_path, host):
+    """On a Nehalem that is not there."""
+    offcore = {"command": "offcore", "side": "u", "response": "LOCAL_DRAM", "all_cpus": True}
+    activities = [
+        {"name": "reads", **offcore, "request": "DEMAND_DATA_RD"},
+        {"name": "stores", **offcore, "request": "DEMAND_RFO"},
+        {"name": "near", "command": "mem", "side": "u", "ldlat": 30, "cpu": "0"},
+        {"name": "far", "command": "mem", "side": "u", "ldlat": 60, "cpu": "0"},
+        {"name": "calls", "command": "branch", "event": "branches:u", "filter": "any_call", "cpu": "0"},
+        {"name": "elsewhere", "command": "branch", "event": "branches:u", "filter": "any_ret", "cpu": "7"},
+        faults("faults", "stat", cpu="0"),
+    ]
+    done = nhmtap("run", host(hosts.NEHALEM), "--check", write(tmp_path / "c", activities))
+    assert done.status == 0, done.err
+    turns = {r["activity"]: {t["what"]: t["with"] for t in r.get("takes_turns", [])} for r in done.of("start")}
+    assert {name: taken.get("offcore_rsp") for name, taken in turns.items() if "offcore_rsp" in taken} == {
+        "reads": ["stores"], "stores": ["reads"]}
+    assert {name: taken["load_latency"] for name, taken in turns.items() if "load_latency" in taken} == {
+        "near": ["far"], "far": ["near"]}
+    # Precise samples are set right by any branch; CPU 7 has a record of its own.
+    assert {name: taken["branch_filter"] for name, taken in turns.items() if "branch_filter" in taken} == {
+        "near": ["calls"], "far": ["calls"], "calls": ["near", "far"]}
+    assert turns["faults"] == {}
+    reason = done.one("start", activity="near")["takes_turns"][0]["why"]
+    assert "threshold" in reason
+
+
+def test_a_trace_may_be_asked_for_without_a_pace(nhmtap, tmp_path, host):
+    """What samples get by themselves in a long run is no contradiction to it."""
+    bts = hosts.pmu("intel_bts", 9)
+    trace = {"name": "trace", "command": "branch", "trace": True, "filter": "u", "pid": str(os.getpid())}
+    done = nhmtap("run", host(hosts.NEHALEM, bts), "--check", write(tmp_path / "c", [trace]))
+    assert "--freq" not in done.err, done.err
+
+
+def test_twelve_activities_account_for_all_while_processes_come_and_go(session, tmp_path):
+    """Whole CPUs, four intervals, each kind of activity: every stream closes, by check_stream."""
+    kinds = ("stat", "profile", "mem")
+    paces = (50, 70, 110, 230)
+    activities = [faults(f"{kind}-{ms}", kind, all_cpus=True, interval_ms=ms,
+                         **({} if kind == "stat" else {"by": "comm,symbol"})) for kind in kinds for ms in paces]
+    one = session(activities)
+    with Puppet() as puppet:
+        for _ in range(40):
+            puppet.do("fork=50")
+            puppet.do("vforks=5,10")
+            subprocess.run(["sh", "-c", "true & true & true & wait"], check=True)
+        # Each has reported at least twice, whatever the machine does besides.
+        one.until(lambda records: all(
+            len({r["start_time"] for r in records if r["activity"] == a["name"] and "start_time" in r}) >= 2
+            for a in activities))
+        result = one.end()
+    assert not result.of("error")
+    assert len(result.of("end")) == 13
+    for activity in activities:
+        assert seen(result, activity["name"]) >= 40 * (50 + 50)
+        ours = [r for r in result.records if r["activity"] == activity["name"]]
+        lasted = {r["start_time"]: r["duration_ns"] for r in ours if "start_time" in r}
+        assert 0 <= ours[-1]["duration_ns"] - sum(lasted.values())
+
+
+def test_what_came_while_the_session_stood_still_is_in_its_next_interval(session, puppet):
+    one = session([faults("counts", "stat", pid=str(puppet.pid), interval_ms=100)])
+    one.until(lambda records: len([r for r in records if r["type"] == "count"]) >= 2)
+    one.process.send_signal(signal.SIGSTOP)
+    puppet.do(f"faults={N}")
+    one.process.send_signal(signal.SIGCONT)
+    one.until(lambda records: sum(r["value"] for r in records if r["type"] == "count") >= N)
+    result = one.end()
+    assert seen(result, "counts") == N

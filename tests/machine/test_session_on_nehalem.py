@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap run with what a Nehalem has but once: counters, the off-core register, the branch record. What the
+programs do is known; what each activity gives is compared with what it gives alone."""
+import json
+
+import pytest
+
+import known
+from records import Result
+from test_branch_on_nehalem import ALL, CALLS, counts, edges
+
+COMMAND = "kinds; chase memory"
+
+# Four events on general counters and one on a fixed one, and all branches in the branch record, as the precise
+# samples of mem want it: they run all the time.
+ACTIVITIES = {
+    "counts": {"command": "stat", "event": "instructions:u"},
+    "cpu": {"command": "profile", "event": "r01c0:u", "count": 5003, "by": "stack,comm", "call_graph": True},
+    "loads": {"command": "mem", "side": "u", "count": 100, "by": "ip"},
+    "requests": {"command": "offcore", "side": "u", "request": "DEMAND_DATA_RD", "response": "LOCAL_DRAM"},
+    "branches": {"command": "branch", "event": "branches:u", "count": 1009},
+}
+SETTINGS = {"paranoid": -1, "tag_all_loads": True}
+
+
+def entry(name, **others):
+    return {"name": name, **ACTIVITIES[name], **others}
+
+
+def words(name):
+    options = {**ACTIVITIES[name]}
+    return [options.pop("command")] + [
+        "--" + member.replace("_", "-") + ("" if value is True else f"={value}") for member, value in options.items()]
+
+
+def session(bench, activities, command, files=None, status=0, **members):
+    """A session in the guest; `files` are other CONFIGs beside it."""
+    made = {"c": activities, **(files or {})}
+    write = "mkfifo ctl ack\n" + "".join(f"cat > {name} <<'END'\n{json.dumps({'activities': config, **members})}\nEND\n"
+                    for name, config in made.items())
+    done = bench.run(f"{write}nhmtap run c -- sh -c '{command}'", **SETTINGS)
+    assert done.status == status, str(done)
+    return Result(done.status, done.stdout, done.stderr)
+
+
+def alone(bench, name):
+    done = bench.run(f"nhmtap {' '.join(words(name))} --format json -- sh -c '{COMMAND}'", **SETTINGS)
+    assert done.status == 0, str(done)
+    return Result(done.status, done.stdout, done.stderr)
+
+
+def chain(result):
+    """Samples of the loads of chase, at the one instruction that makes them, and those that the kernel is known
+    to have dropped, which it does more often where other events interrupt as well."""
+    site = hex(known.addresses("chase")["chase_site"])
+    found = sum(e["samples"] for e in result.entries("mem") if e["ip"] == site)
+    others = sum(e["samples"] for e in result.entries("mem") if e["ip"] != site)
+    assert found > 5 * others
+    assert all(e["source"] == "local_dram_exclusive" for e in result.entries("mem") if e["ip"] == site)
+    return found + sum(result.of("mem")[0]["samples"]["lost"].values())
+
+
+def is_whole(result):
+    """The loads of chase are there, and a few of the shell's."""
+    return LOADS / 101 - 1 <= chain(result) <= 1.03 * LOADS / 101
+
+
+def cell(result):
+    return next(c for r in result.of("offcore") for c in r["cells"])
+
+
+LOADS = known.numbers("chase")["memory.loads"]
+EDGES = edges("kinds", *ALL)
+
+
+def test_each_activity_gives_in_a_session_what_it_gives_alone(guest):
+    together = session(guest, [entry(name) for name in ACTIVITIES], COMMAND)
+    assert not together.of("error")
+    assert {r["activity"] for r in together.of("start")} == {"session", *ACTIVITIES}
+    assert all("takes_turns" not in r for r in together.of("start"))
+
+    # What the shell executes differs by a few: the length of its environment, the clock.
+    ours, theirs = together.one("count"), alone(guest, "counts").one("count")
+    assert ours["status"] == "counted" and abs(ours["value"] - theirs["value"]) <= 0.001 * theirs["value"]
+
+    ours, theirs = together.of("profile")[0], alone(guest, "cpu").of("profile")[0]
+    assert ours["running_ns"] == ours["enabled_ns"] and ours["stacks"]["table_full"] == 0
+    assert abs(ours["samples"]["aggregated"] - theirs["samples"]["aggregated"]) <= 0.02 * theirs["samples"]["aggregated"]
+
+    assert is_whole(together) and is_whole(alone(guest, "loads"))
+
+    ours, theirs = cell(together), cell(alone(guest, "requests"))
+    assert ours["status"] == "counted" and ours["value"] >= LOADS
+    # The samples' interrupts push out some lines of the shell's.
+    assert abs(ours["value"] - theirs["value"]) <= 0.02 * theirs["value"]
+
+    ours, theirs = (counts(r, "kinds") for r in (together, alone(guest, "branches")))
+    assert set(ours) == set(theirs) == EDGES
+    assert all(abs(ours[edge] - theirs[edge]) <= 0.02 * theirs[edge] for edge in theirs)
+
+
+# HUP is process 1's bit of what is pending; nhmtap is the shell's parent. What comes behind the ping has
+# been begun after CONFIG was read again.
+RELOAD = ("cp d c; kill -HUP $PPID; while grep -q \"ShdPnd.*[13579bdf]$\" /proc/$PPID/status; do :; done; "
+          "echo ping > ctl; read line < ack")
+
+
+def test_hup_in_the_middle_lets_what_is_the_same_go_on_and_begins_the_rest(guest):
+    before = [entry("counts"), entry("loads"), entry("branches")]
+    after = [entry("counts"), entry("branches", filter="any_call"), entry("requests")]
+    guest_files = {"d": after}
+    result = session(guest, before, f"{COMMAND}; {RELOAD}; {COMMAND}", guest_files,
+                     control="fifo:/tmp/ctl,/tmp/ack")
+    assert not result.of("error")
+    n = known.numbers("kinds")["INST_RETIRED.ANY_P"]
+    assert result.one("count")["value"] >= 2 * n and len(result.of("start", activity="counts")) == 1
+    assert is_whole(result)  # up to HUP
+    assert result.one("end", activity="loads")["reason"] == "reloaded"
+    assert cell(result)["value"] >= LOADS  # from then on
+    lives = [r["seq"] for r in result.of("start", activity="branches")]
+    assert len(lives) == 2
+    first, second = (Result(0, "", "") for _ in range(2))
+    first.records = [r for r in result.records if r["seq"] < lives[1]]
+    second.records = [r for r in result.records if r["seq"] > lives[1]]
+    assert set(counts(first, "kinds")) == EDGES
+    assert set(counts(second, "kinds")) == edges("kinds", *CALLS)
+
+
+def turns(result):
+    return {r["activity"]: [(t["what"], t["with"]) for t in r["takes_turns"]] for r in result.of("start")
+            if "takes_turns" in r}
+
+
+def test_what_the_core_has_but_one_of_is_taken_in_turns_and_that_is_said(guest):
+    stores = {**entry("requests", request="DEMAND_RFO"), "name": "stores"}
+    result = session(guest, [entry("requests"), stores], COMMAND)
+    assert turns(result) == {"requests": [("offcore_rsp", ["stores"])], "stores": [("offcore_rsp", ["requests"])]}
+    cells = [r["cells"][0] for r in result.of("offcore")]
+    assert {c["status"] for c in cells} == {"multiplexed"}
+    assert sum(c["running_ns"] for c in cells) <= 1.02 * max(c["enabled_ns"] for c in cells)
+
+    result = session(guest, [entry("loads"), entry("branches", filter="any_call")], COMMAND)
+    assert turns(result) == {"loads": [("branch_filter", ["branches"])], "branches": [("branch_filter", ["loads"])]}
+    shares = [r["running_ns"] / r["enabled_ns"] for kind in ("mem", "branch") for r in result.of(kind)
+              if "running_ns" in r]
+    assert len(shares) == 2 and all(share < 1 for share in shares)
+
+    # Five events for four counters, beside one that needs another of them.
+    codes = ("01c2", "00c4", "01cb", "02cb", "04cb")
+    many = {"name": "many", "command": "stat", "event": ",".join(f"r{code}:u" for code in codes)}
+    result = session(guest, [entry("requests"), many], COMMAND)
+    assert turns(result) == {"requests": [("counters", ["many"])], "many": [("counters", ["requests"])]}
+
+
+@pytest.mark.parametrize("first, second", [("trace", "branches"), ("branches", "trace")])
+def test_a_trace_beside_branch_records_is_refused_and_the_first_goes_on(guest, first, second):
+    """The branch trace store and the branch record exclude each other."""
+    trace = {"name": "trace", "command": "branch", "trace": True, "filter": "u"}
+    both = {"trace": trace, "branches": entry("branches")}
+    result = session(guest, [both[first], both[second]], "kinds")
+    error = result.one("error")
+    assert (error["activity"], error["errno"]) == (second, "EBUSY")
+    assert f"'{second}' beside '{first}'" in error["asked"] and "exclude each other" in error["why"]
+    assert set(counts(result, "kinds")) >= EDGES
+    assert {r["activity"] for r in result.of("branch")} == {first}
+
+
+FREE_AND_WAIT = r"""
+until grep -q EBUSY out; do :; done
+kill $1
+until grep '"type":"start"' out | grep -q '"activity":"branches"'; do :; done
+kinds
+"""
+
+
+def test_one_that_another_process_keeps_out_is_told_and_tried_again(guest):
+    """A trace takes what branch records need, as long as another process has it."""
+    activities = [entry("counts"), entry("branches", retry=True)]
+    config = json.dumps({"activities": activities, "outputs": [{"path": "/tmp/out"}]})
+    done = guest.run(f"cat > c <<'END'\n{config}\nEND\ncat > s <<'END'\n{FREE_AND_WAIT}\nEND\n"
+                     "nhmtap branch --trace --filter u --top 1 -o held -p $$ & trace=$!\n"
+                     "until [ -s held ]; do :; done; nhmtap run c -- sh s $trace >&2; cat out", **SETTINGS)
+    result = Result(done.status, done.stdout, done.stderr)
+    assert done.status == 0, str(done)
+    assert {(r["activity"], r["errno"]) for r in result.of("error")} == {("branches", "EBUSY")}
+    assert set(counts(result, "kinds")) == EDGES
+    assert result.one("count")["value"] >= known.numbers("kinds")["INST_RETIRED.ANY_P"]
