@@ -160,8 +160,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	aggregation->areas =
 		stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
 	aggregation->reader = table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout,
-					     &aggregation->table, aggregation->areas,
-					     aggregation->stack_frames);
+						   &aggregation->table, aggregation->areas,
+						   aggregation->stack_frames);
 	err = bpf_object__load(aggregation->object);
 	if (err)
 		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);

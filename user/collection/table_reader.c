@@ -36,9 +36,9 @@ struct table_reader {
 	size_t room;            /* entries that there is room for */
 };
 
-struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
-			      const struct table_layout *table, struct stack_areas *areas,
-			      unsigned int stack_frames)
+struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus,
+					  const struct layout *layout, const struct table_layout *table,
+					  struct stack_areas *areas, unsigned int stack_frames)
 {
 	struct table_reader *reader = xcalloc(1, sizeof(*reader));
 

@@ -40,9 +40,9 @@ struct reading {
 
 /* Before the object is loaded: makes room for the tables of so many CPUs. The layouts and the areas of the
  * stacks (NULL, and 0 frames: there are none) must live as long as the reader. */
-struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
-			      const struct table_layout *table, struct stack_areas *areas,
-			      unsigned int stack_frames);
+struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus,
+					  const struct layout *layout, const struct table_layout *table,
+					  struct stack_areas *areas, unsigned int stack_frames);
 /* Once it is loaded: maps the tables. Returns 0 or -errno. */
 int table_reader_map(struct table_reader *reader);
 void table_reader_close(struct table_reader *reader);
