@@ -203,13 +203,13 @@ def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
     def memory(times):
         """What a run takes in which 20,000 new keys come so many times."""
         result = nhmtap.into(tmp_path / str(times), "profile", "-e", "page-faults:u", "-c", "1", "--by",
-                             "pid,ip", "--top", "10", "-I", "20", "--", "sh", "-c",
+                             "pid,ip", "--top", "10", "-I", "20", "--", "nice", "-n", "19", "sh", "-c",
                              f"for i in $(seq {times}); do {program('ips')} 20000; done")
         end = result.one("end")
-        assert end["samples"]["aggregated"] > times * 10000
+        assert end["samples"]["aggregated"] > times * 5000
         return end["overhead"]["max_rss_bytes"]
 
-    assert memory(40) < 2 * memory(2)
+    assert memory(20) < 2 * memory(2)
 
 
 # --- samples that the kernel does not deliver -----------------------------------------------------
