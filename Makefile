@@ -207,7 +207,7 @@ pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs)
 	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup $(T)
 
 test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
-	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine)
+	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine --ignore tests/live/test_memory.py)
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif

@@ -76,10 +76,14 @@ def places(total):
 
 
 def check_lines(text):
-    """What was written is whole: records without an end only if none was possible any more."""
+    """Every line is whole, and whole streams close. Where there was no memory for the rest of an interval,
+    the records are still in their order, up to an end that says so."""
     records = parse(text)
-    if records and records[-1]["type"] == "end" and records[-1].get("records"):
+    if not records or records[-1]["type"] != "end" or "records" not in records[-1]:
+        return records
+    if records[-1]["reason"] != "out_of_memory":
         check_stream(records)
+    assert [r["seq"] for r in records] == list(range(len(records))) and records[-1]["records"] == len(records)
     return records
 
 
