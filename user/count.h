@@ -25,6 +25,12 @@ static inline bool count_is_estimate(const struct count *count)
 	return count->running_ns < count->enabled_ns;
 }
 
+/* As records have it. */
+static inline const char *count_status(const struct count *count)
+{
+	return !count->running_ns ? "not_counted" : count_is_estimate(count) ? "multiplexed" : "counted";
+}
+
 static inline void count_add(struct count *sum, const struct count *count)
 {
 	sum->value += count->value;

@@ -311,12 +311,6 @@ static struct samples_read read_samples(const struct activity *activity, const s
 	};
 }
 
-static struct count count_since(const struct count *now, const struct count *before)
-{
-	return (struct count){now->value - before->value, now->enabled_ns - before->enabled_ns,
-			      now->running_ns - before->running_ns};
-}
-
 static json_t *interval_record(const struct activity *activity, const struct sampled *sampled)
 {
 	const struct state *state = activity->state;
@@ -394,7 +388,7 @@ static int report_event(struct activity *activity, size_t i)
 	/* What was mapped before a sample is now among the notes. */
 	if (activity->reader)
 		reader_take(activity->reader, true);
-	since = count_since(&count, &state->before[i]);
+	since = count_beyond(&count, &state->before[i]);
 	state->before[i] = count;
 	record = interval_record(activity, &sampled);
 	json_object_set_new(record, "samples", account_value(state, i, &before, &reading));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "collection/aggregation.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "collection/constants.h"
+#include "collection/libbpf_words.h"
 #include "embedded.h"
 #include "memory.h"
 #include "plan/denial.h"
@@ -28,18 +28,6 @@ struct aggregation {
 	size_t nr_links;
 };
 
-/* --- what the kernel and libbpf said last ----------------------------------------------------- */
-
-static char last_words[512];
-
-static int remember(enum libbpf_print_level level, const char *format, va_list args)
-{
-	if (level == LIBBPF_WARN)
-		vsnprintf(last_words, sizeof(last_words), format, args);
-	last_words[strcspn(last_words, "\n")] = '\0';
-	return 0;
-}
-
 /* --- opening ---------------------------------------------------------------------------------- */
 
 int aggregation_open(struct aggregation **result, const char *name, const char *by,
@@ -48,20 +36,21 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
 	struct embedded file;
 	char file_name[64];
+	struct libbpf_words words;
 
-	libbpf_set_print(remember);
-	last_words[0] = '\0';
 	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
 	file = embedded_find(file_name);
+	libbpf_words_begin(&words);
 	aggregation->object = bpf_object__open_mem(file.data, file.size,
 						   &(struct bpf_object_open_opts){
 							   .sz = sizeof(struct bpf_object_open_opts),
 							   .object_name = name,
 						   });
+	libbpf_words_end(&words);
 	if (!aggregation->object || layout_read(&aggregation->layout, &aggregation->table,
 						bpf_object__btf(aggregation->object))) {
 		refuse(refusal, STATUS_REFUSED, "the aggregation '%s'", name);
-		because(refusal, "its BPF object can't be read: %s", last_words);
+		because(refusal, "its BPF object can't be read: %s", words.last);
 		aggregation_close(aggregation);
 		return -1;
 	}
@@ -150,8 +139,8 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 {
 	int err, nr_cpus = nr_possible_cpus(host);
 	struct bpf_program *program;
+	struct libbpf_words words;
 
-	last_words[0] = '\0';
 	bpf_object__for_each_program(program, aggregation->object)
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	if (aggregation->stream)
@@ -162,9 +151,11 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	aggregation->reader = table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout,
 						   &aggregation->table, aggregation->areas,
 						   aggregation->stack_frames);
+	libbpf_words_begin(&words);
 	err = bpf_object__load(aggregation->object);
+	libbpf_words_end(&words);
 	if (err)
-		return bpf_denied(refusal, host, "loading the BPF program", -err, last_words);
+		return bpf_denied(refusal, host, "loading the BPF program", -err, words.last);
 	return map_memory(aggregation, host, refusal);
 }
 

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "collection/libbpf_words.h"
 #include "embedded.h"
 #include "memory.h"
 
@@ -21,10 +22,12 @@ struct cpu_reader {
 /* That the kernel refuses is no news to anybody: there is another way to read. */
 static int load_quietly(struct bpf_object *object)
 {
-	libbpf_print_fn_t before = libbpf_set_print(NULL);
-	int err = bpf_object__load(object);
+	struct libbpf_words unsaid;
+	int err;
 
-	libbpf_set_print(before);
+	libbpf_words_begin(&unsaid);
+	err = bpf_object__load(object);
+	libbpf_words_end(&unsaid);
 	return err;
 }
 

@@ -100,13 +100,9 @@ static json_t *sources_value(const struct host *host, const struct sampled *samp
 static void put_status(const struct sampled *sampled, json_t *record)
 {
 	const struct count *count = sampled->count;
-	bool all = count->running_ns == count->enabled_ns;
 
-	json_object_set_new(record, "status",
-			    json_string(all && count->enabled_ns ? "counted"
-					: count->running_ns	 ? "multiplexed"
-								 : "not_counted"));
-	if (!all && sampled->event->attr.config1)
+	json_object_set_new(record, "status", json_string(count_status(count)));
+	if (count_is_estimate(count) && sampled->event->attr.config1)
 		json_object_set_new(record, "why",
 				    json_string("each core has one load-latency threshold, for both of its "
 						"threads; another event holds it with another value"));

@@ -63,18 +63,6 @@ static void offcore_describe(struct activity *activity, json_t *start)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-static const char *status_of(const struct count *count)
-{
-	if (!count->running_ns)
-		return "not_counted";
-	return count->running_ns < count->enabled_ns ? "multiplexed" : "counted";
-}
-
-static double scaled(const struct count *count)
-{
-	return (double)count->value * count->enabled_ns / count->running_ns;
-}
-
 /* The bits of requests and responses that are of one of these kinds. */
 static __u16 bits_of_kind(const struct activity *activity, unsigned int kinds)
 {
@@ -95,16 +83,16 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 	json_t *value = json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I}", "request",
 				  matrix_request(&offcore->matrix, measured->cell), "response",
 				  matrix_response(&offcore->matrix, measured->cell), "offcore_rsp",
-				  value_hex(measured->cell->bits), "status", status_of(count), "value",
+				  value_hex(measured->cell->bits), "status", count_status(count), "value",
 				  (json_int_t)count->value, "enabled_ns", (json_int_t)count->enabled_ns,
 				  "running_ns", (json_int_t)count->running_ns);
 
 	if (!count->running_ns)
 		return value;
-	json_object_set_new(value, "scaled", json_integer(llround(scaled(count))));
+	json_object_set_new(value, "scaled", json_integer(llround(count_scaled(count))));
 	if (!(measured->cell->bits & bits_of_kind(activity, OFFCORE_NO_LINE)))
 		json_object_set_new(value, "bytes",
-				    json_integer(llround(scaled(count)) * LINE_BYTES));
+				    json_integer(llround(count_scaled(count)) * LINE_BYTES));
 	return value;
 }
 
@@ -142,10 +130,10 @@ static json_t *share_value(const struct matrix *matrix, const struct measured *c
 		if (bits & (seen | unclear) || (bits & kind && bits & ~kind) || !line->count.running_ns)
 			return NULL;
 		seen |= bits;
-		whole += scaled(&line->count);
+		whole += count_scaled(&line->count);
 		if (bits & kind) {
 			inside |= bits;
-			part += scaled(&line->count);
+			part += count_scaled(&line->count);
 		}
 	}
 	return inside && inside != seen && whole > 0 ? value_real(part / whole) : NULL;

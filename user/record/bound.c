@@ -17,13 +17,6 @@ json_t *bound_value(const struct bound *bound)
 	return value;
 }
 
-static const char *count_status(const struct count *count)
-{
-	if (!count->running_ns)
-		return "not_counted";
-	return count_is_estimate(count) ? "multiplexed" : "counted";
-}
-
 void add_count(struct fields *fields, const struct turns *turns, const struct count *counts, size_t event)
 {
 	const struct count *count = &counts[event];
