@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 
+import jsonschema
 import pytest
+from puppet import command
 from records import NHMTAP
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -212,3 +214,43 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
                for name in line.split(": ")[1].split()}
     assert len(tables) == 2
     assert missing == packages - {"gcc", "python3"}
+
+
+def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path):
+    """What they are is read from the program then: help, options, CONFIG, schema, formats."""
+    shutil.copytree(os.path.join(ROOT, "tests", "extension"), tree.path, dirs_exist_ok=True)
+    made = compiled(tree.make("all"))
+    assert made == {"user/pulse/pulse.c", "user/output/beats.c", "bpf/pulse.bpf.c", "user/embedded.c"}
+    program = str(tree.path / tree.folder / "nhmtap")
+
+    def run(*arguments):
+        return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                              check=False)
+
+    assert "an activity of a test" in run("--help").stdout
+    assert all(word in run("pulse", "--help").stdout for word in ("--beat N", "beats", "--all-cpus"))
+
+    out = tmp_path / "out"
+    pulse = ["-e", "page-faults", "-c", "1", "-o", out, "--", *command("faults=300")]
+    assert run("pulse", "--beat", "3", *pulse).returncode == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    for record in records:
+        jsonschema.validate(record, json.loads(run("schema", record["type"]).stdout))
+    assert [r["type"] for r in records] == ["start", "pulse", "end"]
+    assert {r["activity"] for r in records} == {"pulse"} and records[1]["beat"] == 3
+    assert records[1]["samples"]["aggregated"] == sum(e["samples"] for e in records[1]["entries"]) >= 300
+    assert "cpu" in records[1]["entries"][0]
+
+    assert run("pulse", "--format", "beats", *pulse).returncode == 0
+    assert out.read_text() == "start of pulse\npulse of pulse\nend of pulse\n"
+    refused = run("pulse", "--format", "beats", "-e", "cs,page-faults", "-c", "1", "--", "true")
+    assert refused.returncode == 1 and "a beat is of one" in refused.stderr
+    assert run("stat", "--format", "beats", "--", "true").returncode == 1
+
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"activities": [
+        {"name": "heart", "command": "pulse", "beat": 4, "event": "page-faults", "count": 1}]}))
+    assert run("run", "--check", config, "--", "true").returncode == 0
+    schema = json.loads(run("schema", "config").stdout)
+    assert "beat" in json.dumps(schema)
+    jsonschema.validate(json.loads(config.read_text()), schema)
