@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "memory.h"
 
 struct request {
@@ -88,6 +89,11 @@ static bool start(struct background *background)
 	return background->started;
 }
 
+static bool is_past(__u64 deadline)
+{
+	return deadline && clock_ns(CLOCK_MONOTONIC) > deadline;
+}
+
 /* Returns whether nothing is being read any more. */
 static bool wait_until(struct background *background, __u64 deadline)
 {
@@ -96,7 +102,7 @@ static bool wait_until(struct background *background, __u64 deadline)
 	int err = 0;
 
 	pthread_mutex_lock(&background->lock);
-	while (background->busy && !err)
+	while (background->busy && !err && !is_past(deadline))
 		err = deadline ? pthread_cond_timedwait(&background->changed, &background->lock, &end)
 			       : pthread_cond_wait(&background->changed, &background->lock);
 	idle = !background->busy;
@@ -138,7 +144,8 @@ const struct name *background_name(struct background *background, enum backgroun
 	if (!wait_until(background, deadline))
 		return NULL;
 	name = deadline ? known_name(background->naming, &request) : NULL;
-	if (name)
+	/* What is asked for anew each time is never known later. */
+	if (name || (kind == NAME_OF_JIT && is_past(deadline)))
 		return name;
 	if (!deadline || !start(background))
 		return name_now(background->naming, &request);

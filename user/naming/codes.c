@@ -38,7 +38,7 @@ struct codes {
 	struct mappings *mappings;
 	struct background *background;
 	struct code_account *account;
-	__u64 since, deadline;
+	__u64 since, deadline, waiting;
 	struct text *texts[BUCKETS];
 	struct interned questions; /* struct question */
 	struct answer *answers; /* by the question's number */
@@ -52,7 +52,7 @@ bool address_is_kernel(__u64 address)
 }
 
 struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 since, __u64 deadline)
+			struct code_account *account, __u64 since, __u64 deadline, __u64 waiting)
 {
 	struct codes *codes = xcalloc(1, sizeof(*codes));
 
@@ -61,6 +61,7 @@ struct codes *codes_new(struct mappings *mappings, struct background *background
 	codes->account = account;
 	codes->since = since;
 	codes->deadline = deadline;
+	codes->waiting = waiting;
 	interned_init(&codes->questions, sizeof(struct question));
 	interned_init(&codes->codes, sizeof(struct code));
 	return codes;
@@ -157,7 +158,7 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 		return NULL;
 	name = is_late(codes) ? NULL
 	       : background_name(codes->background, at.kind, at.path, at.build_id, at.address - back,
-				 codes->deadline);
+				 codes->waiting);
 	if (!name)
 		*cause = &account->no_time;
 	else if (at.kind == NAME_OF_KERNEL && !name->nr)

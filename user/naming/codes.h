@@ -52,11 +52,12 @@ struct codes;
 
 /*
  * Codes of addresses that came since `since`. `deadline`: what has no name by then gets none any more,
- * but its place; 0: none. Both are CLOCK_MONOTONIC, ns. `background` may be NULL where no symbols are asked for. Both, and the account,
+ * but its place; 0: none. `waiting`: until then a file that has to be read first is waited for; 0 where the
+ * deadline is. All are CLOCK_MONOTONIC, ns. `background` may be NULL where no symbols are asked for. Both, and the account,
  * which is added to, stay the caller's.
  */
 struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 since, __u64 deadline);
+			struct code_account *account, __u64 since, __u64 deadline, __u64 waiting);
 void codes_release(struct codes *codes);
 
 /* The number of what there is to say of an address, which came `count` times; detail: of enum

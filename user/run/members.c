@@ -31,11 +31,31 @@ static bool any_other_left(const struct run *run, const struct running *member)
 	return false;
 }
 
+/* Files that are slow to read make no interval late by more than a tenth, all activities together. */
+void share_time(struct run *run)
+{
+	__u64 shortest = 0;
+	size_t going = 0;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct running *member = run->members[i];
+		__u64 interval_ms = member->asked->options.interval_ms;
+
+		if (!member->going)
+			continue;
+		going++;
+		if (!shortest || interval_ms < shortest)
+			shortest = interval_ms;
+	}
+	names_wait_at_most(run->session.names, going > 1 ? shortest * 1000000 / 10 / (going - 1) : 0);
+}
+
 static void close_member(struct running *member)
 {
 	activity_close(&member->activity);
 	activity_release(&member->activity);
 	member->going = false;
+	share_time(member->run);
 }
 
 /* It could not start, or can't go on. */
@@ -80,6 +100,7 @@ int start_member(struct running *member, struct refusal *refusal)
 		return -1;
 	member->going = true;
 	member->pause_ns = 0;
+	share_time(member->run);
 	write_start(member);
 	activity_wait(activity);
 	return 0;

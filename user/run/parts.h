@@ -84,6 +84,9 @@ void remove_member(struct run *run, struct running *member);
 
 bool any_left(const struct run *run);
 
+/* How long one activity may keep the others waiting, by those that go. */
+void share_time(struct run *run);
+
 /* Each returns 0, or -1 with the refusal. start_member() is for a session that goes on. */
 int plan_member(struct running *member, struct refusal *refusal);
 int start_member(struct running *member, struct refusal *refusal);

@@ -104,6 +104,7 @@ static void wait_for_end(struct run *run)
 	if (session->control.fd >= 0)
 		run->control = loop_watch(session->loop, session->control.fd, POLLIN, on_control, run);
 	watch_outputs(run);
+	share_time(run);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_wait(&run->members[i]->activity);
@@ -127,6 +128,7 @@ static void report_last(struct run *run)
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			counters_disable(run->members[i]->activity.counters);
+	names_wait_at_most(run->session.names, 0); /* nobody's interval can be late any more */
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_report(&run->members[i]->activity, true);

@@ -40,6 +40,7 @@ struct names {
 	struct naming *naming; /* NULL: no more than places are asked for */
 	bool lines;            /* it knows source lines */
 	size_t memory;         /* see struct naming_settings */
+	__u64 most_ns;         /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
 	__u64 lost;            /* notes, by those that do not listen any more */
 	char kallsyms[300];
@@ -279,6 +280,11 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	mappings_forget(reader->names->mappings, oldest);
 }
 
+void names_wait_at_most(struct names *names, __u64 ns)
+{
+	names->most_ns = ns;
+}
+
 void reader_hurry_no_more(struct reader *reader)
 {
 	reader->unhurried = true;
@@ -291,13 +297,15 @@ struct mappings *reader_mappings(struct reader *reader)
 
 struct codes *reader_codes(struct reader *reader)
 {
-	__u64 half = reader->interval_ms * 1000000 / 2;
+	struct names *names = reader->names;
+	__u64 half = reader->interval_ms * 1000000 / 2, now = clock_ns(CLOCK_MONOTONIC);
+	__u64 most = names->most_ns && names->most_ns < half ? names->most_ns : half;
+	bool hurried = half && (!reader->unhurried || names->most_ns);
 
 	if (reader->codes)
 		return reader->codes;
-	reader->codes = codes_new(reader->names->mappings, reader->names->background, &reader->account,
-				  reader->since,
-				  half && !reader->unhurried ? clock_ns(CLOCK_MONOTONIC) + half : 0);
+	reader->codes = codes_new(names->mappings, names->background, &reader->account, reader->since,
+				  hurried ? now + half : 0, hurried ? now + most : 0);
 	return reader->codes;
 }
 

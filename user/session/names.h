@@ -47,6 +47,10 @@ void reader_hurry_no_more(struct reader *reader);
 
 struct mappings *reader_mappings(struct reader *reader);
 
+/* No reader waits longer for files than this in one interval, or, at its end, half of one; 0: half an interval,
+ * and at its end as long as it takes. What takes longer is known the next time. */
+void names_wait_at_most(struct names *names, __u64 ns);
+
 /* The codes of this interval, up to reader_begin(). What has no name in time goes by its place. */
 struct codes *reader_codes(struct reader *reader);
 
