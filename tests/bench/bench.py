@@ -554,6 +554,111 @@ def measure_names(figures, folder, options):
                     f"{again * 1e9 / len(lines):.0f} ns an address")
 
 
+# An activity of CONFIG each, and the same on the command line.
+TOGETHER = [
+    {"name": "counts", "command": "stat", "event": "page-faults,context-switches"},
+    {"name": "cpu", "command": "profile", "event": "cpu-clock", "freq": 99, "by": "symbol,comm", "top": 50},
+    {"name": "memory", "command": "mem", "event": "page-faults", "count": 1, "by": "page,symbol", "top": 50},
+]
+
+
+def words_of(activity):
+    return [activity["command"]] + [f"--{name}={value}" for name, value in activity.items()
+                                    if name not in ("name", "command")]
+
+
+def configure(folder, activities, **members):
+    path = os.path.join(folder, "config.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"activities": [{**activity, **members} for activity in activities]}, file)
+    return path
+
+
+def until_first(command):
+    """Seconds until the first record."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdout.readline()
+    seconds = time.monotonic() - began
+    process.terminate()
+    process.communicate()
+    return seconds
+
+
+def measure_together(figures, folder, options):
+    """Three activities on a busy program: in one session, and in three processes, each for as many intervals."""
+    out = os.open(os.devnull, os.O_RDWR)
+    busy = subprocess.Popen([FAULTS, str(1 << 40)], stdin=out, stdout=out, stderr=out)
+    try:
+        # Tables are each activity's own to read: the more reports, the less there is to share.
+        for each, bound in ((1000, 0.6), (100, None)):
+            config = configure(folder, TOGETHER, pid=str(busy.pid), interval_ms=each, interval_count=5000 // each)
+            rest = ["-p", str(busy.pid), "-I", str(each), "--interval-count", str(5000 // each), "--format", "json"]
+            alone = [nhmtap(*words_of(activity), *rest) for activity in TOGETHER]
+            for _ in range(options.rounds):
+                ours, theirs = cost(nhmtap("run", config)), [cost(command) for command in alone]
+                cpu, memory = map(sum, zip(*theirs))
+                name = f"stat, profile and mem, 5 s, every {each} ms"
+                figures.add(f"{name}: one session / three processes", ours[0] / cpu, bound,
+                            f"{ours[0] * 1e3:.0f} / {cpu * 1e3:.0f} ms CPU")
+                figures.add(f"peak memory of that, every {each} ms", ours[1] / memory, 0.6,
+                            f"{ours[1] / 2**20:.1f} / {memory / 2**20:.1f} MiB")
+    finally:
+        busy.kill()
+        busy.wait()
+        os.close(out)
+
+
+def measure_late(figures, folder, options):
+    """How far from 20 ms an interval of so much is, by the records' own durations: alone, and beside eleven
+    other activities, of which four have 10,000 keys to read twice a second."""
+    own = {"name": "own", "command": "stat", "event": "task-clock", "interval_ms": 20}
+    others = [{**TOGETHER[i % 3], "name": f"other{i}", "interval_ms": (100, 200, 500)[i % 3]} for i in range(11)]
+    for _ in range(options.rounds):
+        late = []
+        for activities in ([own], [own, *others]):
+            config, path = configure(folder, activities), os.path.join(folder, "late")
+            Run([NHMTAP, "run", config, "--", PLACES, "10000", "1500000"], path)
+            lasted = [r["duration_ns"] / 1e6 for r in records(path) if r["type"] == "count" and r["activity"] == "own"]
+            late.append(statistics.quantiles([abs(ms - 20) for ms in lasted[:-1]], n=100)[-1])
+        figures.add("an interval of 20 ms beside 11 activities: 99 % are no further from 20 ms than", late[1], None,
+                    f"{late[0]:.2f} ms alone", "ms")
+
+
+def measure_before(figures, folder, options):
+    """What a run of one activity costs, against another build: NHMTAP_BEFORE."""
+    before = os.environ.get("NHMTAP_BEFORE")
+    if not before:
+        return
+    for words in (["stat", "-e", "task-clock"], ["profile", "-e", "page-faults", "-c", "1"],
+                  ["mem", "-e", "page-faults", "-c", "1"]):
+        rest = [*words, "--format", "json", "-p", str(os.getpid())]
+        commands = [[NHMTAP, *rest], [before, *rest]]
+        for _ in range(options.rounds):
+            each = [[], []]
+            for _ in range(11):
+                for command, values in zip(commands, each):
+                    values.append(until_first(command))
+            ours, theirs = map(statistics.median, each)
+            figures.add(f"{words[0]}: start to the first record / before", ours / theirs, 1.05,
+                        f"{ours * 1e3:.1f} / {theirs * 1e3:.1f} ms")
+    command = [BURSTS, "1000"]
+    sampling = profile("-o", os.devnull, "--", *command)
+    variants = {"counting": lambda i: [AROUND, *command], "ours": lambda i: sampling,
+                "before": lambda i: [before, *sampling[1:]]}
+    for _ in range(options.rounds):
+        beyond, _, counted = burst_costs(variants, 1000, 500)
+        figures.add("a sample by pid and ip / before", beyond["ours"] / beyond["before"], 1.05,
+                    f"{beyond['ours']:.0f} / {beyond['before']:.0f} ns over counting's {counted:.0f}")
+
+
+def measure_session(figures, folder, options):
+    """Several activities in one process."""
+    measure_together(figures, folder, options)
+    measure_late(figures, folder, options)
+    measure_before(figures, folder, options)
+
+
 MEASUREMENTS = {
     "samples": measure_samples,
     "loads": measure_loads,
@@ -568,6 +673,7 @@ MEASUREMENTS = {
     "forgetting": measure_forgetting,
     "plan": measure_plan,
     "names": measure_names,
+    "session": measure_session,
 }
 
 
