@@ -17,7 +17,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test bench install uninstall clean help packages
+.PHONY: all demo test bench install uninstall format clean help packages
 
 # --- what the build and the tests lean on -------------------------------------------------------
 # A line each: a Debian package, and the command that succeeds where what it has is there.
@@ -42,6 +42,7 @@ define test_requirements
 g++          | g++ --version
 llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
+clang-format | clang-format --version
 python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'
@@ -235,6 +236,11 @@ install: $(O)/nhmtap ## install the program and its Python package (DESTDIR, pre
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(prefix)/bin/nhmtap
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
+
+# The emulated machine's C++ follows the emulator that it is part of.
+formatted = $(shell git ls-files '*.c' '*.h' | grep -v '^tests/machine/')
+format: ## bring all C files into the form of .clang-format
+	$(Q)clang-format -i $(formatted)
 
 clean: ## remove what was built
 	rm -rf $(O)

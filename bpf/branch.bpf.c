@@ -54,7 +54,7 @@ struct {
 /* The sample as its entries see it. */
 struct sample {
 	struct key key; /* what all of its entries have in common */
-	__u64 hash;     /* of that */
+	__u64 hash;	/* of that */
 	number_t pid;
 	number_t depth; /* branches in its stack */
 };
@@ -96,8 +96,8 @@ static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u
 	return hash_word(hash_word(sample->hash ^ identity, from), to);
 }
 
-static __always_inline void add(struct table *table, __u32 which, struct sample *sample, __u32 kind, __u64 from,
-				__u64 to)
+static __always_inline void add(struct table *table, __u32 which, struct sample *sample, __u32 kind,
+				__u64 from, __u64 to)
 {
 	__u64 hash = complete_key(sample, kind, from, to);
 
@@ -136,8 +136,8 @@ __noinline int add_branch(struct table *table, __u32 which, struct sample *sampl
 	return 0;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table,
-					__u32 which, struct stack *stack)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
+					struct stack *stack)
 {
 	long bytes = bpf_read_branch_records(ctx, stack, sizeof(*stack), 0);
 	struct sample sample = {};

@@ -36,8 +36,7 @@ static long read_one(__u32 i, const __u32 *first)
 	if (!reading)
 		return 1;
 	/* Its first three members are a struct bpf_perf_event_value. */
-	reading->error = bpf_perf_event_read_value(&counters, index,
-						   (struct bpf_perf_event_value *)reading,
+	reading->error = bpf_perf_event_read_value(&counters, index, (struct bpf_perf_event_value *)reading,
 						   sizeof(struct bpf_perf_event_value));
 	return 0;
 }

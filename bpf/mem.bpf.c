@@ -11,8 +11,8 @@
 #include <bpf/bpf_core_read.h>
 #include <linux/perf_event.h>
 
-const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu,
-	by_node, by_comm, by_phys_page, by_tlb, by_lock;
+const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu, by_node,
+	by_comm, by_phys_page, by_tlb, by_lock;
 
 struct key {
 	data_source_t source;
@@ -64,8 +64,8 @@ struct {
 	__type(value, struct ring);
 } rings SEC(".maps");
 
-#define CACHELINE_MASK	63ULL
-#define PAGE_MASK	4095ULL
+#define CACHELINE_MASK 63ULL
+#define PAGE_MASK      4095ULL
 
 /* What was measured of a load; what was not is zero. */
 struct load {
@@ -73,7 +73,7 @@ struct load {
 	__u64 latency;
 	__u64 source;
 	__u64 interrupts; /* the event's in this tick */
-	__u64 physical;   /* address; kernels before 6.3 know it only when the program has run */
+	__u64 physical;	  /* address; kernels before 6.3 know it only when the program has run */
 };
 
 /* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
@@ -136,8 +136,7 @@ static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct lo
 static __always_inline __u32 node_of(__u64 source)
 {
 	const __u64 local = (__u64)PERF_MEM_LVL_LOC_RAM << PERF_MEM_LVL_SHIFT;
-	const __u64 remote = (__u64)(PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2)
-			     << PERF_MEM_LVL_SHIFT;
+	const __u64 remote = (__u64)(PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2) << PERF_MEM_LVL_SHIFT;
 	const __u64 forwarded = (__u64)PERF_MEM_LVL_REM_CCE1 << PERF_MEM_LVL_SHIFT |
 				(__u64)PERF_MEM_SNOOP_HIT << PERF_MEM_SNOOP_SHIFT;
 
@@ -259,8 +258,7 @@ static __always_inline void put_sample(const struct load *load, const struct key
 	ring->head.written++;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table,
-					__u32 which)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which)
 {
 	struct load load = {};
 	struct key key = {};

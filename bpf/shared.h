@@ -21,19 +21,20 @@
 
 /* How a member of a key or a value is shown, and how values of several CPUs become one: by their sum,
  * where nothing else is said. */
-typedef __u64 address_t;   /* "0x401136" */
-typedef __u64 cgroup_id_t; /* the path of the cgroup in the cgroup2 hierarchy */
-typedef __u32 number_t;    /* 17 */
-typedef char comm_t[16];   /* a string that ends at its first zero */
-typedef __u32 padding_t;   /* not shown; always zero */
-typedef __u32 node_t;      /* a NUMA node: see the macros below */
+typedef __u64 address_t;     /* "0x401136" */
+typedef __u64 cgroup_id_t;   /* the path of the cgroup in the cgroup2 hierarchy */
+typedef __u32 number_t;	     /* 17 */
+typedef char comm_t[16];     /* a string that ends at its first zero */
+typedef __u32 padding_t;     /* not shown; always zero */
+typedef __u32 node_t;	     /* a NUMA node: see the macros below */
 typedef __u64 data_source_t; /* perf_mem_data_src.val without DATA_SRC_ACCESS: what answered, by name */
-typedef __u32 tlb_t;	   /* perf_mem_data_src.mem_dtlb: what the address translation met */
-typedef __u32 lock_t;	   /* perf_mem_data_src.mem_lock: whether it was a locked instruction */
-typedef __u32 stack_id_t;  /* the frames that led there: see struct stored_stack */
-typedef __u64 maximum_t;   /* of several, the largest counts */
+typedef __u32 tlb_t;	     /* perf_mem_data_src.mem_dtlb: what the address translation met */
+typedef __u32 lock_t;	     /* perf_mem_data_src.mem_lock: whether it was a locked instruction */
+typedef __u32 stack_id_t;    /* the frames that led there: see struct stored_stack */
+typedef __u64 maximum_t;     /* of several, the largest counts */
 #define LOG2_BUCKETS 16
-typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
+typedef __u64
+	log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up to 2^(i+1); the last: or more */
 
 /* The fields of perf_mem_data_src that are about the access and not about what answered it: mem_lock
  * (bits 25:24), mem_dtlb (32:26), mem_blk (42:40). */
@@ -43,9 +44,9 @@ typedef __u64 log2_histogram_t[LOG2_BUCKETS]; /* [i]: how many were from 2^i up 
 #define DATA_SRC_TLB_MASK   0x7fU
 #define DATA_SRC_ACCESS	    0x701ff000000ULL
 
-#define NODE_UNKNOWN	0U
-#define NODE_IS(node)	((node) + 1)
-#define NODE_OTHER	0x80000000U /* | NODE_IS(node): any but that one */
+#define NODE_UNKNOWN  0U
+#define NODE_IS(node) ((node) + 1)
+#define NODE_OTHER    0x80000000U /* | NODE_IS(node): any but that one */
 
 /* A sample that makes several entries makes one of kind 0, which stands for it in the account of
  * samples. Its further entries have other kinds, and their values count how often they came. */
@@ -67,7 +68,7 @@ enum branch_kind {
  * The program makes `turns` odd before it looks which generation it is to use.
  */
 struct table_head {
-	__u64 turns;      /* written by the program */
+	__u64 turns;	  /* written by the program */
 	__u64 generation; /* written by user space; its lowest bit counts */
 };
 
@@ -78,7 +79,7 @@ struct generation_head {
 	__u64 stack_failed;   /* samples that came without the stack that the program is about */
 	__u64 period_of_full; /* the sum of the periods of both: what they stand for */
 	__u64 further_lost;   /* further entries of samples that found no slot; see entry_kind_t */
-	__u64 used;           /* slots taken */
+	__u64 used;	      /* slots taken */
 	__u64 throttled;      /* times that the kernel stopped the event to its next tick: too many samples */
 };
 
@@ -95,8 +96,8 @@ struct value_head {
  * generations.
  */
 #define STACK_FRAMES 127 /* the most of one stack */
-#define STACK_SLOTS 16384
-#define STACK_WORDS (1 << 17) /* 1 MiB: some 6,000 stacks of 20 frames */
+#define STACK_SLOTS  16384
+#define STACK_WORDS  (1 << 17) /* 1 MiB: some 6,000 stacks of 20 frames */
 
 /* What a stack_id_t is: where the stack begins among the words of the area, from STACK_FIRST on; or why
  * there is none. 0: stacks are not told apart. */

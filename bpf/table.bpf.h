@@ -145,8 +145,8 @@ static __always_inline struct value *table_add(struct bpf_perf_event_data *ctx, 
 }
 
 /* The same for an entry that a sample makes besides; see entry_kind_t. */
-static __always_inline __attribute__((unused)) void
-table_add_further(struct table *table, __u32 which, const struct key *key, __u32 hash)
+static __always_inline __attribute__((unused)) void table_add_further(struct table *table, __u32 which,
+								      const struct key *key, __u32 hash)
 {
 	struct slot *slot = table_find(table, which, key, hash);
 

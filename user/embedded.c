@@ -7,16 +7,16 @@
  * stand behind each other in a section of their own, between symbols named by line. */
 #define JOIN(a, b)  JOIN_(a, b)
 #define JOIN_(a, b) a##b
-#define TEXT(a)     TEXT_(a)
+#define TEXT(a)	    TEXT_(a)
 #define TEXT_(a)    #a
 
-#define EMBED(name, path)                                                                          \
-	__asm__(".pushsection .rodata\n"                                                           \
-		".balign 16\n"                                                                     \
-		"embedded_" TEXT(__LINE__) "_start: .incbin \"" path "\"\n"                        \
-		"embedded_" TEXT(__LINE__) "_end: .byte 0\n"                                       \
-		".popsection\n");                                                                  \
-	extern const char JOIN(JOIN(embedded_, __LINE__), _start)[];                               \
+#define EMBED(name, path)                                                                                    \
+	__asm__(".pushsection .rodata\n"                                                                     \
+		".balign 16\n"                                                                               \
+		"embedded_" TEXT(__LINE__) "_start: .incbin \"" path "\"\n"                                  \
+					   "embedded_" TEXT(__LINE__) "_end: .byte 0\n"                      \
+								      ".popsection\n");                      \
+	extern const char JOIN(JOIN(embedded_, __LINE__), _start)[];                                         \
 	extern const char JOIN(JOIN(embedded_, __LINE__), _end)[];
 #include "embedded.inc"
 #undef EMBED
@@ -25,7 +25,7 @@ static const struct {
 	const char *name;
 	const char *start, *end;
 } places[] = {
-#define EMBED(name, path)                                                                          \
+#define EMBED(name, path)                                                                                    \
 	{name, JOIN(JOIN(embedded_, __LINE__), _start), JOIN(JOIN(embedded_, __LINE__), _end)},
 #include "embedded.inc"
 };

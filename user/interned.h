@@ -8,9 +8,9 @@
 #include <linux/types.h>
 
 struct interned {
-	size_t size;  /* of an item, in bytes; a multiple of 8 */
-	size_t nr;    /* items so far: numbers 0 to nr - 1 */
-	char *list;   /* the items by number */
+	size_t size; /* of an item, in bytes; a multiple of 8 */
+	size_t nr;   /* items so far: numbers 0 to nr - 1 */
+	char *list;  /* the items by number */
 	size_t room;
 	__u32 *slots; /* open addressing: number + 1, or 0 for a free slot */
 	size_t nr_slots;

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WRITE(refusal, member, format)                                                            \
-	do {                                                                                       \
-		va_list args;                                                                      \
-		va_start(args, format);                                                            \
-		vsnprintf((refusal)->member, sizeof((refusal)->member), format, args);             \
-		va_end(args);                                                                      \
+#define WRITE(refusal, member, format)                                                                       \
+	do {                                                                                                 \
+		va_list args;                                                                                \
+		va_start(args, format);                                                                      \
+		vsnprintf((refusal)->member, sizeof((refusal)->member), format, args);                       \
+		va_end(args);                                                                                \
 	} while (0)
 
 int refuse(struct refusal *refusal, enum status status, const char *asked, ...)

@@ -12,13 +12,13 @@
 
 struct refusal {
 	enum status status;
-	int error;        /* the errno behind it, 0 if none */
+	int error;	  /* the errno behind it, 0 if none */
 	char asked[512];  /* "event cycels" */
-	char why[512];    /* "no event has this name" */
+	char why[512];	  /* "no event has this name" */
 	char remedy[512]; /* "did you mean cycles?"; "" if there is none */
 	char source[160]; /* where the rule comes from: "guide, Table 12"; "" if it is plain */
 	char input[256];  /* the text in which the mistake is, where it is one of spelling */
-	int column;       /* of input, from 1; 0 if there is no such place */
+	int column;	  /* of input, from 1; 0 if there is no such place */
 };
 
 #define REFUSAL_PRINTF __attribute__((format(printf, 2, 3)))

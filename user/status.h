@@ -5,10 +5,10 @@
 
 enum status {
 	STATUS_DONE = 0,
-	STATUS_USAGE = 1,   /* the request is wrong: options, event names, values */
-	STATUS_REFUSED = 2, /* the request is right; this machine or its permissions refuse it */
-	STATUS_PARTIAL = 3, /* there are records, but not all that should be there; or an expectation of
-			     * which the counts can't tell */
+	STATUS_USAGE = 1,      /* the request is wrong: options, event names, values */
+	STATUS_REFUSED = 2,    /* the request is right; this machine or its permissions refuse it */
+	STATUS_PARTIAL = 3,    /* there are records, but not all that should be there; or an expectation of
+				* which the counts can't tell */
 	STATUS_UNEXPECTED = 4, /* an expectation has failed */
 	/* As the shell has it, for a COMMAND that never ran. */
 	STATUS_NOT_EXECUTABLE = 126,

@@ -31,7 +31,8 @@ struct perf_sample_data {
 	__u64 sample_flags; /* since 6.1: which members hold what was measured */
 	__u64 period;
 	__u64 addr;
-	union perf_sample_weight___kernel weight; /* a plain number before 5.12: struct perf_sample_data___v5_11 */
+	union perf_sample_weight___kernel
+		weight; /* a plain number before 5.12: struct perf_sample_data___v5_11 */
 	union perf_mem_data_src___kernel data_src;
 	__u64 phys_addr;
 };

@@ -50,8 +50,8 @@ static void attach(const char *path, int event)
 	if (tables) /* one a CPU, as nhmtap makes them */
 		bpf_map__set_max_entries(tables, libbpf_num_possible_cpus());
 	if (!object || bpf_object__load(object) ||
-	    bpf_link_create(bpf_program__fd(bpf_object__next_program(object, NULL)), event,
-			    BPF_PERF_EVENT, NULL) < 0)
+	    bpf_link_create(bpf_program__fd(bpf_object__next_program(object, NULL)), event, BPF_PERF_EVENT,
+			    NULL) < 0)
 		fail(path);
 }
 

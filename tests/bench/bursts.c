@@ -25,8 +25,8 @@ int main(int argc, char **argv)
 {
 	long n = argc > 1 ? atol(argv[1]) : PAGES, chunk = argc > 2 ? atol(argv[2]) : PAGES;
 	long size = sysconf(_SC_PAGESIZE);
-	volatile char *pages = mmap(NULL, chunk * size, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *pages =
+		mmap(NULL, chunk * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char byte;
 
 	if (pages == MAP_FAILED)

@@ -19,8 +19,7 @@ int main(int argc, char **argv)
 	long size = sysconf(_SC_PAGESIZE), place = 0;
 	unsigned char *code = mmap(NULL, places * sizeof(store), PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *pages = mmap(NULL, CHUNK * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+	char *pages = mmap(NULL, CHUNK * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (code == MAP_FAILED || pages == MAP_FAILED || places < 1)
 		return 1;

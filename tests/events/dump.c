@@ -3,20 +3,17 @@
 #include <stdio.h>
 #include "known_event.h"
 
-static void print_aliases(const char *kind, const char *cpu, const struct known_alias *aliases,
-			  size_t nr)
+static void print_aliases(const char *kind, const char *cpu, const struct known_alias *aliases, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("%s\t%s\t%s\t%s\t%s\n", kind, cpu, aliases[i].name, aliases[i].of,
-		       aliases[i].source);
+		printf("%s\t%s\t%s\t%s\t%s\n", kind, cpu, aliases[i].name, aliases[i].of, aliases[i].source);
 }
 
-static void print_parts(const char *kind, const char *cpu, const struct offcore_part *parts,
-			size_t nr)
+static void print_parts(const char *kind, const char *cpu, const struct offcore_part *parts, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("%s\t%s\t%s\t%#x\t%u\t%s\n", kind, cpu, parts[i].name, parts[i].bits,
-		       parts[i].kinds, parts[i].description);
+		printf("%s\t%s\t%s\t%#x\t%u\t%s\n", kind, cpu, parts[i].name, parts[i].bits, parts[i].kinds,
+		       parts[i].description);
 }
 
 static void print_offcore(const char *cpu, const struct known_offcore *offcore)
@@ -26,8 +23,8 @@ static void print_offcore(const char *cpu, const struct known_offcore *offcore)
 	for (size_t i = 0; i < offcore->nr_registers; i++) {
 		const struct offcore_register *reg = &offcore->registers[i];
 
-		printf("register\t%s\t%s\t%#llx\t%#x\t%#x\n", cpu, reg->name,
-		       (unsigned long long)reg->config, reg->msr, reg->counters);
+		printf("register\t%s\t%s\t%#llx\t%#x\t%#x\n", cpu, reg->name, (unsigned long long)reg->config,
+		       reg->msr, reg->counters);
 	}
 	print_parts("request", cpu, offcore->requests, offcore->nr_requests);
 	print_parts("response", cpu, offcore->responses, offcore->nr_responses);
@@ -37,19 +34,16 @@ static void print_offcore(const char *cpu, const struct known_offcore *offcore)
 	print_aliases("offcore_alias", cpu, offcore->aliases, offcore->nr_aliases);
 }
 
-static void print_rules(const char *kind, const char *cpu, const struct kernel_rule *rules,
-			size_t nr)
+static void print_rules(const char *kind, const char *cpu, const struct kernel_rule *rules, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("%s\t%s\t%#llx\t%#llx\t%#x\t%d\n", kind, cpu,
-		       (unsigned long long)rules[i].mask, (unsigned long long)rules[i].config,
-		       rules[i].counters, rules[i].fixed_counter);
+		printf("%s\t%s\t%#llx\t%#llx\t%#x\t%d\n", kind, cpu, (unsigned long long)rules[i].mask,
+		       (unsigned long long)rules[i].config, rules[i].counters, rules[i].fixed_counter);
 }
 
 static void print_kernel(const char *cpu, const struct known_kernel *kernel)
 {
-	printf("kernel\t%s\t%llu\t%s\n", cpu, (unsigned long long)kernel->lowest_period,
-	       kernel->source);
+	printf("kernel\t%s\t%llu\t%s\n", cpu, (unsigned long long)kernel->lowest_period, kernel->source);
 	print_rules("precise_rule", cpu, kernel->precise, kernel->nr_precise);
 	print_rules("placing_rule", cpu, kernel->placed, kernel->nr_placed);
 	for (size_t i = 0; i < kernel->nr_generic; i++)
@@ -57,8 +51,7 @@ static void print_kernel(const char *cpu, const struct known_kernel *kernel)
 		       (unsigned long long)kernel->generic[i].config,
 		       (unsigned long long)kernel->generic[i].config1);
 	for (size_t i = 0; i < kernel->nr_errata; i++)
-		printf("erratum\t%s\t%s\t%d\n", cpu, kernel->errata[i].name,
-		       kernel->errata[i].all_events);
+		printf("erratum\t%s\t%s\t%d\n", cpu, kernel->errata[i].name, kernel->errata[i].all_events);
 }
 
 static void print_contradictions(const struct cpu_events *cpu)
@@ -80,26 +73,22 @@ static void print_contradictions(const struct cpu_events *cpu)
 static void print_metrics(const char *cpu, const struct known_metric *metrics, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("metric\t%s\t%s\t%s\t%s\n", cpu, metrics[i].name, metrics[i].formula,
-		       metrics[i].unit);
+		printf("metric\t%s\t%s\t%s\t%s\n", cpu, metrics[i].name, metrics[i].formula, metrics[i].unit);
 }
 
 static void print_cpu(const struct cpu_events *cpu)
 {
-	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters,
-	       cpu->fixed_counters);
+	printf("cpu\t%s\t%s\t%u\t%u\n", cpu->name, cpu->vendor, cpu->general_counters, cpu->fixed_counters);
 	for (size_t i = 0; i < cpu->nr_models; i++)
-		printf("model\t%s\t%#x\t%#x\n", cpu->name, cpu->models[i].family,
-		       cpu->models[i].model);
+		printf("model\t%s\t%#x\t%#x\n", cpu->name, cpu->models[i].family, cpu->models[i].model);
 	for (size_t i = 0; i < cpu->nr_events; i++) {
 		const struct known_event *event = &cpu->events[i];
 
-		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n",
-		       cpu->name, event->name, (unsigned long long)event->config,
-		       (unsigned long long)event->config1,
-		       (unsigned long long)event->default_period, event->counters,
-		       event->fixed_counter, event->precise, event->errata ? event->errata : "",
-		       event->topic, event->source, event->description);
+		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n", cpu->name,
+		       event->name, (unsigned long long)event->config, (unsigned long long)event->config1,
+		       (unsigned long long)event->default_period, event->counters, event->fixed_counter,
+		       event->precise, event->errata ? event->errata : "", event->topic, event->source,
+		       event->description);
 	}
 	print_aliases("alias", cpu->name, cpu->aliases, cpu->nr_aliases);
 	if (cpu->offcore)
@@ -109,9 +98,8 @@ static void print_cpu(const struct cpu_events *cpu)
 	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
 		const struct known_data_source *source = &cpu->data_sources[i];
 
-		printf("data_source\t%s\t%u\t%d\t%s\t%#llx\t%s\n", cpu->name, source->code,
-		       source->reserved, source->name, (unsigned long long)source->perf_data_src,
-		       source->perf);
+		printf("data_source\t%s\t%u\t%d\t%s\t%#llx\t%s\n", cpu->name, source->code, source->reserved,
+		       source->name, (unsigned long long)source->perf_data_src, source->perf);
 	}
 	for (size_t i = 0; i < cpu->nr_branches; i++) {
 		const struct known_branch_kind *kind = &cpu->branches[i];

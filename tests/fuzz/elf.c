@@ -32,8 +32,8 @@ static void check(const struct name *name)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct naming_settings settings = {.lines = true, .memory = MEMORY, .modules = "/dev/null",
-					   .debug_dir = "/nonexistent"};
+	struct naming_settings settings = {
+		.lines = true, .memory = MEMORY, .modules = "/dev/null", .debug_dir = "/nonexistent"};
 	int fd = memfd_create("elf", MFD_CLOEXEC);
 	struct naming *naming;
 	char path[64];
@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 }
 
 /* Where a section's bytes are; false if they are not in the file. */
-static bool section_of(const unsigned char *data, size_t size, unsigned int number, size_t *at, size_t *length)
+static bool section_of(const unsigned char *data, size_t size, unsigned int number, size_t *at,
+		       size_t *length)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr section;

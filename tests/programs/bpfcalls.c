@@ -29,8 +29,8 @@ static long cpu_ms(void)
 int main(int argc, char **argv)
 {
 	static char keys[4096], values[8192];
-	union bpf_attr create = {.map_type = BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8,
-				 .max_entries = ENTRIES};
+	union bpf_attr create = {
+		.map_type = BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8, .max_entries = ENTRIES};
 	long until = cpu_ms() + (argc > 1 ? atol(argv[1]) : 100);
 	int map = bpf(BPF_MAP_CREATE, &create);
 

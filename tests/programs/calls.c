@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char *next; /* the page to be touched */
+static char *next;	  /* the page to be touched */
 static volatile int kept; /* what follows a call keeps it from being a jump */
 
 static void pages(long n)

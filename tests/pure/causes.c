@@ -9,7 +9,8 @@ int main(void)
 {
 	struct samples_read read = {.precise = true};
 
-	while (scanf("%llu %llu %llu %llu", &read.count, &read.sample_period, &read.runs, &read.contexts) == 4)
+	while (scanf("%llu %llu %llu %llu", &read.count, &read.sample_period, &read.runs, &read.contexts) ==
+	       4)
 		puts(missed_cause(&read));
 	return 0;
 }

@@ -59,13 +59,26 @@ int main(int argc, char **argv)
 
 	for (int option; (option = getopt(argc, argv, "ls:d:k:m:b:")) != -1;)
 		switch (option) {
-		case 'l': settings.lines = true; break;
-		case 's': settings.root = optarg; break;
-		case 'd': settings.debug_dir = optarg; break;
-		case 'k': settings.kallsyms = optarg; break;
-		case 'm': settings.modules = optarg; break;
-		case 'b': settings.memory = strtoull(optarg, NULL, 10); break;
-		default: return 1;
+		case 'l':
+			settings.lines = true;
+			break;
+		case 's':
+			settings.root = optarg;
+			break;
+		case 'd':
+			settings.debug_dir = optarg;
+			break;
+		case 'k':
+			settings.kallsyms = optarg;
+			break;
+		case 'm':
+			settings.modules = optarg;
+			break;
+		case 'b':
+			settings.memory = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			return 1;
 		}
 	naming = naming_open(&settings);
 	while (fgets(line, sizeof(line), stdin)) {

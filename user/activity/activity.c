@@ -211,8 +211,8 @@ static void start_timers(struct activity *activity)
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 
 	if (options->interval_ms)
-		activity->interval = loop_every(loop, now, options->interval_ms * 1000000, on_interval,
-						activity);
+		activity->interval =
+			loop_every(loop, now, options->interval_ms * 1000000, on_interval, activity);
 	if (options->duration_s > 0)
 		activity->deadline = loop_at(loop, now + options->duration_s * 1e9, on_deadline, activity);
 	activity->intervals_left = options->interval_count;
@@ -242,8 +242,8 @@ void activity_wait(struct activity *activity)
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 
 	if (activity->options->delay_ms > 0)
-		activity->delay = loop_at(session->loop, now + activity->options->delay_ms * 1000000, on_delay,
-					  activity);
+		activity->delay = loop_at(session->loop, now + activity->options->delay_ms * 1000000,
+					  on_delay, activity);
 	else
 		start_timers(activity);
 	if (ops->drain && activity->drain_ns)

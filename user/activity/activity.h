@@ -21,26 +21,26 @@ struct activity_ops;
 struct targets;
 
 struct activity {
-	const char *name;     /* in records, and for --control */
-	const char *command;  /* "stat" */
+	const char *name;    /* in records, and for --control */
+	const char *command; /* "stat" */
 	struct options *options;
 	struct session *session;
 	const struct activity_ops *ops;
-	const void *details;  /* for the operations, where several commands share them */
+	const void *details; /* for the operations, where several commands share them */
 	struct plan plan;
 	struct counters *counters; /* NULL: not open */
-	bool streams;         /* each sample or branch is a record as well */
-	bool off, was_off;    /* counting is switched off: now, and at some time of this interval */
-	__u64 drain_ns;       /* how often to drain, 0: never; the operations' to set, and to change */
-	struct timespec began;                          /* CLOCK_MONOTONIC; zero: it never did */
+	bool streams;		   /* each sample or branch is a record as well */
+	bool off, was_off;	   /* counting is switched off: now, and at some time of this interval */
+	__u64 drain_ns;		   /* how often to drain, 0: never; the operations' to set, and to change */
+	struct timespec began;	   /* CLOCK_MONOTONIC; zero: it never did */
 	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
-	struct timespec interval_began_at;           /* the same moment, CLOCK_REALTIME */
-	void *state;          /* the operations' own */
-	struct chosen_keys keys; /* of --by, where the operations have chosen them */
-	struct reader *reader;   /* where addresses lie; NULL where nobody asks. The operations open it
-				  * before anything is counted */
+	struct timespec interval_began_at;		/* the same moment, CLOCK_REALTIME */
+	void *state;					/* the operations' own */
+	struct chosen_keys keys;			/* of --by, where the operations have chosen them */
+	struct reader *reader; /* where addresses lie; NULL where nobody asks. The operations open it
+				* before anything is counted */
 	struct hotplug hotplug;
-	const char *reason;   /* why it ended; NULL: it goes on */
+	const char *reason; /* why it ended; NULL: it goes on */
 
 	/* What it waits for: */
 	struct source *interval, *drain, *deadline, *delay, *wake;

@@ -44,8 +44,7 @@ static int join(struct activity *activity, int cpu)
 	struct refusal refusal = {0};
 
 	for (size_t p = 0; p < places->nr; p++) {
-		if (places->list[p].cpu != cpu || places->list[p].open ||
-		    !join_place(activity, p, &refusal))
+		if (places->list[p].cpu != cpu || places->list[p].open || !join_place(activity, p, &refusal))
 			continue;
 		counters_leave(activity->counters, cpu);
 		cpus_add(&hotplug->refused, cpu);
@@ -58,7 +57,8 @@ static int join(struct activity *activity, int cpu)
 
 /* CPUs whose events are open, those that are to be, and those that have gone in between: where no
  * notice says so, the events' own clocks do, at the next reading. */
-static void look_at(const struct activity *activity, struct cpus *open, struct cpus *wanted, struct cpus *gone)
+static void look_at(const struct activity *activity, struct cpus *open, struct cpus *wanted,
+		    struct cpus *gone)
 {
 	const struct places *places = counters_places(activity->counters);
 

@@ -14,11 +14,11 @@
 struct activity;
 
 struct hotplug {
-	bool follows;         /* whole CPUs are measured */
-	struct cpus missing;  /* CPUs of the target that are offline now */
-	struct cpus missed;   /* those that were, at some time of this interval */
-	bool any_missed;      /* there are some of those: it is asked for each record */
-	struct cpus refused;  /* those that came back, and whose events could not be opened */
+	bool follows;	     /* whole CPUs are measured */
+	struct cpus missing; /* CPUs of the target that are offline now */
+	struct cpus missed;  /* those that were, at some time of this interval */
+	bool any_missed;     /* there are some of those: it is asked for each record */
+	struct cpus refused; /* those that came back, and whose events could not be opened */
 };
 
 /* Begins to follow notices, where whole CPUs are measured. */

@@ -34,8 +34,8 @@ static void append(struct chosen_keys *chosen, const char *keys, size_t length)
 {
 	size_t used = strlen(chosen->kernel);
 
-	snprintf(chosen->kernel + used, sizeof(chosen->kernel) - used, "%s%.*s", used ? "," : "",
-		 (int)length, keys);
+	snprintf(chosen->kernel + used, sizeof(chosen->kernel) - used, "%s%.*s", used ? "," : "", (int)length,
+		 keys);
 }
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table)
@@ -63,8 +63,7 @@ static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *ref
 
 	snprintf(refusal->asked, sizeof(refusal->asked), "option --by '%s'", chosen->by);
 	for (const struct code_key *key = chosen->table; key && key->name; key++)
-		used += snprintf(refusal->remedy + used, sizeof(refusal->remedy) - used, ", %s",
-				 key->name);
+		used += snprintf(refusal->remedy + used, sizeof(refusal->remedy) - used, ", %s", key->name);
 	return -1;
 }
 

@@ -13,8 +13,8 @@
 
 /* A key that is a name. A table of them ends with one whose name is NULL. */
 struct code_key {
-	const char *name;  /* "symbol" */
-	const char *needs; /* what the kernel has to tell apart for it: "ip,pid" */
+	const char *name;    /* "symbol" */
+	const char *needs;   /* what the kernel has to tell apart for it: "ip,pid" */
 	unsigned int detail; /* of enum code_detail */
 };
 
@@ -24,10 +24,10 @@ extern const struct code_key ip_code_keys[];
 extern const struct code_key stack_code_keys[];
 
 struct chosen_keys {
-	const char *by;          /* as it was asked for */
+	const char *by;		      /* as it was asked for */
 	const struct code_key *table; /* NULL: there are none */
-	unsigned int detail;     /* of all that were asked for; 0: no names */
-	char kernel[256];        /* what the kernel has to tell apart */
+	unsigned int detail;	      /* of all that were asked for; 0: no names */
+	char kernel[256];	      /* what the kernel has to tell apart */
 };
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);

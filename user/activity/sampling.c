@@ -23,21 +23,21 @@
  * that a table gets full, which the account tells. */
 #define DRAIN_LEAST_NS 2500000
 #define DRAIN_MOST_NS  20000000
-#define FILLING 25
-#define HARDLY_FILLED 6
+#define FILLING	       25
+#define HARDLY_FILLED  6
 
 struct state {
 	const struct sampling *sampling;
-	size_t nr;                          /* events */
-	struct aggregation **aggregations;  /* one an event: with inherit the program alone tells them apart */
-	struct count *before;               /* an event's */
-	struct samples *accounts;           /* an event's, so far */
-	const char **causes;                /* an event's missed_cause() */
-	__u64 *streamed, *ring_lost;        /* an event's samples in the stream, and those that missed it */
-	__u64 *throttled;                   /* an event's, times so far */
-	bool *warned;                       /* of an event's: see warn_of_loss() */
-	__u64 real_ns;                      /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
-	__u64 forks;                        /* of the machine, when the run began */
+	size_t nr;			   /* events */
+	struct aggregation **aggregations; /* one an event: with inherit the program alone tells them apart */
+	struct count *before;		   /* an event's */
+	struct samples *accounts;	   /* an event's, so far */
+	const char **causes;		   /* an event's missed_cause() */
+	__u64 *streamed, *ring_lost;	   /* an event's samples in the stream, and those that missed it */
+	__u64 *throttled;		   /* an event's, times so far */
+	bool *warned;			   /* of an event's: see warn_of_loss() */
+	__u64 real_ns;			   /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
+	__u64 forks;			   /* of the machine, when the run began */
 };
 
 static const char *keys_of(const struct activity *activity)
@@ -84,8 +84,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 		if (activity->streams)
 			aggregation_stream(state->aggregations[i]);
 		if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
-			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel,
-					   !attr->exclude_user, attr->sample_max_stack);
+			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel, !attr->exclude_user,
+					   attr->sample_max_stack);
 	}
 	return 0;
 }
@@ -176,10 +176,12 @@ static void put_list(const struct activity *activity, json_t *record, const stru
 
 	entries_sort(layout, list, nr);
 	for (size_t i = 0; i < top; i++)
-		json_array_append_new(entries, folded ? folded_value(&activity->session->host, folded, &list[i])
-						      : entry_value(&activity->session->host, layout, &list[i]));
+		json_array_append_new(entries,
+				      folded ? folded_value(&activity->session->host, folded, &list[i])
+					     : entry_value(&activity->session->host, layout, &list[i]));
 	if (top < nr)
-		json_object_set_new(record, "rest", rest_value(&activity->session->host, layout, list + top, nr - top));
+		json_object_set_new(record, "rest",
+				    rest_value(&activity->session->host, layout, list + top, nr - top));
 	json_object_set_new(record, "entries", entries);
 }
 
@@ -217,7 +219,8 @@ static json_t *sample_record(const struct activity *activity, size_t i, const st
 	if (sample->latency)
 		json_object_set_new(record, "latency", json_integer(sample->latency));
 	json_object_set_new(record, "period", json_integer(sample->period));
-	put_streamed(record, &activity->session->host, aggregation_layout(state->aggregations[i]), sample->key);
+	put_streamed(record, &activity->session->host, aggregation_layout(state->aggregations[i]),
+		     sample->key);
 	return record;
 }
 
@@ -227,8 +230,7 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	struct streamed sample;
 	int err = 0;
 
-	while (!err && aggregation_next(state->aggregations[i], before, &sample,
-					&state->ring_lost[i])) {
+	while (!err && aggregation_next(state->aggregations[i], before, &sample, &state->ring_lost[i])) {
 		state->streamed[i]++;
 		err = activity_write(activity, sample_record(activity, i, &sample));
 	}
@@ -317,8 +319,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	json_t *record = json_pack("{s:s}", "type", state->sampling->command);
 	const struct count *count = sampled->count;
 
-	json_object_set_new(record, "event",
-			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
 	activity_put_interval(activity, record);
 	activity_put_missing(activity, record, NULL);
 	json_object_set_new(record, "value", json_integer(count->value));
@@ -446,8 +447,7 @@ int sampling_finish(struct activity *activity, json_t *end)
 		const json_t *so_far = json_object_get(lost, state->causes[i]);
 
 		json_object_set_new(lost, state->causes[i],
-				    json_integer(json_integer_value(so_far) +
-						 state->accounts[i].missed));
+				    json_integer(json_integer_value(so_far) + state->accounts[i].missed));
 	}
 	json_object_set_new(value, "lost", lost);
 	if (state->sampling->knows_throttling) {

@@ -21,25 +21,25 @@ typedef void (*put_fn)(const struct activity *activity, json_t *record, const st
 /* What an event's interval gave, before its entries are sorted and cut. */
 struct sampled {
 	const struct event *event;
-	size_t index;                /* of the event in the plan */
+	size_t index; /* of the event in the plan */
 	const struct layout *layout;
 	struct reading *reading;
-	const struct count *count;   /* since the record before */
+	const struct count *count; /* since the record before */
 };
 
 struct sampling {
-	const char *command;      /* the subcommand, and the type of its records: "profile" */
+	const char *command;	  /* the subcommand, and the type of its records: "profile" */
 	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
 	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
-	bool reads_stacks;        /* the program may get none, which the account then speaks of */
-	put_fn put;               /* NULL: entries, by their keys */
-	const char *ahead;        /* a list of its records that stands in front of them, as records of
+	bool reads_stacks;	  /* the program may get none, which the account then speaks of */
+	put_fn put;		  /* NULL: entries, by their keys */
+	const char *ahead;	  /* a list of its records that stands in front of them, as records of
 				   * a type of this name; NULL: none */
-	bool places; /* it always tells where addresses lie */
-	unsigned int names; /* and how they are called, unless --by says so: of enum code_detail */
+	bool places;		  /* it always tells where addresses lie */
+	unsigned int names;	  /* and how they are called, unless --by says so: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
-	bool knows_throttling; /* its program counts the times that the event was stopped */
+	bool knows_throttling;		  /* its program counts the times that the event was stopped */
 	/* Adds what the records of this command alone have, and writes others behind; may be NULL. */
 	void (*complete)(const struct activity *activity, const struct sampled *sampled, json_t *record);
 	int (*follow)(struct activity *activity, const struct sampled *sampled);
@@ -51,12 +51,11 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr);
 
 /* The operations of all that sample: activity->details is a struct sampling. A command's own are these,
  * with its plan. */
-#define SAMPLING_OPS(plan_function)                                                                \
-	{                                                                                          \
-		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,     \
-		.attach = sampling_attach, .attach_at = sampling_attach_at,                        \
-		.drain = sampling_drain, .report = sampling_report, .finish = sampling_finish,     \
-		.release = sampling_release,                                                       \
+#define SAMPLING_OPS(plan_function)                                                                          \
+	{                                                                                                    \
+		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,               \
+		.attach = sampling_attach, .attach_at = sampling_attach_at, .drain = sampling_drain,         \
+		.report = sampling_report, .finish = sampling_finish, .release = sampling_release,           \
 	}
 int sampling_check(struct activity *activity, struct refusal *refusal);
 void sampling_describe(struct activity *activity, json_t *start);

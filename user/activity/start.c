@@ -16,8 +16,10 @@
 static const char *type_name(__u32 type)
 {
 	static const char *const names[] = {
-		[PERF_TYPE_HARDWARE] = "PERF_TYPE_HARDWARE", [PERF_TYPE_SOFTWARE] = "PERF_TYPE_SOFTWARE",
-		[PERF_TYPE_HW_CACHE] = "PERF_TYPE_HW_CACHE", [PERF_TYPE_RAW] = "PERF_TYPE_RAW",
+		[PERF_TYPE_HARDWARE] = "PERF_TYPE_HARDWARE",
+		[PERF_TYPE_SOFTWARE] = "PERF_TYPE_SOFTWARE",
+		[PERF_TYPE_HW_CACHE] = "PERF_TYPE_HW_CACHE",
+		[PERF_TYPE_RAW] = "PERF_TYPE_RAW",
 	};
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
@@ -38,11 +40,10 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 	if (attr->sample_type)
 		json_object_set_new(value, "sample_type", value_hex(attr->sample_type));
 	if (attr->branch_sample_type)
-		json_object_set_new(value, "branch_sample_type",
-				    value_hex(attr->branch_sample_type));
+		json_object_set_new(value, "branch_sample_type", value_hex(attr->branch_sample_type));
 	json_object_set_new(value, "read_format", value_hex(attr->read_format));
-#define FIELD(name)                                                                                \
-	if (attr->name)                                                                            \
+#define FIELD(name)                                                                                          \
+	if (attr->name)                                                                                      \
 		json_object_set_new(value, #name, json_integer(attr->name));
 	FIELD(sample_max_stack)
 	FIELD(exclude_callchain_kernel)
@@ -87,8 +88,7 @@ json_t *event_value(const struct event *event, const struct host *host)
 	if (neighbour)
 		json_object_set_new(value, "scope_why", json_string(neighbour->words));
 	if (event->cpus)
-		json_object_set_new(value, "cpus",
-				    json_string(cpus_print(event->cpus, cpus, sizeof(cpus))));
+		json_object_set_new(value, "cpus", json_string(cpus_print(event->cpus, cpus, sizeof(cpus))));
 	if (type)
 		json_object_set_new(value, "type", json_string(type));
 	put_attr(attr, &event->attr);
@@ -195,8 +195,8 @@ static json_t *target_value(const struct activity *activity)
 
 json_t *start_base(const struct host *host, const char *command)
 {
-	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION,
-				   "command", command);
+	json_t *record =
+		json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION, "command", command);
 
 	json_object_set_new(record, "resource", resource_value(host));
 	json_object_set_new(record, "host", host_value(host));
@@ -216,8 +216,9 @@ void start_put_activity(json_t *start, struct activity *activity)
 	for (size_t i = 0; i < activity->plan.events.nr; i++)
 		json_array_append_new(events, event_value(&activity->plan.events.list[i], host));
 	if (activity->plan.default_why[0])
-		json_object_set_new(start, "default_event_why",
-				    value_text(activity->plan.default_why, sizeof(activity->plan.default_why)));
+		json_object_set_new(
+			start, "default_event_why",
+			value_text(activity->plan.default_why, sizeof(activity->plan.default_why)));
 	json_object_set_new(start, "events", events);
 	if (activity->ops->describe)
 		activity->ops->describe(activity, start);

@@ -14,7 +14,7 @@
 
 /* Between two looks there are to be some turns of the kernel's, so that each event has had one. */
 #define TURNS_A_LOOK 2
-#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+#define TURN_MS	     4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
 
 /* While no event has shared its counter there is nothing to bound, and a look a second is enough to see
  * when that begins. */
@@ -60,18 +60,19 @@ void tally_release(struct tally *tally)
 static struct place_key key_of(const struct tally *tally, const struct place *place)
 {
 	unsigned int per = tally->plan->target.per;
-	struct topology at = place->cpu >= 0 ? host_topology(tally->host, place->cpu)
-					     : (struct topology){-1, -1, -1};
+	struct topology at =
+		place->cpu >= 0 ? host_topology(tally->host, place->cpu) : (struct topology){-1, -1, -1};
 
 	/* The number of a core is its socket's own. */
 	return (struct place_key){
 		.cpu = per & PER_CPU ? place->cpu : -1,
 		.cgroup = per & PER_CGROUP ? place->cgroup : -1,
-		.at = {
-			.core = per & PER_CORE ? at.core : -1,
-			.socket = per & (PER_SOCKET | PER_CORE) ? at.socket : -1,
-			.node = per & PER_NODE ? at.node : -1,
-		},
+		.at =
+			{
+				.core = per & PER_CORE ? at.core : -1,
+				.socket = per & (PER_SOCKET | PER_CORE) ? at.socket : -1,
+				.node = per & PER_NODE ? at.node : -1,
+			},
 		.tid = per & PER_THREAD ? place->tid : -1,
 	};
 }
@@ -176,7 +177,8 @@ static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 
 void tally_look(struct tally *tally, struct counters *counters)
 {
-	__u64 now = clock_ns(CLOCK_MONOTONIC), since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
+	__u64 now = clock_ns(CLOCK_MONOTONIC),
+	      since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
 
 	find_rows(tally, counters);
 	for (size_t r = 0; r < tally->nr; r++) {
@@ -241,7 +243,7 @@ void tally_add(struct fields *fields, const struct tally *tally, const struct ta
 		const char *name;
 		int number;
 	} numbers[] = {
-		{"cpu", key->cpu},      {"node", key->at.node}, {"socket", key->at.socket},
+		{"cpu", key->cpu},	{"node", key->at.node}, {"socket", key->at.socket},
 		{"core", key->at.core}, {"tid", key->tid},
 	};
 
@@ -251,7 +253,8 @@ void tally_add(struct fields *fields, const struct tally *tally, const struct ta
 	if (row->comm[0])
 		fields_value(fields, "comm", value_text(row->comm, sizeof(row->comm)));
 	if (key->cgroup >= 0)
-		fields_value(fields, "cgroup", value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
+		fields_value(fields, "cgroup",
+			     value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
 }
 
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)

@@ -23,14 +23,14 @@ struct tally_row {
 		struct topology at;
 		pid_t tid;
 	} key;
-	char comm[16];       /* of the thread, where threads are told apart */
-	struct cpus cpus;    /* those that it sums up; none where processes are counted */
-	struct count *now;   /* an event's: so far */
-	struct count *reported; /* an event's: so far, when it was last reported */
-	struct count *since; /* an event's: what is to be reported, since then */
-	struct count *turn;  /* an event's: since the look before */
+	char comm[16];			    /* of the thread, where threads are told apart */
+	struct cpus cpus;		    /* those that it sums up; none where processes are counted */
+	struct count *now;		    /* an event's: so far */
+	struct count *reported;		    /* an event's: so far, when it was last reported */
+	struct count *since;		    /* an event's: what is to be reported, since then */
+	struct count *turn;		    /* an event's: since the look before */
 	struct turns turns, interval_turns; /* looks so far, and of what is to be reported */
-	bool *has;           /* an event's: it is counted somewhere in this row */
+	bool *has;			    /* an event's: it is counted somewhere in this row */
 };
 
 struct tally {
@@ -38,11 +38,11 @@ struct tally {
 	const struct host *host;
 	struct tally_row *rows;
 	size_t nr;
-	size_t *row_of; /* a place's */
-	__u64 span_ns;  /* how often to look at first; 0: never, no event shares its counter */
+	size_t *row_of;	 /* a place's */
+	__u64 span_ns;	 /* how often to look at first; 0: never, no event shares its counter */
 	__u64 looked_ns; /* CLOCK_MONOTONIC of the last look, 0: none yet */
-	bool shared;    /* an event has shared its counter */
-	bool told;      /* what was seen so far is reported */
+	bool shared;	 /* an event has shared its counter */
+	bool told;	 /* what was seen so far is reported */
 };
 
 void tally_begin(struct tally *tally, const struct plan *plan, struct host *host);

@@ -17,7 +17,7 @@
 struct watched {
 	struct targets *targets;
 	pid_t id;
-	int fd;   /* a pidfd; -1: there is none, or it has ended */
+	int fd;	   /* a pidfd; -1: there is none, or it has ended */
 	bool left; /* it has not ended */
 	struct source *source;
 };
@@ -96,7 +96,8 @@ static void watch(struct targets *targets, pid_t id, bool thread)
 		watched->source = loop_watch(targets->loop, watched->fd, POLLIN, on_ended, watched);
 	targets->left += watched->left;
 	if (watched->left && watched->fd < 0 && !targets->look)
-		targets->look = loop_every(targets->loop, clock_ns(CLOCK_MONOTONIC), LOOK_NS, on_look, targets);
+		targets->look =
+			loop_every(targets->loop, clock_ns(CLOCK_MONOTONIC), LOOK_NS, on_look, targets);
 }
 
 struct targets *targets_watch(const struct target *target, struct loop *loop, due_fn gone, void *context)

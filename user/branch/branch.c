@@ -18,7 +18,9 @@ static pid_t the_process(const struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
 
-	return activity->session->child.pid ? activity->session->child.pid : target->nr_pids == 1 ? target->pids[0] : 0;
+	return activity->session->child.pid ? activity->session->child.pid
+	       : target->nr_pids == 1	    ? target->pids[0]
+					    : 0;
 }
 
 /* What the kernel tells apart as edges, and what becomes of them. */
@@ -69,8 +71,7 @@ static void branch_put(const struct activity *activity, json_t *record, const st
 	struct branches_asked form = form_of(activity);
 	struct branches *branches =
 		branches_of(&activity->session->host, reader_codes(reader), &form, layout, reading);
-	const struct mapped_file *program =
-		mappings_program(reader_mappings(reader), the_process(activity));
+	const struct mapped_file *program = mappings_program(reader_mappings(reader), the_process(activity));
 
 	if (program)
 		json_object_set_new(record, "program", program_value(program));
@@ -195,12 +196,14 @@ static const struct option_row rows[] = {
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
 	 .help = "with --trace: also each branch as a record, in the order of its thread"},
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
-	 .help = "edge (branches, the default) or what they add up to: function, callpair (caller and callee), "
+	 .help = "edge (branches, the default) or what they add up to: function, callpair (caller and "
+		 "callee), "
 		 "line; symbol (names for edges); range (the code between them); and any of pid,comm,cgroup"},
 	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
 	 .help = "what comes first: the highest count (the default), or mispredicted"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
-	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
+		 "k"},
 	{0},
 };
 

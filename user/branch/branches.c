@@ -26,12 +26,12 @@ struct branches {
 		struct branch {
 			pid_t pid;
 			__u64 from, to;
-		} one; /* of those that it sums up */
-	} *sums;       /* by the key's number */
-	__u32 *order;  /* numbers, by falling count */
-	__u64 depths[DEPTH_MOST + 1]; /* samples, by how many branches came with them */
+		} one;				/* of those that it sums up */
+	} * sums;				/* by the key's number */
+	__u32 *order;				/* numbers, by falling count */
+	__u64 depths[DEPTH_MOST + 1];		/* samples, by how many branches came with them */
 	__u64 mispredicted, unresolved, broken; /* counts */
-	__u64 lost;    /* edges and ranges that found no place */
+	__u64 lost;				/* edges and ranges that found no place */
 };
 
 /* For a code's number: where branches lead to, where that is not asked. */
@@ -122,11 +122,8 @@ static void take_broken(struct branches *branches, const struct entry *entry)
 }
 
 static void (*const take[])(struct branches *branches, const struct entry *entry) = {
-	[BRANCH_STACK] = take_stack,
-	[BRANCH_EDGE] = take_place,
-	[BRANCH_MISSED] = take_place,
-	[BRANCH_RANGE] = take_place,
-	[BRANCH_BROKEN] = take_broken,
+	[BRANCH_STACK] = take_stack, [BRANCH_EDGE] = take_place,    [BRANCH_MISSED] = take_place,
+	[BRANCH_RANGE] = take_place, [BRANCH_BROKEN] = take_broken,
 };
 
 /* What a place is sorted by where nothing else differs. */
@@ -165,9 +162,8 @@ static int by_count(const void *a, const void *b, void *of)
 	return memcmp(key, other, branches->layout->key_size);
 }
 
-struct branches *branches_of(const struct host *host, struct codes *codes,
-			     const struct branches_asked *asked, const struct layout *layout,
-			     const struct reading *reading)
+struct branches *branches_of(const struct host *host, struct codes *codes, const struct branches_asked *asked,
+			     const struct layout *layout, const struct reading *reading)
 {
 	struct branches *branches = xcalloc(1, sizeof(*branches));
 
@@ -209,8 +205,8 @@ static json_t *place_value(const struct branches *branches, __u32 kind, __u64 nu
 	unsigned int more = branches->asked->shown_detail;
 
 	if (more)
-		number = codes_number(branches->codes, detail_of(branches, kind) | more, one->pid,
-				      address, 0);
+		number =
+			codes_number(branches->codes, detail_of(branches, kind) | more, one->pid, address, 0);
 	return code_value(codes_at(branches->codes, number));
 }
 
@@ -224,8 +220,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 		const struct member *found = member(layout->keys, layout->nr_keys, names[i]);
 
 		if (found->shown)
-			json_object_set_new(value, names[i],
-					    member_value(branches->host, found, key));
+			json_object_set_new(value, names[i], member_value(branches->host, found, key));
 	}
 }
 
@@ -235,14 +230,11 @@ static json_t *entry_value(const struct branches *branches, __u32 number)
 	const struct sums *sums = &branches->sums[number];
 	__u32 kind = kind_of(branches, key);
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
-	json_t *value = json_pack("{s:s}", "kind",
-				  kind == BRANCH_EDGE ? branches->asked->kind : "range");
+	json_t *value = json_pack("{s:s}", "kind", kind == BRANCH_EDGE ? branches->asked->kind : "range");
 
-	json_object_set_new(value, "from",
-			    place_value(branches, kind, from, &sums->one, sums->one.from));
+	json_object_set_new(value, "from", place_value(branches, kind, from, &sums->one, sums->one.from));
 	if (to != NO_CODE)
-		json_object_set_new(value, "to",
-				    place_value(branches, kind, to, &sums->one, sums->one.to));
+		json_object_set_new(value, "to", place_value(branches, kind, to, &sums->one, sums->one.to));
 	put_identity(branches, value, key);
 	json_object_set_new(value, "count", json_integer(sums->count));
 	if (kind == BRANCH_EDGE)
@@ -263,8 +255,7 @@ static void put_rest(const struct branches *branches, json_t *record, size_t top
 	}
 	json_object_set_new(record, "rest",
 			    json_pack("{s:I, s:I, s:I}", "entries", (json_int_t)nr, "count",
-				      (json_int_t)sum.count, "mispredicted",
-				      (json_int_t)sum.mispredicted));
+				      (json_int_t)sum.count, "mispredicted", (json_int_t)sum.mispredicted));
 }
 
 void branches_put(const struct branches *branches, json_t *record, size_t top)
@@ -277,12 +268,11 @@ void branches_put(const struct branches *branches, json_t *record, size_t top)
 		json_array_append_new(depths, json_integer(branches->depths[depth]));
 	}
 	json_object_set_new(record, "stacks", json_pack("{s:o}", "by_depth", depths));
-	json_object_set_new(record, "branches",
-			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "delivered", (json_int_t)delivered,
-				      "mispredicted", (json_int_t)branches->mispredicted, "unresolved",
-				      (json_int_t)branches->unresolved, "broken",
-				      (json_int_t)branches->broken, "table_full",
-				      (json_int_t)branches->lost));
+	json_object_set_new(
+		record, "branches",
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "delivered", (json_int_t)delivered, "mispredicted",
+			  (json_int_t)branches->mispredicted, "unresolved", (json_int_t)branches->unresolved,
+			  "broken", (json_int_t)branches->broken, "table_full", (json_int_t)branches->lost));
 	for (size_t i = 0; i < top; i++)
 		json_array_append_new(entries, entry_value(branches, branches->order[i]));
 	put_rest(branches, record, top);

@@ -31,11 +31,9 @@ int branch_check_by(const struct options *options, struct refusal *refusal)
 }
 
 /* Between two branches lies straight code only if none between them is left out. */
-static int check_ranges(const struct options *options, const struct event *event,
-			struct refusal *refusal)
+static int check_ranges(const struct options *options, const struct event *event, struct refusal *refusal)
 {
-	if (!list_has(options->by, "range") ||
-	    event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
+	if (!list_has(options->by, "range") || event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s' with --filter %s", options->by, options->filter);
 	because(refusal, "between two branches there is straight code only if all branches are recorded");
@@ -51,12 +49,12 @@ static int check_record(struct host *host, struct refusal *refusal)
 	if (!pmu || pmu->max_precise < 0 || pmu->branches > 0)
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "the last branch record");
-	because(refusal, "the kernel's driver has none on this CPU (no caps/branches of the PMU '%s')", pmu->name);
+	because(refusal, "the kernel's driver has none on this CPU (no caps/branches of the PMU '%s')",
+		pmu->name);
 	return instead(refusal, "profile shows where samples fall, without branches; --trace may do");
 }
 
-int plan_branch(struct plan *plan, const struct options *options, struct host *host,
-		struct refusal *refusal)
+int plan_branch(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	const struct branch_options *own = options->own;
 	const char *text = options->events;
@@ -77,8 +75,8 @@ int plan_branch(struct plan *plan, const struct options *options, struct host *h
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
 
-		if (branch_filter_set(event, options->filter ? options->filter : "any",
-				      host->events, refusal) ||
+		if (branch_filter_set(event, options->filter ? options->filter : "any", host->events,
+				      refusal) ||
 		    check_ranges(options, event, refusal))
 			return -1;
 		if (!options->filter)

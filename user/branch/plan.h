@@ -7,14 +7,13 @@
 
 /* branch's own options. */
 struct branch_options {
-	bool trace;        /* --trace */
-	bool stream;       /* --stream */
+	bool trace;	   /* --trace */
+	bool stream;	   /* --stream */
 	const char *order; /* --sort, NULL if not given */
 };
 
 /* Plans sampling with branches. Returns 0, or -1 with the refusal. */
-int plan_branch(struct plan *plan, const struct options *options, struct host *host,
-		struct refusal *refusal);
+int plan_branch(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 /* Refuses keys of which none is about branches. */
 int branch_check_by(const struct options *options, struct refusal *refusal);

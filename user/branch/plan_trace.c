@@ -20,22 +20,27 @@ static int refuse_beside(const char *option, const char *why, const char *remedy
 static int check_options(const struct options *options, struct refusal *refusal)
 {
 	if (options->all_cpus || options->cpus || options->cgroups)
-		return refuse_beside(options->all_cpus ? "--all-cpus" : options->cpus ? "--cpu" : "--cgroup",
-				     "a trace's branches have neither a time nor a process with them, so those of a "
-				     "whole CPU could not be told apart", "trace threads: -p PID, or -- COMMAND",
-				     refusal);
+		return refuse_beside(
+			options->all_cpus ? "--all-cpus"
+			: options->cpus	  ? "--cpu"
+					  : "--cgroup",
+			"a trace's branches have neither a time nor a process with them, so those of a "
+			"whole CPU could not be told apart",
+			"trace threads: -p PID, or -- COMMAND", refusal);
 	if (options->events)
-		return refuse_beside("--event",
-				     "a trace has every branch, not samples of an event; and the CPU can't sample "
-				     "with the last branch record or precisely at level 2 beside it (EBUSY)",
-				     "leave out one of them", refusal);
+		return refuse_beside(
+			"--event",
+			"a trace has every branch, not samples of an event; and the CPU can't sample "
+			"with the last branch record or precisely at level 2 beside it (EBUSY)",
+			"leave out one of them", refusal);
 	if (options->period || options->frequency)
 		return refuse_beside(options->period ? "--count" : "--freq",
 				     "a trace has every branch, not one of so many", "leave it out", refusal);
 	if (list_has(options->by, "callpair"))
-		return refuse_beside("--by callpair", "pairs of caller and callee are made from calls, and a trace "
-				     "has all kinds of branches", "take --by function, or leave out --trace",
-				     refusal);
+		return refuse_beside("--by callpair",
+				     "pairs of caller and callee are made from calls, and a trace "
+				     "has all kinds of branches",
+				     "take --by function, or leave out --trace", refusal);
 	if (list_has(options->by, "cgroup"))
 		return refuse_beside("--by cgroup", "a trace does not say in which cgroup its thread was",
 				     "for the thread's process and name: --by edge,pid,comm", refusal);
@@ -46,12 +51,12 @@ static int check_options(const struct options *options, struct refusal *refusal)
  * that the reader has the rest's time to come. */
 #define WATERMARK (64 << 10)
 
-int plan_trace(struct plan *plan, const struct options *options, struct host *host,
-	       struct refusal *refusal)
+int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	char sides[4], events[64];
 
-	if (branch_check_by(options, refusal) || check_options(options, refusal) || target_plan(&plan->target, options, host, refusal) ||
+	if (branch_check_by(options, refusal) || check_options(options, refusal) ||
+	    target_plan(&plan->target, options, host, refusal) ||
 	    branch_filter_sides(options->filter, sides, refusal))
 		return -1;
 	if (!host_pmu(host, "intel_bts")) {
@@ -64,7 +69,8 @@ int plan_trace(struct plan *plan, const struct options *options, struct host *ho
 	snprintf(plan->default_why, sizeof(plan->default_why),
 		 "every branch; the clock tells how long the threads ran, with the trace or without");
 	plan_common(plan, host);
-	EVENT_SET(&plan->events.list[0], aux_watermark, WATERMARK, "it is read long before its buffer is full");
+	EVENT_SET(&plan->events.list[0], aux_watermark, WATERMARK,
+		  "it is read long before its buffer is full");
 	/* The kernel maps no buffer of an event that is inherited (perf_mmap(), kernel/events/core.c). */
 	for (size_t i = 0; i < plan->events.nr; i++)
 		EVENT_SET(&plan->events.list[i], inherit, 0, "a trace is of one thread");

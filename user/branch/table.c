@@ -24,7 +24,8 @@ static int width_of(const json_t *entries, const char *name)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		int length = strlen(place(entry, name, text, sizeof(text)));
 
 		width = length > width ? length : width;
@@ -67,15 +68,20 @@ static void add_rows(struct text *text, const json_t *entries, json_int_t total)
 
 	text_add(text, "%12s %7s  %-*s  %-*s     %s\n", "count", "share", 8 + BAR, "mispredicted", from,
 		 "from", "to");
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		json_int_t count = integer(entry, "count");
 		bool range = !strcmp(string(entry, "kind"), "range");
 		bool leads = json_object_get(entry, "to");
 
-		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)), row_share(count, total));
+		text_add(text, "%12s %6.1f%%", row_grouped(count, number, sizeof(number)),
+			 row_share(count, total));
 		add_prediction(text, entry);
 		text_add(text, "  %-*s  %s %s", from, place(entry, "from", a, sizeof(a)),
-			 !leads ? "  " : range ? ".." : "->", place(entry, "to", b, sizeof(b)));
+			 !leads	 ? "  "
+			 : range ? ".."
+				 : "->",
+			 place(entry, "to", b, sizeof(b)));
 		if (json_object_get(entry, "pid") || json_object_get(entry, "comm") ||
 		    json_object_get(entry, "cgroup"))
 			text_add(text, "%*s", to - (int)strlen(b), "");

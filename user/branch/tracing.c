@@ -39,10 +39,10 @@ struct state {
 	const struct member *kind, *pid, *from, *to, *comm; /* of the key */
 	struct trace *trace;
 	struct thread *threads; /* one a place */
-	struct interned keys;   /* those since the last record, by number */
-	__u64 *counts;          /* of each key */
-	size_t room;            /* keys that counts has room for */
-	__u64 records;          /* so far */
+	struct interned keys;	/* those since the last record, by number */
+	__u64 *counts;		/* of each key */
+	size_t room;		/* keys that counts has room for */
+	__u64 records;		/* so far */
 	__u64 records_before;
 	struct trace_loss before;
 	struct count counts_before[2];
@@ -193,7 +193,8 @@ static json_t *branch_record(const struct state *state, const struct traced *tra
 static void stream(struct state *state, struct thread *thread, const struct traced *traced)
 {
 	for (size_t i = 0; i < traced->nr && !state->sink_error; i++, thread->number++)
-		state->sink_error = activity_write(state->activity, branch_record(state, traced, &traced->records[i]));
+		state->sink_error =
+			activity_write(state->activity, branch_record(state, traced, &traced->records[i]));
 }
 
 /* A thread's name may change with every exec. Once it has ended it keeps the last one. */
@@ -280,8 +281,7 @@ static struct count since(const struct count *now, struct count *before)
 }
 
 /* The account: what there is, what is missing, and how long the threads ran without being traced. */
-static json_t *account_value(__u64 records, const struct trace_loss *loss, __u64 thread_ns,
-			     __u64 running_ns)
+static json_t *account_value(__u64 records, const struct trace_loss *loss, __u64 thread_ns, __u64 running_ns)
 {
 	bool complete = !loss->buffer_full && !loss->notices_lost;
 
@@ -321,9 +321,9 @@ static int tracing_report(struct activity *activity, bool last)
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "enabled_ns", json_integer(trace.enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(trace.running_ns));
-	json_object_set_new(record, "trace",
-			    account_value(state->records - state->records_before, &lost, clock.value,
-					  trace.running_ns));
+	json_object_set_new(
+		record, "trace",
+		account_value(state->records - state->records_before, &lost, clock.value, trace.running_ns));
 	state->records_before = state->records;
 	for (size_t i = 0; i < counters_places(activity->counters)->nr; i++)
 		settle(state, &state->threads[i]);

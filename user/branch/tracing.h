@@ -11,14 +11,13 @@
 
 /* For activity->details. */
 struct tracing {
-	put_fn put; /* puts what was found into a record */
+	put_fn put;			  /* puts what was found into a record */
 	const struct code_key *code_keys; /* keys that are names; both as for samples */
 };
 
 extern const struct activity_ops tracing_ops;
 
 /* Plans tracing every branch of the target's threads, and a clock that tells how long they ran. */
-int plan_trace(struct plan *plan, const struct options *options, struct host *host,
-	       struct refusal *refusal);
+int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

@@ -24,14 +24,13 @@ struct aggregation {
 	struct table_reader *reader;
 	bool stream;
 	struct rings *rings; /* NULL: there is no stream */
-	int *links;          /* descriptors */
+	int *links;	     /* descriptors */
 	size_t nr_links;
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-int aggregation_open(struct aggregation **result, const char *name, const char *by,
-		     struct refusal *refusal)
+int aggregation_open(struct aggregation **result, const char *name, const char *by, struct refusal *refusal)
 {
 	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
 	struct embedded file;
@@ -47,8 +46,8 @@ int aggregation_open(struct aggregation **result, const char *name, const char *
 							   .object_name = name,
 						   });
 	libbpf_words_end(&words);
-	if (!aggregation->object || layout_read(&aggregation->layout, &aggregation->table,
-						bpf_object__btf(aggregation->object))) {
+	if (!aggregation->object ||
+	    layout_read(&aggregation->layout, &aggregation->table, bpf_object__btf(aggregation->object))) {
 		refuse(refusal, STATUS_REFUSED, "the aggregation '%s'", name);
 		because(refusal, "its BPF object can't be read: %s", words.last);
 		aggregation_close(aggregation);
@@ -101,8 +100,7 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
 	constants_set(aggregation->object, "max_stack", frames);
 }
 
-bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
-		      __u64 *lost)
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost)
 {
 	return rings_next(aggregation->rings, before, sample, lost);
 }
@@ -114,14 +112,12 @@ static int nr_possible_cpus(const struct host *host)
 {
 	int highest = -1;
 
-	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0;
-	     cpu = cpus_next(&host->possible, cpu + 1))
+	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
 		highest = cpu;
 	return highest + 1;
 }
 
-static int map_memory(struct aggregation *aggregation, const struct host *host,
-		      struct refusal *refusal)
+static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
 {
 	int err = table_reader_map(aggregation->reader);
 
@@ -134,8 +130,7 @@ static int map_memory(struct aggregation *aggregation, const struct host *host,
 	return err ? bpf_denied(refusal, host, "mapping the BPF program's rings", -err, "") : 0;
 }
 
-int aggregation_load(struct aggregation *aggregation, const struct host *host,
-		     struct refusal *refusal)
+int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
 {
 	int err, nr_cpus = nr_possible_cpus(host);
 	struct bpf_program *program;
@@ -144,13 +139,12 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host,
 	bpf_object__for_each_program(program, aggregation->object)
 		bpf_program__set_type(program, BPF_PROG_TYPE_PERF_EVENT);
 	if (aggregation->stream)
-		aggregation->rings = rings_prepare(aggregation->object, nr_cpus,
-						   aggregation->layout.key_size);
-	aggregation->areas =
-		stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
-	aggregation->reader = table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout,
-						   &aggregation->table, aggregation->areas,
-						   aggregation->stack_frames);
+		aggregation->rings =
+			rings_prepare(aggregation->object, nr_cpus, aggregation->layout.key_size);
+	aggregation->areas = stack_areas_prepare(aggregation->object, nr_cpus, aggregation->stack_frames);
+	aggregation->reader =
+		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
+				     aggregation->areas, aggregation->stack_frames);
 	libbpf_words_begin(&words);
 	err = bpf_object__load(aggregation->object);
 	libbpf_words_end(&words);
@@ -169,8 +163,8 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 
 	if (link < 0)
 		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
-	aggregation->links = xrealloc(aggregation->links,
-				     (aggregation->nr_links + 1) * sizeof(*aggregation->links));
+	aggregation->links =
+		xrealloc(aggregation->links, (aggregation->nr_links + 1) * sizeof(*aggregation->links));
 	aggregation->links[aggregation->nr_links++] = link;
 	return 0;
 }

@@ -27,8 +27,7 @@ int aggregation_open(struct aggregation **aggregation, const char *name, const c
 void aggregation_close(struct aggregation *aggregation);
 
 /* Loads it into the kernel and maps its tables, one for each possible CPU. */
-int aggregation_load(struct aggregation *aggregation, const struct host *host,
-		     struct refusal *refusal);
+int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal);
 
 /* Attaches its program to a descriptor of perf_event_open, which stays the caller's. */
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
@@ -46,8 +45,7 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 
 /* The next sample of the stream: see rings_next(). */
-bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample,
-		      __u64 *lost);
+bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost);
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 

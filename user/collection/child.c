@@ -31,8 +31,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-int child_start(struct child *child, char **argv, const struct inherited *inherited,
-		struct refusal *refusal)
+int child_start(struct child *child, char **argv, const struct inherited *inherited, struct refusal *refusal)
 {
 	int go[2] = {-1, -1}, failure[2] = {-1, -1};
 	int error;
@@ -89,14 +88,13 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 		because(refusal, "the interpreter or loader that it names is not there");
 		return instead(refusal, "see its first line (#!), or: file %s", argv[0]);
 	}
-	refuse(refusal, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "command '%s'",
-	       argv[0]);
+	refuse(refusal, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "command '%s'", argv[0]);
 	refusal->error = error;
 	because(refusal, error == ENOENT ? "there is no such program" : "it can't be executed: %s",
 		strerror(error));
-	return instead(refusal, error == ENOENT ? "check its spelling and PATH"
-			       : error == EACCES ? "is it a program, and may you run it (chmod +x)?"
-						 : "");
+	return instead(refusal, error == ENOENT	  ? "check its spelling and PATH"
+				: error == EACCES ? "is it a program, and may you run it (chmod +x)?"
+						  : "");
 }
 
 bool child_reap(struct child *child)

@@ -11,8 +11,8 @@
 #include "refusal.h"
 
 struct child {
-	pid_t pid;      /* 0: there is none */
-	int go_fd;      /* writing here, or closing it, lets the child go or end; -1 */
+	pid_t pid;	/* 0: there is none */
+	int go_fd;	/* writing here, or closing it, lets the child go or end; -1 */
 	int failure_fd; /* delivers the errno of an exec that failed; -1 */
 	bool exited;
 	int wait_status; /* waitpid(2)'s, once exited */
@@ -20,15 +20,14 @@ struct child {
 
 /* What nhmtap changes for itself and a command is to have as it was. */
 struct inherited {
-	sigset_t signals;          /* blocked ones */
+	sigset_t signals;	   /* blocked ones */
 	struct rlimit descriptors; /* RLIMIT_NOFILE */
 };
 
 /*
  * Forks the child. It restores what was inherited and waits. Returns 0, or -1 with the refusal filled in.
  */
-int child_start(struct child *child, char **argv, const struct inherited *inherited,
-		struct refusal *refusal);
+int child_start(struct child *child, char **argv, const struct inherited *inherited, struct refusal *refusal);
 
 /* Lets it exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable);
  * the child is gone then. */

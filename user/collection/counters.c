@@ -25,21 +25,21 @@
 /* An event at a place. */
 struct cell {
 	struct perf_evsel *evsel; /* NULL: none, or one that was opened without libperf */
-	int fd;                   /* -1: not open; the evsel's, if there is one */
-	struct count before;      /* of descriptors that have been closed: their CPU went offline */
-	struct count last;        /* of this one, when it could last be read */
+	int fd;			  /* -1: not open; the evsel's, if there is one */
+	struct count before;	  /* of descriptors that have been closed: their CPU went offline */
+	struct count last;	  /* of this one, when it could last be read */
 };
 
 struct counters {
 	const struct plan *plan;
 	struct places places;
-	struct cell *cells; /* an event's at all places behind each other */
-	int *cgroups;       /* descriptors of the target's, -1: not open */
+	struct cell *cells;	   /* an event's at all places behind each other */
+	int *cgroups;		   /* descriptors of the target's, -1: not open */
 	struct cpu_reader *reader; /* NULL: each counter is read by itself */
 	bool enabled;
-	bool switched;      /* since all were last read, one after the other */
-	bool stalled;       /* a place is, or has been */
-	size_t opened;      /* places, each as often as it was */
+	bool switched; /* since all were last read, one after the other */
+	bool stalled;  /* a place is, or has been */
+	size_t opened; /* places, each as often as it was */
 	size_t unfollowed;
 };
 
@@ -104,7 +104,8 @@ static size_t nr_cpus(const struct counters *counters)
 /* Where the reader has an event: those of a CPU stand behind each other there. */
 static size_t place_in_reader(const struct counters *counters, size_t event, size_t place)
 {
-	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters), cgroups = counters->places.nr / cpus;
+	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters),
+	       cgroups = counters->places.nr / cpus;
 
 	return (place % cpus * cgroups + place / cpus) * events + event;
 }
@@ -149,11 +150,10 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 			continue;
 		if (event_leads(events, i))
 			leader = NULL;
-		err = place->cgroup >= 0
-			      ? open_in_cgroup(cell, attr, counters->cgroups[place->cgroup],
-					       place->cpu, leader ? leader->fd : -1)
-			      : open_on_thread(cell, attr, place->cpu, place->tid,
-					       leader ? leader->evsel : NULL);
+		err = place->cgroup >= 0 ? open_in_cgroup(cell, attr, counters->cgroups[place->cgroup],
+							  place->cpu, leader ? leader->fd : -1)
+					 : open_on_thread(cell, attr, place->cpu, place->tid,
+							  leader ? leader->evsel : NULL);
 		if (err) {
 			close_place(counters, p);
 			*failed = i;
@@ -268,8 +268,8 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 	return 0;
 }
 
-int counters_open(struct counters **result, const struct plan *plan, pid_t child,
-		  struct host *host, struct refusal *refusal)
+int counters_open(struct counters **result, const struct plan *plan, pid_t child, struct host *host,
+		  struct refusal *refusal)
 {
 	struct counters *counters = xcalloc(1, sizeof(*counters));
 	const struct target *target = &plan->target;
@@ -285,7 +285,8 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 			places_of_cpus(&counters->places, target, host);
 		else
 			places_of_thread(&counters->places, child);
-		err = open_cgroups(counters, host, refusal) ? 1 : open_places(counters, &host->online, &failed);
+		err = open_cgroups(counters, host, refusal) ? 1
+							    : open_places(counters, &host->online, &failed);
 	}
 	if (err) {
 		if (err < 0)
@@ -465,7 +466,8 @@ static void read_place(struct counters *counters, size_t place, bool together)
 	for (size_t i = of_thread; i < counters->plan->events.nr; i++) {
 		struct cell *cell = cell_at(counters, i, place);
 		const struct counter_reading *reading =
-			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place)) : NULL;
+			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place))
+				 : NULL;
 
 		if (reading && !reading->error)
 			take(counters, cell, place,

@@ -19,8 +19,8 @@ struct counters;
  * there is none. All are disabled. The caller owns *counters up to counters_close(). Returns 0, or -1
  * with the refusal filled in and nothing left open.
  */
-int counters_open(struct counters **counters, const struct plan *plan, pid_t child,
-		  struct host *host, struct refusal *refusal);
+int counters_open(struct counters **counters, const struct plan *plan, pid_t child, struct host *host,
+		  struct refusal *refusal);
 void counters_close(struct counters *counters);
 
 /* Some descriptors are kept free while counters and what is attached to them are opened; from here on

@@ -14,7 +14,7 @@
 
 struct cpu_reader {
 	struct bpf_object *object;
-	int program, counters; /* descriptors, the object's */
+	int program, counters;		  /* descriptors, the object's */
 	struct counter_reading *readings; /* mapped */
 	size_t mapped;
 };
@@ -55,7 +55,8 @@ int cpu_reader_open(struct cpu_reader **result, size_t nr)
 	err = load_quietly(reader->object);
 	if (!err) {
 		reader->mapped = nr * sizeof(*reader->readings);
-		reader->readings = mmap(NULL, reader->mapped, PROT_READ, MAP_SHARED, bpf_map__fd(readings), 0);
+		reader->readings =
+			mmap(NULL, reader->mapped, PROT_READ, MAP_SHARED, bpf_map__fd(readings), 0);
 		if (reader->readings == MAP_FAILED) {
 			reader->readings = NULL;
 			err = -errno;

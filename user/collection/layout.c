@@ -31,8 +31,7 @@ static const struct btf_type *element_of(const struct btf *btf, const struct btf
 	return resolved(btf, btf_array(resolved(btf, member->type))->type);
 }
 
-static size_t read_members(const struct btf *btf, const struct btf_type *type,
-			   struct member **result)
+static size_t read_members(const struct btf *btf, const struct btf_type *type, struct member **result)
 {
 	struct member *list = xcalloc(btf_vlen(type), sizeof(*list));
 	size_t count = 0;
@@ -97,8 +96,7 @@ void layout_release(struct layout *layout)
 struct member *layout_key(const struct layout *layout, const char *name, size_t length)
 {
 	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (strlen(layout->keys[i].name) == length &&
-		    !strncmp(layout->keys[i].name, name, length))
+		if (strlen(layout->keys[i].name) == length && !strncmp(layout->keys[i].name, name, length))
 			return &layout->keys[i];
 	return NULL;
 }

@@ -16,10 +16,10 @@ struct member {
 	const char *name; /* "ip" */
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
-	bool optional;    /* keys: told apart only on request */
-	bool shown;       /* keys: told apart in this run */
-	bool streamed;    /* keys: told in this run of each sample of the stream */
-	bool maximum;     /* values: of several, the largest counts */
+	bool optional; /* keys: told apart only on request */
+	bool shown;    /* keys: told apart in this run */
+	bool streamed; /* keys: told in this run of each sample of the stream */
+	bool maximum;  /* values: of several, the largest counts */
 };
 
 struct layout {
@@ -34,8 +34,8 @@ struct layout {
 struct table_layout {
 	size_t size;
 	size_t generations, order, slots; /* offsets in the table */
-	size_t nr_slots;                  /* of one generation */
-	size_t slot_size, key, value;     /* offsets in a slot */
+	size_t nr_slots;		  /* of one generation */
+	size_t slot_size, key, value;	  /* offsets in a slot */
 };
 
 /* Reads struct table and what it is made of. All keys are shown; `by` is left empty.

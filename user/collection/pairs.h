@@ -16,7 +16,7 @@ struct pair {
 /* Starts as {0}; the caller frees slots. */
 struct pairs {
 	struct pair *slots; /* open addressing */
-	size_t nr_slots;        /* a power of two */
+	size_t nr_slots;    /* a power of two */
 	size_t nr;
 };
 

@@ -121,8 +121,7 @@ bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, __u6
 		if (rings->read[cpu] != at) /* overwritten while it was copied */
 			continue;
 		rings->read[cpu]++;
-		*sample = (struct streamed){head->time, head->address, head->latency, head->period,
-					    head + 1};
+		*sample = (struct streamed){head->time, head->address, head->latency, head->period, head + 1};
 		return true;
 	}
 	return false;

@@ -67,8 +67,7 @@ bool self_instructions(struct self *self, __u64 *instructions)
 	struct perf_counts_values values = {0};
 
 	/* Of an event that has been on its counter since it was opened the page's times are still 0. */
-	if (!self || perf_evsel__read(self->evsel, 0, 0, &values) || !values.val ||
-	    values.run < values.ena)
+	if (!self || perf_evsel__read(self->evsel, 0, 0, &values) || !values.val || values.run < values.ena)
 		return false;
 	*instructions = values.val;
 	return true;

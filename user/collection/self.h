@@ -8,8 +8,8 @@
 
 struct self;
 
-/* Begins to count the instructions of this thread, not of others that it starts, with those of the kernel for it where that is
- * allowed. NULL where it can't be counted: a machine without a PMU, no permission. */
+/* Begins to count the instructions of this thread, not of others that it starts, with those of the kernel for
+ * it where that is allowed. NULL where it can't be counted: a machine without a PMU, no permission. */
 struct self *self_begin(void);
 
 /* How many so far, read from the counter itself, without a system call, where the machine lets it

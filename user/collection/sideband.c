@@ -168,11 +168,12 @@ static int open_rings(struct sideband *sideband, int nr_cpus)
 
 	if (perf_evlist__mmap(sideband->list, RING_PAGES))
 		return -errno;
-	perf_evlist__for_each_mmap(sideband->list, map, false) {
+	perf_evlist__for_each_mmap(sideband->list, map, false)
+	{
 		struct ring *ring;
 
-		sideband->rings = xrealloc(sideband->rings,
-					  (sideband->nr_rings + 1) * sizeof(*sideband->rings));
+		sideband->rings =
+			xrealloc(sideband->rings, (sideband->nr_rings + 1) * sizeof(*sideband->rings));
 		ring = &sideband->rings[sideband->nr_rings++];
 		*ring = (struct ring){.map = map};
 		perf_mmap__read_init(map);
@@ -183,8 +184,7 @@ static int open_rings(struct sideband *sideband, int nr_cpus)
 		/* Edges: the ring of a thread that has ended is "hung up" for ever. */
 		struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
 
-		if (epoll_ctl(sideband->epoll, EPOLL_CTL_ADD, libperf_fd(sideband->evsel, cpu, 0),
-			      &readable))
+		if (epoll_ctl(sideband->epoll, EPOLL_CTL_ADD, libperf_fd(sideband->evsel, cpu, 0), &readable))
 			return -errno;
 	}
 	return 0;
@@ -201,8 +201,8 @@ static int open_all(struct sideband *sideband, int nr_cpus)
 	return err ? err : open_rings(sideband, nr_cpus);
 }
 
-int sideband_open(struct sideband **result, const struct target *target, pid_t child,
-		  const struct host *host, struct refusal *refusal)
+int sideband_open(struct sideband **result, const struct target *target, pid_t child, const struct host *host,
+		  struct refusal *refusal)
 {
 	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int nr_cpus = cpus_count(&host->online), err;
@@ -226,8 +226,7 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 	sideband_close(sideband);
 	refuse(refusal, STATUS_REFUSED, "learning which files processes map");
 	refusal->error = -err;
-	because(refusal, "the kernel's notes of it can't be opened on %d CPUs: %s", nr_cpus,
-		strerror(-err));
+	because(refusal, "the kernel's notes of it can't be opened on %d CPUs: %s", nr_cpus, strerror(-err));
 	return instead(refusal, err == -EMFILE ? "raise the limit of open files (ulimit -n)"
 				: err == -EPERM || err == -EACCES
 					? "CAP_PERFMON, or aggregate by keys that need no names"
@@ -296,8 +295,7 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 }
 
 /* Returns whether the event is one that the caller wants. */
-static bool note_of(struct sideband *sideband, const union perf_event *event,
-		    struct sideband_note *note)
+static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
 	switch (event->header.type) {
 	case PERF_RECORD_MMAP2:

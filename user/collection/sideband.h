@@ -18,21 +18,21 @@
 #define BUILD_ID_MAX 20
 
 enum sideband_kind {
-	SIDEBAND_MAPPED, /* PERF_RECORD_MMAP2: only what can be executed */
+	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: only what can be executed */
 	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all of its mappings have gone */
-	SIDEBAND_FORKED, /* PERF_RECORD_FORK of a process, not of a thread */
-	SIDEBAND_EXITED, /* PERF_RECORD_EXIT of a process's first thread */
+	SIDEBAND_FORKED,   /* PERF_RECORD_FORK of a process, not of a thread */
+	SIDEBAND_EXITED,   /* PERF_RECORD_EXIT of a process's first thread */
 };
 
 /* One note; what a kind has not is zero. Its strings are valid up to the next call. */
 struct sideband_note {
 	enum sideband_kind kind;
 	pid_t pid;
-	pid_t parent;  /* FORKED */
-	__u64 time;    /* CLOCK_MONOTONIC, ns */
+	pid_t parent; /* FORKED */
+	__u64 time;   /* CLOCK_MONOTONIC, ns */
 	/* MAPPED: */
 	__u64 begin, size;
-	__u64 offset;  /* of begin, in the file */
+	__u64 offset;	  /* of begin, in the file */
 	const char *path; /* as the process sees it; "[vdso]", "//anon" */
 	__u8 build_id[BUILD_ID_MAX];
 	size_t build_id_size; /* bytes; 0: the kernel did not find it in memory, or is older than 5.12 */

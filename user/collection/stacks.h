@@ -13,7 +13,7 @@ struct stacks;
 /* What a program delivered; see struct stored_stack in bpf/shared.h. */
 struct stack {
 	const __u64 *frames; /* the kernel's, then the user's, each from the innermost */
-	__u32 pid;           /* whose the user's frames are; 0 if there are none */
+	__u32 pid;	     /* whose the user's frames are; 0 if there are none */
 	unsigned int kernel_frames, user_frames;
 	bool full_depth; /* as deep as was asked for: there may be more */
 };

@@ -13,10 +13,10 @@
 
 struct sums {
 	const struct layout *layout;
-	bool *maximum;         /* of each word of a value: the largest counts, not the sum */
+	bool *maximum; /* of each word of a value: the largest counts, not the sum */
 	struct interned keys;
-	__u64 *values;         /* by the key's number: layout.value_size bytes each */
-	size_t room;           /* keys that there are values for */
+	__u64 *values;	       /* by the key's number: layout.value_size bytes each */
+	size_t room;	       /* keys that there are values for */
 	struct stacks *stacks; /* what the keys' stacks are; NULL: they are not told apart */
 };
 

@@ -28,17 +28,17 @@ struct table_reader {
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
 	struct stack_areas *areas;  /* NULL: stacks are not told apart */
 	int nr_cpus;
-	char *tables; /* mapped: nr_cpus tables behind each other */
-	bool *behind; /* of each CPU: the generation that was switched from is not read yet */
-	struct sums sums[2];    /* those being gathered, and those of the last reading */
+	char *tables;		/* mapped: nr_cpus tables behind each other */
+	bool *behind;		/* of each CPU: the generation that was switched from is not read yet */
+	struct sums sums[2];	/* those being gathered, and those of the last reading */
 	unsigned int gathering; /* which of the two */
-	struct reading counts;  /* so far; its entries are those of the last reading */
-	size_t room;            /* entries that there is room for */
+	struct reading counts;	/* so far; its entries are those of the last reading */
+	size_t room;		/* entries that there is room for */
 };
 
-struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus,
-					  const struct layout *layout, const struct table_layout *table,
-					  struct stack_areas *areas, unsigned int stack_frames)
+struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
+					  const struct table_layout *table, struct stack_areas *areas,
+					  unsigned int stack_frames)
 {
 	struct table_reader *reader = xcalloc(1, sizeof(*reader));
 
@@ -94,8 +94,7 @@ static struct table_head *head_of(const struct table_reader *reader, int cpu)
 
 static struct generation_head *generation_of(const struct table_reader *reader, int cpu, unsigned int which)
 {
-	return (struct generation_head *)((char *)head_of(reader, cpu) + reader->table->generations) +
-	       which;
+	return (struct generation_head *)((char *)head_of(reader, cpu) + reader->table->generations) + which;
 }
 
 /* The generation that programs of the CPU are to use now. */
@@ -148,7 +147,8 @@ static bool stands_for_sample(const struct table_reader *reader, const char *key
 }
 
 /* Adds to the sums. What a key's stack is called differs from area to area. */
-static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key, const __u64 *values)
+static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
+		const __u64 *values)
 {
 	struct sums *sums = &reader->sums[reader->gathering];
 	size_t size = reader->layout->key_size;

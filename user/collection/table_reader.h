@@ -25,24 +25,24 @@ struct entry {
 
 /* What a reading found. All counts are since the beginning. */
 struct reading {
-	__u64 runs;       /* samples that reached the program: aggregated, table_full and stack_failed */
-	__u64 period;     /* the sum of the periods of all runs */
+	__u64 runs;	  /* samples that reached the program: aggregated, table_full and stack_failed */
+	__u64 period;	  /* the sum of the periods of all runs */
 	__u64 aggregated; /* samples in the tables */
 	__u64 table_full, stack_failed; /* see struct generation_head */
-	__u64 throttled; /* times */
+	__u64 throttled;		/* times */
 	/* Since the reading before: */
 	__u64 further, further_lost; /* entries of samples beside their own: see entry_kind_t */
-	__u64 stacks_full;     /* samples whose stack found no room */
-	struct entry *entries; /* of the keys that had samples */
-	size_t nr_entries;     /* owned by the reader, valid up to the next reading */
+	__u64 stacks_full;	     /* samples whose stack found no room */
+	struct entry *entries;	     /* of the keys that had samples */
+	size_t nr_entries;	     /* owned by the reader, valid up to the next reading */
 	const struct stacks *stacks; /* what the entries' stacks are; NULL: they are not told apart */
 };
 
 /* Before the object is loaded: makes room for the tables of so many CPUs. The layouts and the areas of the
  * stacks (NULL, and 0 frames: there are none) must live as long as the reader. */
-struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus,
-					  const struct layout *layout, const struct table_layout *table,
-					  struct stack_areas *areas, unsigned int stack_frames);
+struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
+					  const struct table_layout *table, struct stack_areas *areas,
+					  unsigned int stack_frames);
 /* Once it is loaded: maps the tables. Returns 0 or -errno. */
 int table_reader_map(struct table_reader *reader);
 void table_reader_close(struct table_reader *reader);

@@ -27,7 +27,7 @@ struct buffer {
 	char *area;
 	size_t place;
 	pid_t pid, tid; /* once the trace has begun */
-	bool full;      /* it must be started again */
+	bool full;	/* it must be started again */
 };
 
 struct trace {
@@ -70,8 +70,8 @@ static int map_area(struct trace *trace, struct buffer *buffer)
 
 static int map(struct trace *trace, struct buffer *buffer)
 {
-	void *page = mmap(NULL, trace->page_size + notices_size(trace), PROT_READ | PROT_WRITE,
-			  MAP_SHARED, buffer->fd, 0);
+	void *page = mmap(NULL, trace->page_size + notices_size(trace), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  buffer->fd, 0);
 
 	if (page == MAP_FAILED)
 		return -errno;
@@ -285,8 +285,7 @@ static void read_buffer(struct reader *reader)
 	__atomic_store_n(&page->aux_tail, head, __ATOMIC_RELEASE);
 }
 
-void trace_read(struct trace *trace, void (*take)(void *context, const struct traced *traced),
-		void *context)
+void trace_read(struct trace *trace, void (*take)(void *context, const struct traced *traced), void *context)
 {
 	struct epoll_event event;
 

@@ -48,8 +48,7 @@ struct traced {
 };
 
 /* Reads all that there is and gives the buffers free again. */
-void trace_read(struct trace *trace, void (*take)(void *context, const struct traced *traced),
-		void *context);
+void trace_read(struct trace *trace, void (*take)(void *context, const struct traced *traced), void *context);
 
 /* Lets threads go on being traced whose trace the kernel has stopped. */
 void trace_resume(struct trace *trace);

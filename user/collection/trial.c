@@ -19,16 +19,16 @@
 
 /* --- something to measure --------------------------------------------------------------------- */
 
-#define WORK_NS    10000000 /* several of the scheduler's and of a sampling clock's ticks */
+#define WORK_NS	   10000000  /* several of the scheduler's and of a sampling clock's ticks */
 #define WORK_BYTES (1 << 20) /* beyond a core's second level cache: loads go off the core */
-#define LINE       64
+#define LINE	   64
 
 /* Loads, stores, branches, page faults and system calls, of this thread. */
 static void work(void)
 {
 	__u64 end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
-	volatile char *memory = mmap(NULL, WORK_BYTES, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *memory =
+		mmap(NULL, WORK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return;
@@ -109,8 +109,8 @@ static int measure(struct opened *opened, struct host *host, struct found *found
 
 /* --- counting and sampling -------------------------------------------------------------------- */
 
-#define PROGRAM "profile"
-#define KEYS    "cpu"
+#define PROGRAM	       "profile"
+#define KEYS	       "cpu"
 #define BRANCH_PROGRAM "branch"
 #define BRANCH_KEYS    "edge"
 
@@ -170,8 +170,7 @@ static int measure_samples(struct opened *opened, const struct trial *trial, str
 	return err;
 }
 
-int trial_run(const struct trial *trial, struct host *host, struct found *found,
-	      struct refusal *refusal)
+int trial_run(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal)
 {
 	struct opened opened;
 	int err = open_trial(&opened, trial, host, found, refusal);
@@ -236,8 +235,8 @@ static void look_at_page(const struct opened *opened, void *result)
 	munmap((void *)page, size);
 }
 
-int trial_page(const struct trial *trial, struct host *host, struct found *found,
-	       struct shared_page *page, struct refusal *refusal)
+int trial_page(const struct trial *trial, struct host *host, struct found *found, struct shared_page *page,
+	       struct refusal *refusal)
 {
 	struct opened opened;
 	int err = open_trial(&opened, trial, host, found, refusal);
@@ -281,16 +280,14 @@ static int open_cgroup(const char *path, struct perf_event_attr *attr, int cpu)
 
 	if (folder < 0)
 		return -errno;
-	fd = syscall(SYS_perf_event_open, attr, folder, cpu, -1,
-		     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+	fd = syscall(SYS_perf_event_open, attr, folder, cpu, -1, PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		fd = -errno;
 	close(folder);
 	return fd;
 }
 
-int trial_cgroup(const struct trial *trial, struct host *host, struct found *found,
-		 struct refusal *refusal)
+int trial_cgroup(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal)
 {
 	struct plan plan = {0};
 	/* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
@@ -352,6 +349,5 @@ int trial_cycles(struct host *host)
 bool trial_perf_filtered(void)
 {
 	/* Flags that no kernel knows are refused before anything else is looked at. */
-	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL) < 0 &&
-	       (errno == EPERM || errno == ENOSYS);
+	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL) < 0 && (errno == EPERM || errno == ENOSYS);
 }

@@ -16,28 +16,27 @@
 #include "refusal.h"
 
 struct trial {
-	const char *events; /* as behind -e */
+	const char *events;				/* as behind -e */
 	enum { ON_SELF, ON_A_CPU, ON_ALL_CPUS } target; /* this process, the first CPU, all of them */
-	bool sampled;       /* by the profile program, at `period`, or nhmtap's own frequency if that is 0 */
+	bool sampled; /* by the profile program, at `period`, or nhmtap's own frequency if that is 0 */
 	__u64 period;
-	bool branches;      /* by the program of nhmtap branch instead */
+	bool branches;				      /* by the program of nhmtap branch instead */
 	void (*adjust)(struct perf_event_attr *attr); /* what the plan does not set; NULL: nothing */
 };
 
 struct found {
 	char event[160];    /* the first event's name, as planned */
-	bool opened;        /* the kernel gave descriptors for all */
-	bool counted;       /* `count` was read */
+	bool opened;	    /* the kernel gave descriptors for all */
+	bool counted;	    /* `count` was read */
 	struct count count; /* of the first event */
-	bool sampled;       /* `samples` was read */
-	__u64 samples;      /* that reached the BPF program */
-	bool branches;      /* some came with a branch, if trial.branches is set */
+	bool sampled;	    /* `samples` was read */
+	__u64 samples;	    /* that reached the BPF program */
+	bool branches;	    /* some came with a branch, if trial.branches is set */
 };
 
 /* Does a trial. Returns 0, or -1 with the refusal: of the plan, of perf_event_open, of BPF. found says
  * how far it came. Nothing stays open. */
-int trial_run(const struct trial *trial, struct host *host, struct found *found,
-	      struct refusal *refusal);
+int trial_run(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal);
 
 /* Loads the profile program and its tables. Returns 0, or -1 with the refusal. */
 int trial_load(struct host *host, struct refusal *refusal);
@@ -51,16 +50,15 @@ struct shared_page {
 };
 
 /* As trial_run() of a counted event of this process; reads its page. */
-int trial_page(const struct trial *trial, struct host *host, struct found *found,
-	       struct shared_page *page, struct refusal *refusal);
+int trial_page(const struct trial *trial, struct host *host, struct found *found, struct shared_page *page,
+	       struct refusal *refusal);
 
 /* As trial_run(), of an event that writes a trace (BTS); *bytes is how much it wrote. */
 int trial_trace(const struct trial *trial, struct host *host, struct found *found, __u64 *bytes,
 		struct refusal *refusal);
 
 /* Counts on one CPU what runs in the root of the cgroup hierarchy. */
-int trial_cgroup(const struct trial *trial, struct host *host, struct found *found,
-		 struct refusal *refusal);
+int trial_cgroup(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal);
 
 /* The highest precise_ip at which the kernel takes cycles, from the core PMU's max_precise downwards; -1 if
  * it takes none, or there is no core PMU. A driver may name a level and refuse every event at it: that of

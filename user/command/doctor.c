@@ -136,8 +136,7 @@ static void put_facilities(struct doctor *doctor, struct refusal *refusal)
 
 static json_t *end_record(const struct doctor *doctor, int status)
 {
-	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", "done", "exit_status",
-				status);
+	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", "done", "exit_status", status);
 
 	json_object_set_new(end, "duration_ns", json_integer(clock_ns(CLOCK_MONOTONIC) - doctor->began_ns));
 	json_object_set_new(end, "overhead", overhead_value(NULL));

@@ -84,10 +84,9 @@ static const char *fields(const json_t *values, char *buffer, size_t size)
 	json_t *value;
 
 	buffer[0] = '\0';
-	json_object_foreach((json_t *)values, name, value)
-		if (json_is_integer(value) && used < size)
-			used += snprintf(buffer + used, size - used, "%s%s %lld", used ? ", " : "", name,
-					 (long long)json_integer_value(value));
+	json_object_foreach((json_t *)values, name, value) if (json_is_integer(value) && used < size) used +=
+		snprintf(buffer + used, size - used, "%s%s %lld", used ? ", " : "", name,
+			 (long long)json_integer_value(value));
 	return buffer;
 }
 
@@ -99,10 +98,8 @@ static const char *missing_events(const json_t *events, char *buffer, size_t siz
 	json_t *there;
 
 	buffer[0] = '\0';
-	json_object_foreach((json_t *)events, name, there)
-		if (json_is_false(there) && used < size)
-			used += snprintf(buffer + used, size - used, "%s%s",
-					 used ? ", " : "; without the events ", name);
+	json_object_foreach((json_t *)events, name, there) if (json_is_false(there) && used < size) used +=
+		snprintf(buffer + used, size - used, "%s%s", used ? ", " : "; without the events ", name);
 	return buffer;
 }
 
@@ -130,16 +127,16 @@ static void processor_table(struct text *text, const struct stream *stream, cons
 			 missing_events(json_object_get(perfmon, "events"), words, sizeof(words)));
 	if (*string(record, "hypervisor"))
 		add_line(text, "hypervisor", "%s", string(record, "hypervisor"));
-	json_array_foreach(json_object_get(record, "registers"), i, msr) {
+	json_array_foreach(json_object_get(record, "registers"), i, msr)
+	{
 		const char *remedy = string(msr, "remedy");
 
 		if (json_object_get(msr, "value"))
-			add_line(text, string(msr, "name") + strlen("IA32_"), "%s: %s",
-				 string(msr, "value"),
+			add_line(text, string(msr, "name") + strlen("IA32_"), "%s: %s", string(msr, "value"),
 				 fields(json_object_get(msr, "fields"), words, sizeof(words)));
 		else
-			add_line(text, string(msr, "name") + strlen("IA32_"), "%s%s%s",
-				 string(msr, "why"), *remedy ? " → " : "", remedy);
+			add_line(text, string(msr, "name") + strlen("IA32_"), "%s%s%s", string(msr, "why"),
+				 *remedy ? " → " : "", remedy);
 	}
 }
 
@@ -152,10 +149,8 @@ static void kernel_table(struct text *text, const struct stream *stream, const j
 	add_line(text, "kernel", "%s, %s BTF, PTI %s", string(record, "release"),
 		 json_is_true(json_object_get(record, "btf")) ? "with" : "without",
 		 json_is_true(json_object_get(record, "page_table_isolation")) ? "on" : "off");
-	json_array_foreach(pmus, i, pmu)
-		if (used < sizeof(words))
-			used += snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "",
-					 json_string_value(pmu));
+	json_array_foreach(pmus, i, pmu) if (used < sizeof(words)) used +=
+		snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "", json_string_value(pmu));
 	add_line(text, "PMUs", "%s", words);
 }
 
@@ -171,10 +166,9 @@ static void permission_table(struct text *text, const struct stream *stream, con
 	char number[24], words[640];
 
 	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
-	snprintf(words, sizeof(words), "%s%s%s",
-		 json_is_string(value) ? json_string_value(value) : number, *why ? ": " : "", why);
-	add_finding(text, string(record, "name"), yes_or_no(record, "ok"), words,
-		    string(record, "remedy"));
+	snprintf(words, sizeof(words), "%s%s%s", json_is_string(value) ? json_string_value(value) : number,
+		 *why ? ": " : "", why);
+	add_finding(text, string(record, "name"), yes_or_no(record, "ok"), words, string(record, "remedy"));
 }
 
 static void counters_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -187,7 +181,8 @@ static void counters_table(struct text *text, const struct stream *stream, const
 	add_finding(text, "fixed", number,
 		    json_is_true(json_object_get(record, "nmi_watchdog"))
 			    ? "the NMI watchdog is on and holds a counter (kernel.nmi_watchdog)"
-			    : "", "");
+			    : "",
+		    "");
 }
 
 static void facility_table(struct text *text, const struct stream *stream, const json_t *record)

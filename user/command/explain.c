@@ -118,9 +118,10 @@ static json_t *precise_value(const struct subject *subject)
 	if (level < COUNT(means))
 		set(value, "means", string(means[level]));
 	if (level)
-		set(value, "record", string("RFLAGS, RIP, 16 general registers, "
-					    "IA32_PERF_GLOBAL_STATUS; of a load-latency event the data's "
-					    "address, source and latency (guide, Table 15)"));
+		set(value, "record",
+		    string("RFLAGS, RIP, 16 general registers, "
+			   "IA32_PERF_GLOBAL_STATUS; of a load-latency event the data's "
+			   "address, source and latency (guide, Table 15)"));
 	return value;
 }
 
@@ -137,8 +138,7 @@ static json_t *field_value(const struct register_field *field)
 
 static json_t *register_record(const struct register_value *reg)
 {
-	static const char *const counter[] = {[COUNTER_IN_ADDRESS] = "address",
-					      [COUNTER_IN_BITS] = "bits"};
+	static const char *const counter[] = {[COUNTER_IN_ADDRESS] = "address", [COUNTER_IN_BITS] = "bits"};
 	json_t *value = json_object(), *fields = json_array();
 
 	set(value, "name", string(reg->name));
@@ -201,12 +201,18 @@ static const struct {
 } rules[] = {
 	{is_fixed, "the fixed counter is taken before the general ones, if it is free",
 	 "perf_sched_find_counter()"},
-	{is_offcore, "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
-	 "take turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
-	{has_threshold, "a core has one threshold for both of its threads: events with another one take "
-	 "turns, in a group they are refused", "intel_shared_reg_get_constraints()"},
-	{has_lbr, "a core has one branch filter for both of its threads: events with another one take "
-	 "turns", "intel_shared_reg_get_constraints()"},
+	{is_offcore,
+	 "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
+	 "take turns, in a group they are refused",
+	 "intel_shared_reg_get_constraints()"},
+	{has_threshold,
+	 "a core has one threshold for both of its threads: events with another one take "
+	 "turns, in a group they are refused",
+	 "intel_shared_reg_get_constraints()"},
+	{has_lbr,
+	 "a core has one branch filter for both of its threads: events with another one take "
+	 "turns",
+	 "intel_shared_reg_get_constraints()"},
 	{is_precise, "precise_ip needs a sample_period or sample_freq", "x86_pmu_hw_config()"},
 	{has_lowest_period, "a sample_period below %llu is refused", "nhm_limit_period()"},
 };
@@ -221,8 +227,7 @@ static json_t *rules_value(const struct subject *subject)
 		if (!rules[i].holds(subject))
 			continue;
 		snprintf(rule, sizeof(rule), rules[i].rule, subject->cpu->kernel->lowest_period);
-		json_array_append_new(list, json_pack("{s:s, s:s}", "rule", rule, "source",
-						      rules[i].source));
+		json_array_append_new(list, json_pack("{s:s, s:s}", "rule", rule, "source", rules[i].source));
 	}
 	return list;
 }
@@ -248,9 +253,8 @@ static json_t *errata_value(const struct subject *subject)
 
 	for (size_t i = 0; i < kernel->nr_errata; i++)
 		if (has_erratum(subject, &kernel->errata[i]))
-			json_array_append_new(list, json_pack("{s:s, s:s}", "name",
-							      kernel->errata[i].name, "description",
-							      kernel->errata[i].description));
+			json_array_append_new(list, json_pack("{s:s, s:s}", "name", kernel->errata[i].name,
+							      "description", kernel->errata[i].description));
 	return list;
 }
 
@@ -261,17 +265,17 @@ static bool concerns(const struct known_contradiction *entry, const json_t *name
 	size_t n;
 	json_t *name;
 
-	json_array_foreach(names, n, name)
-		for (size_t i = 0; i < entry->nr_names; i++) {
-			const char *rest = json_string_value(name);
-			size_t length = strlen(entry->names[i]);
+	json_array_foreach(names, n, name) for (size_t i = 0; i < entry->nr_names; i++)
+	{
+		const char *rest = json_string_value(name);
+		size_t length = strlen(entry->names[i]);
 
-			if (strncasecmp(rest, entry->names[i], length))
-				continue;
-			rest += length;
-			if (!*rest || (*rest == '_' && strspn(rest + 1, "0123456789")))
-				return true;
-		}
+		if (strncasecmp(rest, entry->names[i], length))
+			continue;
+		rest += length;
+		if (!*rest || (*rest == '_' && strspn(rest + 1, "0123456789")))
+			return true;
+	}
 	return false;
 }
 
@@ -323,8 +327,7 @@ static void add_hardware(json_t *record, const struct subject *subject)
 static bool look_into(struct host *host, const struct event *event, struct subject *subject)
 {
 	*subject = (struct subject){.event = event, .cpu = host->events};
-	if (!subject->cpu || !subject->cpu->kernel ||
-	    !encoding_of(&event->attr, host, &subject->encoding))
+	if (!subject->cpu || !subject->cpu->kernel || !encoding_of(&event->attr, host, &subject->encoding))
 		return false;
 	registers_of(&event->attr, subject->cpu, &subject->encoding, &subject->registers);
 	return true;
@@ -337,15 +340,14 @@ static json_t *data_sources_record(const struct cpu_events *cpu)
 	for (size_t i = 0; i < cpu->nr_data_sources; i++) {
 		const struct known_data_source *source = &cpu->data_sources[i];
 
-		json_array_append_new(codes, json_pack("{s:i, s:s, s:s, s:o, s:s, s:b}",
-						       "code", source->code, "name", source->name,
-						       "description", source->description,
-						       "data_src", value_hex(source->perf_data_src),
-						       "perf", source->perf,
-						       "reserved", source->reserved));
+		json_array_append_new(codes,
+				      json_pack("{s:i, s:s, s:s, s:o, s:s, s:b}", "code", source->code,
+						"name", source->name, "description", source->description,
+						"data_src", value_hex(source->perf_data_src), "perf",
+						source->perf, "reserved", source->reserved));
 	}
-	return json_pack("{s:s, s:s, s:s, s:o}", "type", "data_sources",
-			 "schema_version", SCHEMA_VERSION, "cpu", cpu->name, "codes", codes);
+	return json_pack("{s:s, s:s, s:s, s:o}", "type", "data_sources", "schema_version", SCHEMA_VERSION,
+			 "cpu", cpu->name, "codes", codes);
 }
 
 static json_t *disagreement_record(const struct known_contradiction *entry)
@@ -354,9 +356,9 @@ static json_t *disagreement_record(const struct known_contradiction *entry)
 
 	for (size_t i = 0; i < entry->nr_says; i++)
 		set(says, entry->says[i].source, string(entry->says[i].claim));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "type", "disagreement",
-			 "schema_version", SCHEMA_VERSION, "id", entry->id, "subject", entry->subject,
-			 "says", says, "we_do", entry->we_do, "why", entry->why);
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s}", "type", "disagreement", "schema_version",
+			 SCHEMA_VERSION, "id", entry->id, "subject", entry->subject, "says", says, "we_do",
+			 entry->we_do, "why", entry->why);
 }
 
 /* What several events refer to is written once, behind them. */
@@ -415,8 +417,8 @@ static int run(const struct options *options, struct refusal *refusal)
 	struct stream stream;
 	struct plan plan = {0};
 	struct host host = {0};
-	int err = command_host(&host, options, refusal) ||
-		  plan_explain(&plan, options, &host, refusal) || stream_open_options(&stream, options, refusal);
+	int err = command_host(&host, options, refusal) || plan_explain(&plan, options, &host, refusal) ||
+		  stream_open_options(&stream, options, refusal);
 
 	if (!err) {
 		write_events(&stream, &host, &plan.events);
@@ -432,7 +434,8 @@ static const struct option_row rows[] = {
 	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
 	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
-	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, k"},
+	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
+		 "k"},
 	{0},
 };
 

@@ -38,7 +38,8 @@ static void attr_rows(struct text *text, const json_t *event)
 	const char *member;
 
 	heading(text, "perf_event_attr");
-	json_object_foreach(attr, member, value) {
+	json_object_foreach(attr, member, value)
+	{
 		const char *reason = string(why, member);
 
 		/* sample_freq and sample_period are one member of the struct. */
@@ -63,7 +64,8 @@ static void join(struct text *text, const json_t *list)
 	size_t i;
 	json_t *value;
 
-	json_array_foreach(list, i, value) {
+	json_array_foreach(list, i, value)
+	{
 		if (json_is_string(value))
 			text_add(text, "%s%s", i ? ", " : "", json_string_value(value));
 		else
@@ -119,7 +121,7 @@ static void precise_rows(struct text *text, const json_t *precise)
 	heading(text, "precise");
 	fact(text, LABEL_WIDTH, "kernel",
 	     json_is_true(json_object_get(precise, "accepted")) ? "takes precise_ip 1 and 2"
-								 : "refuses precise_ip");
+								: "refuses precise_ip");
 	fact_if_any(text, LABEL_WIDTH, "by table", string(precise, "by_table"));
 	snprintf(level, sizeof(level), "level %lld", integer(precise, "level"));
 	fact(text, LABEL_WIDTH, level, string(precise, "means"));
@@ -144,14 +146,14 @@ static void register_rows(struct text *text, const json_t *registers)
 	json_t *reg, *field;
 
 	heading(text, "registers (x: the counter)");
-	json_array_foreach(registers, i, reg) {
+	json_array_foreach(registers, i, reg)
+	{
 		const char *counter = string(reg, "counter");
 
 		text_add(text, "    %s  MSR %s%s  =  %s%s\n", string(reg, "name"), string(reg, "msr"),
 			 !strcmp(counter, "address") ? "+x" : "", string(reg, "value"),
 			 !strcmp(counter, "bits") ? " << x" : "");
-		json_array_foreach(json_object_get(reg, "fields"), f, field)
-			field_row(text, field);
+		json_array_foreach(json_object_get(reg, "fields"), f, field) field_row(text, field);
 	}
 }
 
@@ -164,7 +166,8 @@ static void rule_rows(struct text *text, const json_t *rules)
 
 	if (json_array_size(rules))
 		heading(text, "the kernel's rules");
-	json_array_foreach(rules, i, rule) {
+	json_array_foreach(rules, i, rule)
+	{
 		struct text words = {0};
 
 		text_add(&words, "%s (%s)", string(rule, "rule"), string(rule, "source"));
@@ -241,7 +244,8 @@ static void data_sources_table(struct text *text, const struct stream *stream, c
 	json_t *code;
 
 	text_add(text, "where a load's data came from, by the code in its PEBS record\n");
-	json_array_foreach(json_object_get(record, "codes"), i, code) {
+	json_array_foreach(json_object_get(record, "codes"), i, code)
+	{
 		text_add(text, "  0x%llx  ", integer(code, "code"));
 		text_wrap(text, 7, string(code, "description"));
 		text_add(text, "       data_src %s: ", string(code, "data_src"));

@@ -20,7 +20,7 @@ struct list_options {
 struct listing {
 	struct host *host;
 	const char *pattern; /* NULL: everything */
-	bool precise;        /* only what the kernel takes precisely */
+	bool precise;	     /* only what the kernel takes precisely */
 	struct stream stream;
 	size_t found;
 };
@@ -62,9 +62,7 @@ static bool is_wanted(const struct listing *listing, const json_t *record)
 	    text_matches(listing->pattern, json_object_get(record, "description")) ||
 	    text_matches(listing->pattern, json_object_get(record, "section")))
 		return true;
-	json_array_foreach(aliases, i, alias)
-		if (text_matches(listing->pattern, alias))
-			return true;
+	json_array_foreach(aliases, i, alias) if (text_matches(listing->pattern, alias)) return true;
 	return false;
 }
 
@@ -246,8 +244,7 @@ static void list_offcore(struct listing *listing)
 
 	if (!offcore)
 		return;
-	list_parts(listing, "OFFCORE_RESPONSE, requests", offcore->requests,
-		   offcore->nr_requests);
+	list_parts(listing, "OFFCORE_RESPONSE, requests", offcore->requests, offcore->nr_requests);
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
@@ -297,8 +294,7 @@ static int refuse_pattern(const struct listing *listing, struct refusal *refusal
 
 	refuse(refusal, STATUS_USAGE, "list '%s'", listing->pattern ? listing->pattern : "");
 	because(refusal, "no event%s matches", listing->precise ? " that can be precise" : "");
-	if (listing->pattern &&
-	    nearest_names(listing->host->events, listing->pattern, 3, near, sizeof(near)))
+	if (listing->pattern && nearest_names(listing->host->events, listing->pattern, 3, near, sizeof(near)))
 		return instead(refusal, "did you mean %s?", near);
 	return instead(refusal, "nhmtap list shows all of them; --cpu nehalem-ep another CPU's");
 }

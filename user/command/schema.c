@@ -11,7 +11,7 @@
 #include "run/config.h"
 #include "embedded.h"
 
-#define SUFFIX ".schema.json"
+#define SUFFIX	      ".schema.json"
 #define SHARED_SCHEMA "common"
 
 /* "count.schema.json" → "count"; NULL for files of other kinds. */
@@ -83,8 +83,8 @@ static json_t *schema_of_all(void)
 	}
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "$schema",
 			 "https://json-schema.org/draft/2020-12/schema", "$id",
-			 "https://nhmtap.example/schema/" SCHEMA_VERSION "/record" SUFFIX, "title",
-			 "Record", "anyOf", any, "$defs", definitions);
+			 "https://nhmtap.example/schema/" SCHEMA_VERSION "/record" SUFFIX, "title", "Record",
+			 "anyOf", any, "$defs", definitions);
 }
 
 static int refuse_type(const char *wanted, struct refusal *refusal)
@@ -95,8 +95,7 @@ static int refuse_type(const char *wanted, struct refusal *refusal)
 
 	for (size_t i = 0; (file = embedded_at(i)).name; i++)
 		if (type_of(&file, type, sizeof(type)) && strcmp(type, SHARED_SCHEMA))
-			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
-					 type);
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", type);
 	refuse(refusal, STATUS_USAGE, "schema '%s'", wanted);
 	because(refusal, "there is no record of this type");
 	instead(refusal, "types: %s", known);
@@ -115,7 +114,8 @@ static int run(const struct options *options, struct refusal *refusal)
 	if (!schema)
 		return refuse_type(wanted, refusal);
 	if (wanted && is_record(wanted))
-		json_object_set_new(schema, "$defs", json_pack("{s:o}", SHARED_SCHEMA, schema_of(SHARED_SCHEMA)));
+		json_object_set_new(schema, "$defs",
+				    json_pack("{s:o}", SHARED_SCHEMA, schema_of(SHARED_SCHEMA)));
 	failed = json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
 	json_decref(schema);
 	if (!failed)

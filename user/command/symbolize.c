@@ -28,8 +28,8 @@ struct symbolizing {
 	struct stored_account account;
 	char boot_id[64];
 	json_t *kernels; /* run_ids of runs on this boot's kernel */
-	size_t foreign;  /* lines that are no records */
-	size_t newer;    /* records of another major version */
+	size_t foreign;	 /* lines that are no records */
+	size_t newer;	 /* records of another major version */
 };
 
 /* --- which kernel --------------------------------------------------------------------------------- */
@@ -48,7 +48,8 @@ static bool knows_kernel(const struct symbolizing *symbolizing, const json_t *re
 {
 	const char *id = json_string_value(json_object_get(record, "run_id"));
 
-	return ((const struct symbolize_options *)symbolizing->options->own)->kallsyms || (id && json_object_get(symbolizing->kernels, id));
+	return ((const struct symbolize_options *)symbolizing->options->own)->kallsyms ||
+	       (id && json_object_get(symbolizing->kernels, id));
 }
 
 /* --- lines ---------------------------------------------------------------------------------------- */
@@ -169,8 +170,10 @@ static void tell_rest(const struct symbolizing *symbolizing)
 		fprintf(stderr, "nhmtap: %zu lines are no records; they are passed on as they are\n",
 			symbolizing->foreign);
 	if (symbolizing->newer)
-		fprintf(stderr, "nhmtap: %zu records are of another version than " SCHEMA_VERSION
-			"; they are passed on as they are\n", symbolizing->newer);
+		fprintf(stderr,
+			"nhmtap: %zu records are of another version than " SCHEMA_VERSION
+			"; they are passed on as they are\n",
+			symbolizing->newer);
 	if (account->unnamed)
 		fprintf(stderr, "nhmtap: %zu places have names, %zu have none: %s%s%s\n", account->named,
 			account->unnamed, account->why ? account->why : "",
@@ -204,13 +207,17 @@ static int run(const struct options *options, struct refusal *refusal)
 {
 	const struct symbolize_options *own = options->own;
 	const struct naming_settings settings = {
-		.root = own->symfs, .debug_dir = own->debug_dir, .kallsyms = own->kallsyms,
-		.lines = true, .memory = MEMORY,
+		.root = own->symfs,
+		.debug_dir = own->debug_dir,
+		.kallsyms = own->kallsyms,
+		.lines = true,
+		.memory = MEMORY,
 	};
 	struct symbolizing symbolizing = {.options = options, .kernels = json_object()};
 	int status;
 
-	symbolizing.restream = (struct restream){&symbolizing.sink, add_names, stored_list, &symbolizing, NULL};
+	symbolizing.restream =
+		(struct restream){&symbolizing.sink, add_names, stored_list, &symbolizing, NULL};
 	symbolizing.naming = naming_open(&settings);
 	read_boot_id(&symbolizing);
 	status = symbolize(&symbolizing, refusal);
@@ -227,7 +234,8 @@ static const struct option_row rows[] = {
 	{0, "debug-dir", "DIR", OPTION_TEXT, OWN(struct symbolize_options, debug_dir),
 	 .help = "where debug files are (default /usr/lib/debug)"},
 	{0, "kallsyms", "FILE", OPTION_TEXT, OWN(struct symbolize_options, kallsyms),
-	 .help = "a copy of /proc/kallsyms from the boot that the records are of; without it only this boot's "
+	 .help = "a copy of /proc/kallsyms from the boot that the records are of; without it only this "
+		 "boot's "
 		 "kernel has names"},
 	{0},
 };

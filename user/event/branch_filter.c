@@ -41,8 +41,7 @@ __u64 branch_kind_bits(const char *word)
 }
 
 /* What the CPU's table says of a kind; NULL where it says nothing. */
-static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, const char *word,
-					       size_t length)
+static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, const char *word, size_t length)
 {
 	for (size_t i = 0; cpu && i < cpu->nr_branches; i++)
 		if (strlen(cpu->branches[i].filter) == length &&
@@ -88,8 +87,7 @@ static const char *how(const struct cpu_events *cpu, __u64 type)
 	return NULL;
 }
 
-static int parse_words(const struct cpu_events *cpu, const char *text, __u64 *type,
-		       struct refusal *refusal)
+static int parse_words(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)
 {
 	*type = 0;
 	for (const char *at = text;; at++) {

@@ -37,8 +37,7 @@ static const char *offcore_name(const struct known_offcore *offcore, const char 
 	return name;
 }
 
-static const struct offcore_register *find_register(const struct known_offcore *offcore,
-						    const char *name)
+static const struct offcore_register *find_register(const struct known_offcore *offcore, const char *name)
 {
 	name = offcore_name(offcore, name);
 	for (size_t i = 0; i < offcore->nr_registers; i++)
@@ -48,8 +47,7 @@ static const struct offcore_register *find_register(const struct known_offcore *
 }
 
 static const struct offcore_part *find_part(const struct known_offcore *offcore,
-					    const struct offcore_part *parts, size_t nr,
-					    const char *name)
+					    const struct offcore_part *parts, size_t nr, const char *name)
 {
 	/* A part's own name goes before an alias of another one. */
 	for (int own = 1; own >= 0; own--) {
@@ -81,9 +79,9 @@ static int refuse_part(const char *event, const struct piece *piece, const char 
 }
 
 /* "A|B" up to the next separator or the end: ORs the bits of the parts, and joins their names. */
-static int compose_parts(const struct known_offcore *offcore, const char *name, size_t *at,
-			 const char *kind, const struct offcore_part *parts, size_t nr,
-			 struct composed *composed, struct refusal *refusal)
+static int compose_parts(const struct known_offcore *offcore, const char *name, size_t *at, const char *kind,
+			 const struct offcore_part *parts, size_t nr, struct composed *composed,
+			 struct refusal *refusal)
 {
 	for (;; ++*at) {
 		const struct offcore_part *part;
@@ -101,8 +99,8 @@ static int compose_parts(const struct known_offcore *offcore, const char *name, 
 	}
 }
 
-static int compose_offcore(const struct known_offcore *offcore, const char *name,
-			   struct composed *composed, struct refusal *refusal)
+static int compose_offcore(const struct known_offcore *offcore, const char *name, struct composed *composed,
+			   struct refusal *refusal)
 {
 	const struct offcore_register *reg;
 	struct piece piece;
@@ -116,15 +114,15 @@ static int compose_offcore(const struct known_offcore *offcore, const char *name
 		return 0;
 	composed->config = reg->config;
 	requests = at += name[at] != '\0';
-	if (compose_parts(offcore, name, &at, "request", offcore->requests, offcore->nr_requests,
-			  composed, refusal))
+	if (compose_parts(offcore, name, &at, "request", offcore->requests, offcore->nr_requests, composed,
+			  refusal))
 		return -1;
 	snprintf(composed->description, sizeof(composed->description),
-		 "Off-core requests %.*s that are answered by %s", (int)(at - requests),
-		 name + requests, name[at] ? name + at + 1 : "");
+		 "Off-core requests %.*s that are answered by %s", (int)(at - requests), name + requests,
+		 name[at] ? name + at + 1 : "");
 	at += name[at] != '\0';
-	if (compose_parts(offcore, name, &at, "response", offcore->responses,
-			  offcore->nr_responses, composed, refusal))
+	if (compose_parts(offcore, name, &at, "response", offcore->responses, offcore->nr_responses, composed,
+			  refusal))
 		return -1;
 	if (!name[at])
 		return 1;
@@ -175,8 +173,8 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 		if (!composed->known)
 			composed->known = row;
 		composed->config |= row->config;
-		used += snprintf(composed->description + used, sizeof(composed->description) - used,
-				 "%s%s", used ? "; or: " : "", row->description);
+		used += snprintf(composed->description + used, sizeof(composed->description) - used, "%s%s",
+				 used ? "; or: " : "", row->description);
 		if (used >= sizeof(composed->description))
 			used = sizeof(composed->description) - 1;
 	} while (end == '|');

@@ -19,7 +19,7 @@ struct composed {
 	__u64 config, config1;
 	char description[200];
 	const struct known_event *known; /* the row, or the first of several; NULL for an off-core response */
-	size_t at;                       /* where in the name it is wrong, if it is */
+	size_t at;			 /* where in the name it is wrong, if it is */
 };
 
 /* Returns 1 if it is an event of the table, 0 if not, -1 if it begins like one and is wrong, with

@@ -73,8 +73,7 @@ static void drop_row(struct draft *draft, enum draft_kind kind, size_t i)
 	struct rows *rows = &draft->rows[kind];
 
 	rows->nr--;
-	memmove(draft_row(draft, kind, i), draft_row(draft, kind, i + 1),
-		(rows->nr - i) * kinds[kind].size);
+	memmove(draft_row(draft, kind, i), draft_row(draft, kind, i + 1), (rows->nr - i) * kinds[kind].size);
 }
 
 bool draft_drop(struct draft *draft, enum draft_kind kind, const char *name)
@@ -178,8 +177,8 @@ static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const v
 }
 
 /* Lets an array of a struct and its length be those of the draft. */
-#define SEAL(draft, owner, member, kind)                                                           \
-	((owner).member = (const void *)(draft)->rows[kind].bytes,                                 \
+#define SEAL(draft, owner, member, kind)                                                                     \
+	((owner).member = (const void *)(draft)->rows[kind].bytes,                                           \
 	 (owner).nr_##member = (draft)->rows[kind].nr)
 
 void draft_seal(struct draft *draft)

@@ -8,8 +8,7 @@
 
 /* Drivers name perf's generic hardware events in sysfs with what they really count on this machine,
  * errata of the very CPU included: events_sysfs_show(), arch/x86/events/core.c. */
-static bool named_by_driver(struct host *host, const struct generic_event *generic,
-			    struct encoding *encoding)
+static bool named_by_driver(struct host *host, const struct generic_event *generic, struct encoding *encoding)
 {
 	const struct pmu *pmu = host_core_pmu(host);
 	struct events parsed = {0};
@@ -67,8 +66,7 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 		return true;
 	}
 	for (size_t i = 0; attr->type == PERF_TYPE_HARDWARE && i < nr_generic_events; i++)
-		if (generic_events[i].type == attr->type &&
-		    generic_events[i].config == attr->config &&
+		if (generic_events[i].type == attr->type && generic_events[i].config == attr->config &&
 		    named_by_driver(host, &generic_events[i], encoding))
 			return true;
 	return (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE) &&

@@ -12,14 +12,14 @@
 
 #include "event/event.h"
 
-#define CONFIG_EVENT	 0x000000ffULL
-#define CONFIG_UMASK	 0x0000ff00ULL
-#define CONFIG_SELECT	 (CONFIG_EVENT | CONFIG_UMASK)
-#define CONFIG_EDGE	 (1ULL << 18)
-#define CONFIG_PC	 (1ULL << 19)
-#define CONFIG_ANY	 (1ULL << 21)
-#define CONFIG_INV	 (1ULL << 23)
-#define CONFIG_CMASK	 0xff000000ULL
+#define CONFIG_EVENT	   0x000000ffULL
+#define CONFIG_UMASK	   0x0000ff00ULL
+#define CONFIG_SELECT	   (CONFIG_EVENT | CONFIG_UMASK)
+#define CONFIG_EDGE	   (1ULL << 18)
+#define CONFIG_PC	   (1ULL << 19)
+#define CONFIG_ANY	   (1ULL << 21)
+#define CONFIG_INV	   (1ULL << 23)
+#define CONFIG_CMASK	   0xff000000ULL
 #define CONFIG_CMASK_SHIFT 24
 
 /* Whether an event with this config is the one that the load-latency threshold belongs to. */

@@ -46,7 +46,6 @@ bool event_leads(const struct events *events, size_t i)
 
 bool event_is_clock(const struct event *event)
 {
-	return event->attr.type == PERF_TYPE_SOFTWARE &&
-	       (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-		event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+	return event->attr.type == PERF_TYPE_SOFTWARE && (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
+							  event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }

@@ -19,18 +19,18 @@
 struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */
 	struct perf_event_attr attr;
-	char description[200];           /* what it counts, where a table says so; "" otherwise */
+	char description[200];		 /* what it counts, where a table says so; "" otherwise */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
-	size_t at;                       /* where it begins in the list that it was parsed from */
-	char unit[32];                   /* of one count after scale: "ns", "Joules"; "" for a plain number */
-	double scale;                    /* from the PMU's driver, else 1 */
-	char counter[16];                /* "fixed 1": where the plan places it; "" where that is not known */
-	int group;                       /* events of one {…} share a number from 0; -1 outside */
-	const struct cpus *cpus;         /* those that count for all that share its counter: its PMU's, whose
+	size_t at;			 /* where it begins in the list that it was parsed from */
+	char unit[32];			 /* of one count after scale: "ns", "Joules"; "" for a plain number */
+	double scale;			 /* from the PMU's driver, else 1 */
+	char counter[16];		 /* "fixed 1": where the plan places it; "" where that is not known */
+	int group;			 /* events of one {…} share a number from 0; -1 outside */
+	const struct cpus *cpus;	 /* those that count for all that share its counter: its PMU's, whose
 					  * it is; NULL where each CPU has its own */
-	bool sideless;                   /* its PMU is: struct pmu */
-	bool privilege_given;            /* the text says u, k or h */
-	bool sampling_given;             /* the text says period= or freq= */
+	bool sideless;			 /* its PMU is: struct pmu */
+	bool privilege_given;		 /* the text says u, k or h */
+	bool sampling_given;		 /* the text says period= or freq= */
 
 	struct reason {
 		const char *field; /* a member of perf_event_attr */
@@ -45,7 +45,7 @@ struct events {
 };
 
 /* Sets a member of the event's attr and says why. */
-#define EVENT_SET(event, field, value, ...)                                                        \
+#define EVENT_SET(event, field, value, ...)                                                                  \
 	((event)->attr.field = (value), event_reason((event), #field, __VA_ARGS__))
 
 /* Notes why a field is as it is; a later reason for the same field replaces the earlier. */
@@ -59,8 +59,7 @@ const char *event_reason_of(const struct event *event, const char *field);
  * {groups}. Appends to events, which owns its list up to events_release(). Returns 0, or -1 with
  * the refusal filled in and events as they were.
  */
-int events_parse(const char *text, struct host *host, struct events *events,
-		 struct refusal *refusal);
+int events_parse(const char *text, struct host *host, struct events *events, struct refusal *refusal);
 void events_release(struct events *events);
 
 /* Whether event i is the first of its group, or stands alone: the one that switches the others. */

@@ -68,9 +68,7 @@ static bool one_of(const json_t *list, const json_t *value)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(list, i, item)
-		if (json_equal(item, value))
-			return true;
+	json_array_foreach(list, i, item) if (json_equal(item, value)) return true;
 	return false;
 }
 
@@ -100,8 +98,7 @@ static bool within(const json_t *schema, const char *least, const char *most, js
 {
 	const json_t *low = json_object_get(schema, least), *high = json_object_get(schema, most);
 
-	return (!low || number >= json_integer_value(low)) &&
-	       (!high || number <= json_integer_value(high));
+	return (!low || number >= json_integer_value(low)) && (!high || number <= json_integer_value(high));
 }
 
 /* Without regard to what it contains. */
@@ -117,8 +114,7 @@ static bool is_right(const json_t *schema, const json_t *value)
 	if (json_is_string(value))
 		return (!pattern || matches(pattern, json_string_value(value))) &&
 		       within(schema, NULL, "maxLength", characters(json_string_value(value)));
-	return !json_is_integer(value) ||
-	       within(schema, "minimum", "maximum", json_integer_value(value));
+	return !json_is_integer(value) || within(schema, "minimum", "maximum", json_integer_value(value));
 }
 
 static int unexpected(const struct place *place, const json_t *schema, const json_t *value)
@@ -131,10 +127,9 @@ static int unexpected(const struct place *place, const json_t *schema, const jso
 	json_t *item;
 	int err;
 
-	json_array_foreach(list, i, item)
-		if (used < sizeof(expected))
-			used += snprintf(expected + used, sizeof(expected) - used, "%s%s",
-					 i ? ", " : "one of ", json_string_value(item));
+	json_array_foreach(list, i, item) if (used < sizeof(expected)) used +=
+		snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? ", " : "one of ",
+			 json_string_value(item));
 	if (title)
 		snprintf(expected, sizeof(expected), "%s", title);
 	else if (json_object_get(schema, "minimum"))
@@ -144,7 +139,9 @@ static int unexpected(const struct place *place, const json_t *schema, const jso
 			 json_integer_value(json_object_get(schema, "maximum")));
 	else if (!used)
 		snprintf(expected, sizeof(expected), "%s",
-			 !type ? "something else" : !strcmp(type, "array") ? "a list" : "an object");
+			 !type			  ? "something else"
+			 : !strcmp(type, "array") ? "a list"
+						  : "an object");
 	err = wrong(place, "must be %s, not %.60s", expected, shown);
 	free(shown);
 	return err;
@@ -159,15 +156,12 @@ static int unknown_field(const struct place *place, const char *key, const json_
 	const char *name;
 	json_t *ignored;
 
-	json_object_foreach((json_t *)known, name, ignored)
-		if (used < sizeof(names))
-			used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-					 name);
+	json_object_foreach((json_t *)known, name, ignored) if (used < sizeof(names)) used +=
+		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", name);
 	return wrong(place, "unknown field \"%.60s\"; known: %s", key, names);
 }
 
-static int look_at_member(struct place place, const json_t *schema, const char *key,
-			  const json_t *value)
+static int look_at_member(struct place place, const json_t *schema, const char *key, const json_t *value)
 {
 	const json_t *known = json_object_get(schema, "properties");
 	const json_t *rest = json_object_get(schema, "additionalProperties");
@@ -196,8 +190,8 @@ static int look_at_choice(const struct place *place, const json_t *choices, cons
 	const char *names[2];
 
 	for (size_t i = 0; i < 2; i++)
-		names[i] = json_string_value(json_array_get(
-			json_object_get(json_array_get(choices, i), "required"), 0));
+		names[i] = json_string_value(
+			json_array_get(json_object_get(json_array_get(choices, i), "required"), 0));
 	if (!json_object_get(value, names[0]) != !json_object_get(value, names[1]))
 		return 0;
 	return wrong(place, "needs either \"%s\" or \"%s\"", names[0], names[1]);
@@ -210,13 +204,16 @@ static int look_at_members(const struct place *place, const json_t *schema, cons
 	json_t *member;
 	size_t i;
 
-	json_object_foreach((json_t *)value, key, member)
-		if (look_at_member(*place, schema, key, member))
-			return -1;
-	json_array_foreach(json_object_get(schema, "required"), i, member)
-		if (!json_object_get(value, json_string_value(member)))
-			return wrong(place, "\"%s\" is missing", json_string_value(member));
-	json_object_foreach(json_object_get(schema, "dependentRequired"), key, member) {
+	json_object_foreach((json_t *)value, key,
+			    member) if (look_at_member(*place, schema, key, member)) return -1;
+	json_array_foreach(
+		json_object_get(schema, "required"), i,
+		member) if (!json_object_get(value,
+					     json_string_value(
+						     member))) return wrong(place, "\"%s\" is missing",
+									    json_string_value(member));
+	json_object_foreach(json_object_get(schema, "dependentRequired"), key, member)
+	{
 		const char *other = json_string_value(json_array_get(member, 0));
 
 		if (json_object_get(value, key) && !json_object_get(value, other))
@@ -260,7 +257,8 @@ static int look_at_items(const struct place *place, const json_t *schema, const 
 			     (int)json_integer_value(json_object_get(schema, "minItems")));
 	if (json_is_true(json_object_get(schema, "uniqueItems")) && has_twice(value))
 		return wrong(place, "has an entry twice");
-	json_array_foreach(value, i, item) {
+	json_array_foreach(value, i, item)
+	{
 		struct place here = *place;
 		const char *name = name_of(item);
 
@@ -302,8 +300,7 @@ static int look(struct place place, const json_t *schema, const json_t *value)
 	return json_is_array(value) ? look_at_items(&place, schema, value) : 0;
 }
 
-int form_check(const struct form *form, const char *kind, const json_t *table,
-	       struct form_fault *fault)
+int form_check(const struct form *form, const char *kind, const json_t *table, struct form_fault *fault)
 {
 	struct place place = {.form = form, .fault = fault};
 

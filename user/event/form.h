@@ -16,12 +16,11 @@ void form_close(struct form *form);
 
 struct form_fault {
 	char label[128]; /* the entry's name, or "entry 3"; "" if it is the table's own */
-	char what[300];  /* "\"umask\" is missing" */
+	char what[300];	 /* "\"umask\" is missing" */
 };
 
 /* Holds a table against the form of its kind, a key of the schema's $defs: "events", "metrics", ….
  * Returns 0, or -1 with the first fault. */
-int form_check(const struct form *form, const char *kind, const json_t *table,
-	       struct form_fault *fault);
+int form_check(const struct form *form, const char *kind, const json_t *table, struct form_fault *fault);
 
 #endif

@@ -76,8 +76,8 @@ static size_t input_number(struct formula *formula, const char *name, size_t len
 {
 	size_t i = 0;
 
-	while (i < formula->nr_inputs && (strlen(formula->inputs[i]) != length ||
-					  strncmp(formula->inputs[i], name, length)))
+	while (i < formula->nr_inputs &&
+	       (strlen(formula->inputs[i]) != length || strncmp(formula->inputs[i], name, length)))
 		i++;
 	if (i < formula->nr_inputs)
 		return i;
@@ -141,7 +141,7 @@ static int parse_joined(struct parser *parser, struct span *span, const char *op
 
 	if (operand(parser, span))
 		return -1;
-	while ((operator = next(parser)) && strchr(operators, operator)) {
+	while ((operator= next(parser)) && strchr(operators, operator)) {
 		parser->at++;
 		if (operand(parser, &right))
 			return -1;
@@ -193,23 +193,25 @@ void formula_release(struct formula *formula)
 static double join(char operator, double left, double right)
 {
 	switch (operator) {
-	case '+': return left + right;
-	case '-': return left - right;
-	case '*': return left * right;
-	default:  return left / right;
+	case '+':
+		return left + right;
+	case '-':
+		return left - right;
+	case '*':
+		return left * right;
+	default:
+		return left / right;
 	}
 }
 
-static int divided_by_zero(const struct formula *formula, const struct span *divisor, char *why,
-			   size_t size)
+static int divided_by_zero(const struct formula *formula, const struct span *divisor, char *why, size_t size)
 {
-	snprintf(why, size, "it would be divided by %.*s, which is 0",
-		 (int)(divisor->to - divisor->from), formula->text + divisor->from);
+	snprintf(why, size, "it would be divided by %.*s, which is 0", (int)(divisor->to - divisor->from),
+		 formula->text + divisor->from);
 	return -1;
 }
 
-int formula_value(const struct formula *formula, const double *inputs, double *value, char *why,
-		  size_t size)
+int formula_value(const struct formula *formula, const double *inputs, double *value, char *why, size_t size)
 {
 	double *stack = xcalloc(formula->nr_steps, sizeof(*stack));
 	size_t depth = 0;
@@ -223,7 +225,7 @@ int formula_value(const struct formula *formula, const double *inputs, double *v
 			continue;
 		}
 		depth--;
-		if (step->operator == '/' && stack[depth] == 0)
+		if (step->operator== '/' && stack[depth] == 0)
 			err = divided_by_zero(formula, &step->span, why, size);
 		else
 			stack[depth - 1] = join(step->operator, stack[depth - 1], stack[depth]);

@@ -29,7 +29,7 @@ struct formula {
 		struct span {
 			size_t from, to;
 		} span; /* of text: the operand, or the right one of an operator */
-	} *steps;
+	} * steps;
 	size_t nr_steps;
 	char **inputs; /* the names, each once, in their order */
 	size_t nr_inputs;
@@ -42,7 +42,6 @@ void formula_release(struct formula *formula);
 
 /* The value for these inputs, which stand in the order of formula->inputs. Returns 0, or -1 with the
  * reason in why: a division by zero, or a result that is not finite. */
-int formula_value(const struct formula *formula, const double *inputs, double *value, char *why,
-		  size_t size);
+int formula_value(const struct formula *formula, const double *inputs, double *value, char *why, size_t size);
 
 #endif

@@ -12,25 +12,25 @@
 
 /* One event of a CPU by name. */
 struct known_event {
-	const char *name;        /* Intel's spelling: "INST_RETIRED.ANY_P" */
+	const char *name;	 /* Intel's spelling: "INST_RETIRED.ANY_P" */
 	const char *description; /* one line, ours */
-	const char *topic;       /* the table it stands in: "cache", "pipeline", … */
+	const char *topic;	 /* the table it stands in: "cache", "pipeline", … */
 	/* As perf_event_attr.config has it (guide, IA32_PERFEVTSELx): event 0-7, umask 8-15,
 	 * edge 18, any 21, inv 23, cmask 24-31. */
 	__u64 config;
-	__u64 config1;         /* the load-latency threshold, else 0 */
-	__u64 default_period;  /* occurrences between two samples, from the table's source */
-	__u32 counters;        /* bit i: general counter i can count it, by the table */
-	__s8 fixed_counter;    /* 0-2 where a fixed counter counts it, else -1 */
-	__u8 precise;          /* PEBS, by the table: 0 never, 1 can, 2 only so */
-	const char *errata;    /* "AAJ80", or NULL */
-	const char *source;    /* what the row is taken from */
+	__u64 config1;	      /* the load-latency threshold, else 0 */
+	__u64 default_period; /* occurrences between two samples, from the table's source */
+	__u32 counters;	      /* bit i: general counter i can count it, by the table */
+	__s8 fixed_counter;   /* 0-2 where a fixed counter counts it, else -1 */
+	__u8 precise;	      /* PEBS, by the table: 0 never, 1 can, 2 only so */
+	const char *errata;   /* "AAJ80", or NULL */
+	const char *source;   /* what the row is taken from */
 };
 
 /* Another spelling of a name: the guide's, libpfm4's. */
 struct known_alias {
 	const char *name;   /* "MEM_LOAD_RETIRED.LOAD_HIT_L2_MLC" */
-	const char *of;     /* the name it stands for: "MEM_LOAD_RETIRED.L2_HIT" */
+	const char *of;	    /* the name it stands for: "MEM_LOAD_RETIRED.L2_HIT" */
 	const char *source; /* who spells it so: "guide" */
 };
 
@@ -40,7 +40,7 @@ enum offcore_kind {
 	OFFCORE_PARTLY_REMOTE = 2, /* another package or this one: the bit does not say which */
 	OFFCORE_HITM = 4,	   /* a cache that had modified the line answered */
 	OFFCORE_PREFETCH = 8,
-	OFFCORE_NO_LINE = 16,	   /* no line is moved, or not always */
+	OFFCORE_NO_LINE = 16, /* no line is moved, or not always */
 };
 
 /* OFFCORE_RESPONSE.REQUEST.RESPONSE is a register, a request and a response: config is the
@@ -48,22 +48,22 @@ enum offcore_kind {
 struct known_offcore {
 	const struct offcore_register {
 		const char *name; /* "OFFCORE_RESPONSE" */
-		__u64 config;     /* 0x01b7 */
-		__u32 msr;        /* 0x1a6 */
-		__u32 counters;   /* as in struct known_event */
-	} *registers;
+		__u64 config;	  /* 0x01b7 */
+		__u32 msr;	  /* 0x1a6 */
+		__u32 counters;	  /* as in struct known_event */
+	} * registers;
 	size_t nr_registers;
 	const struct offcore_part {
-		const char *name;        /* "DEMAND_DATA_RD" */
+		const char *name;	 /* "DEMAND_DATA_RD" */
 		const char *description; /* one line, ours */
-		__u16 bits;              /* several in a composite */
-		__u8 kinds;              /* of a single bit: enum offcore_kind */
-	} *requests, *responses;     /* single bits first, from the lowest; then the composites */
+		__u16 bits;		 /* several in a composite */
+		__u8 kinds;		 /* of a single bit: enum offcore_kind */
+	} * requests, *responses;	 /* single bits first, from the lowest; then the composites */
 	size_t nr_requests, nr_responses;
 	const struct offcore_preset {
-		const char *name;                 /* "numa" */
+		const char *name;		  /* "numa" */
 		const char *requests, *responses; /* "LOCAL_DRAM,REMOTE_DRAM" */
-	} *presets; /* of nhmtap offcore; the first is its default */
+	} * presets;				  /* of nhmtap offcore; the first is its default */
 	size_t nr_presets;
 	const struct known_alias *aliases; /* of registers, requests and responses; sorted */
 	size_t nr_aliases;
@@ -74,20 +74,20 @@ struct known_offcore {
 
 /* Where a load got its data from: a code of the PEBS load-latency record. */
 struct known_data_source {
-	__u8 code;               /* 0-15, the record's */
-	bool reserved;           /* the guide gives it no meaning on this CPU */
-	const char *name;        /* "l3_hitm" */
+	__u8 code;		 /* 0-15, the record's */
+	bool reserved;		 /* the guide gives it no meaning on this CPU */
+	const char *name;	 /* "l3_hitm" */
 	const char *description; /* one line, ours */
-	__u64 perf_data_src;     /* the perf_mem_data_src.val that the kernel makes of it, its fields
+	__u64 perf_data_src;	 /* the perf_mem_data_src.val that the kernel makes of it, its fields
 				  * of TLB, lock and blk being 0 */
-	const char *perf;        /* that in words; "L3 HITM" */
+	const char *perf;	 /* that in words; "L3 HITM" */
 };
 
 /* A kind of branches that the LBR can be limited to, or can't on this CPU. */
 struct known_branch_kind {
-	const char *filter;  /* perf's word: "any_call" */
-	__u32 records;       /* bits of LBR_SELECT that the kernel leaves clear for it; 0: there is no such kind */
-	const char *note;    /* what else comes, or NULL */
+	const char *filter; /* perf's word: "any_call" */
+	__u32 records; /* bits of LBR_SELECT that the kernel leaves clear for it; 0: there is no such kind */
+	const char *note;		   /* what else comes, or NULL */
 	const char *why, *source, *remedy; /* where records is 0 */
 };
 
@@ -96,9 +96,9 @@ struct known_branch_kind {
 struct known_kernel {
 	const struct kernel_rule {
 		__u64 mask, config;
-		__u32 counters;     /* bit i: general counter i */
+		__u32 counters;	    /* bit i: general counter i */
 		__s8 fixed_counter; /* or this one, if not -1 */
-	} *precise;                 /* may have precise_ip > 0; where no rule holds, it is EINVAL */
+	} * precise;		    /* may have precise_ip > 0; where no rule holds, it is EINVAL */
 	size_t nr_precise;
 	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
 	size_t nr_placed;
@@ -107,16 +107,16 @@ struct known_kernel {
 		const char *name;      /* "LLC-load-misses", as names.h knows it */
 		__u64 config, config1; /* of a raw event that counts the same */
 		const char *note;      /* when it is otherwise, or NULL */
-	} *generic;
+	} * generic;
 	size_t nr_generic;
 	const struct known_erratum {
-		const char *name;        /* "AAJ80", as struct known_event has it */
+		const char *name;	 /* "AAJ80", as struct known_event has it */
 		const char *description; /* what goes wrong, and what the kernel does about it */
-		bool all_events;         /* of every event, not of some */
-	} *errata;
+		bool all_events;	 /* of every event, not of some */
+	} * errata;
 	size_t nr_errata;
-	__u64 lowest_period;        /* a sample_period below is EINVAL */
-	bool access_bits;           /* PEBS records tell TLB misses and locked accesses */
+	__u64 lowest_period; /* a sample_period below is EINVAL */
+	bool access_bits;    /* PEBS records tell TLB misses and locked accesses */
 	const char *source;
 };
 
@@ -131,7 +131,7 @@ struct known_contradiction {
 	const struct source_claim {
 		const char *source; /* a key of known_sources */
 		const char *claim;
-	} *says;
+	} * says;
 	size_t nr_says;
 	const char *we_do;
 	const char *why;
@@ -152,12 +152,12 @@ extern const size_t nr_generic_metrics;
 
 /* One CPU: which processors it is and what it counts. Inheritance is already resolved. */
 struct cpu_events {
-	const char *name;             /* "nehalem-ep" */
-	const char *title;            /* "Intel Nehalem-EP" */
-	const char *vendor;           /* CPUID's, "GenuineIntel" */
+	const char *name;   /* "nehalem-ep" */
+	const char *title;  /* "Intel Nehalem-EP" */
+	const char *vendor; /* CPUID's, "GenuineIntel" */
 	const struct cpu_model {
-		__u32 family, model;  /* display family and model (CPUID.1) */
-	} *models;
+		__u32 family, model; /* display family and model (CPUID.1) */
+	} * models;
 	size_t nr_models;
 	__u32 general_counters, fixed_counters;
 	__u64 load_latency; /* code and umask of the event with a threshold; 0: there is none */
@@ -166,8 +166,8 @@ struct cpu_events {
 	size_t nr_events;
 	const struct known_alias *aliases;
 	size_t nr_aliases;
-	const struct known_offcore *offcore; /* NULL where the CPU has none */
-	const struct known_kernel *kernel;   /* NULL where nothing is known of it */
+	const struct known_offcore *offcore;	      /* NULL where the CPU has none */
+	const struct known_kernel *kernel;	      /* NULL where nothing is known of it */
 	const struct known_data_source *data_sources; /* by code */
 	size_t nr_data_sources;
 	const struct known_branch_kind *branches; /* none: nothing is known of them */

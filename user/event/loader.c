@@ -26,7 +26,9 @@ static const char *spelling(const char *name, char *buffer, size_t size)
 	size_t i = 0;
 
 	for (; name[i] && i + 1 < size; i++)
-		buffer[i] = name[i] == ':' ? '.' : name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20 : name[i];
+		buffer[i] = name[i] == ':'		       ? '.'
+			    : name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20
+							       : name[i];
 	buffer[i] = '\0';
 	return buffer;
 }
@@ -41,8 +43,7 @@ void note_file(struct loader *loader, struct draft *draft, const char *name)
 const char *file_of(const struct draft *draft, const char *name)
 {
 	char key[200];
-	const char *file = json_string_value(
-		json_object_get(draft->files, spelling(name, key, sizeof(key))));
+	const char *file = json_string_value(json_object_get(draft->files, spelling(name, key, sizeof(key))));
 
 	return file ? file : draft->cpu.name;
 }
@@ -135,8 +136,7 @@ static int check_source(struct loader *loader, const char *label, const char *so
 		 source);
 	if (json_object_get(loader->sources, key))
 		return 0;
-	return FAULT(loader, label, "quotes \"%s\", which is no key of sources.json, here or built in",
-		     key);
+	return FAULT(loader, label, "quotes \"%s\", which is no key of sources.json, here or built in", key);
 }
 
 int check_sources(struct loader *loader, const char *label, const json_t *entry)
@@ -148,9 +148,8 @@ int check_sources(struct loader *loader, const char *label, const json_t *entry)
 	if (source && check_source(loader, label, source))
 		return -1;
 	for (size_t i = 0; i < 2; i++)
-		json_object_foreach(json_object_get(entry, by_source[i]), key, ignored)
-			if (check_source(loader, label, key))
-				return -1;
+		json_object_foreach(json_object_get(entry, by_source[i]), key,
+				    ignored) if (check_source(loader, label, key)) return -1;
 	return 0;
 }
 
@@ -160,7 +159,8 @@ int check_entries(struct loader *loader, const json_t *entries, const char *key)
 	int err = 0;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		const char *name = text(entry, key);
 		char plain[200];
 

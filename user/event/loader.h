@@ -30,7 +30,7 @@ struct loader {
 	struct draft **drafts;
 	size_t nr_drafts;
 	struct draft generic; /* has metrics alone */
-	void **blocks;        /* arrays that rows point at */
+	void **blocks;	      /* arrays that rows point at */
 	size_t nr_blocks;
 };
 
@@ -39,8 +39,7 @@ int fault_in(struct loader *loader, const char *file, const char *label, const c
 	__attribute__((format(printf, 4, 5)));
 #define FAULT(loader, label, ...) fault_in(loader, (loader)->file, label, __VA_ARGS__)
 /* The same of what a draft came to be: in the file that the name was read from. */
-#define FAULT_OF(loader, draft, name, ...)                                                         \
-	fault_in(loader, file_of(draft, name), name, __VA_ARGS__)
+#define FAULT_OF(loader, draft, name, ...) fault_in(loader, file_of(draft, name), name, __VA_ARGS__)
 
 /* A name in the draft now comes from the file that is being read. */
 void note_file(struct loader *loader, struct draft *draft, const char *name);

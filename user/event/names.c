@@ -7,9 +7,18 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#define HARDWARE(name, alias, id) {name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, ""}
-#define SOFTWARE(name, alias, id) {name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, ""}
-#define CLOCK(name, id)           {name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns"}
+#define HARDWARE(name, alias, id)                                                                            \
+	{                                                                                                    \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, ""                                      \
+	}
+#define SOFTWARE(name, alias, id)                                                                            \
+	{                                                                                                    \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, ""                                      \
+	}
+#define CLOCK(name, id)                                                                                      \
+	{                                                                                                    \
+		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns"                                     \
+	}
 
 /* The names of `perf list hw sw`. */
 const struct generic_event generic_events[] = {
@@ -43,8 +52,7 @@ const struct generic_event *generic_event_find(const char *name)
 	for (size_t i = 0; i < nr_generic_events; i++) {
 		const struct generic_event *event = &generic_events[i];
 
-		if (!strcasecmp(event->name, name) ||
-		    (event->alias && !strcasecmp(event->alias, name)))
+		if (!strcasecmp(event->name, name) || (event->alias && !strcasecmp(event->alias, name)))
 			return event;
 	}
 	return NULL;
@@ -54,16 +62,18 @@ const struct generic_event *generic_event_find(const char *name)
 static const struct {
 	const char *spelling;
 	__u64 id;
-} caches[] = {
-	{"L1-dcache", PERF_COUNT_HW_CACHE_L1D},  {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
-	{"LLC", PERF_COUNT_HW_CACHE_LL},         {"dTLB", PERF_COUNT_HW_CACHE_DTLB},
-	{"iTLB", PERF_COUNT_HW_CACHE_ITLB},      {"branch", PERF_COUNT_HW_CACHE_BPU},
-	{"node", PERF_COUNT_HW_CACHE_NODE},
-}, uses[] = {
+} caches[] =
+	{
+		{"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
+		{"LLC", PERF_COUNT_HW_CACHE_LL},	{"dTLB", PERF_COUNT_HW_CACHE_DTLB},
+		{"iTLB", PERF_COUNT_HW_CACHE_ITLB},	{"branch", PERF_COUNT_HW_CACHE_BPU},
+		{"node", PERF_COUNT_HW_CACHE_NODE},
+},
+  uses[] = {
 #define USE(op, result) (PERF_COUNT_HW_CACHE_OP_##op << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
-	{"loads", USE(READ, ACCESS)},        {"load-misses", USE(READ, MISS)},
-	{"stores", USE(WRITE, ACCESS)},      {"store-misses", USE(WRITE, MISS)},
-	{"prefetches", USE(PREFETCH, ACCESS)}, {"prefetch-misses", USE(PREFETCH, MISS)},
+	  {"loads", USE(READ, ACCESS)},		 {"load-misses", USE(READ, MISS)},
+	  {"stores", USE(WRITE, ACCESS)},	 {"store-misses", USE(WRITE, MISS)},
+	  {"prefetches", USE(PREFETCH, ACCESS)}, {"prefetch-misses", USE(PREFETCH, MISS)},
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -10,8 +10,8 @@
 struct generic_event {
 	const char *name;
 	const char *alias; /* another spelling, or NULL */
-	__u32 type;        /* PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE */
-	__u64 config;      /* PERF_COUNT_… (perf_event.h) */
+	__u32 type;	   /* PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE */
+	__u64 config;	   /* PERF_COUNT_… (perf_event.h) */
 	const char *unit;  /* of the count, "" for a plain number */
 };
 

@@ -43,15 +43,33 @@ static int modify(struct parser *parser, struct event *event, const char *modifi
 
 	for (int i = 0; i < length; i++) {
 		switch (modifiers[i]) {
-		case 'u': user = true; break;
-		case 'k': kernel = true; break;
-		case 'h': hypervisor = true; break;
-		case 'p': precise++; break;
-		case 'P': most_precise = true; break;
-		case 'G': guest = true; break;
-		case 'H': host = true; break;
-		case 'I': EVENT_SET(event, exclude_idle, 1, "modifier I"); break;
-		case 'D': EVENT_SET(event, pinned, 1, "modifier D"); break;
+		case 'u':
+			user = true;
+			break;
+		case 'k':
+			kernel = true;
+			break;
+		case 'h':
+			hypervisor = true;
+			break;
+		case 'p':
+			precise++;
+			break;
+		case 'P':
+			most_precise = true;
+			break;
+		case 'G':
+			guest = true;
+			break;
+		case 'H':
+			host = true;
+			break;
+		case 'I':
+			EVENT_SET(event, exclude_idle, 1, "modifier I");
+			break;
+		case 'D':
+			EVENT_SET(event, pinned, 1, "modifier D");
+			break;
 		}
 	}
 	if (precise > 3) {
@@ -114,8 +132,8 @@ static int bad_term(struct parser *parser, const struct event *event, const char
 }
 
 /* Terms that mean the same for every PMU: perf-list(1), and perf-record(1) for period and freq. */
-static int common_term(struct parser *parser, struct event *event, const char *name,
-		       const char *text, __u64 value, bool *taken)
+static int common_term(struct parser *parser, struct event *event, const char *name, const char *text,
+		       __u64 value, bool *taken)
 {
 	*taken = true;
 	if (!strcmp(name, "config"))
@@ -141,11 +159,10 @@ static int common_term(struct parser *parser, struct event *event, const char *n
 	return 0;
 }
 
-static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *terms, const char *place);
+static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
+		       const char *place);
 
-static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *name)
+static int refuse_term(struct parser *parser, struct event *event, const struct pmu *pmu, const char *name)
 {
 	char known[400] = "";
 	size_t used = 0;
@@ -155,8 +172,7 @@ static int refuse_term(struct parser *parser, struct event *event, const struct 
 	bad_term(parser, event, name);
 	because(parser->refusal, pmu ? "the PMU '%s' has no such term" : "'%s' is no term of this event",
 		pmu ? pmu->name : name);
-	return instead(parser->refusal, "terms: %sconfig, config1, config2, period, freq, name",
-		       known);
+	return instead(parser->refusal, "terms: %sconfig, config1, config2, period, freq, name", known);
 }
 
 static int apply_format(struct parser *parser, struct event *event, const struct pmu_format *format,
@@ -215,8 +231,8 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 }
 
 /* place: where the terms stand in the list, NULL if they are an alias's. */
-static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu,
-		       const char *terms, const char *place)
+static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
+		       const char *place)
 {
 	char *copy = xstrdup(terms), *save = NULL;
 	int err = 0;
@@ -262,10 +278,14 @@ static int check_bits(struct parser *parser, struct event *event)
 		if (!(words[i] & ~known[i]))
 			continue;
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
-		because(parser->refusal, "bit %d of %s means nothing to the PMU '%s', and the kernel "
-			"would ignore it", __builtin_ctzll(words[i] & ~known[i]), names[i], pmu->name);
-		return instead(parser->refusal, "leave it out; /sys/bus/event_source/devices/%s/format "
-			       "says which bits there are", pmu->name);
+		because(parser->refusal,
+			"bit %d of %s means nothing to the PMU '%s', and the kernel "
+			"would ignore it",
+			__builtin_ctzll(words[i] & ~known[i]), names[i], pmu->name);
+		return instead(parser->refusal,
+			       "leave it out; /sys/bus/event_source/devices/%s/format "
+			       "says which bits there are",
+			       pmu->name);
 	}
 	return 0;
 }
@@ -278,8 +298,7 @@ static void set_selector(struct event *event, __u32 type, __u64 config, const ch
 	EVENT_SET(event, config, config, "%s", why);
 }
 
-static int set_composed(struct parser *parser, struct event *event,
-			const struct composed *composed)
+static int set_composed(struct parser *parser, struct event *event, const struct composed *composed)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
 	char why[80];
@@ -311,7 +330,7 @@ static int refuse_foreign(struct parser *parser, const char *name)
 		because(parser->refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
 			known_cpus[i].name, host->cpu.vendor, host->cpu.family, host->cpu.model);
 		return instead(parser->refusal, "use one of the generic events: cycles, instructions, "
-			       "cache-misses, branch-misses, cpu-clock");
+						"cache-misses, branch-misses, cpu-clock");
 	}
 	return 0;
 }
@@ -328,7 +347,7 @@ static int refuse_name(struct parser *parser, const char *name)
 	if (nearest_names(host->events, name, 3, near, sizeof(near)))
 		return instead(parser->refusal, "did you mean %s?", near);
 	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
-		       "cpu/event=…,umask=…/");
+					"cpu/event=…,umask=…/");
 }
 
 /* rNNNN: the value of config for the core's PMU. */
@@ -387,7 +406,7 @@ static int syntax(struct parser *parser, const char *why)
 	refuse(parser->refusal, STATUS_USAGE, "the list of events");
 	because(parser->refusal, "%s", why);
 	return instead(parser->refusal, "events look like cycles:u, r01c0, "
-		       "cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
+					"cpu/event=0xc0,umask=0x1/pp, {cycles,instructions}");
 }
 
 static void skip_space(struct parser *parser)
@@ -503,8 +522,8 @@ static int parse_event(struct parser *parser, int group)
 	if (!modifiers)
 		return parser->at[-1] == ':' ? syntax(parser, "these are no modifiers (" MODIFIERS ")") : 0;
 	if (!strncmp(event->name, start, strlen(event->name)))
-		snprintf(event->name, sizeof(event->name), "%.*s",
-			 (int)(parser->at + modifiers - start), start);
+		snprintf(event->name, sizeof(event->name), "%.*s", (int)(parser->at + modifiers - start),
+			 start);
 	parser->at += modifiers;
 	return modify(parser, event, parser->at - modifiers, modifiers);
 }
@@ -556,11 +575,10 @@ static int parse_list(struct parser *parser)
 	}
 }
 
-int events_parse(const char *text, struct host *host, struct events *events,
-		 struct refusal *refusal)
+int events_parse(const char *text, struct host *host, struct events *events, struct refusal *refusal)
 {
-	struct parser parser = {.text = text, .at = text, .item = text, .host = host,
-				.events = events, .refusal = refusal};
+	struct parser parser = {
+		.text = text, .at = text, .item = text, .host = host, .events = events, .refusal = refusal};
 	size_t before = events->nr;
 
 	for (size_t i = 0; i < before; i++)

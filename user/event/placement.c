@@ -15,15 +15,12 @@ unsigned long long placement_choices(struct host *host, const struct event *even
 	if (!encoding_of(&event->attr, host, &encoding))
 		return 0;
 	if (cpu->kernel && event->attr.precise_ip) /* PEBS has rules of its own, and no fixed counter */
-		rule = kernel_rule_of(cpu->kernel->precise, cpu->kernel->nr_precise,
-				      encoding.config);
+		rule = kernel_rule_of(cpu->kernel->precise, cpu->kernel->nr_precise, encoding.config);
 	else if (cpu->kernel)
-		rule = kernel_rule_of(cpu->kernel->placed, cpu->kernel->nr_placed,
-				      encoding.config);
+		rule = kernel_rule_of(cpu->kernel->placed, cpu->kernel->nr_placed, encoding.config);
 	if (!rule)
 		return general;
-	return rule->counters |
-	       (rule->fixed_counter >= 0 ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
+	return rule->counters | (rule->fixed_counter >= 0 ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
 }
 
 /* Gives event i a counter, moving others that have one to another if need be: Kuhn's algorithm for

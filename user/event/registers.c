@@ -84,17 +84,33 @@ static const struct field_row perfevtsel[] = {
 	{"CMASK", 24, 31, {"adds occurrences", "adds 1 in each cycle whose occurrences meet it"}},
 };
 
-#define CTL_FC(n)                                                                                  \
-	{"CTL_FC" #n, 4 * n, 4 * n + 1, {"off", "counts at privilege level 0",                     \
-	 "counts at privilege levels 1 to 3", "counts at every privilege level"}},                 \
-	{"AnyThr_FC" #n, 4 * n + 2, 4 * n + 2, {"this logical processor",                          \
-	 "every logical processor of the core"}},                                                  \
-	{"INT_FC" #n, 4 * n + 3, 4 * n + 3, {"no interrupt", "interrupts on overflow"}}
+#define CTL_FC(n)                                                                                            \
+	{"CTL_FC" #n,                                                                                        \
+	 4 * n,                                                                                              \
+	 4 * n + 1,                                                                                          \
+	 {"off", "counts at privilege level 0", "counts at privilege levels 1 to 3",                         \
+	  "counts at every privilege level"}},                                                               \
+		{"AnyThr_FC" #n,                                                                             \
+		 4 * n + 2,                                                                                  \
+		 4 * n + 2,                                                                                  \
+		 {"this logical processor", "every logical processor of the core"}},                         \
+	{                                                                                                    \
+		"INT_FC" #n, 4 * n + 3, 4 * n + 3,                                                           \
+		{                                                                                            \
+			"no interrupt", "interrupts on overflow"                                             \
+		}                                                                                            \
+	}
 static const struct field_row fixed_ctr_ctrl[] = {CTL_FC(0), CTL_FC(1), CTL_FC(2)};
 
-#define ENABLE(counter, bit) {"EN_" counter, bit, bit, {"off", "on, where it is programmed"}}
+#define ENABLE(counter, bit)                                                                                 \
+	{                                                                                                    \
+		"EN_" counter, bit, bit,                                                                     \
+		{                                                                                            \
+			"off", "on, where it is programmed"                                                  \
+		}                                                                                            \
+	}
 static const struct field_row global_ctrl[] = {
-	ENABLE("PC0", 0),  ENABLE("PC1", 1),  ENABLE("PC2", 2), ENABLE("PC3", 3),
+	ENABLE("PC0", 0),  ENABLE("PC1", 1),  ENABLE("PC2", 2),	 ENABLE("PC3", 3),
 	ENABLE("FC0", 32), ENABLE("FC1", 33), ENABLE("FC2", 34),
 };
 
@@ -107,7 +123,13 @@ static const struct field_row ld_lat_threshold[] = {
 	{"LD_LAT_THRESH", 0, 15, {"below the least documented, 3", "core cycles; slower loads count"}},
 };
 
-#define SUPPRESS(name, bit, branches) {name, bit, bit, {"records " branches, "leaves out " branches}}
+#define SUPPRESS(name, bit, branches)                                                                        \
+	{                                                                                                    \
+		name, bit, bit,                                                                              \
+		{                                                                                            \
+			"records " branches, "leaves out " branches                                          \
+		}                                                                                            \
+	}
 static const struct field_row lbr_select[] = {
 	SUPPRESS("CPL_EQ_0", 0, "branches in ring 0"),
 	SUPPRESS("CPL_NEQ_0", 1, "branches in rings 1 to 3"),
@@ -136,13 +158,22 @@ static void add_field(struct register_value *reg, const struct field_row *row)
 	size_t meaning = row->high - row->low == 1 ? value : value != 0;
 
 	reg->fields[reg->nr_fields++] = (struct register_field){
-		.name = row->name, .meaning = row->means[meaning],
-		.low = row->low, .high = row->high, .value = value,
+		.name = row->name,
+		.meaning = row->means[meaning],
+		.low = row->low,
+		.high = row->high,
+		.value = value,
 	};
 }
 
 enum {
-	PERFEVTSEL, FIXED_CTR_CTRL, GLOBAL_CTRL, PEBS_ENABLE, LD_LAT_THRESHOLD, LBR_SELECT, DEBUGCTL,
+	PERFEVTSEL,
+	FIXED_CTR_CTRL,
+	GLOBAL_CTRL,
+	PEBS_ENABLE,
+	LD_LAT_THRESHOLD,
+	LBR_SELECT,
+	DEBUGCTL,
 	OFFCORE_RSP, /* two of them */
 };
 
@@ -159,8 +190,7 @@ static const struct register_row {
 	[FIXED_CTR_CTRL] = {"IA32_FIXED_CTR_CTRL", 0x38d, COUNTER_NOWHERE, FIELDS(fixed_ctr_ctrl)},
 	[GLOBAL_CTRL] = {"IA32_PERF_GLOBAL_CTRL", 0x38f, COUNTER_NOWHERE, FIELDS(global_ctrl)},
 	[PEBS_ENABLE] = {"IA32_PEBS_ENABLE", 0x3f1, COUNTER_IN_BITS, FIELDS(pebs_enable)},
-	[LD_LAT_THRESHOLD] = {"PEBS_LD_LAT_THRESHOLD", 0x3f6, COUNTER_NOWHERE,
-			      FIELDS(ld_lat_threshold)},
+	[LD_LAT_THRESHOLD] = {"PEBS_LD_LAT_THRESHOLD", 0x3f6, COUNTER_NOWHERE, FIELDS(ld_lat_threshold)},
 	[LBR_SELECT] = {"LBR_SELECT", 0x1c8, COUNTER_NOWHERE, FIELDS(lbr_select)},
 	[DEBUGCTL] = {"IA32_DEBUGCTL", 0x1d9, COUNTER_NOWHERE, FIELDS(debugctl)},
 	[OFFCORE_RSP] = {"OFFCORE_RSP_0", 0x1a6, COUNTER_NOWHERE, NULL, 0},
@@ -173,8 +203,8 @@ static struct register_value *add(struct registers *registers, int which, __u64 
 	struct register_value *reg = &registers->list[registers->nr++];
 	const struct register_row *row = &rows[which];
 
-	*reg = (struct register_value){.name = row->name, .msr = row->msr, .counter = row->counter,
-				       .value = value, .mask = mask};
+	*reg = (struct register_value){
+		.name = row->name, .msr = row->msr, .counter = row->counter, .value = value, .mask = mask};
 	for (size_t i = 0; i < row->nr_fields; i++)
 		if (!(field_mask(&row->fields[i]) & ~mask))
 			add_field(reg, &row->fields[i]);
@@ -215,7 +245,8 @@ static void add_global_control(const struct perf_event_attr *attr, const struct 
 }
 
 /* intel_pmu_pebs_enable(), intel/ds.c. */
-static void add_pebs(const struct cpu_events *cpu, const struct encoding *encoding, struct registers *registers)
+static void add_pebs(const struct cpu_events *cpu, const struct encoding *encoding,
+		     struct registers *registers)
 {
 	__u64 value = 1;
 
@@ -228,8 +259,7 @@ static void add_pebs(const struct cpu_events *cpu, const struct encoding *encodi
 static const char *guides_name(const struct known_offcore *offcore, const char *name)
 {
 	for (size_t i = 0; i < offcore->nr_aliases; i++)
-		if (!strcmp(offcore->aliases[i].of, name) &&
-		    !strcmp(offcore->aliases[i].source, "guide"))
+		if (!strcmp(offcore->aliases[i].of, name) && !strcmp(offcore->aliases[i].source, "guide"))
 			return offcore->aliases[i].name;
 	return name;
 }
@@ -240,7 +270,9 @@ static void add_parts(struct register_value *reg, const struct known_offcore *of
 	for (size_t i = 0; i < nr && __builtin_popcount(parts[i].bits) == 1; i++) {
 		int bit = __builtin_ctz(parts[i].bits);
 
-		add_field(reg, &(struct field_row){guides_name(offcore, parts[i].name), bit, bit,
+		add_field(reg, &(struct field_row){guides_name(offcore, parts[i].name),
+						   bit,
+						   bit,
 						   {"not these", parts[i].description}});
 	}
 }

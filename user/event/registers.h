@@ -18,7 +18,7 @@
 struct register_field {
 	const char *name;    /* "EVTMSK" */
 	const char *meaning; /* of this value */
-	int low, high;       /* bits, both included */
+	int low, high;	     /* bits, both included */
 	__u64 value;
 };
 
@@ -26,7 +26,7 @@ struct register_field {
 
 struct register_value {
 	const char *name; /* "IA32_PERFEVTSELx" */
-	__u32 msr;        /* its address */
+	__u32 msr;	  /* its address */
 	/* Which counter x an event gets is known only when it runs. It is added to the address, or
 	 * shifts value, mask and fields to the left; what stands here is counter 0's. */
 	enum { COUNTER_NOWHERE, COUNTER_IN_ADDRESS, COUNTER_IN_BITS } counter;
@@ -39,9 +39,9 @@ struct register_value {
 #define REGISTERS_MAX 8
 
 struct registers {
-	__u32 counters;    /* bit i: general counter i, by the kernel's rules */
+	__u32 counters;	   /* bit i: general counter i, by the kernel's rules */
 	int fixed_counter; /* the kernel takes this one if it is free; -1: none */
-	bool refused;      /* precise, and by the kernel's rules it can't be: then there is no list */
+	bool refused;	   /* precise, and by the kernel's rules it can't be: then there is no list */
 	struct register_value list[REGISTERS_MAX];
 	size_t nr;
 };

@@ -31,9 +31,8 @@ static int check_aliases(struct loader *loader, const struct draft *draft, enum 
 
 		for (size_t j = 0; j < nr_owners; j++)
 			if (draft_find(draft, owners[j], alias->name))
-				return fault_in(loader, file, alias->of,
-						"alias %s is already a name of %s", alias->name,
-						alias->name);
+				return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
+						alias->name, alias->name);
 		if (i && !name_order(alias->name, before->name))
 			return fault_in(loader, file, alias->of, "alias %s is already a name of %s",
 					alias->name, before->of);
@@ -47,8 +46,7 @@ static bool encoded_alike(const struct known_event *a, const struct known_event 
 	       a->counters == b->counters && a->fixed_counter == b->fixed_counter;
 }
 
-static int check_event_in(struct loader *loader, const struct draft *draft,
-			  const struct known_event *event)
+static int check_event_in(struct loader *loader, const struct draft *draft, const struct known_event *event)
 {
 	const char *name = event->name;
 
@@ -92,12 +90,11 @@ static bool counts(const struct draft *draft, const char *name)
 	colon = strrchr(plain, ':');
 	if (colon)
 		*colon = '\0';
-	return compose_event(cpu, plain, &composed, &ignored) == 1 ||
-	       generic_event_find(plain) || !cache_event_find(plain, &config);
+	return compose_event(cpu, plain, &composed, &ignored) == 1 || generic_event_find(plain) ||
+	       !cache_event_find(plain, &config);
 }
 
-static int check_metric(struct loader *loader, const struct draft *draft,
-			const struct known_metric *metric)
+static int check_metric(struct loader *loader, const struct draft *draft, const struct known_metric *metric)
 {
 	struct formula formula;
 	char why[128];
@@ -112,8 +109,7 @@ static int check_metric(struct loader *loader, const struct draft *draft,
 		events++;
 		if (!counts(draft, formula.inputs[i]))
 			err = FAULT(loader, metric->name, "\"formula\" names %s, which %s does not count",
-					   formula.inputs[i],
-					   is_generic(draft) ? "perf" : draft->cpu.name);
+				    formula.inputs[i], is_generic(draft) ? "perf" : draft->cpu.name);
 	}
 	if (!err && !events)
 		err = FAULT(loader, metric->name, "\"formula\" names no event");
@@ -159,8 +155,7 @@ int check_draft(struct loader *loader, const struct draft *draft)
 		return fault_in(loader, draft->cpu.name, "", "has no events");
 	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
-	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) ||
-	    check_presets(loader, draft))
+	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) || check_presets(loader, draft))
 		return -1;
 	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
 		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))

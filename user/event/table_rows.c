@@ -18,7 +18,8 @@ static long counters_of(struct loader *loader, const struct draft *draft, const 
 	long bits = list ? 0 : (1L << draft->cpu.general_counters) - 1;
 	size_t i;
 
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		json_int_t counter = json_integer_value(item);
 
 		if (counter >= draft->cpu.general_counters)
@@ -39,8 +40,7 @@ __u64 config_of(const json_t *entry)
 {
 	return hexadecimal(entry, "code") | hexadecimal(entry, "umask") << 8 |
 	       (flag(entry, "edge") ? CONFIG_EDGE : 0) | (flag(entry, "any") ? CONFIG_ANY : 0) |
-	       (flag(entry, "inv") ? CONFIG_INV : 0) |
-	       (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
+	       (flag(entry, "inv") ? CONFIG_INV : 0) | (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
 }
 
 static bool has_alias(const struct draft *draft, enum draft_kind kind, const struct known_alias *wanted)
@@ -63,17 +63,19 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 
 	draft_drop_aliases(draft, kind, name);
 	json_object_foreach(json_object_get(entry, "aliases"), source, names)
-		json_array_foreach(names, i, alias) {
-			struct known_alias row = {json_string_value(alias), name, source};
+		json_array_foreach(names, i, alias)
+	{
+		struct known_alias row = {json_string_value(alias), name, source};
 
-			if (!has_alias(draft, kind, &row)) /* two sources may spell alike */
-				draft_put(draft, kind, &row);
-		}
+		if (!has_alias(draft, kind, &row)) /* two sources may spell alike */
+			draft_put(draft, kind, &row);
+	}
 }
 
 /* --- the tables of a CPU ---------------------------------------------------------------------- */
 
-static int check_event(struct loader *loader, const struct draft *draft, const json_t *entry, const struct known_event *event)
+static int check_event(struct loader *loader, const struct draft *draft, const json_t *entry,
+		       const struct known_event *event)
 {
 	bool latency = is_load_latency(&draft->cpu, event->config);
 
@@ -92,8 +94,8 @@ static int check_event(struct loader *loader, const struct draft *draft, const j
 	return 0;
 }
 
-static int load_event(struct loader *loader, struct draft *draft, const char *topic,
-		      const char *source, const json_t *entry)
+static int load_event(struct loader *loader, struct draft *draft, const char *topic, const char *source,
+		      const json_t *entry)
 {
 	const char *own = text(entry, "source"), *pebs = text(entry, "pebs");
 	long counters = counters_of(loader, draft, text(entry, "name"), entry);
@@ -106,7 +108,9 @@ static int load_event(struct loader *loader, struct draft *draft, const char *to
 		.default_period = number(entry, "period", 0),
 		.counters = counters,
 		.fixed_counter = number(entry, "fixed_counter", -1),
-		.precise = !pebs ? 0 : !strcmp(pebs, "can") ? 1 : 2,
+		.precise = !pebs		  ? 0
+			   : !strcmp(pebs, "can") ? 1
+						  : 2,
 		.errata = text(entry, "errata"),
 		.source = own ? own : source,
 	};
@@ -121,8 +125,7 @@ static int load_event(struct loader *loader, struct draft *draft, const char *to
 	return 0;
 }
 
-static int load_topic(struct loader *loader, struct draft *draft, const char *topic,
-		      const json_t *table)
+static int load_topic(struct loader *loader, struct draft *draft, const char *topic, const json_t *table)
 {
 	const json_t *entries = json_object_get(table, "events"), *entry;
 	json_t *name = json_string(topic);
@@ -131,9 +134,8 @@ static int load_topic(struct loader *loader, struct draft *draft, const char *to
 	json_array_append_new(loader->documents, name);
 	if (check_sources(loader, "", table) || check_entries(loader, entries, "name"))
 		return -1;
-	json_array_foreach(entries, i, entry)
-		if (load_event(loader, draft, json_string_value(name), text(table, "source"), entry))
-			return -1;
+	json_array_foreach(entries, i, entry) if (load_event(loader, draft, json_string_value(name),
+							     text(table, "source"), entry)) return -1;
 	return 0;
 }
 
@@ -142,7 +144,8 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		long counters = counters_of(loader, draft, text(entry, "name"), entry);
 		struct offcore_register row = {text(entry, "name"), config_of(entry),
 					       hexadecimal(entry, "msr"), counters};
@@ -163,10 +166,9 @@ static __u8 kinds_of(const json_t *entry)
 	__u8 kinds = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "kinds"), i, kind)
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-			if (!strcmp(json_string_value(kind), names[k]))
-				kinds |= 1 << k;
+	json_array_foreach(json_object_get(entry, "kinds"), i,
+			   kind) for (size_t k = 0; k < sizeof(names) / sizeof(names[0]);
+				      k++) if (!strcmp(json_string_value(kind), names[k])) kinds |= 1 << k;
 	return kinds;
 }
 
@@ -215,7 +217,8 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 
 	for (int bit = 0; bit < 16; bit++)
 		moved_to[bit] = 1 << bit;
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
 					   1 << number(entry, "bit", 0), kinds_of(entry)};
 		const struct offcore_part *before = draft_find(draft, kind, row.name);
@@ -247,7 +250,8 @@ static __u16 composed_bits(const struct draft *draft, enum draft_kind kind, cons
 	__u16 bits = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "of"), i, name) {
+	json_array_foreach(json_object_get(entry, "of"), i, name)
+	{
 		const struct offcore_part *part = draft_find(draft, kind, json_string_value(name));
 
 		*lacks = json_string_value(name);
@@ -263,9 +267,7 @@ static bool has_entry(const json_t *entries, const char *name)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-		if (!name_order(text(entry, "name"), name))
-			return true;
+	json_array_foreach(entries, i, entry) if (!name_order(text(entry, "name"), name)) return true;
 	return false;
 }
 
@@ -278,13 +280,13 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	size_t i;
 
 	/* What they replace must not be taken for what they are composed of. */
-	json_array_foreach(entries, i, entry)
-		if (json_object_get(entry, "of"))
-			draft_drop(draft, kind, text(entry, "name"));
+	json_array_foreach(entries, i, entry) if (json_object_get(entry, "of"))
+		draft_drop(draft, kind, text(entry, "name"));
 	do {
 		progress = false;
 		waiting = NULL;
-		json_array_foreach(entries, i, entry) {
+		json_array_foreach(entries, i, entry)
+		{
 			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0, 0};
 
 			if (!json_object_get(entry, "of") || draft_find(draft, kind, row.name))
@@ -314,7 +316,8 @@ static int load_presets(struct loader *loader, struct draft *draft, const json_t
 
 	if (check_entries(loader, entries, "name"))
 		return -1;
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		struct offcore_preset row = {text(entry, "name"), text(entry, "requests"),
 					     text(entry, "responses")};
 
@@ -351,8 +354,8 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 	return load_presets(loader, draft, json_object_get(table, "presets"));
 }
 
-static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list,
-			     size_t i, const json_t *entry)
+static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list, size_t i,
+			     const json_t *entry)
 {
 	char label[64];
 
@@ -367,11 +370,12 @@ static void load_precise(struct draft *draft, const json_t *entries)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
-		struct kernel_rule rule = {
-			CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
-				(flag(entry, "flags") ? 0 : flags),
-			config_of(entry), every, -1};
+	json_array_foreach(entries, i, entry)
+	{
+		struct kernel_rule rule = {CONFIG_EVENT |
+						   (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
+						   (flag(entry, "flags") ? 0 : flags),
+					   config_of(entry), every, -1};
 
 		draft_put(draft, DRAFT_PRECISE, &rule);
 	}
@@ -383,7 +387,8 @@ static int load_fixed(struct loader *loader, struct draft *draft, const json_t *
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
 		struct kernel_rule rule = {compared, config_of(entry), counters,
 					   number(entry, "fixed_counter", -1)};
@@ -400,15 +405,16 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 	const json_t *entry, *code;
 	size_t i, j;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		long counters = counters_of_rule(loader, draft, "counters", i, entry);
 
 		if (counters < 0)
 			return -1;
-		json_array_foreach(json_object_get(entry, "codes"), j, code) {
-			struct kernel_rule rule = {CONFIG_EVENT,
-						   strtoull(json_string_value(code), NULL, 16), counters,
-						   -1};
+		json_array_foreach(json_object_get(entry, "codes"), j, code)
+		{
+			struct kernel_rule rule = {CONFIG_EVENT, strtoull(json_string_value(code), NULL, 16),
+						   counters, -1};
 
 			draft_put(draft, DRAFT_PLACED, &rule);
 		}
@@ -421,7 +427,8 @@ static void load_generic(struct draft *draft, const json_t *entries)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		struct known_generic row = {text(entry, "name"), config_of(entry),
 					    hexadecimal(entry, "config1"), text(entry, "note")};
 
@@ -434,7 +441,8 @@ static void load_errata(struct draft *draft, const json_t *entries)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		struct known_erratum row = {text(entry, "name"), text(entry, "description"),
 					    flag(entry, "all_events")};
 
@@ -467,15 +475,18 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 
 	if (check_entries(loader, table, "code"))
 		return -1;
-	json_array_foreach(table, i, entry) {
-		struct known_data_source row = {
-			.code = hexadecimal(entry, "code"),
-			.reserved = flag(entry, "reserved"),
-			.name = text(entry, "name"),
-			.description = text(entry, "description"),
-			.perf_data_src = hexadecimal(entry, "perf_data_src"),
-			.perf = text(entry, "perf"),
-		}, *same = NULL;
+	json_array_foreach(table, i, entry)
+	{
+		struct known_data_source row =
+						 {
+							 .code = hexadecimal(entry, "code"),
+							 .reserved = flag(entry, "reserved"),
+							 .name = text(entry, "name"),
+							 .description = text(entry, "description"),
+							 .perf_data_src = hexadecimal(entry, "perf_data_src"),
+							 .perf = text(entry, "perf"),
+						 },
+					 *same = NULL;
 
 		for (size_t j = 0; !same && j < draft->rows[DRAFT_DATA_SOURCES].nr; j++) {
 			same = draft_row(draft, DRAFT_DATA_SOURCES, j);
@@ -499,7 +510,8 @@ static int load_branches(struct loader *loader, struct draft *draft, const json_
 
 	if (check_entries(loader, table, "filter"))
 		return -1;
-	json_array_foreach(table, i, entry) {
+	json_array_foreach(table, i, entry)
+	{
 		struct known_branch_kind row = {text(entry, "filter"), hexadecimal(entry, "records"),
 						text(entry, "note"),   text(entry, "why"),
 						text(entry, "source"), text(entry, "remedy")};
@@ -516,7 +528,8 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 
 	if (check_entries(loader, table, "id"))
 		return -1;
-	json_array_foreach(table, i, entry) {
+	json_array_foreach(table, i, entry)
+	{
 		const json_t *list = json_object_get(entry, "names");
 		json_t *says = json_object_get(entry, "says"), *claim;
 		const char **names = keep(loader, json_array_size(list), sizeof(*names)), *source;
@@ -532,10 +545,9 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 			.why = text(entry, "why"),
 		};
 
-		json_array_foreach(list, j, name)
-			names[j] = json_string_value(name);
-		json_object_foreach(says, source, claim)
-			*claims++ = (struct source_claim){source, json_string_value(claim)};
+		json_array_foreach(list, j, name) names[j] = json_string_value(name);
+		json_object_foreach(says, source, claim) *claims++ =
+			(struct source_claim){source, json_string_value(claim)};
 		draft_put(draft, DRAFT_CONTRADICTIONS, &row);
 	}
 	return 0;
@@ -548,10 +560,10 @@ static int load_metrics(struct loader *loader, struct draft *draft, const json_t
 
 	if (check_entries(loader, table, "name"))
 		return -1;
-	json_array_foreach(table, i, entry) {
-		struct known_metric row = {text(entry, "name"), text(entry, "formula"),
-					   text(entry, "unit"), text(entry, "description"),
-					   text(entry, "source")};
+	json_array_foreach(table, i, entry)
+	{
+		struct known_metric row = {text(entry, "name"), text(entry, "formula"), text(entry, "unit"),
+					   text(entry, "description"), text(entry, "source")};
 
 		note_file(loader, draft, row.name);
 		draft_put(draft, DRAFT_METRICS, &row);

@@ -98,7 +98,8 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 	size_t i;
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		json_array_foreach(json_object_get(without, kinds[k].field), i, name) {
+		json_array_foreach(json_object_get(without, kinds[k].field), i, name)
+		{
 			const char *gone = json_string_value(name);
 
 			if (!draft_drop(draft, kinds[k].kind, gone))
@@ -140,7 +141,8 @@ static int define_cpu(struct loader *loader, const json_t *row)
 		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
 	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
 	draft_clear(draft, DRAFT_MODELS);
-	json_array_foreach(json_object_get(row, "models"), i, model) {
+	json_array_foreach(json_object_get(row, "models"), i, model)
+	{
 		struct cpu_model known = {number(row, "family", 0),
 					  strtoull(json_string_value(model), NULL, 16)};
 
@@ -158,9 +160,7 @@ static bool is_defined(const json_t *rows, const char *name)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-		if (!strcmp(text(row, "name"), name))
-			return true;
+	json_array_foreach(rows, i, row) if (!strcmp(text(row, "name"), name)) return true;
 	return false;
 }
 
@@ -193,8 +193,7 @@ static int load_other_folders(struct loader *loader, const json_t *rows)
 	for (int i = 0; i < nr; i++) {
 		const char *name = entries[i]->d_name;
 
-		if (!err && !strchr("._", name[0]) && is_folder(loader, name) &&
-		    !is_defined(rows, name))
+		if (!err && !strchr("._", name[0]) && is_folder(loader, name) && !is_defined(rows, name))
 			err = load_other_folder(loader, name);
 		free(entries[i]);
 	}
@@ -209,8 +208,7 @@ static int check_models(struct loader *loader)
 		const struct cpu_events *cpu = &loader->drafts[i]->cpu;
 
 		for (size_t j = 0; j < i + nr_known_cpus; j++) {
-			const struct cpu_events *other =
-				j < i ? &loader->drafts[j]->cpu : &known_cpus[j - i];
+			const struct cpu_events *other = j < i ? &loader->drafts[j]->cpu : &known_cpus[j - i];
 
 			if (j >= i && find_cpu(loader, other->name) != other)
 				continue;
@@ -261,7 +259,8 @@ static int load_all(struct loader *loader)
 	}
 	if (load_other_folders(loader, rows))
 		return -1;
-	json_array_foreach(rows, i, row) {
+	json_array_foreach(rows, i, row)
+	{
 		snprintf(loader->file, sizeof(loader->file), "cpus.json");
 		if (define_cpu(loader, row))
 			return -1;

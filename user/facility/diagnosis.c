@@ -120,9 +120,15 @@ json_t *processor_record(const struct processor *processor, struct host *host)
 /* --- the kernel ------------------------------------------------------------------------------- */
 
 static const char *const options[] = {
-	"CONFIG_PERF_EVENTS", "CONFIG_CGROUP_PERF", "CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT",
-	"CONFIG_DEBUG_INFO_BTF", "CONFIG_PERF_EVENTS_INTEL_UNCORE",
-	"CONFIG_PERF_EVENTS_INTEL_CSTATE", "CONFIG_PERF_EVENTS_INTEL_RAPL", "CONFIG_X86_MSR",
+	"CONFIG_PERF_EVENTS",
+	"CONFIG_CGROUP_PERF",
+	"CONFIG_BPF_SYSCALL",
+	"CONFIG_BPF_JIT",
+	"CONFIG_DEBUG_INFO_BTF",
+	"CONFIG_PERF_EVENTS_INTEL_UNCORE",
+	"CONFIG_PERF_EVENTS_INTEL_CSTATE",
+	"CONFIG_PERF_EVENTS_INTEL_RAPL",
+	"CONFIG_X86_MSR",
 	"CONFIG_HARDLOCKUP_DETECTOR_PERF",
 };
 
@@ -140,8 +146,13 @@ static json_t *config_value(struct host *host)
 }
 
 static const char *const settings[] = {
-	"perf_event_paranoid", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
-	"perf_event_mlock_kb", "nmi_watchdog", "unprivileged_bpf_disabled", "kptr_restrict",
+	"perf_event_paranoid",
+	"perf_event_max_sample_rate",
+	"perf_cpu_time_max_percent",
+	"perf_event_mlock_kb",
+	"nmi_watchdog",
+	"unprivileged_bpf_disabled",
+	"kptr_restrict",
 };
 
 static json_t *settings_value(const struct host *host)
@@ -192,8 +203,7 @@ json_t *kernel_record(struct host *host)
 	json_object_set_new(record, "release", text(host->release));
 	json_object_set_new(record, "btf", json_boolean(host->btf));
 	json_object_set_new(record, "page_table_isolation", json_boolean(kernel_pti(host)));
-	if (slurp(host, meltdown, sizeof(meltdown),
-		  "/sys/devices/system/cpu/vulnerabilities/meltdown") > 0)
+	if (slurp(host, meltdown, sizeof(meltdown), "/sys/devices/system/cpu/vulnerabilities/meltdown") > 0)
 		json_object_set_new(record, "meltdown", text(meltdown));
 	json_object_set_new(record, "settings", settings_value(host));
 	json_object_set_new(record, "config", config_value(host));
@@ -207,9 +217,9 @@ json_t *permission_record(const struct permission *permission)
 {
 	json_t *record = json_pack("{s:s, s:s}", "type", "permission", "name", permission->name);
 
-	json_object_set_new(record, "value", permission->kind == PERMISSION_NUMBER
-						     ? json_integer(permission->number)
-						     : json_string(permission->word));
+	json_object_set_new(record, "value",
+			    permission->kind == PERMISSION_NUMBER ? json_integer(permission->number)
+								  : json_string(permission->word));
 	json_object_set_new(record, "ok", json_boolean(permission->ok));
 	if (!permission->ok)
 		put_refusal(record, &permission->refusal);
@@ -219,9 +229,9 @@ json_t *permission_record(const struct permission *permission)
 json_t *counters_record(const struct free_counters *counters, const struct processor *processor,
 			struct host *host)
 {
-	json_t *record = json_pack("{s:s, s:i, s:i, s:b}", "type", "counters", "general_free",
-				   counters->general, "fixed_free", counters->fixed, "nmi_watchdog",
-				   (int)kernel_nmi_watchdog(host));
+	json_t *record =
+		json_pack("{s:s, s:i, s:i, s:b}", "type", "counters", "general_free", counters->general,
+			  "fixed_free", counters->fixed, "nmi_watchdog", (int)kernel_nmi_watchdog(host));
 
 	if (processor->architectural) {
 		json_object_set_new(record, "general", number(processor->perfmon.general_counters));
@@ -236,8 +246,8 @@ json_t *facility_record(const struct finding *finding)
 {
 	const struct facility *facility = finding->facility;
 	const struct found *found = &finding->found;
-	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "facility", "name", facility->name,
-				   "title", facility->title);
+	json_t *record = json_pack("{s:s, s:s, s:s}", "type", "facility", "name", facility->name, "title",
+				   facility->title);
 
 	if (finding->guide)
 		json_object_set_new(record, "guide", json_string(finding->guide));

@@ -63,9 +63,7 @@ static int try_count(const struct facility *facility, struct host *host, struct 
 
 	if (trial_run(&trial, host, found, refusal))
 		return -1;
-	return ran(found) && found->count.value
-		       ? 0
-		       : silent_denied(refusal, host, found->event, ran(found));
+	return ran(found) && found->count.value ? 0 : silent_denied(refusal, host, found->event, ran(found));
 }
 
 /* It can be switched on; what it counts may well be nothing here. */
@@ -103,8 +101,10 @@ static int try_branches(const struct facility *facility, struct host *host, stru
 
 	if (pmu && pmu->max_precise >= 0 && pmu->branches <= 0) {
 		refuse(refusal, STATUS_REFUSED, "the last branch record");
-		return because(refusal, "the kernel's driver has none on this CPU (no caps/branches of the "
-			       "PMU '%s')", pmu->name);
+		return because(refusal,
+			       "the kernel's driver has none on this CPU (no caps/branches of the "
+			       "PMU '%s')",
+			       pmu->name);
 	}
 	if (try_samples(facility, host, finding, refusal))
 		return -1;
@@ -209,38 +209,36 @@ static int try_never(const struct facility *facility, struct host *host, struct 
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-#define COUNT(k, c, n)      .try = try_count, .known = (k), .core = (c), .none = (n)
-#define SAMPLE(k, c, every) .try = try_samples, .known = (k), .core = (c), \
-			    .trial = {.sampled = true, .period = (every)}
+#define COUNT(k, c, n) .try = try_count, .known = (k), .core = (c), .none = (n)
+#define SAMPLE(k, c, every)                                                                                  \
+	.try = try_samples, .known = (k), .core = (c), .trial = {.sampled = true, .period = (every)}
 
 /* Section numbers are those of Intel's "Nehalem Core PMU" programming guide. */
 const struct facility facilities[] = {
 	{"software", "the kernel's own events and clocks", NULL, COUNT("cpu-clock", NULL, NULL)},
-	{"stat", "counting the core's events", "3.2",
-	 COUNT("INST_RETIRED.ANY_P", "instructions", NULL)},
+	{"stat", "counting the core's events", "3.2", COUNT("INST_RETIRED.ANY_P", "instructions", NULL)},
 	{"fixed", "fixed counters", "3.1.6", .try = try_fixed, .known = "instructions",
 	 .trial = {.adjust = alone}},
 	{"rdpmc", "reading counters by instruction", "3.9", .try = try_rdpmc, .known = "instructions",
 	 .trial = {.adjust = alone}},
 	{"kernel", "the kernel's side", "3.2.1", COUNT("cycles:k", "cycles:k", "cpu-clock:k")},
-	{"system", "whole CPUs, all that are online", NULL,
-	 COUNT("cycles", "cycles", "cpu-clock"), .trial = {.target = ON_ALL_CPUS}},
-	{"anythread", "counting both threads of a core", "3.2.1",
-	 COUNT("cpu/event=0x3c,any=1/", NULL, NULL), .trial = {.target = ON_A_CPU}},
+	{"system", "whole CPUs, all that are online", NULL, COUNT("cycles", "cycles", "cpu-clock"),
+	 .trial = {.target = ON_ALL_CPUS}},
+	{"anythread", "counting both threads of a core", "3.2.1", COUNT("cpu/event=0x3c,any=1/", NULL, NULL),
+	 .trial = {.target = ON_A_CPU}},
 	{"sample", "samples when a counter overflows", "2",
 	 SAMPLE("INST_RETIRED.ANY_P", "instructions", 100000)},
 	{"bpf", "loading BPF programs and tables", NULL, .try = try_load},
 	{"profile", "what nhmtap profile does by itself", NULL, SAMPLE(NULL, NULL, 0)},
 	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("INST_RETIRED.ANY_P:pp", "cycles:pp", 100000)},
-	{"mem", "load latency and data source", "3.7",
-	 .try = try_samples, .core = "cpu/mem-loads/pp",
+	{"mem", "load latency and data source", "3.7", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
 	/* Any data, from anywhere that the hardware tells (bit 11 is reserved on Nehalem). */
 	{"offcore", "off-core responses", "3.4",
 	 COUNT("cpu/event=0xb7,umask=0x1,offcore_rsp=0xf711/",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
-	{"branch", "last branch records (LBR)", "3.8",
-	 .try = try_branches, .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
+	{"branch", "last branch records (LBR)", "3.8", .try = try_branches,
+	 .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
 	 .trial = {.sampled = true, .period = 10000, .branches = true, .adjust = with_branches}},
 	{"bts", "branch trace store", "3.8.2", .try = try_trace, .known = "intel_bts//u",
 	 .trial = {.adjust = alone}},
@@ -251,8 +249,7 @@ const struct facility facilities[] = {
 	{"cstate", "time in sleep states", NULL, .try = try_run, .known = "cstate_core/c6-residency/",
 	 .trial = {.target = ON_A_CPU}},
 	{"msr", "the time stamp counter as an event", NULL, COUNT("msr/tsc/", NULL, NULL)},
-	{"rapl", "energy", NULL, .try = try_run, .known = "power/energy-pkg/",
-	 .trial = {.target = ON_A_CPU}},
+	{"rapl", "energy", NULL, .try = try_run, .known = "power/energy-pkg/", .trial = {.target = ON_A_CPU}},
 	{"smm_freeze", "counters stand still in SMM", "3.1.2", .try = try_smm_freeze},
 	{"pin_control", "pins that show overflows (PC)", "3.2.1", .try = try_never,
 	 .never = "the kernel drops the bit without a word"},
@@ -299,8 +296,7 @@ static const char *general_event(struct host *host)
 static const char *const fixed_events[] = {"instructions", "cycles", "ref-cycles"};
 
 /* Whether a group of so many events runs. */
-static bool group_runs(struct host *host, const char *event, int general, int fixed,
-		       struct refusal *refusal)
+static bool group_runs(struct host *host, const char *event, int general, int fixed, struct refusal *refusal)
 {
 	char events[1024] = "{";
 	size_t used = 1;
@@ -308,8 +304,7 @@ static bool group_runs(struct host *host, const char *event, int general, int fi
 	struct found found;
 
 	for (int i = 0; i < general; i++)
-		used += snprintf(events + used, sizeof(events) - used, "%s%s", i ? "," : "",
-				 event);
+		used += snprintf(events + used, sizeof(events) - used, "%s%s", i ? "," : "", event);
 	for (int i = 0; i < fixed; i++)
 		used += snprintf(events + used, sizeof(events) - used, ",%s", fixed_events[i]);
 	snprintf(events + used, sizeof(events) - used, "}");
@@ -333,7 +328,6 @@ void free_counters_count(struct free_counters *counters, struct host *host, int 
 	if (!counters->general)
 		return;
 	counters->fixed = fixed < 3 ? fixed : 3;
-	while (counters->fixed &&
-	       !group_runs(host, event, counters->general, counters->fixed, &refusal))
+	while (counters->fixed && !group_runs(host, event, counters->general, counters->fixed, &refusal))
 		counters->fixed--;
 }

@@ -40,9 +40,9 @@ extern const size_t nr_facilities;
 /* What a try gave. */
 struct finding {
 	const struct facility *facility;
-	const char *guide;      /* facility->guide, where that guide is about this CPU */
+	const char *guide; /* facility->guide, where that guide is about this CPU */
 	bool works;
-	struct found found;     /* found.event is "" where no event was tried */
+	struct found found;	/* found.event is "" where no event was tried */
 	struct refusal refusal; /* if it does not work */
 };
 
@@ -54,7 +54,7 @@ void facility_try(const struct facility *facility, struct host *host, struct fin
 
 /* Counters that this process can have at the same time, now, on the CPU that it runs on. */
 struct free_counters {
-	int general, fixed;     /* -1: can't be told */
+	int general, fixed;	/* -1: can't be told */
 	struct refusal refusal; /* why there are no more, if there should be */
 };
 

@@ -26,8 +26,8 @@ struct known_path {
 
 struct cgroups {
 	const char *mount;
-	int folder;   /* the mount's, for handles; -1: not open */
-	bool refused; /* open_by_handle_at(2) was */
+	int folder;		  /* the mount's, for handles; -1: not open */
+	bool refused;		  /* open_by_handle_at(2) was */
 	struct known_path *known; /* in the order in which they were found */
 	size_t nr;
 };

@@ -87,8 +87,8 @@ static void read_privileges(struct host *host)
 		char *open = strchr(text, '[');
 
 		if (open)
-			snprintf(host->lockdown, sizeof(host->lockdown), "%.*s",
-				 (int)strcspn(open + 1, "]"), open + 1);
+			snprintf(host->lockdown, sizeof(host->lockdown), "%.*s", (int)strcspn(open + 1, "]"),
+				 open + 1);
 	}
 }
 
@@ -175,10 +175,8 @@ int host_gather(struct host *host, const char *root)
 	    cpus_parse(text, &host->nodes))
 		return -EINVAL;
 
-	host->perf_event_paranoid =
-		slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
-	host->max_sample_rate =
-		slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
+	host->perf_event_paranoid = slurp_number(host, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
+	host->max_sample_rate = slurp_number(host, "/proc/sys/kernel/perf_event_max_sample_rate", LONG_MAX);
 	host->max_stack = slurp_number(host, "/proc/sys/kernel/perf_event_max_stack", LONG_MAX);
 	host->btf = slurp(host, text, sizeof(text), "/sys/kernel/btf/vmlinux") > 0;
 	read_privileges(host);
@@ -222,22 +220,20 @@ static int format_parse(struct pmu_format *format, const char *text)
 
 /* Calls add for each file of a PMU's folder, in which `read` is the file's text. */
 static void each_file(const struct host *host, struct pmu *pmu, const char *folder,
-		      void (*add)(const struct host *, struct pmu *, const char *name,
-				  const char *text))
+		      void (*add)(const struct host *, struct pmu *, const char *name, const char *text))
 {
 	char path[PATH_MAX], text[256];
 	struct dirent *entry;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices/%s/%s", host->root, pmu->name,
-		 folder);
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices/%s/%s", host->root, pmu->name, folder);
 	dir = opendir(path);
 	if (!dir)
 		return;
 	while ((entry = readdir(dir)))
 		if (entry->d_name[0] != '.' &&
-		    slurp(host, text, sizeof(text), "/sys/bus/event_source/devices/%s/%s/%s",
-			  pmu->name, folder, entry->d_name) > 0)
+		    slurp(host, text, sizeof(text), "/sys/bus/event_source/devices/%s/%s/%s", pmu->name,
+			  folder, entry->d_name) > 0)
 			add(host, pmu, entry->d_name, text);
 	closedir(dir);
 }
@@ -335,9 +331,9 @@ const struct pmu *host_core_pmu(struct host *host)
 /* nhm_format_attr, nhm_mem_events_attrs and intel_pmu_format_attr of arch/x86/events/intel/core.c:
  * Westmere's are the same. */
 static const struct pmu_format nehalem_formats[] = {
-	{"event", 0, 0xff},     {"umask", 0, 0xff00},         {"edge", 0, 1 << 18},
-	{"pc", 0, 1 << 19},     {"any", 0, 1 << 21},          {"inv", 0, 1 << 23},
-	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL},  {"ldlat", 1, 0xffff},
+	{"event", 0, 0xff},	  {"umask", 0, 0xff00},	     {"edge", 0, 1 << 18},
+	{"pc", 0, 1 << 19},	  {"any", 0, 1 << 21},	     {"inv", 0, 1 << 23},
+	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL}, {"ldlat", 1, 0xffff},
 };
 static const struct pmu_alias nehalem_aliases[] = {
 	{"mem-loads", "event=0x0b,umask=0x10,ldlat=3", "", 1},
@@ -401,7 +397,7 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 	host->cpu.stepping = 0;
 	host->perf_event_paranoid = -1;
 	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */
-	host->max_stack = 127; /* likewise: PERF_MAX_STACK_DEPTH */
+	host->max_stack = 127;		/* likewise: PERF_MAX_STACK_DEPTH */
 	pretend_core_pmu(host);
 	return 0;
 }
@@ -434,7 +430,8 @@ int host_sibling(const struct host *host, int cpu)
 	struct cpus siblings;
 
 	if (slurp(host, text, sizeof(text), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-		  cpu) <= 0 || cpus_parse(text, &siblings))
+		  cpu) <= 0 ||
+	    cpus_parse(text, &siblings))
 		return -1;
 	for (int other = cpus_next(&siblings, 0); other >= 0; other = cpus_next(&siblings, other + 1))
 		if (other != cpu)

@@ -28,19 +28,20 @@ struct pmu_format {
 struct pmu_alias {
 	char name[64];
 	char terms[192]; /* "event=0x0b,umask=0x10,ldlat=3" */
-	char unit[32];   /* "Joules", "" if none */
-	double scale;    /* of one count, 1 if none */
+	char unit[32];	 /* "Joules", "" if none */
+	double scale;	 /* of one count, 1 if none */
 };
 
 struct pmu {
 	char name[64];
 	__u32 type;
 	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
-	struct cpus cpus; /* its cpumask: those that count for all CPUs that share its counters; empty
-			   * where each CPU has its own */
-	bool sideless;   /* tells user, kernel and guests not apart, and refuses to be asked */
-	int max_precise; /* caps/max_precise; -1 where the driver does not say */
-	int branches;    /* caps/branches: how many the last branch record holds; -1 where there is no such file */
+	struct cpus cpus;    /* its cpumask: those that count for all CPUs that share its counters; empty
+			      * where each CPU has its own */
+	bool sideless;	     /* tells user, kernel and guests not apart, and refuses to be asked */
+	int max_precise;     /* caps/max_precise; -1 where the driver does not say */
+	int branches; /* caps/branches: how many the last branch record holds; -1 where there is no such file
+		       */
 	struct pmu_format *formats;
 	size_t nr_formats;
 	struct pmu_alias *aliases;
@@ -50,7 +51,7 @@ struct pmu {
 
 struct host {
 	char root[256];
-	char name[65];    /* host.name */
+	char name[65];	  /* host.name */
 	char release[65]; /* the kernel's */
 	char machine[65]; /* "x86_64" */
 	char boot_id[40]; /* random for each boot; "" if not known */
@@ -60,31 +61,31 @@ struct host {
 		__u32 family, model, stepping;
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
-	struct tables tables; /* from a folder; without one, its metrics are those built in */
+	struct tables tables;		 /* from a folder; without one, its metrics are those built in */
 
 	struct cpus online, possible;
-	struct cgroups *cgroups;    /* their paths by id */
-	char cgroup_mount[256];     /* where cgroup2 is mounted, "" if nowhere */
-	char cgroup_v1[256];        /* the hierarchy of version 1 that has perf events, "" if none has */
-	struct cpus nodes;          /* NUMA nodes that are online; empty where the kernel knows none */
-	int perf_event_paranoid;    /* INT_MIN where there is no such file: no perf_event_open at all */
-	long max_stack;             /* frames; perf_event_max_stack */
-	long max_sample_rate;       /* Hz; perf_event_max_sample_rate */
-	__u64 capabilities;         /* effective ones, a bit each: capabilities(7) */
-	bool virtual;               /* the processor says that a hypervisor runs it: /proc/cpuinfo */
-	int seccomp;                /* mode of this process: 0 off, 1 strict, 2 filter */
-	bool perf_filtered;         /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
-	bool cycles_tried;          /* trial_cycles() has been asked … */
-	int cycles_precise;         /* … the highest precise_ip at which the kernel takes cycles; -1: none */
-	char lockdown[32];          /* "none", "integrity", "confidentiality", "" if not built in */
-	bool btf;                   /* the kernel describes its types */
-	__u32 uid;                  /* effective */
-	__u64 descriptor_limit;     /* RLIMIT_NOFILE, hard */
-	__u64 locked_memory_limit;  /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
-	char container_id[65];      /* from this process's cgroup, "" outside a container */
+	struct cgroups *cgroups;   /* their paths by id */
+	char cgroup_mount[256];	   /* where cgroup2 is mounted, "" if nowhere */
+	char cgroup_v1[256];	   /* the hierarchy of version 1 that has perf events, "" if none has */
+	struct cpus nodes;	   /* NUMA nodes that are online; empty where the kernel knows none */
+	int perf_event_paranoid;   /* INT_MIN where there is no such file: no perf_event_open at all */
+	long max_stack;		   /* frames; perf_event_max_stack */
+	long max_sample_rate;	   /* Hz; perf_event_max_sample_rate */
+	__u64 capabilities;	   /* effective ones, a bit each: capabilities(7) */
+	bool virtual;		   /* the processor says that a hypervisor runs it: /proc/cpuinfo */
+	int seccomp;		   /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered;	   /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
+	bool cycles_tried;	   /* trial_cycles() has been asked … */
+	int cycles_precise;	   /* … the highest precise_ip at which the kernel takes cycles; -1: none */
+	char lockdown[32];	   /* "none", "integrity", "confidentiality", "" if not built in */
+	bool btf;		   /* the kernel describes its types */
+	__u32 uid;		   /* effective */
+	__u64 descriptor_limit;	   /* RLIMIT_NOFILE, hard */
+	__u64 locked_memory_limit; /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
+	char container_id[65];	   /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus; /* those that were asked for */
-	char *config;     /* the kernel's build configuration, once it was asked for: kernel_config() */
+	char *config;	  /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 
 /*

@@ -87,8 +87,7 @@ bool kernel_at_least(const struct host *host, int major, int minor)
 
 static int no_core(struct host *host, struct refusal *refusal)
 {
-	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')",
-		host->virtual ? "virtual " : "");
+	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')", host->virtual ? "virtual " : "");
 	return instead(refusal, "use cpu-clock; %s",
 		       host->virtual ? "for a PMU: QEMU -cpu host,pmu=on"
 				     : "dmesg says why behind 'Performance Events:'");
@@ -98,12 +97,14 @@ static int no_bts(struct host *host, struct refusal *refusal)
 {
 	if (kernel_pti(host)) {
 		because(refusal, "there is no PMU 'intel_bts': page-table isolation (PTI) is on, and the "
-			"kernel has BTS only without it");
+				 "kernel has BTS only without it");
 		return instead(refusal, "use the LBR; or boot with nopti, which opens Meltdown again");
 	}
 	if (strcmp(host->cpu.vendor, "GenuineIntel")) {
-		because(refusal, "there is no PMU 'intel_bts': only Intel's CPUs have a branch trace store, and this "
-			"one is of %s", host->cpu.vendor);
+		because(refusal,
+			"there is no PMU 'intel_bts': only Intel's CPUs have a branch trace store, and this "
+			"one is of %s",
+			host->cpu.vendor);
 		return instead(refusal, "run it on a CPU of Intel's");
 	}
 	because(refusal, "there is no PMU 'intel_bts': this %s no branch trace store",
@@ -114,7 +115,8 @@ static int no_bts(struct host *host, struct refusal *refusal)
 static int no_rapl(struct host *host, struct refusal *refusal)
 {
 	if (host->events) {
-		because(refusal, "there is no PMU 'power': this CPU counts no energy, RAPL came with Sandy Bridge");
+		because(refusal,
+			"there is no PMU 'power': this CPU counts no energy, RAPL came with Sandy Bridge");
 		return instead(refusal, "measure the power supply");
 	}
 	because(refusal, "there is no PMU 'power': this CPU counts no energy, or the driver is not loaded");

@@ -12,22 +12,24 @@
 #include <cpuid.h>
 #endif
 
-#define LEAF_BASIC      0x1
-#define LEAF_PERFMON    0xa
+#define LEAF_BASIC	0x1
+#define LEAF_PERFMON	0xa
 #define LEAF_HYPERVISOR 0x40000000
 
 const char *const perfmon_event_names[PERFMON_EVENTS] = {
-	"core_cycles", "instructions_retired", "reference_cycles", "llc_references",
-	"llc_misses", "branches_retired", "branch_misses_retired",
+	"core_cycles", "instructions_retired", "reference_cycles",	"llc_references",
+	"llc_misses",  "branches_retired",     "branch_misses_retired",
 };
 
 /* --- registers -------------------------------------------------------------------------------- */
 
 static const struct msr_field perf_capabilities[] = {
-	{"lbr_format", 0, 6, "0: 32-bit offsets, 1: 64-bit linear, 2: 64-bit effective addresses, "
-			     "3: these with the misprediction flag"},
-	{"pebs_trap", 6, 1, "PEBS records are written after the instruction (as Linux reads the bit; "
-			    "the guide has it the other way round)"},
+	{"lbr_format", 0, 6,
+	 "0: 32-bit offsets, 1: 64-bit linear, 2: 64-bit effective addresses, "
+	 "3: these with the misprediction flag"},
+	{"pebs_trap", 6, 1,
+	 "PEBS records are written after the instruction (as Linux reads the bit; "
+	 "the guide has it the other way round)"},
 	{"pebs_registers", 7, 1, "PEBS records hold the architectural registers"},
 	{"pebs_format", 8, 4, "0: registers only, 1: with overflow status and load latency"},
 	{"smm_freeze", 12, 1, "the PMU can be frozen in system management mode"},
@@ -63,8 +65,7 @@ static void read_msrs(struct processor *processor, const struct host *host)
 			msr->error = ENODEV;
 		else if (fd < 0)
 			msr->error = error;
-		else if (pread(fd, &msr->value, sizeof(msr->value), msr->address) !=
-			 sizeof(msr->value))
+		else if (pread(fd, &msr->value, sizeof(msr->value), msr->address) != sizeof(msr->value))
 			msr->error = errno ? errno : EIO;
 	}
 	if (fd >= 0)

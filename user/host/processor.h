@@ -23,13 +23,13 @@ struct signature {
 
 /* CPUID.0AH, the guide's table "CPUID.A Information". */
 struct perfmon {
-	__u32 version;          /* 0: no architectural performance monitoring */
+	__u32 version;		/* 0: no architectural performance monitoring */
 	__u32 general_counters; /* of a logical CPU */
-	__u32 general_width;    /* bits */
-	__u32 events;           /* length of the vector below */
-	__u32 events_missing;   /* bit i: architectural event i is not there */
+	__u32 general_width;	/* bits */
+	__u32 events;		/* length of the vector below */
+	__u32 events_missing;	/* bit i: architectural event i is not there */
 	__u32 fixed_counters;
-	__u32 fixed_width;      /* bits */
+	__u32 fixed_width; /* bits */
 };
 
 /* The architectural events, by their bits in CPUID.0AH:EBX. */
@@ -46,27 +46,27 @@ struct msr {
 		const char *name;
 		int low, width; /* bits */
 		const char *meaning;
-	} *fields;
+	} * fields;
 	int nr_fields;
 };
 
 enum { MSR_PERF_CAPABILITIES, MSR_MISC_ENABLE, NR_MSRS };
 
 struct processor {
-	bool cpuid;        /* the machine has CPUID (it is x86), and what follows is filled in */
-	struct cpuid basic;      /* leaf 1 */
+	bool cpuid;	    /* the machine has CPUID (it is x86), and what follows is filled in */
+	struct cpuid basic; /* leaf 1 */
 	struct signature signature;
-	bool architectural;      /* leaf 0AH exists */
+	bool architectural; /* leaf 0AH exists */
 	struct perfmon perfmon;
-	char hypervisor[13];     /* its own name (leaf 4000_0000H), "unknown", or "" if there is none */
+	char hypervisor[13]; /* its own name (leaf 4000_0000H), "unknown", or "" if there is none */
 	struct msr msrs[NR_MSRS];
 };
 
 /* Bits of leaf 1 that speak of the PMU. */
-#define CPUID_DTES64(basic)     ((basic).ecx >> 2 & 1)  /* the debug store has 64-bit records */
-#define CPUID_PDCM(basic)       ((basic).ecx >> 15 & 1) /* IA32_PERF_CAPABILITIES exists */
+#define CPUID_DTES64(basic)	((basic).ecx >> 2 & 1)	/* the debug store has 64-bit records */
+#define CPUID_PDCM(basic)	((basic).ecx >> 15 & 1) /* IA32_PERF_CAPABILITIES exists */
 #define CPUID_HYPERVISOR(basic) ((basic).ecx >> 31 & 1)
-#define CPUID_DS(basic)         ((basic).edx >> 21 & 1) /* debug store: PEBS and BTS */
+#define CPUID_DS(basic)		((basic).edx >> 21 & 1) /* debug store: PEBS and BTS */
 
 /*
  * Reads CPUID and the registers. CPUID of this machine is the instruction's; below a root it is the

@@ -65,8 +65,7 @@ static size_t next_source(const struct by_source *sums)
 	size_t most = sums->nr;
 
 	for (size_t i = 0; i < sums->nr; i++)
-		if (!sums->taken[i] && (most == sums->nr ||
-					values_of(sums, i)[0] > values_of(sums, most)[0]))
+		if (!sums->taken[i] && (most == sums->nr || values_of(sums, i)[0] > values_of(sums, most)[0]))
 			most = i;
 	return most;
 }
@@ -116,9 +115,9 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 
 /* --- lines that cores share ------------------------------------------------------------------- */
 
-#define LINE_BYTES	  64
+#define LINE_BYTES	    64
 #define DEFAULT_TABLE_LINES 10
-#define SHARED_KEYS	  "ip,cacheline,offset,cpu,pid,tid,comm"
+#define SHARED_KEYS	    "ip,cacheline,offset,cpu,pid,tid,comm"
 
 /* A cache line that another core had when it was loaded from: its entries lie behind each other. */
 struct line {
@@ -223,8 +222,7 @@ static json_t *line_record(const struct activity *activity, const struct sampled
 	const struct layout *layout = sampled->layout;
 	json_t *record = json_pack("{s:s}", "type", "shared_line"), *entries = json_array();
 
-	json_object_set_new(record, "event",
-			    value_text(sampled->event->name, sizeof(sampled->event->name)));
+	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "cacheline", value_hex(line->address));
 	json_object_set_new(record, "loads", json_integer(line->samples));
@@ -257,8 +255,7 @@ static int write_shared_lines(struct activity *activity, const struct sampled *s
 	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_line,
 		(void *)sampled->layout);
 	for (size_t i = 0; i < reading->nr_entries;) {
-		struct line line = line_from(sampled->layout, reading->entries + i,
-					     reading->nr_entries - i);
+		struct line line = line_from(sampled->layout, reading->entries + i, reading->nr_entries - i);
 
 		if (line.other_core)
 			lines[nr++] = line;
@@ -332,14 +329,16 @@ static const char *const sides[] = {"u", "k", NULL};
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
-		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock (default source), and names "
+		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock (default source), "
+		 "and names "
 		 "of the code: symbol, line, module, place"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
 	 .help = "also each sample as a record, in the order of their times, with the keys of --by"},
 	{0, "ldlat", "CYCLES", OPTION_NUMBER, OWN(struct mem_options, ldlat), .least = 3, .most = 65535,
-	 .help = "loads that take longer than so many core cycles, from 3 on (default 30)"}, /* guide, Table 17 */
+	 .help = "loads that take longer than so many core cycles, from 3 on (default 30)"}, /* guide, Table
+												17 */
 	{0, "side", "u|k", OPTION_WORD, OWN(struct mem_options, side), .words = sides,
 	 .help = "only the user's side, or only the kernel's"},
 	{0},

@@ -26,8 +26,8 @@ static bool has_event(const struct pmu *pmu, const char *name)
 
 /* The text of the event, which the driver names for its CPU; precise 2 gives the address of the load
  * itself, not of what follows it. */
-static int load_latency_event(struct plan *plan, const struct options *options, struct host *host,
-			      char *text, size_t size, struct refusal *refusal)
+static int load_latency_event(struct plan *plan, const struct options *options, struct host *host, char *text,
+			      size_t size, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);
 	const struct mem_options *own = options->own;
@@ -36,9 +36,11 @@ static int load_latency_event(struct plan *plan, const struct options *options, 
 	if (!pmu)
 		return refuse_loads(refusal, "this machine has no core PMU");
 	if (!has_event(pmu, "mem-loads"))
-		return refuse_loads(refusal, "the driver of this CPU's PMU has no event of loads (mem-loads)");
+		return refuse_loads(refusal,
+				    "the driver of this CPU's PMU has no event of loads (mem-loads)");
 	if (has_event(pmu, "mem-loads-aux"))
-		return refuse_loads(refusal, "this CPU wants an event beside it that has no samples (mem-loads-aux)");
+		return refuse_loads(refusal,
+				    "this CPU wants an event beside it that has no samples (mem-loads-aux)");
 	if (pmu->max_precise < 1)
 		return refuse_loads(refusal, "it takes PEBS, which this machine's PMU does not have "
 					     "(caps/max_precise)");
@@ -64,8 +66,7 @@ static void ask_for_load(struct event *event, bool physical)
 
 /* Where the record does not have these bits the kernel may fill them in all the same: on Westmere every
  * access is a TLB hit (pebs_no_tlb is set for Nehalem alone, intel/core.c). */
-static int refuse_access_keys(const struct options *options, const struct host *host,
-			      struct refusal *refusal)
+static int refuse_access_keys(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
 
@@ -85,8 +86,10 @@ static int check_options(const struct options *options, const struct host *host,
 	if (options->events && own->ldlat) {
 		refuse(refusal, STATUS_USAGE, "options --event and --ldlat");
 		because(refusal, "the threshold is part of the event");
-		return instead(refusal, "write cpu/mem-loads,ldlat=%llu/pp, or leave out "
-			       "--event", own->ldlat);
+		return instead(refusal,
+			       "write cpu/mem-loads,ldlat=%llu/pp, or leave out "
+			       "--event",
+			       own->ldlat);
 	}
 	if (own->shared && own->stream) {
 		refuse(refusal, STATUS_USAGE, "options --shared and --stream");
@@ -100,8 +103,10 @@ static int check_options(const struct options *options, const struct host *host,
 	}
 	if (list_has(options->by, "phys_page") && !kernel_at_least(host, 6, 3)) {
 		refuse(refusal, STATUS_REFUSED, "option --by '%s'", options->by);
-		because(refusal, "before Linux 6.3 the kernel looks physical addresses up only once the program has "
-			"run; this is %s", host->release);
+		because(refusal,
+			"before Linux 6.3 the kernel looks physical addresses up only once the program has "
+			"run; this is %s",
+			host->release);
 		return instead(refusal, "take --by page; or perf mem record -p, which keeps each sample");
 	}
 	if (refuse_access_keys(options, host, refusal))
@@ -113,8 +118,7 @@ static int check_options(const struct options *options, const struct host *host,
 	return instead(refusal, "write it behind the event, as in page-faults:%s", own->side);
 }
 
-int plan_mem(struct plan *plan, const struct options *options, struct host *host,
-	     struct refusal *refusal)
+int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	const char *text = options->events;
 	char loads[128];

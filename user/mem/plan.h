@@ -7,15 +7,14 @@
 
 /* mem's own options. */
 struct mem_options {
-	__u64 ldlat;      /* --ldlat, core cycles; 0 if not given */
+	__u64 ldlat;	  /* --ldlat, core cycles; 0 if not given */
 	const char *side; /* --side, "u" or "k"; NULL: both, as far as permissions allow */
-	bool shared;      /* --shared */
-	bool stream;      /* --stream */
+	bool shared;	  /* --shared */
+	bool stream;	  /* --stream */
 };
 
 /* Plans samples of the CPU's load-latency event with the threshold of --ldlat, or of the events that were
  * asked for. Returns 0, or -1 with the refusal. */
-int plan_mem(struct plan *plan, const struct options *options, struct host *host,
-	     struct refusal *refusal);
+int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

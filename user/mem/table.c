@@ -34,8 +34,7 @@ static json_int_t mean_latency(const json_t *value)
 	const char *bound;
 	json_t *count;
 
-	json_object_foreach((json_t *)histogram, bound, count)
-		measured += json_integer_value(count);
+	json_object_foreach((json_t *)histogram, bound, count) measured += json_integer_value(count);
 	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
 }
 
@@ -45,9 +44,8 @@ static bool has_latency(const json_t *sources)
 	json_t *source;
 	size_t i;
 
-	json_array_foreach(sources, i, source)
-		if (json_object_size(json_object_get(source, "latency_histogram")))
-			return true;
+	json_array_foreach(sources, i, source) if (json_object_size(json_object_get(
+							   source, "latency_histogram"))) return true;
 	return false;
 }
 
@@ -71,11 +69,12 @@ static void source_rows(struct text *text, const json_t *sources, json_int_t tot
 	if (latency)
 		text_add(text, " %6s %7s  %s", "mean", "max", "4  16   256  4k");
 	text_add(text, "\n");
-	json_array_foreach(sources, i, source) {
+	json_array_foreach(sources, i, source)
+	{
 		json_int_t samples = integer(source, "samples");
 
 		text_add(text, "%-26s %11s %6.1f%%", string(source, "source"),
-		    row_grouped(samples, number, sizeof(number)), row_share(samples, total));
+			 row_grouped(samples, number, sizeof(number)), row_share(samples, total));
 		if (latency)
 			latency_cells(text, source);
 		text_add(text, "\n");
@@ -89,9 +88,8 @@ static bool has_other_keys(const json_t *entries)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)first, name, value)
-		if (row_is_key(name) && strcmp(name, "source"))
-			return true;
+	json_object_foreach((json_t *)first, name,
+			    value) if (row_is_key(name) && strcmp(name, "source")) return true;
 	return false;
 }
 
@@ -105,12 +103,12 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	row_screen(text, stream);
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
-	    has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
+		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
+		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
 	if (strcmp(string(record, "status"), "counted"))
 		text_add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
-		    row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
-		    string(record, "why"));
+			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
+			 string(record, "why"));
 	if (total)
 		source_rows(text, json_object_get(record, "sources"), total);
 	if (has_other_keys(entries)) {
@@ -123,9 +121,9 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 /* A line a sample: when, from where, how long, where it was found, and the keys. */
 static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	static const char *const first[] = {"type",	   "schema_version", "time",   "run_id", "seq",
-					    "sample_time", "event",	     "source", "address", "latency",
-					    "period"};
+	static const char *const first[] = {"type",    "schema_version", "time",  "run_id",
+					    "seq",     "sample_time",	 "event", "source",
+					    "address", "latency",	 "period"};
 	const char *name;
 	char content[256];
 	json_t *value;
@@ -134,7 +132,8 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 	if (json_object_get(record, "latency"))
 		text_add(text, " %6lld", (long long)integer(record, "latency"));
 	text_add(text, "  %-22s", string(record, "source"));
-	json_object_foreach((json_t *)record, name, value) {
+	json_object_foreach((json_t *)record, name, value)
+	{
 		size_t i = 0;
 
 		while (i < sizeof(first) / sizeof(first[0]) && strcmp(first[i], name))
@@ -153,12 +152,13 @@ static void shared_line_table(struct text *text, const struct stream *stream, co
 {
 	json_int_t common = integer(record, "offsets_in_common");
 
-	text_add(text, "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
-	    string(record, "cacheline"), (long long)integer(record, "loads"),
-	    (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
+	text_add(text,
+		 "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
+		 string(record, "cacheline"), (long long)integer(record, "loads"),
+		 (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
 	text_add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
-	    (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
-	    (long long)integer(record, "offsets"));
+		 (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
+		 (long long)integer(record, "offsets"));
 	if (!common && integer(record, "threads") > 1)
 		text_add(text, "none in common: false sharing?\n");
 	else

@@ -75,7 +75,7 @@ static double quantile(size_t freedom)
 		size_t freedom;
 		double t;
 	} quantiles[] = {
-		{7, 3.499}, {8, 3.355}, {9, 3.250}, {10, 3.169}, {12, 3.055},
+		{7, 3.499},  {8, 3.355},  {9, 3.250},  {10, 3.169}, {12, 3.055},
 		{15, 2.947}, {20, 2.845}, {30, 2.750}, {60, 2.660},
 	};
 	size_t i = sizeof(quantiles) / sizeof(quantiles[0]) - 1;
@@ -97,8 +97,8 @@ static size_t turns_of(const struct turns *turns, size_t event)
 
 /* The counts but for one reading, of those events that shared their counter. Returns whether any of
  * them had one in it. */
-static bool leave_out(const struct turns *turns, size_t i, const struct count *counts,
-		      const size_t *events, size_t nr, struct count *without)
+static bool leave_out(const struct turns *turns, size_t i, const struct count *counts, const size_t *events,
+		      size_t nr, struct count *without)
 {
 	bool any = false;
 
@@ -117,9 +117,8 @@ static bool leave_out(const struct turns *turns, size_t i, const struct count *c
 }
 
 /* The standard error by the jackknife. Returns the readings that it rests on, 0 if it can't be told. */
-static size_t standard_error(const struct turns *turns, const struct count *counts,
-			     const size_t *events, size_t nr, estimate_fn estimate, const void *what,
-			     double *error)
+static size_t standard_error(const struct turns *turns, const struct count *counts, const size_t *events,
+			     size_t nr, estimate_fn estimate, const void *what, double *error)
 {
 	struct count *without = xmalloc(turns->nr_events * sizeof(*without));
 	double values[TURNS_MOST + 1], mean = 0, squares = 0;
@@ -144,9 +143,8 @@ static size_t standard_error(const struct turns *turns, const struct count *coun
 }
 
 /* What a few occurrences more of each event that was not counted all the time would change. */
-static double change_by_unseen(const struct turns *turns, const struct count *counts,
-			       const size_t *events, size_t nr, estimate_fn estimate,
-			       const void *what, double value)
+static double change_by_unseen(const struct turns *turns, const struct count *counts, const size_t *events,
+			       size_t nr, estimate_fn estimate, const void *what, double value)
 {
 	struct count *more = xmalloc(turns->nr_events * sizeof(*more));
 	double sum = 0, changed;
@@ -201,8 +199,7 @@ static int scaled(const void *what, const struct count *counts, double *value)
 	return 0;
 }
 
-void bound_of_count(const struct turns *turns, const struct count *counts, size_t event,
-		    struct bound *bound)
+void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound)
 {
 	if (bound_of(turns, counts, &event, 1, scaled, &event, bound))
 		*bound = (struct bound){0, INFINITY, 0};

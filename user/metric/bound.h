@@ -30,10 +30,10 @@
 
 struct turns {
 	size_t nr_events;
-	size_t nr;          /* that are whole; the one behind them is being filled */
+	size_t nr;		 /* that are whole; the one behind them is being filled */
 	__u64 first_ns, span_ns; /* how long one is: at first, and now */
-	__u64 last_ns;      /* how long the one being filled is so far */
-	struct count *list; /* each event's count in each of them */
+	__u64 last_ns;		 /* how long the one being filled is so far */
+	struct count *list;	 /* each event's count in each of them */
 };
 
 /* span_ns: how long one is at first. */
@@ -45,7 +45,7 @@ void turns_clear(struct turns *turns);
 
 struct bound {
 	double low, high; /* infinite where too little was read to say */
-	size_t turns;     /* readings that it rests on; 0: it needs none, everything was counted */
+	size_t turns;	  /* readings that it rests on; 0: it needs none, everything was counted */
 };
 
 /* An estimate made from the events' counts, say a metric. Returns 0, or -1 if it can't be made. */
@@ -57,7 +57,6 @@ int bound_of(const struct turns *turns, const struct count *counts, const size_t
 	     estimate_fn estimate, const void *what, struct bound *bound);
 
 /* Bounds the scaled count of one event that ran: never below what was counted. */
-void bound_of_count(const struct turns *turns, const struct count *counts, size_t event,
-		    struct bound *bound);
+void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound);
 
 #endif

@@ -16,7 +16,7 @@ static int refuse_expectation(struct refusal *refusal, const char *text, const c
 	refuse(refusal, STATUS_USAGE, "option --expect '%.200s'", text);
 	because(refusal, "%s", why);
 	return instead(refusal, "write a metric or event, one of < <= > >= ==, and a number: "
-		       "'ipc>0.8', 'page-faults<=1e4'");
+				"'ipc>0.8', 'page-faults<=1e4'");
 }
 
 /* The last run of operators' characters: names of events have them as well (cpu/event=0xc0/). */
@@ -70,11 +70,26 @@ enum outcome expectation_outcome(const struct expectation *expectation, const st
 	bool met = false, failed = false;
 
 	switch (expectation->comparison) {
-	case LESS:     met = high < limit;   failed = low >= limit; break;
-	case AT_MOST:  met = high <= limit;  failed = low > limit; break;
-	case MORE:     met = low > limit;    failed = high <= limit; break;
-	case AT_LEAST: met = low >= limit;   failed = high < limit; break;
-	case EQUAL:    met = low == limit && high == limit; failed = limit < low || limit > high; break;
+	case LESS:
+		met = high < limit;
+		failed = low >= limit;
+		break;
+	case AT_MOST:
+		met = high <= limit;
+		failed = low > limit;
+		break;
+	case MORE:
+		met = low > limit;
+		failed = high <= limit;
+		break;
+	case AT_LEAST:
+		met = low >= limit;
+		failed = high < limit;
+		break;
+	case EQUAL:
+		met = low == limit && high == limit;
+		failed = limit < low || limit > high;
+		break;
 	}
 	return met ? MET : failed ? FAILED : CANNOT_TELL;
 }

@@ -8,7 +8,7 @@
 
 struct expectation {
 	const char *text; /* as it was asked for; the caller's */
-	char name[160];   /* of the metric or event */
+	char name[160];	  /* of the metric or event */
 	enum comparison { LESS, AT_MOST, MORE, AT_LEAST, EQUAL } comparison;
 	double limit;
 	bool of_metric;

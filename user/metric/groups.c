@@ -80,8 +80,7 @@ int groups_add(struct groups *groups, char *const *names, size_t nr, struct host
 		struct group joined = group_copy(&groups->list[i]);
 
 		group_add(&joined, names, nr);
-		fits = joined.apart ? joined.nr == groups->list[i].nr
-				    : group_fits(&joined, host, refusal);
+		fits = joined.apart ? joined.nr == groups->list[i].nr : group_fits(&joined, host, refusal);
 		if (fits > 0) {
 			group_release(&groups->list[i]);
 			groups->list[i] = joined;

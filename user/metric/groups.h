@@ -15,7 +15,7 @@ struct groups {
 		char **names;
 		size_t nr;
 		bool apart; /* they do not fit the counters at once: each event is on its own */
-	} *list;
+	} * list;
 	size_t nr;
 };
 

@@ -138,8 +138,8 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 	return add_inputs(&metrics->list[metrics->nr++], groups, host, refusal);
 }
 
-static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups,
-		       struct host *host, struct refusal *refusal)
+static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups, struct host *host,
+		       struct refusal *refusal)
 {
 	char *copy = xstrdup(names), *rest = copy, *name;
 	int err = 0;
@@ -163,8 +163,8 @@ static void find_inputs(struct metric *metric, const struct groups *groups, size
 	}
 }
 
-int metrics_plan(struct metrics *metrics, const char *names, struct host *host,
-		 struct events *events, struct refusal *refusal)
+int metrics_plan(struct metrics *metrics, const char *names, struct host *host, struct events *events,
+		 struct refusal *refusal)
 {
 	struct groups groups = {0};
 	size_t first = events->nr;
@@ -195,8 +195,8 @@ void metrics_release(struct metrics *metrics)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value,
-		 char *why, size_t size)
+int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value, char *why,
+		 size_t size)
 {
 	const struct formula *formula = &metric->formula;
 	double values[formula->nr_inputs];
@@ -204,8 +204,7 @@ int metric_value(const struct metric *metric, const struct metric_input *inputs,
 	for (size_t i = 0; i < formula->nr_inputs; i++) {
 		if (!inputs[i].running_share) {
 			snprintf(why, size, "%s was not counted: %s", formula->inputs[i],
-				 inputs[i].enabled ? "no counter was free for it"
-						   : "the target did not run");
+				 inputs[i].enabled ? "no counter was free for it" : "the target did not run");
 			return -1;
 		}
 		values[i] = inputs[i].value;

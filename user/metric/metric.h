@@ -41,20 +41,20 @@ bool metric_nearest(const struct host *host, const char *name, char *near, size_
  * metrics, which own their lists up to metrics_release(). Returns 0, or -1 with the refusal; what is
  * in metrics then is to be released all the same.
  */
-int metrics_plan(struct metrics *metrics, const char *names, struct host *host,
-		 struct events *events, struct refusal *refusal);
+int metrics_plan(struct metrics *metrics, const char *names, struct host *host, struct events *events,
+		 struct refusal *refusal);
 void metrics_release(struct metrics *metrics);
 
 /* One input in an interval. */
 struct metric_input {
-	double value;         /* the count, scaled to the whole time, in the event's unit */
+	double value;	      /* the count, scaled to the whole time, in the event's unit */
 	double running_share; /* of the time it was enabled, from 0 to 1: below 1 it is an estimate */
-	bool enabled;         /* the target ran at all */
+	bool enabled;	      /* the target ran at all */
 };
 
 /* The value from the inputs, in the order of the formula's. Returns 0, or -1 with the reason why
  * there is none. */
-int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value,
-		 char *why, size_t size);
+int metric_value(const struct metric *metric, const struct metric_input *inputs, double *value, char *why,
+		 size_t size);
 
 #endif

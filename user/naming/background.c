@@ -135,8 +135,8 @@ static const struct name *known_name(struct naming *naming, const struct request
 	}
 }
 
-const struct name *background_name(struct background *background, enum background_kind kind,
-				   const char *path, const char *build_id, __u64 address, __u64 deadline)
+const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
+				   const char *build_id, __u64 address, __u64 deadline)
 {
 	struct request request = {kind, (char *)path, (char *)build_id, address};
 	const struct name *name;

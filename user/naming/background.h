@@ -23,7 +23,7 @@ enum background_kind { NAME_OF_FILE, NAME_OF_JIT, NAME_OF_KERNEL };
  * As naming_file(), naming_jit() and naming_kernel(), which take as many of the arguments; NULL if that
  * has not come to an end at `deadline` (CLOCK_MONOTONIC, ns; 0: as long as it takes).
  */
-const struct name *background_name(struct background *background, enum background_kind kind,
-				   const char *path, const char *build_id, __u64 address, __u64 deadline);
+const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
+				   const char *build_id, __u64 address, __u64 deadline);
 
 #endif

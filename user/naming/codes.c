@@ -41,9 +41,9 @@ struct codes {
 	__u64 since, deadline, waiting;
 	struct text *texts[BUCKETS];
 	struct interned questions; /* struct question */
-	struct answer *answers; /* by the question's number */
+	struct answer *answers;	   /* by the question's number */
 	size_t room;
-	struct interned codes;     /* struct code */
+	struct interned codes; /* struct code */
 };
 
 bool address_is_kernel(__u64 address)
@@ -157,8 +157,8 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	if (!there)
 		return NULL;
 	name = is_late(codes) ? NULL
-	       : background_name(codes->background, at.kind, at.path, at.build_id, at.address - back,
-				 codes->waiting);
+			      : background_name(codes->background, at.kind, at.path, at.build_id,
+						at.address - back, codes->waiting);
 	if (!name)
 		*cause = &account->no_time;
 	else if (at.kind == NAME_OF_KERNEL && !name->nr)
@@ -241,8 +241,7 @@ static struct answer answer(struct codes *codes, const struct question *question
 	if (kernel)
 		code.module = kept(codes, "[kernel]");
 	else
-		spot = mappings_find(codes->mappings, question->pid, question->address,
-				     codes->since);
+		spot = mappings_find(codes->mappings, question->pid, question->address, codes->since);
 	answer.ambiguous = spot.ambiguous;
 	if (!kernel && !spot.file)
 		answer.cause = &account->no_mapping;
@@ -261,7 +260,8 @@ static struct answer answer(struct codes *codes, const struct question *question
 		if (!put_name(codes, question, name, &code))
 			answer.cause = cause;
 	}
-	if (question->detail & CODE_PLACE || (question->detail & ~(CODE_MODULE | CODE_RETURN) && !code.symbol))
+	if (question->detail & CODE_PLACE ||
+	    (question->detail & ~(CODE_MODULE | CODE_RETURN) && !code.symbol))
 		put_place(question, &spot, &code);
 	if (!code.has_offset)
 		code.build_id = NULL;
@@ -269,8 +269,7 @@ static struct answer answer(struct codes *codes, const struct question *question
 	return answer;
 }
 
-__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address,
-		   __u64 count)
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address, __u64 count)
 {
 	/* The kernel is the same for all. */
 	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
@@ -281,8 +280,7 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 ad
 	if (number == known) {
 		if (number >= codes->room) {
 			codes->room = codes->room ? 2 * codes->room : 256;
-			codes->answers = xrealloc(codes->answers,
-						 codes->room * sizeof(*codes->answers));
+			codes->answers = xrealloc(codes->answers, codes->room * sizeof(*codes->answers));
 		}
 		codes->answers[number] = answer(codes, &question);
 	}

@@ -30,21 +30,21 @@ struct code {
 	const char *symbol;   /* the function */
 	const char *file;     /* of the instruction, with `line`: it may be inlined from elsewhere */
 	const char *inlined;  /* the functions that are inlined there, as a JSON list, innermost first */
-	__u64 offset;         /* in the file; where there is no symbol, or CODE_PLACE */
-	__u64 address;        /* where there is neither: the kernel's, a JIT's, or of no known module */
-	__u32 line;           /* 0: not known */
+	__u64 offset;	      /* in the file; where there is no symbol, or CODE_PLACE */
+	__u64 address;	      /* where there is neither: the kernel's, a JIT's, or of no known module */
+	__u32 line;	      /* 0: not known */
 	__u32 has_offset, has_address;
-	__u32 padding;        /* zero: codes are compared as bytes */
+	__u32 padding; /* zero: codes are compared as bytes */
 };
 
 /* How often addresses came that have a name, and that have none, by cause. */
 struct code_account {
 	__u64 named;
-	__u64 no_mapping; /* what the process had there is not known */
-	__u64 no_file;    /* nothing is left of the file, or another one is at its path */
-	__u64 no_symbol;  /* the file (or the kernel, or the JIT) does not say */
-	__u64 no_time;    /* the interval's time for names was over */
-	__u64 ambiguous;  /* named or not: in this interval the process had two things there */
+	__u64 no_mapping;	/* what the process had there is not known */
+	__u64 no_file;		/* nothing is left of the file, or another one is at its path */
+	__u64 no_symbol;	/* the file (or the kernel, or the JIT) does not say */
+	__u64 no_time;		/* the interval's time for names was over */
+	__u64 ambiguous;	/* named or not: in this interval the process had two things there */
 	const char *kernel_why; /* why a kernel address has no name; NULL: all have */
 };
 
@@ -53,8 +53,8 @@ struct codes;
 /*
  * Codes of addresses that came since `since`. `deadline`: what has no name by then gets none any more,
  * but its place; 0: none. `waiting`: until then a file that has to be read first is waited for; 0 where the
- * deadline is. All are CLOCK_MONOTONIC, ns. `background` may be NULL where no symbols are asked for. Both, and the account,
- * which is added to, stay the caller's.
+ * deadline is. All are CLOCK_MONOTONIC, ns. `background` may be NULL where no symbols are asked for. Both,
+ * and the account, which is added to, stay the caller's.
  */
 struct codes *codes_new(struct mappings *mappings, struct background *background,
 			struct code_account *account, __u64 since, __u64 deadline, __u64 waiting);
@@ -62,8 +62,7 @@ void codes_release(struct codes *codes);
 
 /* The number of what there is to say of an address, which came `count` times; detail: of enum
  * code_detail. */
-__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address,
-		   __u64 count);
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address, __u64 count);
 
 /* Valid up to the next number. */
 const struct code *codes_at(const struct codes *codes, __u32 number);

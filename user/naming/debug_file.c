@@ -186,7 +186,8 @@ bool alternate_open(struct image *alternate, const char *name, const char *build
 		char path[3 * PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
-		if (open_image(alternate, place->root, path) || (place->root[0] && open_image(alternate, "", path))) {
+		if (open_image(alternate, place->root, path) ||
+		    (place->root[0] && open_image(alternate, "", path))) {
 			if (has_build_id(alternate, build_id))
 				return true;
 			image_close(alternate);

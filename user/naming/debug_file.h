@@ -10,8 +10,8 @@
 /* A file as its own system sees it. */
 struct place {
 	char root[64 + PATH_MAX]; /* "" : ours */
-	char path[PATH_MAX];      /* below the root */
-	char direct[PATH_MAX];    /* how it is opened, where that is not by root and path; or "" */
+	char path[PATH_MAX];	  /* below the root */
+	char direct[PATH_MAX];	  /* how it is opened, where that is not by root and path; or "" */
 };
 
 /* "/proc/12/root/bin/x", "/proc/12/map_files/…", "/proc/12/exe" lie below /proc/12/root, others below

@@ -63,8 +63,8 @@ size_t demangle(const char *symbol, char *text, size_t size)
 {
 	static const int style = DMGL_PARAMS | DMGL_ANSI;
 	struct writing writing = {.text = text, .size = size};
-	bool mangled = !strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2) ||
-		       !strncmp(symbol, "_GLOBAL_", 8);
+	bool mangled =
+		!strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2) || !strncmp(symbol, "_GLOBAL_", 8);
 
 	if (!mangled)
 		return plain(symbol, text, size);

@@ -42,9 +42,12 @@ static __u64 further_sections(const struct image *image, const Elf64_Ehdr *heade
 	Elf32_Shdr narrow;
 
 	if (header->e_ident[EI_CLASS] == ELFCLASS64)
-		return header->e_shoff && read_at(image, &wide, sizeof(wide), header->e_shoff) ? wide.sh_size : 0;
+		return header->e_shoff && read_at(image, &wide, sizeof(wide), header->e_shoff) ? wide.sh_size
+											       : 0;
 	return ((const Elf32_Ehdr *)header)->e_shoff &&
-	       read_at(image, &narrow, sizeof(narrow), ((const Elf32_Ehdr *)header)->e_shoff) ? narrow.sh_size : 0;
+			       read_at(image, &narrow, sizeof(narrow), ((const Elf32_Ehdr *)header)->e_shoff)
+		       ? narrow.sh_size
+		       : 0;
 }
 
 static const char *check_header(const struct image *image)
@@ -149,8 +152,8 @@ void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1])
 const char *image_section_name(const struct image *image, const GElf_Shdr *header)
 {
 	size_t names;
-	const char *name = elf_getshdrstrndx(image->elf, &names) ? NULL
-			   : elf_strptr(image->elf, names, header->sh_name);
+	const char *name =
+		elf_getshdrstrndx(image->elf, &names) ? NULL : elf_strptr(image->elf, names, header->sh_name);
 
 	return name ? name : "";
 }
@@ -221,8 +224,8 @@ static GElf_Sym symbol_at(const char *table, bool wide, size_t i)
 
 	if (wide)
 		return *symbol;
-	return (GElf_Sym){narrow->st_name, narrow->st_info, narrow->st_other, narrow->st_shndx,
-			  narrow->st_value, narrow->st_size};
+	return (GElf_Sym){narrow->st_name,  narrow->st_info,  narrow->st_other,
+			  narrow->st_shndx, narrow->st_value, narrow->st_size};
 }
 
 /* Which sections have code, by their numbers; xmalloc()ed. */
@@ -261,11 +264,12 @@ static void add_symbols(struct symbols *symbols, const char *table, size_t nr, b
 			continue;
 		if (symbol.st_size > -1ULL - symbol.st_value)
 			symbol.st_size = 0;
-		symbols_add(symbols, &(struct found_symbol){
-			symbol.st_value, symbol.st_value + symbol.st_size, base + symbol.st_name, 0,
-			.weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
-			.local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
-			.label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE});
+		symbols_add(symbols,
+			    &(struct found_symbol){symbol.st_value, symbol.st_value + symbol.st_size,
+						   base + symbol.st_name, 0,
+						   .weak = GELF_ST_BIND(symbol.st_info) == STB_WEAK,
+						   .local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
+						   .label = GELF_ST_TYPE(symbol.st_info) == STT_NOTYPE});
 	}
 }
 
@@ -317,7 +321,7 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 
 /* --- the procedure linkage table -------------------------------------------------------------- */
 
-#define PLT_ENTRY 16 /* x86's, in all its forms */
+#define PLT_ENTRY    16 /* x86's, in all its forms */
 #define PLT_NAME_MAX 4096
 
 /* Names the entries of a table in the order of the relocations that fill them. */
@@ -335,10 +339,12 @@ static void name_entries(const struct image *image, const char *table, size_t he
 
 		if (!names[i])
 			continue;
-		at = symbols_add_strings(symbols, name, snprintf(name, sizeof(name), "%.4000s@plt", names[i]));
+		at = symbols_add_strings(symbols, name,
+					 snprintf(name, sizeof(name), "%.4000s@plt", names[i]));
 		if (at >= 0)
-			symbols_add(symbols, &(struct found_symbol){
-				.address = address, .end = address + PLT_ENTRY, .name = at});
+			symbols_add(symbols, &(struct found_symbol){.address = address,
+								    .end = address + PLT_ENTRY,
+								    .name = at});
 	}
 }
 
@@ -361,7 +367,8 @@ void image_add_plt(const struct image *image, struct symbols *symbols, size_t mo
 		names = xcalloc(nr + 1, sizeof(*names));
 		for (size_t i = 0; i < nr; i++) {
 			size_t number = ELF64_R_SYM(((Elf64_Rela *)table)[i].r_info);
-			size_t name = number && number < nr_symbols ? ((Elf64_Sym *)dynamics)[number].st_name : 0;
+			size_t name =
+				number && number < nr_symbols ? ((Elf64_Sym *)dynamics)[number].st_name : 0;
 
 			names[i] = name && name < strings_size ? strings + name : NULL;
 		}

@@ -14,7 +14,7 @@
 #include "naming/symbols.h"
 
 struct image {
-	int fd;       /* -1: it is in memory */
+	int fd;	      /* -1: it is in memory */
 	char *memory; /* xmalloc()ed, NULL: it is in a file */
 	__u64 size;
 	Elf *elf;

@@ -21,7 +21,7 @@ struct calls {
 	struct call {
 		Dwarf_Die die;
 		__u32 in; /* the one that it is inlined in, SPANS_NONE: the function */
-	} *list;
+	} * list;
 	size_t nr, room;
 };
 
@@ -42,7 +42,7 @@ struct lines {
 	struct unit *units;
 	size_t nr, room;
 	size_t bytes, most;
-	size_t steps; /* that are left: see step() */
+	size_t steps;	    /* that are left: see step() */
 	Dwarf_Off furthest; /* entry that was looked at, in the walk that goes on */
 };
 
@@ -52,12 +52,12 @@ struct ranges {
 	size_t nr, room;
 };
 
-#define GROW(list, nr, room)                                                                       \
-	do {                                                                                       \
-		if ((nr) == (room)) {                                                              \
-			(room) = (room) ? (room) + (room) / 2 : 16;                                \
-			(list) = xrealloc(list, (room) * sizeof(*(list)));                          \
-		}                                                                                  \
+#define GROW(list, nr, room)                                                                                 \
+	do {                                                                                                 \
+		if ((nr) == (room)) {                                                                        \
+			(room) = (room) ? (room) + (room) / 2 : 16;                                          \
+			(list) = xrealloc(list, (room) * sizeof(*(list)));                                   \
+		}                                                                                            \
 	} while (0)
 
 /* Whatever refers to whatever: together no more is looked at than a few times the size of the DWARF. */
@@ -84,7 +84,7 @@ static bool next(struct lines *lines, Dwarf_Die *die)
 	return step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
 }
 
-#define RANGE_STEPS 4 /* a range takes more of the memory than of the file */
+#define RANGE_STEPS	   4 /* a range takes more of the memory than of the file */
 #define RANGES_MOST(lines) ((lines)->most / (8 * sizeof(struct span)))
 
 /* Adds all ranges of code that belong to an entry. Returns whether it has any. */
@@ -93,7 +93,8 @@ static bool add_ranges(struct lines *lines, struct ranges *ranges, Dwarf_Die *di
 	Dwarf_Addr base, low, high;
 	bool any = false;
 
-	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
+	for (ptrdiff_t at = 0; ranges->nr < RANGES_MOST(lines) && step(lines, RANGE_STEPS) &&
+			       (at = dwarf_ranges(die, at, &base, &low, &high)) > 0;) {
 		GROW(ranges->list, ranges->nr, ranges->room);
 		ranges->list[ranges->nr++] = (struct span){low, high, order, what};
 		any = true;
@@ -257,7 +258,8 @@ size_t lines_bytes(const struct lines *lines)
 
 /* --- the functions of a unit -------------------------------------------------------------------- */
 
-#define NESTED_MOST 1000 /* no compiler's; what is deeper is taken for an attack, and not looked at any more */
+#define NESTED_MOST                                                                                          \
+	1000 /* no compiler's; what is deeper is taken for an attack, and not looked at any more */
 
 /* Whether there is something below an entry that is so deep itself; the first of it. */
 static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
@@ -297,8 +299,8 @@ static void find_functions(struct lines *lines, struct unit *unit, struct ranges
 }
 
 /* libdw's own memory for a row of the line table, and for a file's name. */
-#define ROW_BYTES 48
-#define FILE_BYTES 64
+#define ROW_BYTES	    48
+#define FILE_BYTES	    64
 #define ROW_BYTES_MEANWHILE 100 /* while it reads them; a row may be one byte of the program */
 
 /* Whether the unit's line table is small enough to be read. */
@@ -362,7 +364,8 @@ static void find_calls(struct lines *lines, struct calls *calls, struct ranges *
 			calls->list[calls->nr++] = (struct call){die, in};
 			add_ranges(lines, ranges, &die, depth, number);
 			find_calls(lines, calls, ranges, &die, number, depth + 1);
-		} else if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block) {
+		} else if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+			   tag == DW_TAG_catch_block) {
 			find_calls(lines, calls, ranges, &die, in, depth + 1);
 		}
 	} while (next(lines, &die));

@@ -17,9 +17,10 @@ struct lines;
 struct source_place {
 	const char *function; /* its linkage name, or its plain one; NULL: not known */
 	const char *file;     /* NULL: not known */
-	const char *folder;   /* that the file's path begins at; NULL: the path is absolute, or that is not known */
-	unsigned int line;    /* 0: not known */
-	__u64 entry;          /* where it begins; 0 of inlined ones */
+	const char *
+		folder; /* that the file's path begins at; NULL: the path is absolute, or that is not known */
+	unsigned int line; /* 0: not known */
+	__u64 entry;	   /* where it begins; 0 of inlined ones */
 };
 
 /*

@@ -22,12 +22,12 @@
 struct root {
 	struct mapped_files *files;
 	size_t users;
-	pid_t pid;   /* who was seen to have it last */
+	pid_t pid; /* who was seen to have it last */
 	ino_t mounts;
 	dev_t device;
 	ino_t inode;
-	int fd;      /* of the folder; -1 for our own */
-	int pin;     /* of the namespace: its mounts stay as long as it is open; likewise */
+	int fd;	 /* of the folder; -1 for our own */
+	int pin; /* of the namespace: its mounts stay as long as it is open; likewise */
 	struct root *next;
 };
 
@@ -61,8 +61,12 @@ static bool identify(pid_t pid, struct root *root)
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	if (stat(path, &folder))
 		return false;
-	*root = (struct root){.pid = pid, .mounts = mounts.st_ino, .device = folder.st_dev,
-			      .inode = folder.st_ino, .fd = -1, .pin = -1};
+	*root = (struct root){.pid = pid,
+			      .mounts = mounts.st_ino,
+			      .device = folder.st_dev,
+			      .inode = folder.st_ino,
+			      .fd = -1,
+			      .pin = -1};
 	return true;
 }
 
@@ -179,8 +183,8 @@ static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)sighting->pid,
-		 sighting->begin, sighting->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)sighting->pid, sighting->begin,
+		 sighting->end);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -214,8 +218,8 @@ static bool find_build_id(const char *notes, size_t size, char *text)
 	return false;
 }
 
-#define NOTES_MOST	4096
-#define SEGMENTS_MOST	64
+#define NOTES_MOST    4096
+#define SEGMENTS_MOST 64
 
 static bool read_build_id(int fd, char *text)
 {
@@ -234,8 +238,7 @@ static bool read_build_id(int fd, char *text)
 		    sizeof(segment))
 			return false;
 		size = segment.p_filesz < sizeof(notes) ? segment.p_filesz : sizeof(notes);
-		if (segment.p_type == PT_NOTE &&
-		    pread(fd, notes, size, segment.p_offset) == (ssize_t)size &&
+		if (segment.p_type == PT_NOTE && pread(fd, notes, size, segment.p_offset) == (ssize_t)size &&
 		    find_build_id(notes, size, text))
 			return true;
 	}
@@ -285,8 +288,8 @@ static struct mapped_file **bucket_of(struct mapped_files *files, const char *pa
 static enum file_kind kind_of(const char *path)
 {
 	/* Memory without a file goes by several names: mm/mmap.c, kernel/events/core.c. */
-	static const char *const anonymous[] = {"//anon", "[heap]", "[stack", "[anon", "/memfd:",
-						"/dev/zero", "/SYSV", "/anon_hugepage"};
+	static const char *const anonymous[] = {"//anon",  "[heap]",	"[stack", "[anon",
+						"/memfd:", "/dev/zero", "/SYSV",  "/anon_hugepage"};
 
 	if (!strcmp(path, "[vdso]"))
 		return FILE_VDSO;
@@ -338,8 +341,7 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 /* What is no file is the same for all. */
 static struct mapped_file *get_special(struct mapped_files *files, enum file_kind kind)
 {
-	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]",
-					 .build_id = ""};
+	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]", .build_id = ""};
 	struct mapped_file *file = find(files, &special, "");
 
 	return file ? mapped_file_again(file) : add(files, &special, "", -1);
@@ -383,8 +385,7 @@ struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sig
 	/* Programs execute themselves from a memfd, too: one with a build-id is an ELF file. */
 	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
 		return get_special(files, kind);
-	if (length > tail && length < sizeof(path) &&
-	    !strcmp(sighting->path + length - tail, DELETED)) {
+	if (length > tail && length < sizeof(path) && !strcmp(sighting->path + length - tail, DELETED)) {
 		snprintf(path, sizeof(path), "%.*s", (int)(length - tail), sighting->path);
 		there.path = path;
 	}

@@ -30,19 +30,19 @@ void root_put(struct root *root);
 
 enum file_kind {
 	FILE_REGULAR,
-	FILE_VDSO,      /* the kernel's gift: "[vdso]" */
+	FILE_VDSO,	/* the kernel's gift: "[vdso]" */
 	FILE_ANONYMOUS, /* no file: code that was made at run time */
 };
 
 struct mapped_file {
-	const char *path;             /* as the process sees it; "[vdso]", "[anon]" */
+	const char *path;	      /* as the process sees it; "[vdso]", "[anon]" */
 	char build_id[BUILD_ID_TEXT]; /* lower-case hex; "" if it has none or it is not known */
 	enum file_kind kind;
 	/* The rest is mapped_file.c's. */
 	struct mapped_files *files;
 	size_t users;
 	struct root *root;
-	int fd; /* -1: not held */
+	int fd;		     /* -1: not held */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
 	struct mapped_file *next;
 };
@@ -50,11 +50,11 @@ struct mapped_file {
 /* Where a file was seen. */
 struct sighting {
 	pid_t pid;
-	struct root *root;      /* may be NULL; stays the caller's */
+	struct root *root; /* may be NULL; stays the caller's */
 	const char *path;
-	__u64 begin, end;       /* where the process has it */
-	const char *build_id;   /* hex; "" if not known */
-	__u64 device, inode;    /* 0: not known */
+	__u64 begin, end;     /* where the process has it */
+	const char *build_id; /* hex; "" if not known */
+	__u64 device, inode;  /* 0: not known */
 };
 
 /* The one file of these properties; it is opened if it is new and there yet, and its build-id read. The

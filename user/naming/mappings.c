@@ -20,7 +20,7 @@
 /* Code that a process has had mapped for some time. */
 struct mapping {
 	__u64 begin, end; /* the first address, and the one behind the last */
-	__u64 offset;     /* of begin, in the file */
+	__u64 offset;	  /* of begin, in the file */
 	__u64 since, until;
 	struct mapped_file *file;
 };
@@ -44,8 +44,8 @@ struct life {
 
 struct process {
 	pid_t pid;
-	__u64 exited;   /* FOREVER: it has not */
-	__u64 looked;   /* when it was looked for last */
+	__u64 exited;	   /* FOREVER: it has not */
+	__u64 looked;	   /* when it was looked for last */
 	struct life *life; /* the newest */
 	struct process *next;
 };
@@ -55,7 +55,7 @@ struct process {
 struct mappings {
 	struct mapped_files *files;
 	struct process *buckets[BUCKETS];
-	size_t nr;      /* mappings in all spaces */
+	size_t nr; /* mappings in all spaces */
 	__u64 dropped;
 };
 
@@ -118,15 +118,14 @@ static void life_release(struct mappings *mappings, struct life *life)
 }
 
 /* Takes over the counts of space and root. */
-static struct life *begin_life(struct process *process, __u64 since, struct space *space,
-			       struct root *root)
+static struct life *begin_life(struct process *process, __u64 since, struct space *space, struct root *root)
 {
 	struct life *life = xcalloc(1, sizeof(*life));
 
 	if (process->life)
 		process->life->until = since;
-	*life = (struct life){.space = space, .since = since, .until = FOREVER, .root = root,
-			      .before = process->life};
+	*life = (struct life){
+		.space = space, .since = since, .until = FOREVER, .root = root, .before = process->life};
 	process->life = life;
 	process->exited = FOREVER;
 	return life;
@@ -235,7 +234,6 @@ void mappings_release(struct mappings *mappings)
 	free(mappings);
 }
 
-
 /* Whether there is room for some more. */
 static bool has_room(struct mappings *mappings)
 {
@@ -262,8 +260,8 @@ static bool is_there(const struct space *space, const struct mapping *new)
 	return false;
 }
 
-static void add_part(struct mappings *mappings, struct space *space, const struct mapping *whole,
-		     __u64 begin, __u64 end, __u64 since)
+static void add_part(struct mappings *mappings, struct space *space, const struct mapping *whole, __u64 begin,
+		     __u64 end, __u64 since)
 {
 	struct mapping part = *whole;
 
@@ -293,12 +291,15 @@ static void replace(struct mappings *mappings, struct space *space, const struct
 	}
 }
 
-static void add(struct mappings *mappings, struct process *process, struct sighting *sighting,
-		__u64 offset, __u64 time)
+static void add(struct mappings *mappings, struct process *process, struct sighting *sighting, __u64 offset,
+		__u64 time)
 {
 	struct life *life = process->life;
-	struct mapping mapping = {.begin = sighting->begin, .end = sighting->end, .offset = offset,
-				  .since = time, .until = FOREVER};
+	struct mapping mapping = {.begin = sighting->begin,
+				  .end = sighting->end,
+				  .offset = offset,
+				  .since = time,
+				  .until = FOREVER};
 	struct space *space;
 
 	if (!has_room(mappings))
@@ -322,9 +323,12 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 {
 	struct process *process = find_or_make(mappings, note->pid);
 	char build_id[BUILD_ID_TEXT] = "";
-	struct sighting sighting = {.path = note->path, .begin = note->begin,
-				    .end = note->begin + note->size, .build_id = build_id,
-				    .device = note->device, .inode = note->inode};
+	struct sighting sighting = {.path = note->path,
+				    .begin = note->begin,
+				    .end = note->begin + note->size,
+				    .build_id = build_id,
+				    .device = note->device,
+				    .inode = note->inode};
 
 	if (!process->life)
 		begin_life(process, 0, space_new(), root_of(mappings->files, note->pid));
@@ -396,8 +400,8 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 	int path = 0;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%llx-%llx %*2c%*1[x]%*c %llx %x:%x %llu %n", &begin, &end, &offset, &major,
-		   &minor, &inode, &path) != 6 ||
+	if (sscanf(line, "%llx-%llx %*2c%*1[x]%*c %llx %x:%x %llu %n", &begin, &end, &offset, &major, &minor,
+		   &inode, &path) != 6 ||
 	    !path)
 		return;
 	sighting.begin = begin;
@@ -486,7 +490,7 @@ static bool search(const struct process *process, __u64 address, __u64 interval,
 		for (size_t i = 0; i < life->space->nr; i++) {
 			const struct mapping *mapping = &life->space->list[i];
 			struct spot found = {.file = mapping->file,
-					      .offset = address - mapping->begin + mapping->offset};
+					     .offset = address - mapping->begin + mapping->offset};
 			__u64 time;
 
 			if (address < mapping->begin || address >= mapping->end)
@@ -494,9 +498,9 @@ static bool search(const struct process *process, __u64 address, __u64 interval,
 			time = lived(interval, life, mapping, now);
 			if (!time)
 				continue;
-			found.ambiguous = place->ambiguous ||
-					  (place->file && (place->file != found.file ||
-							   place->offset != found.offset));
+			found.ambiguous =
+				place->ambiguous ||
+				(place->file && (place->file != found.file || place->offset != found.offset));
 			if (time > longest)
 				*place = found;
 			else

@@ -43,7 +43,7 @@ void mappings_forget(struct mappings *mappings, __u64 since);
 /* Where an address lies. */
 struct spot {
 	struct mapped_file *file; /* NULL: not known; valid up to the next mappings_forget() */
-	__u64 offset;             /* in it */
+	__u64 offset;		  /* in it */
 	bool ambiguous; /* the process had something else there as well in this interval; this, longer */
 };
 

@@ -108,9 +108,11 @@ void source_load(struct source *source, struct image *image, const struct place 
 	source->segments = image_segments(image, &source->nr_segments);
 	load_symbols(source, image, other ? &debug : NULL, settings->memory / 4);
 	if (settings->lines && own_lines)
-		source->lines = load_lines(image, place, settings->debug_dir, left_for_lines(source, settings));
+		source->lines =
+			load_lines(image, place, settings->debug_dir, left_for_lines(source, settings));
 	else if (settings->lines && other && dwarf_in(&debug))
-		source->lines = load_lines(&debug, place, settings->debug_dir, left_for_lines(source, settings));
+		source->lines =
+			load_lines(&debug, place, settings->debug_dir, left_for_lines(source, settings));
 	image_close(image);
 	image_close(&debug);
 }
@@ -184,9 +186,9 @@ static void set_frames(struct source *source, struct frame *frames, const struct
 	struct frame *last = &frames[nr - 1];
 
 	for (size_t i = 0; i < nr; i++)
-		frames[i] = (struct frame){shown(source, places[i].function), 0,
-					   file_shown(source, &places[i]),
-					   places[i].file ? places[i].line : 0};
+		frames[i] =
+			(struct frame){shown(source, places[i].function), 0, file_shown(source, &places[i]),
+				       places[i].file ? places[i].line : 0};
 	/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
 	if (symbol) {
 		last->symbol = shown(source, symbol_name(&source->symbols, symbol));

@@ -23,10 +23,10 @@ struct identity {
 /* Something that has symbols, and the names that were made of them. */
 struct source {
 	struct source *newer, *older; /* by when it was last asked for */
-	size_t bytes; /* as they were last counted */
-	char *path; /* of a map of compiled code; NULL: it is something else */
+	size_t bytes;		      /* as they were last counted */
+	char *path;		      /* of a map of compiled code; NULL: it is something else */
 	struct identity identity;
-	time_t read_at;           /* seconds of CLOCK_MONOTONIC */
+	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
 	const char *why; /* it has no symbols; NULL if it has */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;

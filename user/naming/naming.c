@@ -17,8 +17,8 @@
 
 /* A way in which a file was asked for before. */
 struct alias {
-	struct alias *next; /* with the same hash */
-	struct source *source; /* NULL: forgotten */
+	struct alias *next;	  /* with the same hash */
+	struct source *source;	  /* NULL: forgotten */
 	struct identity identity; /* zeros: `text` is a build-id, not a path */
 	char *text;
 };
@@ -187,8 +187,7 @@ static struct source *find_alias(struct naming *naming, const char *text, const 
 	struct alias *alias = map_find(&naming->aliases, hash(text, identity));
 
 	for (; alias; alias = alias->next)
-		if (alias->source && same_identity(&alias->identity, identity) &&
-		    !strcmp(alias->text, text))
+		if (alias->source && same_identity(&alias->identity, identity) && !strcmp(alias->text, text))
 			return alias->source;
 	return NULL;
 }
@@ -199,7 +198,8 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 	struct alias *alias = pool_take(&naming->alias_pool, sizeof(*alias));
 	struct alias *first = map_find(&naming->aliases, hash(text, identity));
 
-	*alias = (struct alias){.source = source, .identity = *identity,
+	*alias = (struct alias){.source = source,
+				.identity = *identity,
 				.text = pool_text(&naming->alias_pool, text, strlen(text))};
 	if (first) {
 		alias->next = first->next;
@@ -220,8 +220,8 @@ static bool identify(const struct place *place, struct identity *identity)
 		*identity = (struct identity){.ino = 1};
 		return true;
 	}
-	snprintf(whole, sizeof(whole), "%s%s%s", place->root, place->root[0] && place->path[0] != '/' ? "/" : "",
-		 place->path);
+	snprintf(whole, sizeof(whole), "%s%s%s", place->root,
+		 place->root[0] && place->path[0] != '/' ? "/" : "", place->path);
 	if (stat(place->direct[0] ? place->direct : whole, &now)) {
 		fd = place_open(place); /* a link may lead out of the root, where it leads to its own top */
 		if (fd < 0)
@@ -311,12 +311,11 @@ struct wanted {
 	char build_id[2 * BUILD_ID_MAX + 1]; /* "": not given */
 	struct place place;
 	struct identity identity;
-	bool missing;          /* errno says why */
+	bool missing;	       /* errno says why */
 	struct source *source; /* NULL: not read yet */
 };
 
-static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path,
-			const char *build_id)
+static void find_wanted(struct naming *naming, struct wanted *wanted, const char *path, const char *build_id)
 {
 	wanted->missing = false;
 	wanted->source = NULL;
@@ -355,8 +354,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	return name_in_file(naming, source, offset);
 }
 
-const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
-			       __u64 offset)
+const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset)
 {
 	return name_of_file(naming, path, build_id, offset, true);
 }
@@ -384,8 +382,8 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 	source = naming->kernel;
 	if (!source) {
 		source = naming->kernel = new_source(naming);
-		source->why = kernel_symbols(&source->symbols, naming->settings.kallsyms,
-					     naming->settings.modules);
+		source->why =
+			kernel_symbols(&source->symbols, naming->settings.kallsyms, naming->settings.modules);
 	}
 	use(naming, source);
 	if (source->why)

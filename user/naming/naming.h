@@ -16,29 +16,29 @@
 /* A function that the address is in. */
 struct frame {
 	const char *symbol; /* demangled, at most NAMING_SYMBOL_MAX bytes; NULL: not known */
-	__u64 offset;       /* of the address in the symbol; 0 in a frame that is inlined in the next one */
+	__u64 offset;	    /* of the address in the symbol; 0 in a frame that is inlined in the next one */
 	const char *file;   /* source file, NULL: not known */
 	unsigned int line;  /* in it, from 1; 0: not known */
 };
 
 struct name {
-	const char *build_id; /* lower-case hex, NULL: the file has none, or there is no file */
-	const char *module;   /* of the kernel: "[kernel]", "[ext4]", "[bpf]"; NULL for other code */
+	const char *build_id;	    /* lower-case hex, NULL: the file has none, or there is no file */
+	const char *module;	    /* of the kernel: "[kernel]", "[ext4]", "[bpf]"; NULL for other code */
 	const struct frame *frames; /* what is inlined innermost first; the last is the function itself */
-	size_t nr;            /* 0: unknown */
-	const char *why;      /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
+	size_t nr;		    /* 0: unknown */
+	const char *why;	    /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
 };
 
-#define NAMING_SYMBOL_MAX 2048 /* longer ones are cut, and end with "…" */
-#define NAMING_MEMORY (256UL << 20) /* the default limit */
+#define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */
+#define NAMING_MEMORY	  (256UL << 20) /* the default limit */
 
 struct naming_settings {
 	const char *root;      /* plain paths are looked for below this folder; NULL: as they are */
 	const char *debug_dir; /* NULL: /usr/lib/debug */
 	const char *kallsyms;  /* a copy of it; NULL: /proc/kallsyms */
 	const char *modules;   /* a copy of /proc/modules, likewise */
-	bool lines;            /* also source files, lines, and inlined frames, where there is DWARF */
-	size_t memory;         /* bytes; what was used longest ago goes first. Of a file, symbol tables
+	bool lines;	       /* also source files, lines, and inlined frames, where there is DWARF */
+	size_t memory;	       /* bytes; what was used longest ago goes first. Of a file, symbol tables
 				* larger than a quarter of it are not read, nor is DWARF that is larger
 				* than three quarters of what the symbols leave; 0: NAMING_MEMORY */
 };
@@ -60,8 +60,7 @@ void naming_close(struct naming *naming);
  * already, and refuses one that has another: it was replaced. Without one, a file is looked at (stat) each
  * time, and read again when it is another one.
  */
-const struct name *naming_file(struct naming *naming, const char *path, const char *build_id,
-			       __u64 offset);
+const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset);
 
 /* A kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);

@@ -20,7 +20,7 @@ struct map {
 	struct map_entry {
 		__u64 key;
 		void *value; /* NULL: a free place */
-	} *entries;
+	} * entries;
 	size_t nr, room;
 };
 

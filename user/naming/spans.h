@@ -8,8 +8,8 @@
 
 struct span {
 	__u64 low, high; /* the first address, and the one behind the last; empty ones are ignored */
-	__u32 order;     /* where several are, the highest is meant; of equals the one that begins last */
-	__u32 what;      /* the answer; not SPANS_NONE */
+	__u32 order;	 /* where several are, the highest is meant; of equals the one that begins last */
+	__u32 what;	 /* the answer; not SPANS_NONE */
 };
 
 #define SPANS_NONE ((__u32)-1)
@@ -20,7 +20,7 @@ struct spans {
 	struct piece {
 		__u64 low;
 		__u32 what; /* SPANS_NONE in a gap */
-	} *list;
+	} * list;
 	size_t nr;
 };
 

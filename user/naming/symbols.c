@@ -102,8 +102,7 @@ static __u64 end_at(const struct symbols *symbols, size_t at, __u64 (*end_of)(co
 	return at + 1 < symbols->nr && symbol[1].address < limit ? symbol[1].address : limit;
 }
 
-void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address),
-		    const void *of)
+void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of)
 {
 	struct span *spans;
 

@@ -12,9 +12,9 @@
 /* A symbol as it is found. */
 struct found_symbol {
 	__u64 address; /* what they are sorted by, and the first member */
-	__u64 end;    /* the first address behind it; the address itself: not known */
-	__u32 name;   /* where it is in the strings */
-	__u32 order;  /* of two that overlap the higher one is meant, of equals the one that begins later */
+	__u64 end;     /* the first address behind it; the address itself: not known */
+	__u32 name;    /* where it is in the strings */
+	__u32 order;   /* of two that overlap the higher one is meant, of equals the one that begins later */
 	bool weak, local, label;
 };
 
@@ -46,8 +46,7 @@ void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
  * whose end is not known reaches up to the next, and not beyond the code that it is in: end_of() says
  * where that ends; NULL: a page.
  */
-void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address),
-		    const void *of);
+void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of);
 
 /* The symbol that an address is in, NULL if there is none. */
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address);

@@ -54,16 +54,14 @@ static int add_part(struct matrix_part *part, const struct axis *axis, const cha
 	char whole[200];
 
 	snprintf(part->name, sizeof(part->name), "%.*s", (int)length, name);
-	snprintf(whole, sizeof(whole), "%s:%s%.*s%s", reg, axis->before, (int)length, name,
-		 axis->behind);
+	snprintf(whole, sizeof(whole), "%s:%s%.*s%s", reg, axis->before, (int)length, name, axis->behind);
 	if (length >= sizeof(part->name) || strpbrk(part->name, ":.")) {
 		refuse(refusal, STATUS_USAGE, "option %s '%s'", axis->option, part->name);
 		because(refusal, "it is no name of one, or of several with '|' between them");
 		return instead(refusal, "names are in the guide's Table 12");
 	}
 	if (compose_event(host->events, whole, &composed, refusal) <= 0) {
-		snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", axis->option,
-			 part->name);
+		snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", axis->option, part->name);
 		return -1;
 	}
 	part->bits = composed.config1 & axis->bits;
@@ -138,7 +136,9 @@ int matrix_make(struct matrix *matrix, const struct offcore_options *options, co
 	if (!host->events || !host->events->offcore) {
 		refuse(refusal, STATUS_REFUSED, "off-core responses");
 		because(refusal, "there is no table of this CPU that has them");
-		return instead(refusal, "nhmtap stat counts one by its value: -e cpu/event=0xb7,umask=0x1,offcore_rsp=…/");
+		return instead(
+			refusal,
+			"nhmtap stat counts one by its value: -e cpu/event=0xb7,umask=0x1,offcore_rsp=…/");
 	}
 	preset = find_preset(host->events->offcore, options->preset, refusal);
 	if (!preset && (options->preset || !options->request || !options->response))
@@ -174,8 +174,8 @@ char *matrix_events(const struct matrix *matrix, const struct host *host, const 
 	for (int i = 0; i < matrix->nr_cells; i++)
 		fprintf(out, "%scpu/event=%#llx,umask=%#llx,offcore_rsp=%#x,name=%s.%s/%s", i ? "," : "",
 			config & 0xff, config >> 8, matrix->cells[i].bits,
-			matrix_request(matrix, &matrix->cells[i]),
-			matrix_response(matrix, &matrix->cells[i]), modifiers);
+			matrix_request(matrix, &matrix->cells[i]), matrix_response(matrix, &matrix->cells[i]),
+			modifiers);
 	xclose_memstream(out);
 	return text;
 }

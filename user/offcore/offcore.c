@@ -50,15 +50,15 @@ static void offcore_describe(struct activity *activity, json_t *start)
 	const struct cells *offcore = activity->state;
 	const struct pmu *pmu = host_core_pmu(&activity->session->host);
 
-	json_object_set_new(start, "requests", parts_value(offcore->matrix.requests,
-							   offcore->matrix.nr_requests));
-	json_object_set_new(start, "responses", parts_value(offcore->matrix.responses,
-							    offcore->matrix.nr_responses));
+	json_object_set_new(start, "requests",
+			    parts_value(offcore->matrix.requests, offcore->matrix.nr_requests));
+	json_object_set_new(start, "responses",
+			    parts_value(offcore->matrix.responses, offcore->matrix.nr_responses));
 	/* The cells take turns on the register, one an interval of the kernel's. */
 	if (pmu && pmu->mux_interval_ms > 0)
-		json_object_set_new(start, "pass_ms",
-				    json_integer((json_int_t)pmu->mux_interval_ms *
-						 offcore->matrix.nr_cells));
+		json_object_set_new(
+			start, "pass_ms",
+			json_integer((json_int_t)pmu->mux_interval_ms * offcore->matrix.nr_cells));
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */
@@ -91,8 +91,7 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 		return value;
 	json_object_set_new(value, "scaled", json_integer(llround(count_scaled(count))));
 	if (!(measured->cell->bits & bits_of_kind(activity, OFFCORE_NO_LINE)))
-		json_object_set_new(value, "bytes",
-				    json_integer(llround(count_scaled(count)) * LINE_BYTES));
+		json_object_set_new(value, "bytes", json_integer(llround(count_scaled(count)) * LINE_BYTES));
 	return value;
 }
 
@@ -162,16 +161,15 @@ static void put_shares(const struct activity *activity, json_t *record, const st
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static void read_cells(const struct cells *offcore, const struct tally_row *row,
-		       struct measured *cells)
+static void read_cells(const struct cells *offcore, const struct tally_row *row, struct measured *cells)
 {
 	for (int i = 0; i < offcore->matrix.nr_cells; i++)
 		cells[i] = (struct measured){&offcore->matrix.cells[i], row->since[i]};
 }
 
 /* Rows first, as one reads a matrix; sums behind what they sum up. */
-static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells,
-				      int request, int response)
+static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells, int request,
+				      int response)
 {
 	for (int i = 0; i < matrix->nr_cells; i++)
 		if (cells[i].cell->request == request && cells[i].cell->response == response)
@@ -237,8 +235,7 @@ static int plan_offcore(struct plan *plan, const struct options *options, struct
 	char *text;
 	int err;
 
-	if (target_plan(&plan->target, options, host, refusal) ||
-	    matrix_make(&matrix, own, host, refusal))
+	if (target_plan(&plan->target, options, host, refusal) || matrix_make(&matrix, own, host, refusal))
 		return -1;
 	if (!host_core_pmu(host)) {
 		refuse(refusal, STATUS_REFUSED, "off-core responses");

@@ -166,8 +166,8 @@ void options_release(struct options *options)
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-void options_each(const struct command *command,
-		  void (*each)(const struct option_row *row, void *context), void *context)
+void options_each(const struct command *command, void (*each)(const struct option_row *row, void *context),
+		  void *context)
 {
 	for (size_t group = 0; group < OPTION_GROUPS && command->options[group]; group++)
 		for (const struct option_row *row = command->options[group]; row->name; row++)
@@ -312,7 +312,8 @@ static int take_texts(struct options *options, const struct option_row *row, con
 		return take(options, row, json_string_value(value), refusal);
 	if (!json_is_array(value))
 		return refuse_kind(row, "a text, or a list of texts", refusal);
-	json_array_foreach(value, i, text) {
+	json_array_foreach(value, i, text)
+	{
 		if (!json_is_string(text))
 			return refuse_kind(row, "a text, or a list of texts", refusal);
 		if (take(options, row, json_string_value(text), refusal))

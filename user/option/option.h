@@ -16,14 +16,14 @@
 #include "refusal.h"
 
 enum option_kind {
-	OPTION_FLAG,    /* bool; takes no argument */
-	OPTION_FIXED,   /* const char *, set to words[0]; takes no argument */
-	OPTION_TEXT,    /* const char * */
-	OPTION_LIST,    /* const char *; several join, with ',' between them */
-	OPTION_TEXTS,   /* struct texts: each one by itself */
-	OPTION_WORD,    /* const char *, one of words */
-	OPTION_NUMBER,  /* __u64, from least to most */
-	OPTION_DELAY,   /* __s64, ms up to most, or -1 */
+	OPTION_FLAG,	/* bool; takes no argument */
+	OPTION_FIXED,	/* const char *, set to words[0]; takes no argument */
+	OPTION_TEXT,	/* const char * */
+	OPTION_LIST,	/* const char *; several join, with ',' between them */
+	OPTION_TEXTS,	/* struct texts: each one by itself */
+	OPTION_WORD,	/* const char *, one of words */
+	OPTION_NUMBER,	/* __u64, from least to most */
+	OPTION_DELAY,	/* __s64, ms up to most, or -1 */
 	OPTION_SECONDS, /* double, more than 0 */
 };
 
@@ -35,17 +35,17 @@ struct texts {
 };
 
 struct option_row {
-	char letter;          /* 0: long only */
+	char letter;	      /* 0: long only */
 	const char *name;     /* "interval"; NULL ends a group */
 	const char *argument; /* as --help shows it; NULL: none */
 	enum option_kind kind;
-	size_t offset;        /* where the value goes: in struct options */
-	bool own;             /* or in the struct of options->own */
-	__u64 least, most;    /* of numbers */
+	size_t offset;		  /* where the value goes: in struct options */
+	bool own;		  /* or in the struct of options->own */
+	__u64 least, most;	  /* of numbers */
 	const char *const *words; /* ended by NULL */
-	const char *member;   /* its name in CONFIG; NULL: the option's, with _ for - */
-	bool line_only;       /* it is no member of an activity in CONFIG */
-	const char *help;     /* NULL: for tests, not listed */
+	const char *member;	  /* its name in CONFIG; NULL: the option's, with _ for - */
+	bool line_only;		  /* it is no member of an activity in CONFIG */
+	const char *help;	  /* NULL: for tests, not listed */
 };
 
 /* Where a value goes. */
@@ -53,20 +53,20 @@ struct option_row {
 #define OWN(type, member) offsetof(type, member), .own = true
 
 /* Groups that several commands share. */
-extern const struct option_row event_rows[];    /* -e */
+extern const struct option_row event_rows[];	/* -e */
 extern const struct option_row sampling_rows[]; /* -c, -F */
-extern const struct option_row stack_rows[];    /* -g, --max-stack */
-extern const struct option_row target_rows[];   /* -p, -t, -G, -a, -C */
-extern const struct option_row per_rows[];      /* --for-each-cgroup, --per, --per-cpu */
+extern const struct option_row stack_rows[];	/* -g, --max-stack */
+extern const struct option_row target_rows[];	/* -p, -t, -G, -a, -C */
+extern const struct option_row per_rows[];	/* --for-each-cgroup, --per, --per-cpu */
 extern const struct option_row interval_rows[]; /* -I, --interval-count, -D, --control, --duration */
-extern const struct option_row top_rows[];      /* --top */
-extern const struct option_row output_rows[];   /* -o */
-extern const struct option_row format_rows[];   /* --format */
-extern const struct option_row plan_rows[];     /* --force */
-extern const struct option_row table_rows[];    /* --events-dir */
-extern const struct option_row host_rows[];     /* --host-root */
-extern const struct option_row cpu_rows[];      /* --cpu NAME */
-extern const struct option_row help_rows[];     /* --help */
+extern const struct option_row top_rows[];	/* --top */
+extern const struct option_row output_rows[];	/* -o */
+extern const struct option_row format_rows[];	/* --format */
+extern const struct option_row plan_rows[];	/* --force */
+extern const struct option_row table_rows[];	/* --events-dir */
+extern const struct option_row host_rows[];	/* --host-root */
+extern const struct option_row cpu_rows[];	/* --cpu NAME */
+extern const struct option_row help_rows[];	/* --help */
 
 /* Options of a command of which none is given yet. */
 void options_begin(struct options *options, const struct command *command);
@@ -96,8 +96,8 @@ int option_take(struct options *options, const struct option_row *row, const jso
 json_t *option_schema(const struct option_row *row);
 
 /* Calls `each` with every row of a command. */
-void options_each(const struct command *command,
-		  void (*each)(const struct option_row *row, void *context), void *context);
+void options_each(const struct command *command, void (*each)(const struct option_row *row, void *context),
+		  void *context);
 
 /* Prints the rows that go with a command. */
 void options_help(const struct command *command, FILE *out);

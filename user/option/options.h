@@ -12,41 +12,41 @@ struct command;
 /* Texts point into argv, into the CONFIG that they came from, or into `joined`. */
 struct options {
 	const struct command *command;
-	void *own;          /* the command's own options: command->own_size bytes */
-	const char *events; /* -e; several join into one list */
-	const char *metrics; /* -M; several join too, NULL if not given */
-	__u64 period;       /* -c, occurrences between two samples; 0 if not given */
-	__u64 frequency;    /* -F, Hz; 0 if not given */
-	__u64 usual_frequency; /* where neither is given, Hz; 0: the program's own */
-	const char *by;     /* --by, NULL if not given */
-	bool call_graph;    /* -g, or the key stack */
-	__u64 max_stack;    /* --max-stack, frames; 0 if not given */
-	const char *filter; /* --filter: branches, NULL if not given */
-	const char *pids;   /* -p */
-	const char *tids;   /* -t */
+	void *own;			   /* the command's own options: command->own_size bytes */
+	const char *events;		   /* -e; several join into one list */
+	const char *metrics;		   /* -M; several join too, NULL if not given */
+	__u64 period;			   /* -c, occurrences between two samples; 0 if not given */
+	__u64 frequency;		   /* -F, Hz; 0 if not given */
+	__u64 usual_frequency;		   /* where neither is given, Hz; 0: the program's own */
+	const char *by;			   /* --by, NULL if not given */
+	bool call_graph;		   /* -g, or the key stack */
+	__u64 max_stack;		   /* --max-stack, frames; 0 if not given */
+	const char *filter;		   /* --filter: branches, NULL if not given */
+	const char *pids;		   /* -p */
+	const char *tids;		   /* -t */
 	const char *cgroups, *each_cgroup; /* -G, --for-each-cgroup: NULL if not given */
-	const char *per;    /* --per, NULL if not given */
-	const char *cpus;   /* -C */
-	bool all_cpus;      /* -a */
-	__u64 interval_ms;  /* -I, 0: one interval, the whole run */
-	__u64 interval_count; /* --interval-count, 0: to the run's end */
-	__s64 delay_ms;     /* --delay, 0: none; -1: until it is enabled by --control */
-	const char *control; /* --control, NULL if not given */
-	double duration_s;  /* --duration, 0: to the target's end */
-	__u64 repeats;      /* -r, 0 if not given */
-	const char *cpu;    /* --cpu of list and explain: a CPU of the tables, NULL: this machine's */
-	__u64 top;          /* --top, 0: all */
-	const char *output; /* -o, NULL: stdout */
-	const char *format; /* --format, NULL: table on a terminal, else json */
+	const char *per;		   /* --per, NULL if not given */
+	const char *cpus;		   /* -C */
+	bool all_cpus;			   /* -a */
+	__u64 interval_ms;		   /* -I, 0: one interval, the whole run */
+	__u64 interval_count;		   /* --interval-count, 0: to the run's end */
+	__s64 delay_ms;			   /* --delay, 0: none; -1: until it is enabled by --control */
+	const char *control;		   /* --control, NULL if not given */
+	double duration_s;		   /* --duration, 0: to the target's end */
+	__u64 repeats;			   /* -r, 0 if not given */
+	const char *cpu;	/* --cpu of list and explain: a CPU of the tables, NULL: this machine's */
+	__u64 top;		/* --top, 0: all */
+	const char *output;	/* -o, NULL: stdout */
+	const char *format;	/* --format, NULL: table on a terminal, else json */
 	const char *events_dir; /* --events-dir, NULL if not given */
-	const char *host_root;  /* --host-root, "" if not given */
-	bool verbose;       /* --verbose */
-	bool force;         /* --force: rules that protect from useless results are set aside */
+	const char *host_root;	/* --host-root, "" if not given */
+	bool verbose;		/* --verbose */
+	bool force;		/* --force: rules that protect from useless results are set aside */
 	bool help;
-	char **rest;        /* the arguments behind the options: COMMAND …, or a subcommand's own */
+	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */
 	int nr_rest;
 
-	char **joined;      /* lists that several options made together */
+	char **joined; /* lists that several options made together */
 	size_t nr_joined;
 };
 

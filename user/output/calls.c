@@ -51,8 +51,8 @@ struct call calls_at(const json_t *frame, size_t i)
 		.frame = frame,
 		.symbol = text_of(inlined ? inlined : frame, "symbol"),
 		.file = inner ? text_of(inner, "call_file") : text_of(frame, "file"),
-		.line = json_integer_value(json_object_get(inner ? inner : frame,
-							   inner ? "call_line" : "line")),
+		.line = json_integer_value(
+			json_object_get(inner ? inner : frame, inner ? "call_line" : "line")),
 		.inlined = inlined,
 	};
 }

@@ -26,7 +26,7 @@ struct call {
 	const char *symbol; /* NULL: not known */
 	const char *file;   /* source file, NULL: not known */
 	json_int_t line;    /* 0: not known */
-	bool inlined;       /* into the next one */
+	bool inlined;	    /* into the next one */
 };
 
 /* How many functions a frame stands for: at least one. */

@@ -29,16 +29,16 @@ struct node {
 
 struct graph {
 	char name[160];
-	struct interned keys;   /* of nodes, by number: a parent's is less than its children's */
+	struct interned keys; /* of nodes, by number: a parent's is less than its children's */
 	struct node *nodes;
 	size_t room;
-	__u64 lost;         /* samples that are in no entry */
+	__u64 lost; /* samples that are in no entry */
 };
 
 struct flamegraph {
 	struct calls calls;
-	json_t *texts;      /* in their order */
-	json_t *places;     /* {text: its place} */
+	json_t *texts;	/* in their order */
+	json_t *places; /* {text: its place} */
 	struct graph *graphs;
 	size_t nr;
 };
@@ -118,8 +118,7 @@ static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
 	for (size_t i = 0; i < flamegraph->nr; i++)
 		if (!strcmp(flamegraph->graphs[i].name, event))
 			return &flamegraph->graphs[i];
-	flamegraph->graphs = xrealloc(flamegraph->graphs,
-				     (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
+	flamegraph->graphs = xrealloc(flamegraph->graphs, (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
 	graph = &flamegraph->graphs[flamegraph->nr++];
 	*graph = (struct graph){0};
 	snprintf(graph->name, sizeof(graph->name), "%s", event);
@@ -137,8 +136,8 @@ static const char *place_of(const struct call *call, char *text, size_t size)
 	return text;
 }
 
-static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32 parent,
-		       const json_t *frame, __u64 samples)
+static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const json_t *frame,
+		       __u64 samples)
 {
 	unsigned int side = calls_of_kernel(frame) ? KERNEL : USER;
 	char name[CALLS_NAME_MAX], place[2 * CALLS_NAME_MAX];
@@ -147,8 +146,8 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 		struct call call = calls_at(frame, i);
 
 		parent = add_node(flamegraph, graph, parent, calls_name(&call, name, sizeof(name)),
-				  place_of(&call, place, sizeof(place)),
-				  side | (call.inlined ? INLINED : 0), samples);
+				  place_of(&call, place, sizeof(place)), side | (call.inlined ? INLINED : 0),
+				  samples);
 	}
 	return parent;
 }
@@ -164,10 +163,10 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 	calls_owner(entry, owner, sizeof(owner));
 	parent = add_node(flamegraph, graph, root, owner, "", OTHER, samples);
 	for (size_t i = json_array_size(stack); i--;)
-		parent = add_frame(flamegraph, graph, parent,
-				   calls_frame(&flamegraph->calls,
-					       json_integer_value(json_array_get(stack, i))),
-				   samples);
+		parent = add_frame(
+			flamegraph, graph, parent,
+			calls_frame(&flamegraph->calls, json_integer_value(json_array_get(stack, i))),
+			samples);
 	if (!*lost)
 		return;
 	snprintf(words, sizeof(words), "[stack lost: %.32s]", lost);
@@ -184,8 +183,7 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 	__u32 root;
 	size_t i;
 
-	json_array_foreach(json_object_get(record, "entries"), i, entry)
-		sum += number_of(entry, "samples");
+	json_array_foreach(json_object_get(record, "entries"), i, entry) sum += number_of(entry, "samples");
 	root = add_node(flamegraph, graph, NOBODY, "all", "", OTHER, sum);
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		take_entry(flamegraph, graph, root, entry);
@@ -220,12 +218,11 @@ static json_t *graph_value(const struct graph *graph)
 	for (size_t i = 0; i < graph->keys.nr; i++) {
 		const struct node_key *key = interned_at(&graph->keys, i);
 
-		json_array_append_new(rows, json_pack("[I, I, I, I, I]",
-						      key->parent == NOBODY ? -1 : (json_int_t)key->parent,
-						      (json_int_t)key->name,
-						      (json_int_t)graph->nodes[i].place,
-						      (json_int_t)key->kind,
-						      (json_int_t)graph->nodes[i].samples));
+		json_array_append_new(rows,
+				      json_pack("[I, I, I, I, I]",
+						key->parent == NOBODY ? -1 : (json_int_t)key->parent,
+						(json_int_t)key->name, (json_int_t)graph->nodes[i].place,
+						(json_int_t)key->kind, (json_int_t)graph->nodes[i].samples));
 	}
 	return json_pack("{s:o, s:I, s:o}", "name", value_text(graph->name, sizeof(graph->name)), "lost",
 			 (json_int_t)graph->lost, "rows", rows);

@@ -21,7 +21,9 @@ static void add_frame(struct text *text, const json_t *frame)
 		struct call call = calls_at(frame, i);
 
 		text_add(text, ";%s%s", calls_name(&call, name, sizeof(name)),
-			 calls_of_kernel(frame) ? "_[k]" : call.inlined ? "_[i]" : "");
+			 calls_of_kernel(frame) ? "_[k]"
+			 : call.inlined		? "_[i]"
+						: "");
 	}
 }
 

@@ -64,7 +64,8 @@ static int write_line(struct stream *stream, const json_t *record)
 	if (json_object_get(record, "schema_version"))
 		return write_bare(stream, record);
 	begin(stream, json_string_value(json_object_get(record, "type")));
-	json_object_foreach((json_t *)record, member, value) {
+	json_object_foreach((json_t *)record, member, value)
+	{
 		if (!strcmp(member, "type"))
 			continue;
 		/* The record's own members have nothing to escape. */

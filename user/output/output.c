@@ -214,9 +214,8 @@ static bool takes(const struct stream *stream, const char *activity)
 
 	if (!stream->activities || !activity || !strcmp(activity, SESSION))
 		return true;
-	json_array_foreach(stream->activities, i, name)
-		if (!strcmp(json_string_value(name), activity))
-			return true;
+	json_array_foreach(stream->activities, i,
+			   name) if (!strcmp(json_string_value(name), activity)) return true;
 	return false;
 }
 

@@ -18,12 +18,12 @@ struct stream;
 
 /* A format is one file, which registers itself. */
 struct format {
-	const char *name; /* "json" */
-	const char *help; /* what it writes, in a few words */
-	bool people;      /* for a screen: names instead of addresses, and no more than fits */
-	bool lines;       /* a record a line: cut at RECORD_MAX */
+	const char *name;    /* "json" */
+	const char *help;    /* what it writes, in a few words */
+	bool people;	     /* for a screen: names instead of addresses, and no more than fits */
+	bool lines;	     /* a record a line: cut at RECORD_MAX */
 	const char *command; /* it takes the records of this command alone; NULL: of all */
-	const char *keys; /* what --by has to have for it: "stack"; NULL: whatever there is */
+	const char *keys;    /* what --by has to have for it: "stack"; NULL: whatever there is */
 	/*
 	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
 	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.
@@ -35,9 +35,9 @@ struct format {
 	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
 };
 
-#define REGISTER_FORMAT(item)                                                                    \
-	static const struct format *const registered_##item                                     \
-		__attribute__((section("formats"), used)) = &(item)
+#define REGISTER_FORMAT(item)                                                                                \
+	static const struct format *const registered_##item __attribute__((section("formats"), used)) =      \
+		&(item)
 
 /* The i-th format, NULL behind the last. */
 const struct format *format_at(size_t i);
@@ -62,9 +62,9 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 /* Where a stream goes. */
 struct place_of_output {
-	const char *path;   /* NULL: stdout */
-	const char *format; /* NULL: table on a terminal, else json */
-	bool append;        /* what the file has stays */
+	const char *path;	  /* NULL: stdout */
+	const char *format;	  /* NULL: table on a terminal, else json */
+	bool append;		  /* what the file has stays */
 	const json_t *activities; /* names of those whose records it takes; NULL: of all */
 };
 
@@ -74,14 +74,14 @@ struct stream {
 	const json_t *activities; /* see struct place_of_output */
 	char run_id[33];
 	/* What went before, of forms but JSON: */
-	json_t *start;      /* the start record */
-	struct calls calls; /* the frames of the stacks to come */
-	__u64 records;      /* written so far */
+	json_t *start;	      /* the start record */
+	struct calls calls;   /* the frames of the stacks to come */
+	__u64 records;	      /* written so far */
 	const char *activity; /* whose record is being written; NULL: of none */
-	struct compact line; /* json's: the record that is being written */
-	char section[40];   /* that the people's form has last begun */
-	bool verbose;       /* the people's form says more */
-	bool intervals;     /* there will be several records of a kind, at different times */
+	struct compact line;  /* json's: the record that is being written */
+	char section[40];     /* that the people's form has last begun */
+	bool verbose;	      /* the people's form says more */
+	bool intervals;	      /* there will be several records of a kind, at different times */
 };
 
 /* Opens the sink and picks the format, of those that a command has (NULL: any). Returns 0, or -1 with the

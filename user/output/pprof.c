@@ -28,15 +28,15 @@ struct writing {
 };
 
 /* Appends to a list of the profile, which is freed with it. */
-#define APPEND(list, number, item)                                                                 \
+#define APPEND(list, number, item)                                                                           \
 	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
 
-#define NEW(type, TYPE)                                                                            \
-	({                                                                                         \
-		Pprof__##type *message = xmalloc(sizeof(*message));                                 \
-                                                                                                   \
-		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                   \
-		message;                                                                           \
+#define NEW(type, TYPE)                                                                                      \
+	({                                                                                                   \
+		Pprof__##type *message = xmalloc(sizeof(*message));                                          \
+                                                                                                             \
+		*message = (Pprof__##type)PPROF__##TYPE##__INIT;                                             \
+		message;                                                                                     \
 	})
 
 /* The place of a text in the table of texts. */
@@ -111,8 +111,8 @@ static uint64_t function_of(struct writing *writing, const char *name, const cha
 	return json_integer_value(known);
 }
 
-static void add_line(struct writing *writing, Pprof__Location *location, const char *name,
-		     const char *file, json_int_t line)
+static void add_line(struct writing *writing, Pprof__Location *location, const char *name, const char *file,
+		     json_int_t line)
 {
 	Pprof__Line *made = NEW(Line, LINE);
 
@@ -233,9 +233,8 @@ static void add_entry(struct writing *writing, const json_t *entry)
 	json_t *id;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "stack"), i, id)
-		APPEND(sample->location_id, sample->n_location_id,
-		       location_of(writing, json_integer_value(id)));
+	json_array_foreach(json_object_get(entry, "stack"), i, id) APPEND(
+		sample->location_id, sample->n_location_id, location_of(writing, json_integer_value(id)));
 	if (*lost) {
 		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
 		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, words));
@@ -276,8 +275,8 @@ static int64_t nanoseconds_of(const char *time)
 
 static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record)
 {
-	struct writing writing = {NEW(Profile, PROFILE), &stream->calls, json_object(), json_object(),
-				  json_object(), json_object()};
+	struct writing writing = {NEW(Profile, PROFILE), &stream->calls, json_object(),
+				  json_object(),	 json_object(),	 json_object()};
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry;
 	size_t i;
@@ -286,8 +285,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
 	writing.profile->time_nanos = nanoseconds_of(string(record, "start_time"));
 	writing.profile->duration_nanos = integer(record, "duration_ns");
-	json_array_foreach(json_object_get(record, "entries"), i, entry)
-		add_entry(&writing, entry);
+	json_array_foreach(json_object_get(record, "entries"), i, entry) add_entry(&writing, entry);
 	if (rest) {
 		Pprof__Sample *sample = add_sample(&writing, rest);
 
@@ -301,7 +299,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 }
 
 /* gzip's form of deflate: zlib.h, deflateInit2(). */
-#define GZIP_WINDOW (15 + 16)
+#define GZIP_WINDOW  (15 + 16)
 #define MEMORY_LEVEL 8
 
 static int put_gzipped(struct stream *stream, unsigned char *bytes, size_t size)

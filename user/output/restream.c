@@ -21,7 +21,7 @@ struct restreamed_run {
 		json_t *record;
 		char *line;
 		size_t size;
-	} *pieces;
+	} * pieces;
 	size_t nr;
 };
 
@@ -67,8 +67,8 @@ static int put_record(struct restream *restream, const json_t *record)
 }
 
 /* As it was, but for its place among records that have become more. */
-static int put_shifted(struct restream *restream, struct restreamed_run *run, json_t *record, const char *line,
-		       size_t size)
+static int put_shifted(struct restream *restream, struct restreamed_run *run, json_t *record,
+		       const char *line, size_t size)
 {
 	if (!run->shift)
 		return sink_put(restream->sink, line, size);

@@ -131,7 +131,8 @@ static int column_width(const json_t *entries, const char *name)
 	char text[256];
 	json_t *entry;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		row_cell(json_object_get(entry, name), text, sizeof(text));
 		if (strlen(text) > width)
 			width = strlen(text);
@@ -156,16 +157,17 @@ void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
 	size_t i;
 
 	text_add(text, "%12s %7s", "samples", "share");
-	json_object_foreach((json_t *)first, name, value)
-		if (row_is_key(name))
-			text_add(text, "  %-*s", column_width(entries, name), name);
+	json_object_foreach((json_t *)first, name, value) if (row_is_key(name))
+		text_add(text, "  %-*s", column_width(entries, name), name);
 	row_end(text);
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		json_int_t samples = integer(entry, "samples");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
-		    row_share(samples, total));
-		json_object_foreach(entry, name, value) {
+			 row_share(samples, total));
+		json_object_foreach(entry, name, value)
+		{
 			if (!row_is_key(name))
 				continue;
 			row_cell(value, content, sizeof(content));
@@ -181,7 +183,7 @@ void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
 
 	if (rest)
 		text_add(text, "%12s %6.1f%%  in %s more\n",
-		    row_grouped(integer(rest, "samples"), number, sizeof(number)),
-		    row_share(integer(rest, "samples"), total),
-		    row_grouped(integer(rest, "entries"), others, sizeof(others)));
+			 row_grouped(integer(rest, "samples"), number, sizeof(number)),
+			 row_share(integer(rest, "samples"), total),
+			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
 }

@@ -134,6 +134,5 @@ int sink_refusal(const struct sink *sink, struct refusal *refusal)
 	if (sink->why)
 		return because(refusal, "%s", sink->why);
 	because(refusal, "%s; the records end before the run does", strerror(sink->error));
-	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system"
-						      : "");
+	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system" : "");
 }

@@ -13,12 +13,12 @@ struct sink {
 	int fd;
 	const char *path; /* NULL: stdout */
 	bool terminal;
-	bool append;      /* what the file has stays */
-	bool begun;       /* something has been written; the file's old contents are gone */
-	int error;        /* errno of the write that failed; nothing is written after it */
-	const char *why;  /* it failed, where that is no matter of writing; NULL */
-	off_t whole;      /* bytes of whole records in a file */
-	char *buffer;     /* records that wait to be written */
+	bool append;	 /* what the file has stays */
+	bool begun;	 /* something has been written; the file's old contents are gone */
+	int error;	 /* errno of the write that failed; nothing is written after it */
+	const char *why; /* it failed, where that is no matter of writing; NULL */
+	off_t whole;	 /* bytes of whole records in a file */
+	char *buffer;	 /* records that wait to be written */
 	size_t used, room;
 };
 

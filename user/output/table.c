@@ -18,13 +18,17 @@ static void add_placement(struct text *text, const json_t *events)
 	size_t i;
 	json_t *event;
 
-	json_array_foreach(events, i, event) {
+	json_array_foreach(events, i, event)
+	{
 		const json_t *group = json_object_get(event, "group");
 		bool joins = i && group && json_integer_value(group) == before;
 		const char *counter = string(event, "counter");
 
-		text_add(text, "%s%s%s%s%s", joins ? ", " : i ? "\n# " : "# ", string(event, "name"),
-			 *counter ? " (" : "", counter, *counter ? ")" : "");
+		text_add(text, "%s%s%s%s%s",
+			 joins ? ", "
+			 : i   ? "\n# "
+			       : "# ",
+			 string(event, "name"), *counter ? " (" : "", counter, *counter ? ")" : "");
 		before = group ? json_integer_value(group) : -1;
 	}
 	text_add(text, "\n");
@@ -47,10 +51,9 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	char number[40];
 	json_t *count;
 
-	json_object_foreach((json_t *)lost, cause, count)
-		if (json_integer_value(count))
-			text_add(text, "# %s samples are not in the tables: %s\n",
-			    row_grouped(json_integer_value(count), number, sizeof(number)), cause);
+	json_object_foreach((json_t *)lost, cause, count) if (json_integer_value(count))
+		text_add(text, "# %s samples are not in the tables: %s\n",
+			 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
 }
 
 static void hotplug_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -62,8 +65,7 @@ static void hotplug_table(struct text *text, const struct stream *stream, const 
 	if (!strcmp(change, "refused"))
 		text_add(text, "is online, and not counted: %s\n", string(record, "why"));
 	else
-		text_add(text, "%s\n", !strcmp(change, "online") ? "is online, and counted"
-								  : "went offline");
+		text_add(text, "%s\n", !strcmp(change, "online") ? "is online, and counted" : "went offline");
 }
 
 /* --- by type ---------------------------------------------------------------------------------- */
@@ -95,8 +97,8 @@ static int write_table(struct stream *stream, const json_t *record)
 
 		if (strcmp(table->type, string(record, "type")))
 			continue;
-		begin_section(&text, stream, table->section ? table->section(record)
-							    : string(record, "section"));
+		begin_section(&text, stream,
+			      table->section ? table->section(record) : string(record, "section"));
 		table->add(&text, stream, record);
 	}
 	if (text.used)

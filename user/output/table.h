@@ -18,10 +18,9 @@ struct table {
 	const char *(*section)(const json_t *record);
 };
 
-#define REGISTER_TABLE_IN(record_type, function, section_function)                                 \
-	static const struct table table_of_##record_type = {#record_type, function,               \
-							    section_function};                     \
-	static const struct table *const registered_table_of_##record_type                        \
+#define REGISTER_TABLE_IN(record_type, function, section_function)                                           \
+	static const struct table table_of_##record_type = {#record_type, function, section_function};       \
+	static const struct table *const registered_table_of_##record_type                                   \
 		__attribute__((section("tables"), used)) = &table_of_##record_type
 #define REGISTER_TABLE(record_type, function) REGISTER_TABLE_IN(record_type, function, NULL)
 

@@ -44,11 +44,11 @@ static int needed_level(const struct denied *d)
 
 static const char *what_needs_level(const struct denied *d, int level)
 {
-	return level == 0    ? "events of whole CPUs need"
-	       : level == 2  ? "any event needs"
-	       : is_trace(d) ? "branch traces need"
+	return level == 0	? "events of whole CPUs need"
+	       : level == 2	? "any event needs"
+	       : is_trace(d)	? "branch traces need"
 	       : is_physical(d) ? "physical addresses need"
-			     : "the kernel's side needs";
+				: "the kernel's side needs";
 }
 
 /* Whether asking for less would do. */
@@ -63,7 +63,8 @@ static int denied_by_paranoid(const struct denied *d, int level)
 	because(d->refusal, "kernel.perf_event_paranoid is %d; without privileges %s %d or less",
 		d->host->perf_event_paranoid, what_needs_level(d, level), level);
 	if (level == 1 && may_leave_kernel(d))
-		return instead(d->refusal, "ask for the user's side only (%s:u), or: sysctl "
+		return instead(d->refusal,
+			       "ask for the user's side only (%s:u), or: sysctl "
 			       "kernel.perf_event_paranoid=1, or give CAP_PERFMON",
 			       d->event->known ? d->event->known->name : "EVENT");
 	return instead(d->refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s", level,
@@ -141,8 +142,8 @@ static int denied_unsupported(const struct denied *d)
 	if (d->event->attr.branch_sample_type && !needs_hardware(d->event)) {
 		because(d->refusal, "only the core's own events come with the branches that led to them");
 		return instead(d->refusal, host_core_pmu(d->host)
-			       ? "leave out -e: retired branches are the default"
-			       : "run on a machine with a core PMU; this one has none");
+						   ? "leave out -e: retired branches are the default"
+						   : "run on a machine with a core PMU; this one has none");
 	}
 	if (d->event->attr.precise_ip) {
 		because(d->refusal, "the PMU has no precise sampling of level %d",
@@ -150,13 +151,14 @@ static int denied_unsupported(const struct denied *d)
 		return instead(d->refusal, "leave out the modifier p, or lower it");
 	}
 	if (d->event->attr.branch_sample_type) {
-		because(d->refusal, "the CPU, or its driver here, has no last branch record, or not this filter");
+		because(d->refusal,
+			"the CPU, or its driver here, has no last branch record, or not this filter");
 		return instead(d->refusal, "profile shows where samples fall, without branches");
 	}
 	because(d->refusal, "the PMU supports %s, but not this",
 		d->event->attr.sample_period ? "counting" : "other events");
-	return instead(d->refusal, d->event->attr.sample_period ? "count it with nhmtap stat"
-							       : "use another event");
+	return instead(d->refusal,
+		       d->event->attr.sample_period ? "count it with nhmtap stat" : "use another event");
 }
 
 static int denied_invalid(const struct denied *d)
@@ -172,7 +174,8 @@ static int denied_invalid(const struct denied *d)
 		return instead(d->refusal, "leave out the modifier p");
 	}
 	if (attr->type == PERF_TYPE_RAW && attr->config & CONFIG_ANY) {
-		because(d->refusal, "the kernel's driver does not take any (both threads of a core) on this CPU: "
+		because(d->refusal,
+			"the kernel's driver does not take any (both threads of a core) on this CPU: "
 			"it came with architectural perfmon version 3");
 		return instead(d->refusal, "leave out any, and count both threads");
 	}
@@ -189,9 +192,10 @@ static int denied_descriptors(const struct denied *d)
 {
 	size_t needed = d->instances * d->plan->events.nr;
 
-	because(d->refusal, "it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the "
-		"run's own, and %llu may be open", needed, d->plan->events.nr, d->instances,
-		d->host->descriptor_limit);
+	because(d->refusal,
+		"it takes %zu descriptors (%zu events on %zu CPUs and threads) beside the "
+		"run's own, and %llu may be open",
+		needed, d->plan->events.nr, d->instances, d->host->descriptor_limit);
 	return instead(d->refusal, "ulimit -Hn %zu, or ask for fewer events or CPUs", needed + 64);
 }
 
@@ -210,13 +214,14 @@ static int denied_offline(const struct denied *d)
 static int denied_busy(const struct denied *d)
 {
 	if (is_trace(d)) {
-		because(d->refusal, "another user has the last branch record (nhmtap branch, precise_ip 2, "
+		because(d->refusal,
+			"another user has the last branch record (nhmtap branch, precise_ip 2, "
 			"perf record -b), or traces this thread; the CPU does one of these at a time");
 		return instead(d->refusal, "end the other one, or trace when it has ended");
 	}
 	if (d->event->attr.branch_sample_type || d->event->attr.precise_ip > 1) {
 		because(d->refusal, "another user traces branches (intel_bts), which takes the last branch "
-			"record too");
+				    "record too");
 		return instead(d->refusal, "end the trace; precise_ip 1 and profile go beside it");
 	}
 	because(d->refusal, "another user of the PMU has it for itself");
@@ -260,7 +265,7 @@ int trace_denied(struct refusal *refusal, const struct host *host, int error)
 	refusal->error = error;
 	if (error == EPERM && !host_capable(host, CAP_IPC_LOCK)) {
 		because(refusal, "without CAP_IPC_LOCK a user has only so much locked memory for buffers "
-			"(kernel.perf_event_mlock_kb, ulimit -l), and it is in use");
+				 "(kernel.perf_event_mlock_kb, ulimit -l), and it is in use");
 		return instead(refusal, "sysctl kernel.perf_event_mlock_kb=4096, or trace fewer threads");
 	}
 	because(refusal, "the kernel gives none: %s", strerror(error));
@@ -270,8 +275,7 @@ int trace_denied(struct refusal *refusal, const struct host *host, int error)
 
 /* --- BPF -------------------------------------------------------------------------------------- */
 
-int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
-	       const char *log)
+int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error, const char *log)
 {
 	refuse(refusal, STATUS_REFUSED, "%s", step);
 	refusal->error = error;
@@ -281,12 +285,12 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 			: host_capable(host, CAP_PERFMON) ? "only CAP_PERFMON"
 							  : "neither");
 		return instead(refusal, "run as root, or give both: setcap cap_bpf,cap_perfmon+ep, "
-			       "docker run --cap-add BPF --cap-add PERFMON");
+					"docker run --cap-add BPF --cap-add PERFMON");
 	}
 	if ((error == EPERM || error == ENOSYS) && host->seccomp == 2) {
 		because(refusal, "a seccomp filter of this process refuses bpf()");
 		return instead(refusal, "start the container with --cap-add BPF, or with a seccomp "
-			       "profile that allows it");
+					"profile that allows it");
 	}
 	if (error == ENOSYS) {
 		because(refusal, "this kernel was built without bpf()");
@@ -339,8 +343,10 @@ int silent_denied(struct refusal *refusal, const struct host *host, const char *
 						      : "see the CPU's errata, and dmesg for 'Broken "
 							"BIOS detected'");
 	}
-	because(refusal, "the kernel opened it, and it never ran: others hold the counters or the "
-		"register that it needs%s", kernel_nmi_watchdog(host) ? " (the NMI watchdog holds one)" : "");
+	because(refusal,
+		"the kernel opened it, and it never ran: others hold the counters or the "
+		"register that it needs%s",
+		kernel_nmi_watchdog(host) ? " (the NMI watchdog holds one)" : "");
 	return instead(refusal, kernel_nmi_watchdog(host)
 					? "sysctl kernel.nmi_watchdog=0, and end other users of the PMU"
 					: "end other users of the PMU, on this core's other thread too");

@@ -15,7 +15,7 @@
 #define PARANOID_ALL 3 /* from this level, Debian's own, nothing without CAP_SYS_ADMIN */
 
 /* Sentences that are said in several places. */
-#define REMEDY_SECCOMP_PERF                                                                        \
+#define REMEDY_SECCOMP_PERF                                                                                  \
 	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"
 #define REASON_LOCKDOWN "the kernel is locked down (confidentiality)"
 #define REMEDY_LOCKDOWN "boot without lockdown=confidentiality"

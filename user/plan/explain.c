@@ -5,8 +5,8 @@
 #include "plan/rules.h"
 
 /* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
-static int parse_arguments(struct plan *plan, const struct options *options, bool sampling,
-			   struct host *host, struct refusal *refusal)
+static int parse_arguments(struct plan *plan, const struct options *options, bool sampling, struct host *host,
+			   struct refusal *refusal)
 {
 	const char *text = options->events;
 
@@ -20,15 +20,13 @@ static int parse_arguments(struct plan *plan, const struct options *options, boo
 	return plan_events(plan, NULL, options->metrics, host, refusal);
 }
 
-int plan_explain(struct plan *plan, const struct options *options, struct host *host,
-		 struct refusal *refusal)
+int plan_explain(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	static char *command[] = {"true", NULL};
 	bool sampling = options->period || options->frequency || options->filter || options->call_graph;
 
 	plan->target.command = command;
-	if (plan_one_pace(options, refusal) ||
-	    parse_arguments(plan, options, sampling, host, refusal))
+	if (plan_one_pace(options, refusal) || parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
 	/* A list behind -e is what stat would count; arguments are asked about each by itself. */
 	if (options->events && !options->nr_rest && !sampling)

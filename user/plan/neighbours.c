@@ -46,8 +46,8 @@ static int refused(const struct event *event, struct refusal *refusal)
 	return refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
 }
 
-static int check_target(const struct event *event, const struct target *target,
-			const struct host *host, struct refusal *refusal)
+static int check_target(const struct event *event, const struct target *target, const struct host *host,
+			struct refusal *refusal)
 {
 	const char *words = neighbour_of(event, host)->words;
 	char own[256], asked[128];
@@ -57,17 +57,16 @@ static int check_target(const struct event *event, const struct target *target,
 		refusal->error = EINVAL;
 		because(refusal, "its counter is no %s's: %s, and it counts whatever happens there",
 			target->nr_cgroups ? "cgroup" : "process", words);
-		return instead(refusal, "count the CPUs %s", target->command
-							     ? "while the command runs: -a -- COMMAND"
-							     : "for a time: -a --duration SECONDS");
+		return instead(refusal, "count the CPUs %s",
+			       target->command ? "while the command runs: -a -- COMMAND"
+					       : "for a time: -a --duration SECONDS");
 	}
 	if (target_counts(target, event->cpus))
 		return 0;
 	refused(event, refusal);
 	refusal->error = EINVAL;
 	because(refusal, "%s; CPUs %s count for the others, and none of them is in -C %s", words,
-		cpus_print(event->cpus, own, sizeof(own)),
-		cpus_print(&target->cpus, asked, sizeof(asked)));
+		cpus_print(event->cpus, own, sizeof(own)), cpus_print(&target->cpus, asked, sizeof(asked)));
 	return instead(refusal, "-C %s, or -a", own);
 }
 
@@ -93,22 +92,24 @@ static int check_group(const struct events *events, size_t i, struct refusal *re
 			continue;
 		refused(event, refusal);
 		refusal->error = EINVAL;
-		because(refusal, "it is in a group with '%s', and no CPU counts both as one: they are of "
-			"different PMUs", other->name);
+		because(refusal,
+			"it is in a group with '%s', and no CPU counts both as one: they are of "
+			"different PMUs",
+			other->name);
 		return instead(refusal, "take it out of the braces; it is then counted in the same run");
 	}
 	return 0;
 }
 
-int neighbours_check(const struct events *events, const struct target *target,
-		     const struct host *host, struct refusal *refusal)
+int neighbours_check(const struct events *events, const struct target *target, const struct host *host,
+		     struct refusal *refusal)
 {
 	for (size_t i = 0; i < events->nr; i++) {
 		const struct event *event = &events->list[i];
 
-		if (event->cpus && (check_sampling(event, refusal) ||
-				    check_target(event, target, host, refusal) ||
-				    check_group(events, i, refusal)))
+		if (event->cpus &&
+		    (check_sampling(event, refusal) || check_target(event, target, host, refusal) ||
+		     check_group(events, i, refusal)))
 			return -1;
 	}
 	return 0;

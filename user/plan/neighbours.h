@@ -23,7 +23,7 @@ const struct neighbour *neighbour_of(const struct event *event, const struct hos
 /* Refuses shared counters where they could not count what they are asked for: for processes and
  * cgroups, for CPUs of which none counts for the others, in groups with other PMUs' events, and for
  * samples. Returns 0, or -1 with the refusal. */
-int neighbours_check(const struct events *events, const struct target *target,
-		     const struct host *host, struct refusal *refusal);
+int neighbours_check(const struct events *events, const struct target *target, const struct host *host,
+		     struct refusal *refusal);
 
 #endif

@@ -49,8 +49,7 @@ static void judge_paranoid(struct permission *permission, struct host *host)
 		because(refusal, "without CAP_PERFMON it allows %s",
 			level == 2 ? "only the user's side of one's own processes"
 				   : "one's own processes, but no whole CPUs");
-	instead(refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s",
-		level >= PARANOID_ALL ? 2 : 0,
+	instead(refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s", level >= PARANOID_ALL ? 2 : 0,
 		level >= PARANOID_ALL ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
 }
 
@@ -67,10 +66,12 @@ static void capability(struct permission *permission, const struct host *host, i
 static void judge_perfmon(struct permission *permission, struct host *host)
 {
 	capability(permission, host, CAP_PERFMON);
-	because(&permission->refusal, "BPF programs may not be attached to events, and "
-		"perf_event_paranoid (%d) holds for this process", host->perf_event_paranoid);
+	because(&permission->refusal,
+		"BPF programs may not be attached to events, and "
+		"perf_event_paranoid (%d) holds for this process",
+		host->perf_event_paranoid);
 	instead(&permission->refusal, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-		"docker run --cap-add PERFMON");
+				      "docker run --cap-add PERFMON");
 }
 
 static void judge_bpf(struct permission *permission, struct host *host)
@@ -78,7 +79,7 @@ static void judge_bpf(struct permission *permission, struct host *host)
 	capability(permission, host, CAP_BPF);
 	because(&permission->refusal, "BPF programs and tables can't be loaded");
 	instead(&permission->refusal, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-		"docker run --cap-add BPF");
+				      "docker run --cap-add BPF");
 }
 
 static void judge_admin(struct permission *permission, struct host *host)
@@ -87,8 +88,10 @@ static void judge_admin(struct permission *permission, struct host *host)
 
 	permission->ok = held || host->perf_event_paranoid < PARANOID_ALL;
 	word(permission, held ? "held" : permission->ok ? "missing, not needed" : "missing");
-	because(&permission->refusal, "perf_event_paranoid is %d, and at %d or more nothing can be "
-		"opened without it", host->perf_event_paranoid, PARANOID_ALL);
+	because(&permission->refusal,
+		"perf_event_paranoid is %d, and at %d or more nothing can be "
+		"opened without it",
+		host->perf_event_paranoid, PARANOID_ALL);
 	instead(&permission->refusal, "run as root, or sysctl kernel.perf_event_paranoid=2");
 }
 
@@ -123,8 +126,10 @@ static void judge_descriptors(struct permission *permission, struct host *host)
 
 	number(permission, host->descriptor_limit);
 	permission->ok = host->descriptor_limit >= needed;
-	because(&permission->refusal, "an event takes a descriptor on each CPU: %d events on all CPUs "
-		"need %llu", EVENTS_EXPECTED, needed);
+	because(&permission->refusal,
+		"an event takes a descriptor on each CPU: %d events on all CPUs "
+		"need %llu",
+		EVENTS_EXPECTED, needed);
 	instead(&permission->refusal, "ulimit -Hn %llu", needed);
 }
 
@@ -138,7 +143,7 @@ static void judge_memory(struct permission *permission, struct host *host)
 	permission->ok = host->locked_memory_limit == RLIM_INFINITY || kernel_at_least(host, 5, 11) ||
 			 holds(host, CAP_SYS_RESOURCE);
 	because(&permission->refusal, "before Linux 5.11 the tables of BPF programs count as locked "
-		"memory");
+				      "memory");
 	instead(&permission->refusal, "ulimit -l unlimited");
 }
 

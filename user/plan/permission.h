@@ -19,7 +19,7 @@ struct permission {
 	enum { PERMISSION_NUMBER, PERMISSION_WORD } kind;
 	long long number;
 	char word[32];
-	bool ok;                /* it is in the way of nothing */
+	bool ok;		/* it is in the way of nothing */
 	struct refusal refusal; /* why it is in the way of what, and the next step; if not ok */
 };
 

@@ -10,7 +10,6 @@
 #include "plan/neighbours.h"
 #include "plan/rules.h"
 
-
 /* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
 static void respect_paranoid(struct event *event, const struct host *host)
 {
@@ -37,8 +36,7 @@ void plan_common(struct plan *plan, const struct host *host)
 		bool of_cpus = target->cpus_given || event->cpus;
 
 		respect_paranoid(event, host);
-		EVENT_SET(event, read_format,
-			  PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		EVENT_SET(event, read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 			  "a count travels with the time it was enabled and the time it ran");
 		/* A disabled sibling is left out of the kernel's check whether the group fits. */
 		EVENT_SET(event, disabled, leader,
@@ -51,7 +49,8 @@ void plan_common(struct plan *plan, const struct host *host)
 	}
 }
 
-/* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip. */
+/* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip.
+ */
 static int check_precise(const struct plan *plan, struct host *host, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);
@@ -67,7 +66,8 @@ static int check_precise(const struct plan *plan, struct host *host, struct refu
 		refusal->error = EOPNOTSUPP;
 		because(refusal, "the PMU has no precise sampling of level %d (caps/max_precise is %d)",
 			(int)attr->precise_ip, pmu->max_precise);
-		return instead(refusal, "leave out the modifier p%s", pmu->max_precise ? ", or lower it" : "");
+		return instead(refusal, "leave out the modifier p%s",
+			       pmu->max_precise ? ", or lower it" : "");
 	}
 	return 0;
 }
@@ -81,8 +81,8 @@ int plan_check(const struct plan *plan, const struct options *options, struct ho
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-#define DEFAULT_STAT_EVENTS                                                                        \
-	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,"     \
+#define DEFAULT_STAT_EVENTS                                                                                  \
+	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,"               \
 	"branch-misses"
 #define DEFAULT_STAT_SOFTWARE "task-clock,context-switches,cpu-migrations,page-faults"
 

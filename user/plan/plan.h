@@ -20,9 +20,9 @@
 struct plan {
 	struct target target;
 	struct events events;
-	struct metrics metrics; /* what is to be derived from the events */
+	struct metrics metrics;		  /* what is to be derived from the events */
 	struct expectations expectations; /* of both */
-	char default_why[160]; /* why this event, where the user named none; "" otherwise */
+	char default_why[160];		  /* why this event, where the user named none; "" otherwise */
 };
 
 /*
@@ -51,8 +51,8 @@ int plan_counting(struct plan *plan, const struct options *options, struct host 
 
 /* Plans samples of `events` on the target of the options: period or frequency, and stacks if
  * options->call_graph. The caller calls plan_check() once it has added its own fields. */
-int plan_sampling(struct plan *plan, const char *events, const struct options *options,
-		  struct host *host, struct refusal *refusal);
+int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
+		  struct refusal *refusal);
 
 /* The same for one event alone, without a target. */
 int plan_samples_of(struct event *event, const struct options *options, const struct host *host,

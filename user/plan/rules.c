@@ -60,7 +60,7 @@ static int pin_control(const struct subject *s, struct refusal *refusal)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "pc (pin control, bit 19) would be dropped without a word: the kernel keeps "
-		"the pins for itself");
+			 "the pins for itself");
 	according(refusal, "kernel, X86_RAW_EVENT_MASK");
 	return instead(refusal, "leave pc out");
 }
@@ -85,8 +85,10 @@ static int stray_config1(const struct subject *s, struct refusal *refusal)
 	if (!s->config1 || offcore(s) || load_latency(s))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "config1=0x%llx belongs to no register of this event, and the kernel would "
-		"ignore it", s->config1);
+	because(refusal,
+		"config1=0x%llx belongs to no register of this event, and the kernel would "
+		"ignore it",
+		s->config1);
 	according(refusal, "kernel, intel_nehalem_extra_regs");
 	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with cpu/mem-loads/");
 }
@@ -97,7 +99,7 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "this CPU has one off-core register, with event 0xb7; 0xbb would count without "
-		"any request or response");
+			 "any request or response");
 	according(refusal, "kernel, intel_nehalem_extra_regs; the guide's Table 11 differs");
 	return instead(refusal, "use event 0xb7 for all off-core responses, one after the other");
 }
@@ -152,12 +154,12 @@ static int latency_range(const struct subject *s, struct refusal *refusal)
 	__u64 threshold = s->config1;
 	bool the_tables = s->event->known && s->event->known->config1 == threshold;
 
-	if (!load_latency(s) || the_tables ||
-	    (threshold >= LATENCY_LEAST && threshold <= LATENCY_MOST))
+	if (!load_latency(s) || the_tables || (threshold >= LATENCY_LEAST && threshold <= LATENCY_MOST))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, threshold ? "ldlat=%llu is outside of %d to %d core cycles"
-				   : "its threshold is missing (ldlat=%llu; %d to %d core cycles)",
+	because(refusal,
+		threshold ? "ldlat=%llu is outside of %d to %d core cycles"
+			  : "its threshold is missing (ldlat=%llu; %d to %d core cycles)",
 		threshold, LATENCY_LEAST, LATENCY_MOST);
 	according(refusal, "guide, Table 17");
 	return instead(refusal, "write cpu/mem-loads,ldlat=%d/; --force insists", 30);
@@ -239,10 +241,13 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 		return 0;
 	refused(s, STATUS_REFUSED, refusal);
 	refusal->error = EACCES;
-	because(refusal, "any counts the core's other thread too, which takes the rights to whole CPUs; "
-		"kernel.perf_event_paranoid is %d", s->host->perf_event_paranoid);
+	because(refusal,
+		"any counts the core's other thread too, which takes the rights to whole CPUs; "
+		"kernel.perf_event_paranoid is %d",
+		s->host->perf_event_paranoid);
 	according(refusal, "kernel, intel_pmu_hw_config()");
-	return instead(refusal, "leave out any, or: sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON");
+	return instead(refusal,
+		       "leave out any, or: sysctl kernel.perf_event_paranoid=0, or give CAP_PERFMON");
 }
 
 /* --- several events --------------------------------------------------------------------------- */
@@ -263,14 +268,13 @@ static void group_of(const struct subject *s, const struct event **first, const 
 		++*end;
 }
 
-static void print_placement(const struct event *events, const int *counters, int nr, char *text,
-			    size_t size)
+static void print_placement(const struct event *events, const int *counters, int nr, char *text, size_t size)
 {
 	for (int i = 0, used = 0; i < nr && (size_t)used < size; i++) {
 		if (counters[i] == PLACED_NOWHERE)
 			continue;
-		used += snprintf(text + used, size - used, "%s%s on %s %d", used ? ", " : "",
-				 events[i].name, counters[i] >= PLACED_FIXED ? "fixed" : "general",
+		used += snprintf(text + used, size - used, "%s%s on %s %d", used ? ", " : "", events[i].name,
+				 counters[i] >= PLACED_FIXED ? "fixed" : "general",
 				 counters[i] % PLACED_FIXED);
 	}
 }
@@ -290,8 +294,8 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 	refuse(refusal, STATUS_USAGE, "the group of '%s'", first->name);
 	placement_find(s->host, first, without, 0, counters);
 	print_placement(first, counters, without, placed, sizeof(placed));
-	because(refusal, "its events can't be counted at once: %.380s, and no counter is left for %s",
-		placed, first[without].name);
+	because(refusal, "its events can't be counted at once: %.380s, and no counter is left for %s", placed,
+		first[without].name);
 	according(refusal, "kernel, the CPU's event constraints");
 	return instead(refusal, "split it; %u general and %u fixed counters can count at once",
 		       s->cpu->general_counters, s->cpu->fixed_counters);
@@ -311,8 +315,10 @@ static int group_beside_watchdog(const struct subject *s, struct refusal *refusa
 	if (without < 0)
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "the group of '%s'", first->name);
-	because(refusal, "it would never run: the kernel's NMI watchdog counts cycles on fixed 1, and "
-		"beside it no counter is left for %s", first[without].name);
+	because(refusal,
+		"it would never run: the kernel's NMI watchdog counts cycles on fixed 1, and "
+		"beside it no counter is left for %s",
+		first[without].name);
 	according(refusal, "kernel, hardlockup_detector_event_create()");
 	return instead(refusal, "take %s out of the group, or: sysctl kernel.nmi_watchdog=0; --force insists",
 		       first[without].name);
@@ -457,19 +463,20 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 	if (!reg)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "'%s' wants another value in the %s, of which each core has %s for both "
-		"of its threads: on one of them it would never run", holder->name, reg->name,
-		number_of(s, reg));
+	because(refusal,
+		"'%s' wants another value in the %s, of which each core has %s for both "
+		"of its threads: on one of them it would never run",
+		holder->name, reg->name, number_of(s, reg));
 	according(refusal, "kernel, intel_shared_reg_get_constraints()");
 	return instead(refusal, "measure them one after the other, or one thread of each core "
-		       "with -C; --force insists");
+				"with -C; --force insists");
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
-	bool yields; /* to --force: the kernel would take it, and it does no harm */
+	bool yields;	/* to --force: the kernel would take it, and it does no harm */
 	bool of_groups; /* looks at software events too: they may be a group's first */
 } rules[] = {
 	{.check = pin_control},
@@ -492,14 +499,13 @@ static const struct rule {
 	{.check = siblings_share_register, .yields = true},
 };
 
-int rules_check(const struct events *events, const struct target *target, struct host *host,
-		bool force, struct refusal *refusal)
+int rules_check(const struct events *events, const struct target *target, struct host *host, bool force,
+		struct refusal *refusal)
 {
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
 	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
 		bool core = look_at(&subject, &events->list[i]);
-
 
 		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
 			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&

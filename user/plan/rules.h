@@ -14,8 +14,8 @@
 /* Checks all events against all rules; force sets aside those that only protect from useless
  * results. Returns 0, or -1 with the refusal of the first that is broken. Without a table of the
  * host's CPU nothing is known, and nothing refused. */
-int rules_check(const struct events *events, const struct target *target, struct host *host,
-		bool force, struct refusal *refusal);
+int rules_check(const struct events *events, const struct target *target, struct host *host, bool force,
+		struct refusal *refusal);
 
 /* The register that the threads of a core share and in which the two events want different values, in
  * words: "off-core register", of which a CPU may have two; NULL if there is none. */

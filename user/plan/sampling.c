@@ -19,8 +19,8 @@ static int refuse_frequency(const struct event *event, const struct host *host, 
 		       host->max_sample_rate, frequency);
 }
 
-static int plan_pace(struct event *event, const struct options *options,
-			 const struct host *host, struct refusal *refusal)
+static int plan_pace(struct event *event, const struct options *options, const struct host *host,
+		     struct refusal *refusal)
 {
 	__u64 usual = options->usual_frequency ? options->usual_frequency : DEFAULT_FREQUENCY;
 	__u64 frequency = options->frequency;
@@ -31,7 +31,8 @@ static int plan_pace(struct event *event, const struct options *options,
 	} else if (!event->sampling_given) {
 		/* A default must work everywhere: it gives way to the machine's limit. */
 		if (!frequency)
-			frequency = (__u64)host->max_sample_rate < usual ? (__u64)host->max_sample_rate : usual;
+			frequency =
+				(__u64)host->max_sample_rate < usual ? (__u64)host->max_sample_rate : usual;
 		EVENT_SET(event, freq, 1, options->frequency ? "--freq" : "the default");
 		EVENT_SET(event, sample_freq, frequency, options->frequency ? "--freq" : "the default");
 	}
@@ -112,8 +113,8 @@ const char *plan_default_sampled(struct plan *plan, struct host *host)
 			 "the PMU '%s' does not count cycles, so samples are taken by a clock", pmu->name);
 		return "cpu-clock";
 	}
-	snprintf(plan->default_why, sizeof(plan->default_why),
-		 "the PMU '%s' counts cycles, but %s", pmu->name,
+	snprintf(plan->default_why, sizeof(plan->default_why), "the PMU '%s' counts cycles, but %s",
+		 pmu->name,
 		 pmu->max_precise > 0 ? "its driver does not sample them precisely"
 				      : "has no precise sampling");
 	return "cycles";
@@ -128,8 +129,8 @@ int plan_one_pace(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "give one of them");
 }
 
-int plan_sampling(struct plan *plan, const char *events, const struct options *options,
-		  struct host *host, struct refusal *refusal)
+int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
+		  struct refusal *refusal)
 {
 	if (target_plan(&plan->target, options, host, refusal) || plan_one_pace(options, refusal) ||
 	    plan_events(plan, events, NULL, host, refusal))

@@ -77,10 +77,11 @@ static int check_hierarchy(const struct host *host, const char *name, struct ref
 {
 	if (host->cgroup_v1[0]) {
 		refuse_cgroup(refusal, name, EOPNOTSUPP);
-		because(refusal, "the perf_event controller is mounted as version 1, at %s, and cgroups "
-			"of version 2 then have no events", host->cgroup_v1);
-		return instead(refusal, "umount %s, or boot with cgroup_no_v1=perf_event",
-			       host->cgroup_v1);
+		because(refusal,
+			"the perf_event controller is mounted as version 1, at %s, and cgroups "
+			"of version 2 then have no events",
+			host->cgroup_v1);
+		return instead(refusal, "umount %s, or boot with cgroup_no_v1=perf_event", host->cgroup_v1);
 	}
 	if (host->cgroup_mount[0])
 		return 0;
@@ -107,8 +108,7 @@ static char *cgroup_folder(const struct host *host, const char *name)
 	return path;
 }
 
-static int add_cgroup(struct target *target, char *name, const struct host *host,
-		      struct refusal *refusal)
+static int add_cgroup(struct target *target, char *name, const struct host *host, struct refusal *refusal)
 {
 	struct cgroup cgroup = {xstrdup(name), NULL};
 	char text[64];
@@ -151,10 +151,12 @@ static int check_apart(const struct target *target, struct refusal *refusal)
 			if (i == j || !contains(a, b))
 				continue;
 			refuse(refusal, STATUS_USAGE, "option --cgroup");
-			because(refusal, "what belongs to '%.150s' belongs to '%.150s' too, and would be counted "
-				"twice", b->name, a->name);
+			because(refusal,
+				"what belongs to '%.150s' belongs to '%.150s' too, and would be counted "
+				"twice",
+				b->name, a->name);
 			return instead(refusal, "name one of them, or count each by itself with "
-				       "--for-each-cgroup");
+						"--for-each-cgroup");
 		}
 	return 0;
 }
@@ -254,8 +256,7 @@ static int check_one_target(const struct options *options, struct refusal *refus
 		if (!choices[i].given)
 			continue;
 		if (first->given) {
-			refuse(refusal, STATUS_USAGE, "options %s and %s", first->option,
-			       choices[i].option);
+			refuse(refusal, STATUS_USAGE, "options %s and %s", first->option, choices[i].option);
 			because(refusal, "a run has one target");
 			return instead(refusal, "use one of them");
 		}
@@ -266,11 +267,10 @@ static int check_one_target(const struct options *options, struct refusal *refus
 		because(refusal, "a run has one target");
 		return instead(refusal, "for a time limit use --duration");
 	}
-	if (first->given && (options->all_cpus || options->cpus) &&
-	    (options->pids || options->tids)) {
+	if (first->given && (options->all_cpus || options->cpus) && (options->pids || options->tids)) {
 		refuse(refusal, STATUS_USAGE, "option %s together with CPUs", first->option);
 		because(refusal, "processes are counted wherever they run; the kernel's times can't tell a "
-			"CPU on which one does not run from a counter that is not free");
+				 "CPU on which one does not run from a counter that is not free");
 		return instead(refusal, "leave the CPUs out, or bind the process: taskset -cp CPUS PID");
 	}
 	if (!options->all_cpus || !options->cpus)
@@ -308,11 +308,11 @@ int target_plan(struct target *target, const struct options *options, const stru
 	if ((options->all_cpus || options->cpus || cgroups) &&
 	    plan_cpus(target, options->cpus, host, refusal))
 		return -1;
-	if (options->pids && plan_ids(&target->pids, &target->nr_pids, "process", "--pid",
-				      options->pids, refusal))
+	if (options->pids &&
+	    plan_ids(&target->pids, &target->nr_pids, "process", "--pid", options->pids, refusal))
 		return -1;
-	if (options->tids && plan_ids(&target->tids, &target->nr_tids, "thread", "--tid",
-				      options->tids, refusal))
+	if (options->tids &&
+	    plan_ids(&target->tids, &target->nr_tids, "thread", "--tid", options->tids, refusal))
 		return -1;
 	if (cgroups && plan_cgroups(target, cgroups, host, refusal))
 		return -1;

@@ -18,15 +18,15 @@ struct target {
 	size_t nr_pids;
 	pid_t *tids; /* threads alone, without the others of their processes */
 	size_t nr_tids;
-	bool cpus_given; /* everything on these CPUs, whatever runs there, or whatever of the cgroups */
-	bool all_cpus;   /* those, and others that come online */
+	bool cpus_given;  /* everything on these CPUs, whatever runs there, or whatever of the cgroups */
+	bool all_cpus;	  /* those, and others that come online */
 	struct cpus cpus; /* online when the run is planned */
 	struct cgroup {
 		char *name; /* as it was asked for */
 		char *path; /* its folder */
-	} *cgroups;
+	} * cgroups;
 	size_t nr_cgroups;
-	bool begins_off; /* --delay: counting is switched on later */
+	bool begins_off;  /* --delay: counting is switched on later */
 	unsigned int per; /* what counts are told apart by: bits of enum per, 0 if by nothing */
 };
 

@@ -16,11 +16,11 @@
 static void put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
 		       struct reading *reading)
 {
-	unsigned int detail = activity->keys.detail		       ? activity->keys.detail
+	unsigned int detail = activity->keys.detail		      ? activity->keys.detail
 			      : session_all_people(activity->session) ? CODE_SYMBOL
-							           : FULL_DETAIL;
-	struct called *called = called_of(&activity->session->host, reader_codes(activity->reader), detail, layout,
-					  reading);
+								      : FULL_DETAIL;
+	struct called *called =
+		called_of(&activity->session->host, reader_codes(activity->reader), detail, layout, reading);
 
 	called_put(called, record, sampling_most_entries(activity, called_count(called)));
 	called_release(called);
@@ -112,7 +112,8 @@ REGISTER_RECORD(frames_record);
 
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
-	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip), and names of "
+	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip), and names "
+		 "of "
 		 "the code: symbol, line, module, place (module and offset)"},
 	{0},
 };

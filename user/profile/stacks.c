@@ -31,17 +31,17 @@ struct called {
 	const struct layout *layout;
 	const struct reading *reading;
 	struct codes *codes;
-	unsigned int detail; /* of frames: of enum code_detail */
+	unsigned int detail;	    /* of frames: of enum code_detail */
 	const struct member *stack; /* of the key */
-	struct interned places;   /* struct place, by number */
-	struct interned hashes;   /* of chains, by number */
-	struct chain *chains; /* likewise */
+	struct interned places;	    /* struct place, by number */
+	struct interned hashes;	    /* of chains, by number */
+	struct chain *chains;	    /* likewise */
 	size_t room;
-	__u32 *chain_of;      /* the chain's number + 1, by the number of the reading's stack */
+	__u32 *chain_of; /* the chain's number + 1, by the number of the reading's stack */
 	size_t nr_stacks;
 	/* Each entry once: the program's key with the chain's number, from STACK_FIRST on, as its stack. */
 	struct interned keys;
-	__u64 *sums;          /* by the key's number: layout.value_size bytes each */
+	__u64 *sums; /* by the key's number: layout.value_size bytes each */
 	struct entry *entries;
 };
 
@@ -211,9 +211,9 @@ struct numbering {
 static __u32 renumber(const struct called *called, struct numbering *numbering, __u32 place)
 {
 	if (!numbering->number[place]) {
-		json_array_append_new(numbering->frames,
-				      frame_value(called, interned_at(&called->places, place),
-						  numbering->nr));
+		json_array_append_new(
+			numbering->frames,
+			frame_value(called, interned_at(&called->places, place), numbering->nr));
 		numbering->number[place] = ++numbering->nr;
 	}
 	return numbering->number[place] - 1;
@@ -224,8 +224,7 @@ static const char *lack(__u32 number)
 	return number == STACK_FULL ? "table_full" : "failed";
 }
 
-static void put_stack(const struct called *called, json_t *value, __u32 number,
-		      struct numbering *numbering)
+static void put_stack(const struct called *called, json_t *value, __u32 number, struct numbering *numbering)
 {
 	json_t *stack = json_array();
 
@@ -289,9 +288,9 @@ void called_put(struct called *called, json_t *record, size_t top)
 	for (size_t i = 0; i < top; i++)
 		json_array_append_new(entries, called_value(called, &called->entries[i], &numbering));
 	if (top < called->keys.nr)
-		json_object_set_new(record, "rest", rest_value(called->host, called->layout,
-							       called->entries + top,
-							       called->keys.nr - top));
+		json_object_set_new(record, "rest",
+				    rest_value(called->host, called->layout, called->entries + top,
+					       called->keys.nr - top));
 	json_object_set_new(record, "frames", numbering.frames);
 	json_object_set_new(record, "entries", entries);
 	free(numbering.number);

@@ -34,7 +34,8 @@ static void add_keys(struct text *text, const json_t *entry)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)entry, name, value) {
+	json_object_foreach((json_t *)entry, name, value)
+	{
 		if (!row_is_key(name) || !strcmp(name, "stack") || !strcmp(name, "stack_lost") ||
 		    !strcmp(name, "truncated"))
 			continue;
@@ -44,13 +45,15 @@ static void add_keys(struct text *text, const json_t *entry)
 	text_add(text, "\n");
 }
 
-static void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total)
+static void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries,
+			   json_int_t total)
 {
 	char number[40];
 	json_t *entry, *id;
 	size_t i, j;
 
-	json_array_foreach(entries, i, entry) {
+	json_array_foreach(entries, i, entry)
+	{
 		json_int_t samples = integer(entry, "samples");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
@@ -74,7 +77,7 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
-	    row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
 	if (json_object_get(record, "stacks"))
 		rows_of_stacks(text, &stream->calls, entries, total);
 	else if (json_array_size(entries))

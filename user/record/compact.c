@@ -55,8 +55,8 @@ void compact_add_integer(struct compact *compact, json_int_t number)
 	compact_add(compact, digits, put_integer(digits, number) - digits);
 }
 
-#define EACH(byte) (0x0101010101010101ULL * (byte))
-#define HAS_LESS(word, byte) (((word) - EACH(byte)) & ~(word) & EACH(0x80)) /* byte <= 0x80 */
+#define EACH(byte)	     (0x0101010101010101ULL * (byte))
+#define HAS_LESS(word, byte) (((word)-EACH(byte)) & ~(word)&EACH(0x80)) /* byte <= 0x80 */
 
 /* plain() of eight bytes. */
 static bool plain_word(const char *text)
@@ -89,7 +89,8 @@ static int add_dumped(const char *text, size_t size, void *compact)
 
 static void add_by_jansson(struct compact *compact, const json_t *value)
 {
-	json_dump_callback(value, add_dumped, compact, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+	json_dump_callback(value, add_dumped, compact,
+			   JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
 void compact_add_string(struct compact *compact, const char *text, size_t size)
@@ -112,7 +113,8 @@ static void add_object(struct compact *compact, const json_t *object)
 	const char *separator = "{", *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)object, name, value) {
+	json_object_foreach((json_t *)object, name, value)
+	{
 		compact_add(compact, separator, 1);
 		separator = ",";
 		compact_add_string(compact, name, strlen(name));

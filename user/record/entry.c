@@ -7,16 +7,14 @@
 #include "memory.h"
 #include "record/key.h"
 
-void put_values(json_t *record, const struct host *host, const struct layout *layout,
-		const __u64 *values)
+void put_values(json_t *record, const struct host *host, const struct layout *layout, const __u64 *values)
 {
 	for (size_t i = 0; i < layout->nr_values; i++)
 		json_object_set_new(record, layout->values[i].name,
 				    member_value(host, &layout->values[i], values));
 }
 
-void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
-		  const void *key)
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key)
 {
 	for (size_t i = 0; i < layout->nr_keys; i++)
 		if (layout->keys[i].streamed)
@@ -77,8 +75,8 @@ void entries_sort(const struct layout *layout, struct entry *entries, size_t nr)
 	qsort_r(entries, nr, sizeof(*entries), by_samples, &key_size);
 }
 
-json_t *rest_value(const struct host *host, const struct layout *layout,
-		   const struct entry *entries, size_t nr)
+json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,
+		   size_t nr)
 {
 	json_t *value = json_pack("{s:I}", "entries", (json_int_t)nr);
 	__u64 *sum = xcalloc(1, layout->value_size);

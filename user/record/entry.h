@@ -12,12 +12,10 @@
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
 /* The keys that a stream tells of each sample, as members of `record`. */
-void put_streamed(json_t *record, const struct host *host, const struct layout *layout,
-		  const void *key);
+void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key);
 
 /* The values alone, as members of `record`. */
-void put_values(json_t *record, const struct host *host, const struct layout *layout,
-		const __u64 *values);
+void put_values(json_t *record, const struct host *host, const struct layout *layout, const __u64 *values);
 
 /* Adds values to a sum of layout.value_size bytes: of maxima, the larger one stays. */
 void values_add(const struct layout *layout, __u64 *sum, const __u64 *values);
@@ -26,8 +24,8 @@ void values_add(const struct layout *layout, __u64 *sum, const __u64 *values);
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr);
 
 /* Entries summed up: how many, and their values. A new reference. */
-json_t *rest_value(const struct host *host, const struct layout *layout,
-		   const struct entry *entries, size_t nr);
+json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,
+		   size_t nr);
 
 /* The value of the member of this name in an entry's key, which holds it in 4 or 8 bytes. */
 __u64 key_number(const struct layout *layout, const struct entry *entry, const char *name);

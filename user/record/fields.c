@@ -5,7 +5,7 @@ void fields_put(const struct fields *fields, json_t *record)
 {
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct field *field = &fields->list[i];
-		json_t *value = field->text	 ? json_stringn_nocheck(field->text, field->length)
+		json_t *value = field->text    ? json_stringn_nocheck(field->text, field->length)
 				: field->value ? json_incref(field->value)
 					       : json_integer(field->number);
 

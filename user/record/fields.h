@@ -13,8 +13,8 @@
 #define FIELDS_MOST 24
 
 struct field {
-	const char *name;   /* letters and underscores */
-	const char *text;   /* NULL: it is the value, or if there is none the number */
+	const char *name; /* letters and underscores */
+	const char *text; /* NULL: it is the value, or if there is none the number */
 	json_t *value;
 	json_int_t number;
 	size_t name_length, length; /* length: of the text, 0 if there is none */

@@ -32,8 +32,7 @@ static void add(struct folded *folded, const struct entry *entry, unsigned int d
 	for (size_t i = 0; i < layout->nr_keys; i++)
 		if (layout->keys[i].shown)
 			memcpy((char *)key + layout->keys[i].offset,
-			       (const char *)entry->key + layout->keys[i].offset,
-			       layout->keys[i].size);
+			       (const char *)entry->key + layout->keys[i].offset, layout->keys[i].size);
 	*code_of(folded, key) = codes_number(folded->codes, detail, key_number(layout, entry, "pid"),
 					     key_number(layout, entry, "ip"), entry->values[0]);
 	number = interned_number(&folded->keys, key);
@@ -43,8 +42,8 @@ static void add(struct folded *folded, const struct entry *entry, unsigned int d
 		values_add(layout, folded->values + number * words, entry->values);
 }
 
-void fold(struct folded *folded, const struct layout *layout, struct reading *reading,
-	  struct codes *codes, unsigned int detail)
+void fold(struct folded *folded, const struct layout *layout, struct reading *reading, struct codes *codes,
+	  unsigned int detail)
 {
 	*folded = (struct folded){.layout = layout, .codes = codes};
 	interned_init(&folded->keys, layout->key_size + sizeof(__u64));
@@ -72,7 +71,6 @@ json_t *folded_value(const struct host *host, const struct folded *folded, const
 {
 	json_t *value = entry_value(host, folded->layout, entry);
 
-	json_object_set_new(value, "code",
-			    code_value(codes_at(folded->codes, *code_of(folded, entry->key))));
+	json_object_set_new(value, "code", code_value(codes_at(folded->codes, *code_of(folded, entry->key))));
 	return value;
 }

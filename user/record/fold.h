@@ -14,15 +14,15 @@ struct folded {
 	const struct layout *layout;
 	struct codes *codes;
 	struct interned keys;  /* the key's shown members, the others zero; then the code's number */
-	__u64 *values;         /* by the key's number */
+	__u64 *values;	       /* by the key's number */
 	struct entry *entries; /* one a key */
 	size_t nr;
 };
 
 /* Takes in entries, which are sorted to that end: those with the most samples get their names first.
  * Keys and values are folded's own up to folded_release(). */
-void fold(struct folded *folded, const struct layout *layout, struct reading *reading,
-	  struct codes *codes, unsigned int detail);
+void fold(struct folded *folded, const struct layout *layout, struct reading *reading, struct codes *codes,
+	  unsigned int detail);
 void folded_release(struct folded *folded);
 
 /* An entry as a value of a record: the keys that are told apart, the values, the code. A new

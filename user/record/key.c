@@ -65,9 +65,8 @@ static json_t *node(const struct host *host, const void *at, size_t size)
 		return json_integer(node);
 	if (cpus_count(&host->nodes) != 2)
 		return json_string("remote");
-	return json_integer(cpus_next(&host->nodes, 0) == (int)node
-				    ? cpus_next(&host->nodes, node + 1)
-				    : cpus_next(&host->nodes, 0));
+	return json_integer(cpus_next(&host->nodes, 0) == (int)node ? cpus_next(&host->nodes, node + 1)
+								    : cpus_next(&host->nodes, 0));
 }
 
 /* Buckets that are not empty, by their lower bound. */

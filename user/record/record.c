@@ -12,8 +12,12 @@
 /* Bytes of the UTF-8 character at `at`, 0 if there is none (RFC 3629, section 4). */
 static size_t character(const unsigned char *at, size_t left)
 {
-	size_t length = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2
-			: at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+	size_t length = at[0] < 0x80   ? 1
+			: at[0] < 0xc2 ? 0
+			: at[0] < 0xe0 ? 2
+			: at[0] < 0xf0 ? 3
+			: at[0] < 0xf5 ? 4
+				       : 0;
 
 	if (!length || length > left)
 		return 0;
@@ -105,14 +109,11 @@ json_t *record_error(const struct refusal *refusal)
 	json_object_set_new(record, "asked", value_text(refusal->asked, sizeof(refusal->asked)));
 	json_object_set_new(record, "why", value_text(refusal->why, sizeof(refusal->why)));
 	if (refusal->remedy[0])
-		json_object_set_new(record, "remedy",
-				    value_text(refusal->remedy, sizeof(refusal->remedy)));
+		json_object_set_new(record, "remedy", value_text(refusal->remedy, sizeof(refusal->remedy)));
 	if (refusal->source[0])
-		json_object_set_new(record, "source",
-				    value_text(refusal->source, sizeof(refusal->source)));
+		json_object_set_new(record, "source", value_text(refusal->source, sizeof(refusal->source)));
 	if (refusal->column) {
-		json_object_set_new(record, "input",
-				    value_text(refusal->input, sizeof(refusal->input)));
+		json_object_set_new(record, "input", value_text(refusal->input, sizeof(refusal->input)));
 		json_object_set_new(record, "column", json_integer(refusal->column));
 	}
 	if (refusal->error)

@@ -12,20 +12,20 @@
 
 /* What was read of one event, all since the beginning. */
 struct samples_read {
-	__u64 count;         /* occurrences, by the kernel's counter, read before the tables */
+	__u64 count;	     /* occurrences, by the kernel's counter, read before the tables */
 	__u64 sample_period; /* occurrences between two samples; 0: it varied (a frequency) */
-	__u64 runs;          /* samples that reached the program */
-	__u64 period;        /* the sum of their periods */
+	__u64 runs;	     /* samples that reached the program */
+	__u64 period;	     /* the sum of their periods */
 	__u64 aggregated;    /* samples found in the tables */
 	__u64 table_full;
 	__u64 stack_failed;
 	/* Periods that may have been begun and not finished: one for each CPU, thread and child that
 	 * has a counter of its own. */
 	__u64 contexts;
-	bool precise;        /* its samples are PEBS records */
-	bool collides;       /* … and those of another event may be the same records */
-	bool clock;          /* the event is a timer's */
-	bool filtered;       /* a timer that drops samples of the side (user, kernel) not asked for */
+	bool precise;  /* its samples are PEBS records */
+	bool collides; /* … and those of another event may be the same records */
+	bool clock;    /* the event is a timer's */
+	bool filtered; /* a timer that drops samples of the side (user, kernel) not asked for */
 };
 
 /* The account. expected = aggregated + table_full + stack_failed + missed, always; see
@@ -36,7 +36,7 @@ struct samples {
 	__u64 aggregated;
 	__u64 table_full;
 	__u64 stack_failed; /* for programs that read a stack */
-	__u64 missed; /* for the cause that missed_cause() names */
+	__u64 missed;	    /* for the cause that missed_cause() names */
 };
 
 /*

@@ -111,8 +111,8 @@ static bool describe(__u64 data_src, char name[SOURCE_NAME_SIZE], char perf[SOUR
 	bool numbered = !(lvl & ~(PERF_MEM_LVL_NA | PERF_MEM_LVL_HIT | PERF_MEM_LVL_MISS));
 	bool remote = numbered && field(data_src, PERF_MEM_REMOTE_SHIFT, 1);
 	struct word op = FIND(operations, field(data_src, PERF_MEM_OP_SHIFT, 5));
-	struct word level = numbered ? find_number(field(data_src, PERF_MEM_LVLNUM_SHIFT, 4))
-				     : FIND(levels, lvl);
+	struct word level =
+		numbered ? find_number(field(data_src, PERF_MEM_LVLNUM_SHIFT, 4)) : FIND(levels, lvl);
 	struct word snoop = FIND(snoops, field(data_src, PERF_MEM_SNOOP_SHIFT, 5));
 	struct word forward = FIND(forwards, field(data_src, PERF_MEM_SNOOPX_SHIFT, 2));
 	const char *outcome = lvl & PERF_MEM_LVL_MISS ? "miss" : lvl & PERF_MEM_LVL_HIT ? "hit" : "";
@@ -157,8 +157,7 @@ json_t *source_name(const struct host *host, __u64 data_src)
 	return describe(data_src, name, perf) ? json_string(name) : value_hex(data_src);
 }
 
-static void put_known(json_t *record, const struct host *host,
-		      const struct known_data_source *source)
+static void put_known(json_t *record, const struct host *host, const struct known_data_source *source)
 {
 	const struct known_data_source *all = host->events->data_sources;
 	json_t *codes = json_array(), *folded = json_array();
@@ -209,9 +208,8 @@ bool source_other_core(__u64 data_src)
 	const __u64 caches = PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2;
 
 	/* Memory that answers while another cache has the line has its snoop bit set too. */
-	if (unmeasured(data_src) ||
-	    !(data_src >> PERF_MEM_LVL_SHIFT & caches ||
-	      field(data_src, PERF_MEM_LVLNUM_SHIFT, 4) == PERF_MEM_LVLNUM_ANY_CACHE))
+	if (unmeasured(data_src) || !(data_src >> PERF_MEM_LVL_SHIFT & caches ||
+				      field(data_src, PERF_MEM_LVLNUM_SHIFT, 4) == PERF_MEM_LVLNUM_ANY_CACHE))
 		return false;
 	return snoop(data_src) & (PERF_MEM_SNOOP_HIT | PERF_MEM_SNOOP_HITM) ||
 	       field(data_src, PERF_MEM_SNOOPX_SHIFT, 2);

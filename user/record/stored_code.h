@@ -11,7 +11,7 @@
 /* What became of the code in the records. */
 struct stored_account {
 	size_t named, unnamed;
-	const char *why;        /* the last one that has no name has none */
+	const char *why;	/* the last one that has no name has none */
 	const char *kernel_why; /* the same of the kernel's addresses */
 };
 
@@ -20,9 +20,9 @@ struct stored_account {
 const char *stored_list(const json_t *record);
 
 /*
- * Adds names to the code of one element of the record's list; a kernel's address that stands as `ip` gets a `code`
- * for it. What has a symbol already is left as it is. `kernel`: whether the kernel's symbols that `naming`
- * has are those of the kernel that the record is from. Returns whether anything was added.
+ * Adds names to the code of one element of the record's list; a kernel's address that stands as `ip` gets a
+ * `code` for it. What has a symbol already is left as it is. `kernel`: whether the kernel's symbols that
+ * `naming` has are those of the kernel that the record is from. Returns whether anything was added.
  */
 bool stored_name(const json_t *record, json_t *element, struct naming *naming, bool kernel,
 		 struct stored_account *account);

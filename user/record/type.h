@@ -21,8 +21,8 @@ struct record_type {
 				      * itself; ended by NULL */
 };
 
-#define REGISTER_RECORD(item)                                                                      \
-	static const struct record_type *const registered_##item                                  \
+#define REGISTER_RECORD(item)                                                                                \
+	static const struct record_type *const registered_##item                                             \
 		__attribute__((section("record_types"), used)) = &(item)
 
 /* The type of a record; NULL for those that are never cut and hold no code. */

@@ -33,7 +33,8 @@ static int run(const struct options *options, struct refusal *refusal)
 		instead(refusal, "options come before CONFIG, a command behind it: -- COMMAND");
 		return STATUS_USAGE;
 	}
-	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL, refusal)) {
+	if (config_read(&request, options->rest[0], options->nr_rest > 2 ? options->rest + 2 : NULL,
+			refusal)) {
 		status = refusal->status;
 	} else {
 		request.host_root = options->host_root;

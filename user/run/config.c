@@ -75,9 +75,11 @@ static int refuse_unknown(const char *pointer, const char *member, const char *c
 		nearest_offer(&nearest, known[i]);
 	refuse_at(refusal, below(path, sizeof(path), pointer, member));
 	because(refusal, "there is no such member");
-	return instead(refusal, nearest_print(&nearest, near, sizeof(near))
-					? "did you mean %s? nhmtap schema config shows all"
-					: "nhmtap schema config shows all%s", near);
+	return instead(refusal,
+		       nearest_print(&nearest, near, sizeof(near))
+			       ? "did you mean %s? nhmtap schema config shows all"
+			       : "nhmtap schema config shows all%s",
+		       near);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */
@@ -189,7 +191,8 @@ static json_t *expand_all(json_t *value, const char *pointer, struct refusal *re
 		return expanded_text(value, pointer, refusal);
 	if (json_is_object(value)) {
 		result = json_object();
-		json_object_foreach(value, member, element) {
+		json_object_foreach(value, member, element)
+		{
 			expanded = expand_all(element, below(path, sizeof(path), pointer, member), refusal);
 			if (json_object_set_new(result, member, expanded))
 				goto refused;
@@ -199,7 +202,8 @@ static json_t *expand_all(json_t *value, const char *pointer, struct refusal *re
 	if (!json_is_array(value))
 		return json_incref(value);
 	result = json_array();
-	json_array_foreach(value, i, element) {
+	json_array_foreach(value, i, element)
+	{
 		snprintf(number, sizeof(number), "%zu", i);
 		expanded = expand_all(element, below(path, sizeof(path), pointer, number), refusal);
 		if (json_array_append_new(result, expanded))
@@ -229,7 +233,8 @@ static void add_known(const struct option_row *row, void *context)
 
 	if (row->line_only || !row->help || known->nr == 96)
 		return;
-	snprintf(known->texts[known->nr], sizeof(known->texts[0]), "%s", option_member(row, name, sizeof(name)));
+	snprintf(known->texts[known->nr], sizeof(known->texts[0]), "%s",
+		 option_member(row, name, sizeof(name)));
 	known->names[known->nr] = known->texts[known->nr];
 	known->nr++;
 }
@@ -333,7 +338,7 @@ static int check_target(const struct options *options, const char *pointer, stru
 	refuse_at(refusal, pointer);
 	because(refusal, "it has no target, and no COMMAND was given");
 	return instead(refusal, "add \"all_cpus\": true, \"pid\", \"tid\", \"cgroup\" or \"cpu\"; or: nhmtap "
-		       "run CONFIG -- COMMAND");
+				"run CONFIG -- COMMAND");
 }
 
 static int take_activity(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
@@ -360,9 +365,9 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 	asked->retry = json_is_true(retry);
 	options_begin(&asked->options, command);
 	request->entries[request->nr_entries++] = asked;
-	json_object_foreach(value, member, element)
-		if (!is_own(member) && take_member(&asked->options, pointer, member, element, refusal))
-			return -1;
+	json_object_foreach(value, member,
+			    element) if (!is_own(member) && take_member(&asked->options, pointer, member,
+									element, refusal)) return -1;
 	add_defaults(&asked->options);
 	if (!has_target(&asked->options) && request->command) {
 		asked->options.rest = request->command;
@@ -383,7 +388,8 @@ static int take_activities(struct request *request, const json_t *list, struct r
 	if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > ACTIVITIES_MOST)
 		return refuse_kind(refusal, "/activities", "a list of 1 to 64 activities");
 	request->entries = xcalloc(json_array_size(list), sizeof(*request->entries));
-	json_array_foreach(list, i, value) {
+	json_array_foreach(list, i, value)
+	{
 		snprintf(pointer, sizeof(pointer), "/activities/%zu", i);
 		if (take_activity(request, value, pointer, refusal))
 			return -1;
@@ -410,12 +416,12 @@ static int check_activities(const struct request *request, const json_t *list, c
 
 	if (list && (!json_is_array(list) || !json_array_size(list)))
 		return refuse_kind(refusal, pointer, "a list of names");
-	json_array_foreach(list, i, name)
-		if (!is_activity(request, json_string_value(name))) {
-			snprintf(path, sizeof(path), "%s/%zu", pointer, i);
-			refuse_at(refusal, path);
-			return because(refusal, "no activity has this name");
-		}
+	json_array_foreach(list, i, name) if (!is_activity(request, json_string_value(name)))
+	{
+		snprintf(path, sizeof(path), "%s/%zu", pointer, i);
+		refuse_at(refusal, path);
+		return because(refusal, "no activity has this name");
+	}
 	return 0;
 }
 
@@ -426,7 +432,8 @@ static int text_member(const json_t *object, const char *pointer, const char *me
 	char path[POINTER_MOST];
 
 	*text = json_string_value(value);
-	return value && !*text ? refuse_kind(refusal, below(path, sizeof(path), pointer, member), "a text") : 0;
+	return value && !*text ? refuse_kind(refusal, below(path, sizeof(path), pointer, member), "a text")
+			       : 0;
 }
 
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
@@ -439,7 +446,8 @@ static int take_output(struct request *request, json_t *value, const char *point
 
 	if (!json_is_object(value))
 		return refuse_kind(refusal, pointer, "an object");
-	json_object_foreach(value, member, element) {
+	json_object_foreach(value, member, element)
+	{
 		size_t i = 0;
 
 		while (i < 3 && strcmp(known[i], member))
@@ -470,7 +478,8 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 	request->outputs = xcalloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
 	if (!list)
 		request->nr_outputs = 1;
-	json_array_foreach(list, i, value) {
+	json_array_foreach(list, i, value)
+	{
 		snprintf(pointer, sizeof(pointer), "/outputs/%zu", i);
 		if (take_output(request, value, pointer, refusal))
 			return -1;
@@ -495,14 +504,16 @@ static int take_resource(struct request *request, const json_t *resource, struct
 
 	if (resource && !json_is_object(resource))
 		return refuse_kind(refusal, "/resource", "an object of texts");
-	json_object_foreach((json_t *)resource, name, value) {
+	json_object_foreach((json_t *)resource, name, value)
+	{
 		below(path, sizeof(path), "/resource", name);
 		if (!json_is_string(value))
 			return refuse_kind(refusal, path, "a text");
 		if (is_attribute(name))
 			continue;
 		refuse_at(refusal, path);
-		return because(refusal, "an attribute's name is lower-case letters, digits, '_', '.' and '-'");
+		return because(refusal,
+			       "an attribute's name is lower-case letters, digits, '_', '.' and '-'");
 	}
 	request->resource = resource;
 	return 0;
@@ -516,7 +527,8 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 
 	if (limits && !json_is_object(limits))
 		return refuse_kind(refusal, "/limits", "an object");
-	json_object_foreach((json_t *)limits, member, value) {
+	json_object_foreach((json_t *)limits, member, value)
+	{
 		if (strcmp(member, known[0]))
 			return refuse_unknown("/limits", member, known, 1, refusal);
 		if (!json_is_integer(value) || json_integer_value(value) < 1 << 20)
@@ -536,14 +548,16 @@ static int check_control(const char *control, struct refusal *refusal)
 
 static int judge(struct request *request, struct refusal *refusal)
 {
-	static const char *const known[] = {"activities", "outputs", "resource", "limits", "control", "events_dir"};
+	static const char *const known[] = {"activities", "outputs", "resource",
+					    "limits",	  "control", "events_dir"};
 	const json_t *document = request->document;
 	const char *member;
 	json_t *value;
 
 	if (!json_is_object(document))
 		return refuse_kind(refusal, "", "an object");
-	json_object_foreach((json_t *)document, member, value) {
+	json_object_foreach((json_t *)document, member, value)
+	{
 		size_t i = 0;
 
 		while (i < 6 && strcmp(known[i], member))
@@ -556,10 +570,11 @@ static int judge(struct request *request, struct refusal *refusal)
 	    check_control(request->control, refusal))
 		return -1;
 	return take_activities(request, json_object_get(document, "activities"), refusal) ||
-	       take_outputs(request, json_object_get(document, "outputs"), refusal) ||
-	       take_resource(request, json_object_get(document, "resource"), refusal) ||
-	       take_limits(request, json_object_get(document, "limits"), refusal)
-		       ? -1 : 0;
+			       take_outputs(request, json_object_get(document, "outputs"), refusal) ||
+			       take_resource(request, json_object_get(document, "resource"), refusal) ||
+			       take_limits(request, json_object_get(document, "limits"), refusal)
+		       ? -1
+		       : 0;
 }
 
 int config_read(struct request *request, const char *path, char **command, struct refusal *refusal)
@@ -586,18 +601,20 @@ static void add_row(const struct option_row *row, void *context)
 
 void config_complete_schema(json_t *frame)
 {
-	json_t *definitions = json_object_get(frame, "$defs"), *activity = json_object_get(definitions, "activity");
+	json_t *definitions = json_object_get(frame, "$defs"),
+	       *activity = json_object_get(definitions, "activity");
 	json_t *cases = json_array();
 	const struct command *command;
 
 	for (size_t i = 0; (command = command_at(i)) && command->activity; i++) {
 		json_t *properties = json_deep_copy(json_object_get(activity, "properties"));
 
-		json_object_set_new(properties, "command", json_pack("{s:s, s:s}", "const", command->name,
-								     "description", command->help));
+		json_object_set_new(
+			properties, "command",
+			json_pack("{s:s, s:s}", "const", command->name, "description", command->help));
 		options_each(command, add_row, properties);
-		json_array_append_new(cases, json_pack("{s:o, s:b}", "properties", properties,
-						       "additionalProperties", 0));
+		json_array_append_new(
+			cases, json_pack("{s:o, s:b}", "properties", properties, "additionalProperties", 0));
 	}
 	json_object_set_new(activity, "oneOf", cases);
 }

@@ -68,10 +68,11 @@ void give_up(struct running *member, const struct refusal *refusal)
 	member->over = !member->asked->retry;
 	if (member->over)
 		return;
-	member->pause_ns = !member->pause_ns			     ? PAUSE_LEAST_NS
+	member->pause_ns = !member->pause_ns			  ? PAUSE_LEAST_NS
 			   : 2 * member->pause_ns < PAUSE_MOST_NS ? 2 * member->pause_ns
-								    : PAUSE_MOST_NS;
-	member->again = loop_at(run->session.loop, clock_ns(CLOCK_MONOTONIC) + member->pause_ns, on_try_again, member);
+								  : PAUSE_MOST_NS;
+	member->again = loop_at(run->session.loop, clock_ns(CLOCK_MONOTONIC) + member->pause_ns, on_try_again,
+				member);
 }
 
 int plan_member(struct running *member, struct refusal *refusal)
@@ -81,7 +82,9 @@ int plan_member(struct running *member, struct refusal *refusal)
 	size_t which = 0, nr;
 
 	member->activity = (struct activity){
-		.name = asked->name, .command = asked->options.command->name, .options = &asked->options,
+		.name = asked->name,
+		.command = asked->options.command->name,
+		.options = &asked->options,
 		.session = &member->run->session,
 	};
 	if (activity_plan(&member->activity, refusal))
@@ -150,7 +153,8 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 	finish_member(member);
 	member->over = !again;
 	if (again)
-		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_LEAST_NS, on_try_again, member);
+		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_LEAST_NS,
+					on_try_again, member);
 	flush(run);
 }
 

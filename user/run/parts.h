@@ -13,10 +13,10 @@ struct running {
 	struct activity activity; /* the first: see on_enough() */
 	struct run *run;
 	struct asked *asked;
-	bool going;           /* it is open, and counts */
-	bool over;            /* it has ended, or could not start, and is not tried again */
+	bool going;	      /* it is open, and counts */
+	bool over;	      /* it has ended, or could not start, and is not tried again */
 	struct source *again; /* it is tried then */
-	__u64 pause_ns;       /* before it was tried last */
+	__u64 pause_ns;	      /* before it was tried last */
 };
 
 struct run {
@@ -28,7 +28,7 @@ struct run {
 	int signal_fd;
 	struct source *signals, *control, *grace;
 	struct source **outputs; /* one a stream */
-	bool unwritable;      /* no stream is left that can be written to */
+	bool unwritable;	 /* no stream is left that can be written to */
 };
 
 /* --- streams.c -------------------------------------------------------------------------------- */

@@ -45,8 +45,9 @@ void write_session_start(struct run *run)
 	json_t *start = start_base(&run->session.host, "run"), *activities = json_array();
 
 	for (size_t i = 0; i < run->nr; i++)
-		json_array_append_new(activities, json_pack("{s:s, s:s}", "name", run->members[i]->asked->name,
-							    "command", run->members[i]->activity.command));
+		json_array_append_new(activities,
+				      json_pack("{s:s, s:s}", "name", run->members[i]->asked->name, "command",
+						run->members[i]->activity.command));
 	json_object_set_new(start, "config", value_text(run->request->config, 1024));
 	json_object_set_new(start, "activities", activities);
 	put_resource(run, start);
@@ -55,7 +56,7 @@ void write_session_start(struct run *run)
 
 /* The activities that are planned and have not ended; *which is the place of `member`. */
 size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
-			     size_t *which)
+		      size_t *which)
 {
 	size_t nr = 0;
 
@@ -125,8 +126,8 @@ static void put_activity_end(struct activity *activity, json_t *end)
 void write_activity_end(struct running *member)
 {
 	struct activity *activity = &member->activity;
-	json_t *end = end_base(activity->reason ? activity->reason : member->run->session.reason,
-			       &activity->began);
+	json_t *end =
+		end_base(activity->reason ? activity->reason : member->run->session.reason, &activity->began);
 
 	put_activity_end(activity, end);
 	activity_write(activity, end);

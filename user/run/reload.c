@@ -55,8 +55,10 @@ static int check_others(struct run *run, const struct request *request, struct r
 	for (size_t i = 0; i < request->nr_entries; i++) {
 		struct asked *asked = request->entries[i];
 		struct activity trial = {
-			.name = asked->name, .command = asked->options.command->name,
-			.options = &asked->options, .session = &run->session,
+			.name = asked->name,
+			.command = asked->options.command->name,
+			.options = &asked->options,
+			.session = &run->session,
 		};
 		struct refusal own = {0};
 		int err = is_there(run, asked) ? 0 : activity_plan(&trial, &own);

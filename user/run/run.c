@@ -326,9 +326,14 @@ int run_one(struct options *options, struct refusal *refusal)
 	struct place_of_output output = {.path = options->output, .format = options->format};
 	struct asked *asked = xcalloc(1, sizeof(*asked));
 	struct request request = {
-		.entries = &asked, .nr_entries = 1, .outputs = &output, .nr_outputs = 1,
-		.command = options->nr_rest ? options->rest : NULL, .control = options->control,
-		.events_dir = options->events_dir, .host_root = options->host_root,
+		.entries = &asked,
+		.nr_entries = 1,
+		.outputs = &output,
+		.nr_outputs = 1,
+		.command = options->nr_rest ? options->rest : NULL,
+		.control = options->control,
+		.events_dir = options->events_dir,
+		.host_root = options->host_root,
 		.verbose = options->verbose,
 	};
 

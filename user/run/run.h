@@ -27,15 +27,15 @@ struct request {
 	size_t nr_entries;
 	struct place_of_output *outputs;
 	size_t nr_outputs;
-	char **command;       /* COMMAND …, NULL if there is none */
-	const char *control;  /* see control_open() */
+	char **command;	     /* COMMAND …, NULL if there is none */
+	const char *control; /* see control_open() */
 	const char *events_dir, *host_root;
-	const char *config;   /* the file's path; NULL: it is one activity from the command line */
-	json_t *document;     /* what it says, with variables expanded; owns what entries point to */
+	const char *config; /* the file's path; NULL: it is one activity from the command line */
+	json_t *document;   /* what it says, with variables expanded; owns what entries point to */
 	bool verbose;
-	bool check;           /* nothing is opened: start records say what would be, on stdout */
+	bool check;		/* nothing is opened: start records say what would be, on stdout */
 	const json_t *resource; /* attributes for start records, NULL if there are none */
-	size_t names_bytes;   /* memory for names, 0: the default */
+	size_t names_bytes;	/* memory for names, 0: the default */
 };
 
 /* Reads the request again, for HUP; returns 0, or -1 with the refusal. */

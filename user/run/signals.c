@@ -50,7 +50,6 @@ void on_command_ended(struct run *run)
 	loop_stop(session->loop);
 }
 
-
 void on_signal(void *context, short events)
 {
 	struct run *run = context;
@@ -133,7 +132,8 @@ static bool obey(struct run *run, enum control_command command, const char *name
 	for (size_t i = 0; i < run->nr; i++) {
 		struct running *member = run->members[i];
 
-		if (command == CONTROL_STOP && member->again && (!*name || !strcmp(name, member->asked->name))) {
+		if (command == CONTROL_STOP && member->again &&
+		    (!*name || !strcmp(name, member->asked->name))) {
 			found = true;
 			try_no_more(member);
 		}

@@ -18,7 +18,7 @@ static int refuse_control(struct refusal *refusal, const char *text, int error, 
 	refusal->error = error;
 	because(refusal, "%s", why);
 	return instead(refusal, "write fifo:CTL or fifo:CTL,ACK, of FIFOs that mkfifo made, or fd: and "
-		       "numbers of descriptors");
+				"numbers of descriptors");
 }
 
 static int open_fifo(const char *path, const char *text, int *fd, struct refusal *refusal)
@@ -94,9 +94,8 @@ static enum control_command command_of(const char *line)
 		const char *name;
 		enum control_command command;
 	} commands[] = {
-		{"enable", CONTROL_ENABLE},	{"disable", CONTROL_DISABLE},
-		{"snapshot", CONTROL_SNAPSHOT}, {"ping", CONTROL_PING},
-		{"stop", CONTROL_STOP},
+		{"enable", CONTROL_ENABLE}, {"disable", CONTROL_DISABLE}, {"snapshot", CONTROL_SNAPSHOT},
+		{"ping", CONTROL_PING},	    {"stop", CONTROL_STOP},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -104,7 +103,8 @@ static enum control_command command_of(const char *line)
 			return commands[i].command;
 	fprintf(stderr,
 		"nhmtap: option --control: there is no command '%.*s'. Next: write enable, disable, "
-		"snapshot, ping or stop.\n", (int)strcspn(line, "\033"), line);
+		"snapshot, ping or stop.\n",
+		(int)strcspn(line, "\033"), line);
 	return CONTROL_UNKNOWN;
 }
 

@@ -15,12 +15,12 @@
 struct source {
 	struct source *next;
 	struct loop *loop;
-	int fd;            /* -1: a moment */
+	int fd; /* -1: a moment */
 	ready_fn ready;
-	__u64 at, period;  /* ns; period 0: once */
+	__u64 at, period; /* ns; period 0: once */
 	due_fn due;
 	void *context;
-	bool removed;      /* freed once nobody can hold it any more */
+	bool removed; /* freed once nobody can hold it any more */
 };
 
 struct loop {
@@ -109,8 +109,9 @@ struct source *loop_at(struct loop *loop, __u64 ns, due_fn due, void *context)
 
 struct source *loop_every(struct loop *loop, __u64 since, __u64 period, due_fn due, void *context)
 {
-	return add(loop, &(struct source){.fd = -1, .at = since + period, .period = period, .due = due,
-					  .context = context});
+	return add(loop,
+		   &(struct source){
+			   .fd = -1, .at = since + period, .period = period, .due = due, .context = context});
 }
 
 void loop_pace(struct source *source, __u64 period)

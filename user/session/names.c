@@ -37,12 +37,12 @@ struct names {
 	struct listening *listening;
 	struct reader *readers;
 	struct mappings *mappings;
-	struct naming *naming; /* NULL: no more than places are asked for */
-	bool lines;            /* it knows source lines */
-	size_t memory;         /* see struct naming_settings */
-	__u64 most_ns;         /* see names_wait_at_most() */
+	struct naming *naming;	       /* NULL: no more than places are asked for */
+	bool lines;		       /* it knows source lines */
+	size_t memory;		       /* see struct naming_settings */
+	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
-	__u64 lost;            /* notes, by those that do not listen any more */
+	__u64 lost;		       /* notes, by those that do not listen any more */
 	char kallsyms[300];
 };
 
@@ -90,7 +90,7 @@ void names_release(struct names *names)
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
 	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
-					    .memory = names->memory};
+					   .memory = names->memory};
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
 		return;
@@ -186,8 +186,8 @@ static struct listening *listen(struct names *names, const struct target *target
 	listening->of_all = target->cpus_given;
 	listening->child = child;
 	listening->readers = 1;
-	listening->source = loop_watch(names->loop, sideband_fd(listening->sideband), POLLIN, on_notes,
-				       listening);
+	listening->source =
+		loop_watch(names->loop, sideband_fd(listening->sideband), POLLIN, on_notes, listening);
 	listening->next = names->listening;
 	return names->listening = listening;
 }

@@ -20,7 +20,8 @@
 struct names;
 struct reader;
 
-/* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default. The host and the loop stay the caller's. */
+/* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default.
+ * The host and the loop stay the caller's. */
 struct names *names_new(const struct host *host, struct loop *loop, size_t memory);
 void names_release(struct names *names);
 
@@ -47,8 +48,8 @@ void reader_hurry_no_more(struct reader *reader);
 
 struct mappings *reader_mappings(struct reader *reader);
 
-/* No reader waits longer for files than this in one interval, or, at its end, half of one; 0: half an interval,
- * and at its end as long as it takes. What takes longer is known the next time. */
+/* No reader waits longer for files than this in one interval, or, at its end, half of one; 0: half an
+ * interval, and at its end as long as it takes. What takes longer is known the next time. */
 void names_wait_at_most(struct names *names, __u64 ns);
 
 /* The codes of this interval, up to reader_begin(). What has no name in time goes by its place. */

@@ -12,15 +12,18 @@ struct listener;
 
 struct notices {
 	struct loop *loop;
-	int socket;  /* -1: not opened, or not to be had here: the kernel tells only those who are in a network
-		      * namespace of its own user namespace */
-	int online;  /* the list of CPUs that are; -1: not opened */
+	int socket; /* -1: not opened, or not to be had here: the kernel tells only those who are in a network
+		     * namespace of its own user namespace */
+	int online; /* the list of CPUs that are; -1: not opened */
 	struct source *source;
 	struct listener *listeners;
 };
 
 /* Nothing is opened before somebody listens. Starts as this. */
-#define NOTICES_CLOSED {.socket = -1, .online = -1}
+#define NOTICES_CLOSED                                                                                       \
+	{                                                                                                    \
+		.socket = -1, .online = -1                                                                   \
+	}
 
 /* `gone`: CPUs that the kernel has said to go offline, though they may be back. */
 typedef void (*notice_fn)(void *context, const struct cpus *gone);

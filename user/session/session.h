@@ -28,20 +28,20 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
-	int stream_error;     /* errno of a stream that was closed and could not be written to; 0: none */
-	char **command;       /* COMMAND …, NULL if there is none */
-	struct child child;   /* the same at work */
+	int stream_error;   /* errno of a stream that was closed and could not be written to; 0: none */
+	char **command;	    /* COMMAND …, NULL if there is none */
+	struct child child; /* the same at work */
 	struct names *names;
 	struct notices notices;
 	struct control control;
-	struct self *self;    /* nhmtap's own instructions; NULL: not to be had */
-	sigset_t ending;      /* signals that are read: those that end the session, HUP, CHLD */
+	struct self *self;	    /* nhmtap's own instructions; NULL: not to be had */
+	sigset_t ending;	    /* signals that are read: those that end the session, HUP, CHLD */
 	struct inherited inherited; /* what the program was started with: the command's */
-	bool alone;           /* one activity is the session: its start and end record are the session's */
-	__u64 repeat;         /* this execution of the command, from 1 */
-	const char *reason;   /* why the session ends: the end record's; NULL: it goes on */
-	int ended_by;         /* the signal that ended it, 0 if none */
-	enum status verdict;  /* the status if all went well: activities raise it */
+	bool alone;	       /* one activity is the session: its start and end record are the session's */
+	__u64 repeat;	       /* this execution of the command, from 1 */
+	const char *reason;    /* why the session ends: the end record's; NULL: it goes on */
+	int ended_by;	       /* the signal that ended it, 0 if none */
+	enum status verdict;   /* the status if all went well: activities raise it */
 	struct timespec began; /* CLOCK_MONOTONIC; zero: it never did */
 	/* An activity has had enough (its duration, its intervals, a command to stop, no reader). */
 	void (*enough)(struct session *session, struct activity *activity, const char *reason);

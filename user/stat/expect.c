@@ -65,8 +65,7 @@ static int of_expectation(const struct expectation *expectation, const struct ho
 	if (metric_nearest(host, expectation->name, near, sizeof(near)))
 		instead(refusal, "did you mean the metric %s?", near);
 	snprintf(asked, sizeof(asked), "%.399s", refusal->asked);
-	snprintf(refusal->asked, sizeof(refusal->asked), "expectation '%.80s', %s", expectation->text,
-		 asked);
+	snprintf(refusal->asked, sizeof(refusal->asked), "expectation '%.80s', %s", expectation->text, asked);
 	return -1;
 }
 

@@ -8,7 +8,9 @@
 #include "record/record.h"
 
 static const char *const outcomes[] = {
-	[MET] = "met", [FAILED] = "failed", [CANNOT_TELL] = "cannot_tell",
+	[MET] = "met",
+	[FAILED] = "failed",
+	[CANNOT_TELL] = "cannot_tell",
 };
 
 static json_t *text(const char *words)
@@ -35,8 +37,7 @@ json_t *expectation_record(const struct expectation *expectation, const struct f
 	json_object_set_new(record, "outcome", json_string(outcomes[*outcome]));
 	if (*outcome == CANNOT_TELL)
 		json_object_set_new(record, "why", text(why_open(finding)));
-	json_object_set_new(record, expectation->of_metric ? "metric" : "event",
-			    text(expectation->name));
+	json_object_set_new(record, expectation->of_metric ? "metric" : "event", text(expectation->name));
 	json_object_set_new(record, "operator", json_string(expectation_operator(expectation)));
 	json_object_set_new(record, "limit", value_real(expectation->limit));
 	if (*finding->unit)

@@ -9,8 +9,8 @@
 
 /* What there is to compare. */
 struct finding {
-	bool there;         /* there is a value */
-	double value;       /* in the event's or metric's unit */
+	bool there;	    /* there is a value */
+	double value;	    /* in the event's or metric's unit */
 	struct bound bound; /* the same */
 	const char *unit;   /* "" for a plain number */
 	const char *why;    /* there is none */

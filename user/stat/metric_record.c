@@ -11,8 +11,8 @@
 #define TEXT_MOST 4000
 
 /* The inputs in the order of the formula's; `inputs` has room for all. */
-static void find_inputs(const struct metric *metric, const struct events *events,
-			const struct count *counts, __u64 duration_ns, struct metric_input *inputs)
+static void find_inputs(const struct metric *metric, const struct events *events, const struct count *counts,
+			__u64 duration_ns, struct metric_input *inputs)
 {
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
 		const struct count *count;
@@ -80,9 +80,9 @@ static json_t *input_value(const struct metric *metric, const struct events *eve
 			    is_event ? value_text(event->name, sizeof(event->name))
 				     : json_string(FORMULA_DURATION));
 	if (input->running_share)
-		json_object_set_new(value, "value", is_event && event->scale != 1
-							    ? value_real(input->value)
-							    : json_integer(llround(input->value)));
+		json_object_set_new(value, "value",
+				    is_event && event->scale != 1 ? value_real(input->value)
+								  : json_integer(llround(input->value)));
 	if (is_event)
 		json_object_set_new(value, "running_share", value_real(input->running_share));
 	return value;
@@ -106,8 +106,7 @@ static bool together(const struct metric *metric, const struct events *events)
 	return true;
 }
 
-json_t *metric_record(const struct metric *metric, const struct events *events,
-		      const struct sums *sums)
+json_t *metric_record(const struct metric *metric, const struct events *events, const struct sums *sums)
 {
 	const struct known_metric *known = metric->known;
 	struct metric_input inputs[metric->formula.nr_inputs];

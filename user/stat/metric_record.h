@@ -25,7 +25,6 @@ int metric_bound(const struct metric *metric, const struct events *events, const
 		 struct bound *bound);
 
 /* The record, but for its time: a new reference. Without a value it says why. */
-json_t *metric_record(const struct metric *metric, const struct events *events,
-		      const struct sums *sums);
+json_t *metric_record(const struct metric *metric, const struct events *events, const struct sums *sums);
 
 #endif

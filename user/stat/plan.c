@@ -5,8 +5,7 @@
 
 #include "stat/expect.h"
 
-int plan_stat(struct plan *plan, const struct options *options, struct host *host,
-	      struct refusal *refusal)
+int plan_stat(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	const char *text = options->events;
 	const struct stat_options *own = options->own;

@@ -12,7 +12,6 @@ struct stat_options {
 };
 
 /* Plans counting. Returns 0, or -1 with the refusal; see plan_counting(). */
-int plan_stat(struct plan *plan, const struct options *options, struct host *host,
-	      struct refusal *refusal);
+int plan_stat(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

@@ -27,14 +27,14 @@ struct moments {
 };
 
 struct counting {
-	json_t **names, **units;  /* an event's, as its records have them */
-	struct tally tally;       /* now: of this execution, so far */
-	__u64 duration_ns;        /* of this execution, so far */
+	json_t **names, **units;    /* an event's, as its records have them */
+	struct tally tally;	    /* now: of this execution, so far */
+	__u64 duration_ns;	    /* of this execution, so far */
 	char start_time[TIME_TEXT]; /* of the interval that is reported */
 	/* Of each row of the tally, over executions: */
 	struct summary {
 		struct moments *events, *metrics;
-	} *summaries;
+	} * summaries;
 	size_t nr_summaries;
 };
 
@@ -78,8 +78,8 @@ static const char *why_not_counted(const struct activity *activity, const struct
 {
 	const struct target *target = &activity->plan.target;
 
-	return count->enabled_ns ? "it never got a counter: others held those that it can use, or the "
-				   "register that it shares with the core's other thread"
+	return count->enabled_ns   ? "it never got a counter: others held those that it can use, or the "
+				     "register that it shares with the core's other thread"
 	       : activity->was_off ? "counting was switched off (--delay, --control)"
 	       : target->cpus_given && !target->nr_cgroups ? "its CPU was offline"
 							   : "its target never ran";
@@ -108,7 +108,8 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	if (event->unit[0]) {
 		put_string(&fields, "unit", stat->units[i]);
 		if (event->scale != 1 && count->running_ns)
-			fields_value(&fields, "value_in_unit", value_real(count_scaled(count) * event->scale));
+			fields_value(&fields, "value_in_unit",
+				     value_real(count_scaled(count) * event->scale));
 	}
 	activity_add_interval(activity, &fields, stat->start_time);
 	fields_value(&fields, "cpus_missing", activity_missing(activity, &row->cpus));
@@ -164,7 +165,8 @@ static void summarize(const struct activity *activity, const struct tally_row *r
 		struct sums sums = sums_of_execution(activity, row);
 		double value;
 
-		if (!metric_of(&activity->plan.metrics.list[i], &activity->plan.events, &sums, &value, NULL, 0))
+		if (!metric_of(&activity->plan.metrics.list[i], &activity->plan.events, &sums, &value, NULL,
+			       0))
 			moments_add(&summary->metrics[i], value);
 	}
 }
@@ -201,7 +203,9 @@ static int report_expectation(struct activity *activity, const struct expectatio
 			      const struct tally_row *row)
 {
 	static const enum status statuses[] = {
-		[MET] = STATUS_DONE, [FAILED] = STATUS_UNEXPECTED, [CANNOT_TELL] = STATUS_PARTIAL,
+		[MET] = STATUS_DONE,
+		[FAILED] = STATUS_UNEXPECTED,
+		[CANNOT_TELL] = STATUS_PARTIAL,
 	};
 	const struct counting *stat = activity->state;
 	char why[300];
@@ -333,14 +337,14 @@ static int write_summary(struct activity *activity, size_t r)
 		const struct event *event = &activity->plan.events.list[i];
 
 		if (row->has[i])
-			err = activity_write(activity, summary_record(activity, row, "event", event->name, event->unit,
-							  &summary->events[i]));
+			err = activity_write(activity, summary_record(activity, row, "event", event->name,
+								      event->unit, &summary->events[i]));
 	}
 	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++) {
 		const struct metric *metric = &activity->plan.metrics.list[i];
 
 		err = activity_write(activity, summary_record(activity, row, "metric", metric->name,
-						  metric->known->unit, &summary->metrics[i]));
+							      metric->known->unit, &summary->metrics[i]));
 	}
 	return err;
 }

@@ -89,8 +89,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 		text_add(text, "%24s %-6s %s, %s", number, "", string(record, "metric"),
 			 string(record, "unit"));
 	else
-		text_add(text, "%24s %-6s %s", number, string(record, "unit"),
-			 string(record, "event"));
+		text_add(text, "%24s %-6s %s", number, string(record, "unit"), string(record, "event"));
 	text_add(text, "  (mean of %lld", (long long)integer(record, "counted"));
 	if (json_object_get(record, "stddev"))
 		text_add(text, ", standard deviation %.2f%%", mean ? 100 * stddev / fabs(mean) : 0);
@@ -131,8 +130,8 @@ static const char *shown_number(const json_t *value, char *buffer, size_t size)
 
 static void expectation_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	static const char *const words[][2] = {{"met", "as expected"}, {"failed", "NOT AS EXPECTED"},
-					       {"cannot_tell", "CAN'T TELL"}};
+	static const char *const words[][2] = {
+		{"met", "as expected"}, {"failed", "NOT AS EXPECTED"}, {"cannot_tell", "CAN'T TELL"}};
 	const json_t *value = json_object_get(record, "value");
 	const char *outcome = string(record, "outcome");
 	char number[40] = "no value";

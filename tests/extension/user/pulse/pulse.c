@@ -32,7 +32,10 @@ static int choose(struct activity *activity, struct refusal *refusal)
 {
 	static const struct activity_ops ops = SAMPLING_OPS(plan_pulse);
 	static const struct sampling pulse = {
-		.command = "pulse", .aggregation = "pulse", .default_keys = "cpu", .complete = put_beat,
+		.command = "pulse",
+		.aggregation = "pulse",
+		.default_keys = "cpu",
+		.complete = put_beat,
 	};
 
 	activity->ops = &ops;
@@ -43,7 +46,9 @@ static int choose(struct activity *activity, struct refusal *refusal)
 static const struct activity_type type = {choose};
 
 static const struct record_type pulse_record = {
-	.name = "pulse", .list = "entries", .kept = {"event", "start_time", "duration_ns"},
+	.name = "pulse",
+	.list = "entries",
+	.kept = {"event", "start_time", "duration_ns"},
 };
 REGISTER_RECORD(pulse_record);
 

@@ -3,8 +3,8 @@
 #ifndef NHMTAP_TOOLS_COMPILER_H
 #define NHMTAP_TOOLS_COMPILER_H
 
-#define __pure __attribute__((pure))
-#define __packed __attribute__((packed))
+#define __pure	     __attribute__((pure))
+#define __packed     __attribute__((packed))
 #define __aligned(x) __attribute__((aligned(x)))
 
 #endif
