@@ -14,7 +14,7 @@ from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
 
 USER = ROOT / "user"
 PARTS = ["event/tables", "event/loader", "event/table_rows", "event/table_checks", "event/draft",
-         "event/form", "event/formula", "event/compose", "event/names", "refusal"]
+         "event/form", "event/formula", "event/compose", "event/names", "memory", "refusal"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
         "period": 2000}
 PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",

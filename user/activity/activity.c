@@ -164,7 +164,7 @@ static void after_reading(struct activity *activity)
 {
 	if (activity->drain && activity->drain_ns)
 		loop_pace(activity->drain, activity->drain_ns);
-	if (session_flush(activity->session))
+	if (session_flush_soon(activity->session))
 		activity->session->unwritable(activity->session);
 }
 

@@ -5,11 +5,21 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
 
 #define FLUSH_AT 65536
+#define FLUSH_NS 200000000ULL
+
+static bool is_regular(int fd)
+{
+	struct stat stat;
+
+	return !fstat(fd, &stat) && S_ISREG(stat.st_mode);
+}
 
 static int open_file(const char *path, bool append)
 {
@@ -33,6 +43,7 @@ int sink_open(struct sink *sink, const char *path, bool append, struct refusal *
 	if (append)
 		sink->whole = lseek(sink->fd, 0, SEEK_END);
 	sink->terminal = isatty(sink->fd);
+	sink->regular = is_regular(sink->fd);
 	return 0;
 }
 
@@ -105,6 +116,21 @@ int sink_flush(struct sink *sink)
 		sink->used = 0;
 	}
 	return -sink->error;
+}
+
+int sink_flush_soon(struct sink *sink, unsigned long long *due_ns)
+{
+	unsigned long long now, due = sink->flushed_ns + FLUSH_NS;
+
+	if (!sink->regular || !sink->used)
+		return sink_flush(sink);
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (now >= due) {
+		sink->flushed_ns = now;
+		return sink_flush(sink);
+	}
+	*due_ns = due < *due_ns ? due : *due_ns;
+	return 0;
 }
 
 int sink_put_last(struct sink *sink, const char *text, size_t size)

@@ -13,6 +13,7 @@ struct sink {
 	int fd;
 	const char *path; /* NULL: stdout */
 	bool terminal;
+	bool regular;	 /* a file: nobody waits for it as the reader of a pipe does */
 	bool append;	 /* what the file has stays */
 	bool begun;	 /* something has been written; the file's old contents are gone */
 	int error;	 /* errno of the write that failed; nothing is written after it */
@@ -20,6 +21,7 @@ struct sink {
 	off_t whole;	 /* bytes of whole records in a file */
 	char *buffer;	 /* records that wait to be written */
 	size_t used, room;
+	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Opens the file, or stdout if path is NULL. The file's old contents stay until the first record; with
@@ -35,6 +37,13 @@ int sink_put(struct sink *sink, const char *text, size_t size);
 
 /* Writes what waits. Returns as sink_put(). After a failure a file ends with its last whole record. */
 int sink_flush(struct sink *sink);
+
+/*
+ * The same for records of which more will come soon: into a regular file they are written five times a
+ * second and no more often, for the call is much of what a short interval costs. *due_ns (CLOCK_MONOTONIC)
+ * is set to when it is to be called again, if that is earlier, where something waits.
+ */
+int sink_flush_soon(struct sink *sink, unsigned long long *due_ns);
 
 /* Writes what waits and then this text, without allocating. Returns as sink_put(). */
 int sink_put_last(struct sink *sink, const char *text, size_t size);

@@ -137,9 +137,12 @@ static bool takes_branches(const struct plan *plan)
 int together_check(const struct party *parties, size_t nr, size_t which, struct host *host,
 		   struct refusal *refusal)
 {
-	const struct pmu *bts = host_pmu(host, "intel_bts");
 	const struct plan *own = parties[which].plan;
+	const struct pmu *bts;
 
+	if (nr < 2)
+		return 0;
+	bts = host_pmu(host, "intel_bts");
 	for (size_t p = 0; p < nr; p++) {
 		const struct plan *other = parties[p].plan;
 

@@ -118,6 +118,7 @@ static void wait_for_end(struct run *run)
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
 	loop_remove(session->loop, &run->grace);
+	loop_remove(session->loop, &session->late);
 	loop_remove(session->loop, &run->signals);
 	close(run->signal_fd);
 }

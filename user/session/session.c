@@ -51,6 +51,32 @@ int session_flush(struct session *session)
 	return written ? 0 : failed;
 }
 
+static void on_late(void *context)
+{
+	struct session *session = context;
+
+	session->late = NULL;
+	if (session_flush(session))
+		session->unwritable(session);
+}
+
+int session_flush_soon(struct session *session)
+{
+	unsigned long long due = ~0ULL;
+	bool written = false;
+	int failed = 0;
+
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		int err = sink_flush_soon(&session->streams[i].sink, &due);
+
+		written = written || !err;
+		failed = err ? err : failed;
+	}
+	if (due != ~0ULL && !session->late)
+		session->late = loop_at(session->loop, due, on_late, session);
+	return written ? 0 : failed;
+}
+
 bool session_any_people(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)

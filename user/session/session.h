@@ -28,6 +28,7 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
+	struct source *late;  /* writes what waits in files */
 	int stream_error;   /* errno of a stream that was closed and could not be written to; 0: none */
 	char **command;	    /* COMMAND …, NULL if there is none */
 	struct child child; /* the same at work */
@@ -59,6 +60,9 @@ int session_write_fields(struct session *session, const char *type, const struct
 
 /* Writes what waits in the streams. Returns as session_write(). */
 int session_flush(struct session *session);
+
+/* The same for what an interval has written, of which more will come: a file may wait a moment. */
+int session_flush_soon(struct session *session);
 
 /* Whether any, or each, of the streams is for people. */
 bool session_any_people(const struct session *session);
