@@ -210,3 +210,15 @@ def test_what_can_not_be_is_refused_before_anything_runs(nhmtap, tmp_path, argum
     assert result.status == 1
     assert words in result.err
     assert not (tmp_path / "ran").exists()
+
+
+def test_the_command_gets_none_of_its_descriptors(nhmtap, tmp_path):
+    ends = [end for _ in range(2) for end in os.pipe()]
+    for end in ends:
+        os.set_inheritable(end, True)
+    result = nhmtap.into(tmp_path / "out", "stat", "-e", "cs", f"--control=fd:{ends[0]},{ends[3]}", "--",
+                         "sh", "-c", "ls /proc/$$/fd", pass_fds=(ends[0], ends[3]))
+    for end in ends:
+        os.close(end)
+    assert result.status == 0
+    assert not {str(ends[0]), str(ends[3])} & set(result.said.split())

@@ -325,3 +325,9 @@ def test_a_script_without_its_interpreter_is_not_called_missing(nhmtap, tmp_path
     result = nhmtap("stat", "--", script)
     assert result.status == 126
     assert "interpreter" in result.one("error")["why"]
+
+
+def test_a_file_of_records_is_nobody_elses(nhmtap, tmp_path):
+    out = tmp_path / "out"
+    nhmtap.into(out, "stat", "-e", "cs", "--", "true")
+    assert out.stat().st_mode & 0o137 == 0

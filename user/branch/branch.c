@@ -124,20 +124,6 @@ static int only_calls(struct options *options, struct refusal *refusal)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-/* Whether a stream's format needs keys of its own: autofdo. */
-static const char *keys_of_format(const struct activity *activity)
-{
-	const struct session *session = activity->session;
-
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		const struct format *format = session->streams[i].format;
-
-		if (format->keys && format->command && !strcmp(format->command, activity->command))
-			return format->keys;
-	}
-	return NULL;
-}
-
 static int refuse_order(struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "option --sort with --format autofdo");
@@ -160,7 +146,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct tracing traced = {branch_put, branch_code_keys};
 	struct options *options = activity->options;
 	const struct branch_options *own = options->own;
-	const char *keys = keys_of_format(activity);
+	const char *keys = session_keys(activity->session, activity->command);
 	struct chosen_keys chosen;
 
 	activity->ops = own->trace ? &tracing_ops : &ops;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "list.h"
+
 #define SIDES (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL)
 
 /* perf-record(1), --branch-filter. */
@@ -89,19 +91,18 @@ static const char *how(const struct cpu_events *cpu, __u64 type)
 
 static int parse_words(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)
 {
+	size_t length;
+
 	*type = 0;
-	for (const char *at = text;; at++) {
-		size_t length = strcspn(at, ",");
+	for (const char *at = NULL; (at = list_next(text, at, &length));) {
 		const struct known_branch_kind *kind = kind_of(cpu, at, length);
 		__u64 bits = bits_of(at, length);
 
 		if (!bits || (kind && !kind->records))
 			return refuse_word(cpu, text, at, length, refusal);
 		*type |= bits;
-		at += length;
-		if (!*at)
-			return 0;
 	}
+	return 0;
 }
 
 static int parse(const struct cpu_events *cpu, const char *text, __u64 *type, struct refusal *refusal)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/names.h"
+#include "list.h"
 #include "memory.h"
 #include "metric/groups.h"
 
@@ -141,12 +142,15 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups, struct host *host,
 		       struct refusal *refusal)
 {
-	char *copy = xstrdup(names), *rest = copy, *name;
+	size_t length;
 	int err = 0;
 
-	while (!err && (name = strsep(&rest, ",")))
+	for (const char *at = NULL; !err && (at = list_next(names, at, &length));) {
+		char *name = xasprintf("%.*s", (int)length, at);
+
 		err = add_metric(metrics, name, groups, host, refusal);
-	free(copy);
+		free(name);
+	}
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/compose.h"
+#include "list.h"
 #include "memory.h"
 
 static const struct offcore_preset *find_preset(const struct known_offcore *offcore, const char *name,
@@ -71,18 +72,16 @@ static int add_part(struct matrix_part *part, const struct axis *axis, const cha
 static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis, const char *text,
 		     const struct host *host, struct refusal *refusal)
 {
-	for (const char *at = text;; at++) {
-		size_t length = strcspn(at, ",");
+	size_t length;
 
+	for (const char *at = NULL; (at = list_next(text, at, &length));) {
 		if (*nr == MATRIX_PARTS)
 			return refuse_parts(axis, text, refusal);
 		if (add_part(&parts[*nr], axis, at, length, host, refusal))
 			return -1;
 		++*nr;
-		at += length;
-		if (!*at)
-			return 0;
 	}
+	return 0;
 }
 
 /* --- cells ------------------------------------------------------------------------------------ */

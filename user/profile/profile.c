@@ -63,17 +63,8 @@ static const struct sampling profile_by_keys = {
 
 static bool wants_stacks(const struct activity *activity)
 {
-	const struct session *session = activity->session;
-
-	if (activity->options->call_graph || list_has(activity->options->by, "stack"))
-		return true;
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		const struct format *format = session->streams[i].format;
-
-		if (format->keys && format->command && !strcmp(format->command, activity->command))
-			return true;
-	}
-	return false;
+	return activity->options->call_graph || list_has(activity->options->by, "stack") ||
+	       session_keys(activity->session, activity->command);
 }
 
 static int choose(struct activity *activity, struct refusal *refusal)

@@ -35,7 +35,7 @@ static int open_fifo(const char *path, const char *text, int *fd, struct refusal
 	return refuse_control(refusal, text, 0, "that is no FIFO");
 }
 
-/* A descriptor that was inherited: it is duplicated, so that COMMAND does not get it as well. */
+/* A descriptor that was inherited is duplicated: its number may be one that is needed. */
 static int take_descriptor(const char *number, const char *text, int *fd, struct refusal *refusal)
 {
 	char *end;
@@ -46,6 +46,8 @@ static int take_descriptor(const char *number, const char *text, int *fd, struct
 	*fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		return refuse_control(refusal, text, errno, strerror(errno));
+	/* COMMAND gets neither. */
+	fcntl(from, F_SETFD, FD_CLOEXEC);
 	fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
 	return 0;
 }

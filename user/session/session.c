@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "session/session.h"
 
+#include <string.h>
+
 struct timespec now_of(clockid_t clock)
 {
 	struct timespec now;
@@ -9,46 +11,50 @@ struct timespec now_of(clockid_t clock)
 	return now;
 }
 
+/* Over all streams: one that can be written to is enough to go on. */
+struct written {
+	bool any;
+	int failed; /* -errno of one that can't be, 0 if all can */
+};
+
+static void note(struct written *written, int err)
+{
+	written->any = written->any || !err;
+	written->failed = err ? err : written->failed;
+}
+
+static int outcome(const struct written *written)
+{
+	return written->any ? 0 : written->failed;
+}
+
 int session_write(struct session *session, json_t *record, const char *activity)
 {
-	int err = 0, failed = 0;
-	bool written = false;
+	struct written written = {0};
 
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		err = stream_write(&session->streams[i], json_incref(record), activity);
-		written = written || !err;
-		failed = err ? err : failed;
-	}
+	for (size_t i = 0; i < session->nr_streams; i++)
+		note(&written, stream_write(&session->streams[i], json_incref(record), activity));
 	json_decref(record);
-	return written ? 0 : failed;
+	return outcome(&written);
 }
 
 int session_write_fields(struct session *session, const char *type, const struct fields *fields,
 			 const char *activity)
 {
-	int err = 0, failed = 0;
-	bool written = false;
+	struct written written = {0};
 
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		err = stream_write_fields(&session->streams[i], type, fields, activity);
-		written = written || !err;
-		failed = err ? err : failed;
-	}
-	return written ? 0 : failed;
+	for (size_t i = 0; i < session->nr_streams; i++)
+		note(&written, stream_write_fields(&session->streams[i], type, fields, activity));
+	return outcome(&written);
 }
 
 int session_flush(struct session *session)
 {
-	bool written = false;
-	int failed = 0;
+	struct written written = {0};
 
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		int err = sink_flush(&session->streams[i].sink);
-
-		written = written || !err;
-		failed = err ? err : failed;
-	}
-	return written ? 0 : failed;
+	for (size_t i = 0; i < session->nr_streams; i++)
+		note(&written, sink_flush(&session->streams[i].sink));
+	return outcome(&written);
 }
 
 static void on_late(void *context)
@@ -62,19 +68,14 @@ static void on_late(void *context)
 
 int session_flush_soon(struct session *session)
 {
+	struct written written = {0};
 	unsigned long long due = ~0ULL;
-	bool written = false;
-	int failed = 0;
 
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		int err = sink_flush_soon(&session->streams[i].sink, &due);
-
-		written = written || !err;
-		failed = err ? err : failed;
-	}
+	for (size_t i = 0; i < session->nr_streams; i++)
+		note(&written, sink_flush_soon(&session->streams[i].sink, &due));
 	if (due != ~0ULL && !session->late)
 		session->late = loop_at(session->loop, due, on_late, session);
-	return written ? 0 : failed;
+	return outcome(&written);
 }
 
 bool session_any_people(const struct session *session)
@@ -91,4 +92,15 @@ bool session_all_people(const struct session *session)
 		if (!session->streams[i].format->people)
 			return false;
 	return true;
+}
+
+const char *session_keys(const struct session *session, const char *command)
+{
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct format *format = session->streams[i].format;
+
+		if (format->keys && format->command && !strcmp(format->command, command))
+			return format->keys;
+	}
+	return NULL;
 }

@@ -28,10 +28,10 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
-	struct source *late;  /* writes what waits in files */
-	int stream_error;   /* errno of a stream that was closed and could not be written to; 0: none */
-	char **command;	    /* COMMAND …, NULL if there is none */
-	struct child child; /* the same at work */
+	struct source *late; /* writes what waits in files */
+	int stream_error;    /* errno of a stream that was closed and could not be written to; 0: none */
+	char **command;	     /* COMMAND …, NULL if there is none */
+	struct child child;  /* the same at work */
 	struct names *names;
 	struct notices notices;
 	struct control control;
@@ -67,6 +67,9 @@ int session_flush_soon(struct session *session);
 /* Whether any, or each, of the streams is for people. */
 bool session_any_people(const struct session *session);
 bool session_all_people(const struct session *session);
+
+/* The keys that the format of a stream needs of a command, as --by has them; NULL: none does. */
+const char *session_keys(const struct session *session, const char *command);
 
 struct timespec now_of(clockid_t clock);
 
