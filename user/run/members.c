@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "memory.h"
 #include "run/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
+#include "memory.h"
 #include "option/command.h"
 #include "record/record.h"
 
