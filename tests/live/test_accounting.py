@@ -162,11 +162,12 @@ def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
 # --- tables that are emptied ----------------------------------------------------------------------
 
 # Programs, one after the other, each of which faults at some fifty places of its own: more keys than the
-# tables of two CPUs have slots for. They are nice, so that they don't keep nhmtap from emptying them.
+# tables of two CPUs have slots for. They are nice and pause now and then, so that they don't keep nhmtap
+# from emptying them.
 PROGRAMS = """echo ready
 read go
 for round in 1 2; do
-    i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i + 1)); done
+    i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i + 1)); [ $((i % 20)) = 0 ] && sleep 0.02; done
     sleep 0.2
 done
 echo done

@@ -161,6 +161,9 @@ void on_control(void *context, short events)
 		if (done)
 			control_acknowledge(&session->control);
 	}
-	if (session->control.fd < 0)
-		loop_remove(session->loop, &run->control);
+	if (!session->control.ended)
+		return;
+	/* In this order: another descriptor of the same pipe keeps it among what the kernel watches. */
+	loop_remove(session->loop, &run->control);
+	control_close(&session->control);
 }

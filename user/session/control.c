@@ -131,8 +131,7 @@ enum control_command control_next(struct control *control, const char **activity
 			control->line[(*activity)++ - control->line] = '\0';
 		return command_of(control->line);
 	}
-	if (!got) /* a pipe (fd:) whose writers have gone */
-		close_fd(&control->fd);
+	control->ended = !got; /* a pipe (fd:) whose writers have gone */
 	return CONTROL_NOTHING;
 }
 

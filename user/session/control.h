@@ -3,6 +3,7 @@
 #ifndef NHMTAP_CONTROL_H
 #define NHMTAP_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "refusal.h"
@@ -11,6 +12,7 @@ struct control {
 	int fd, ack_fd; /* -1: none */
 	char line[128]; /* that has begun */
 	size_t used;
+	bool ended; /* nobody can write to it any more */
 };
 
 enum control_command {
