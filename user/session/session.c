@@ -78,14 +78,6 @@ int session_flush_soon(struct session *session)
 	return outcome(&written);
 }
 
-bool session_any_people(const struct session *session)
-{
-	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].format->people)
-			return true;
-	return false;
-}
-
 bool session_all_people(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)

@@ -64,8 +64,7 @@ int session_flush(struct session *session);
 /* The same for what an interval has written, of which more will come: a file may wait a moment. */
 int session_flush_soon(struct session *session);
 
-/* Whether any, or each, of the streams is for people. */
-bool session_any_people(const struct session *session);
+/* Whether each of the streams is for people. */
 bool session_all_people(const struct session *session);
 
 /* The keys that the format of a stream needs of a command, as --by has them; NULL: none does. */
