@@ -2,6 +2,7 @@
 """nhmtap symbolize: names in streams of records that were stored."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -320,3 +321,42 @@ def test_hostile_names_keep_records_within_their_length(tmp_path):
     result = symbolize(text_of(*stream(profile(*(entry(code=place(path, address)) for address in found)))))
     assert all("symbol" in e["code"] or e["code"] == place(path, address)
                for e, address in zip(result.entries(), found))
+
+
+def fails_in_the_middle(command, path, log):
+    """What a command does that reads the file by stdin, when the second read fails."""
+    with open(path, encoding="utf-8") as stdin:
+        # LeakSanitizer is a tracer too, and a process has but one.
+        return subprocess.run(["strace", "-o", log, "-e", "trace=read", "-P", path, "-e", "inject=read:error=EIO:when=2",
+                               NHMTAP, *command], stdin=stdin, capture_output=True, text=True, check=False,
+                              env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, timeout=60)
+
+
+@pytest.mark.parametrize("command", ["symbolize", "flamegraph"])
+def test_a_stream_that_can_not_be_read_to_its_end_is_told(command, compiled, tmp_path):
+    (tmp_path / "in").write_text(text_of(*stream(*[profile(*many(compiled, 100))] * 200)))
+    done = fails_in_the_middle([command], tmp_path / "in", tmp_path / "log")
+    assert done.returncode == 3 and "reading the records: Input/output error" in done.stderr
+    folder = os.open(tmp_path, os.O_RDONLY)
+    done = subprocess.run([NHMTAP, command], stdin=folder, capture_output=True, text=True, check=False)
+    os.close(folder)
+    assert done.returncode == 3 and "Is a directory" in done.stderr
+
+
+def test_a_line_of_any_length_passes_without_being_held(compiled, tmp_path):
+    records = [text_of(record).encode() for record in stream(profile(*many(compiled, 3)))]
+    with open(tmp_path / "out", "wb") as out:
+        with subprocess.Popen([NHMTAP, "symbolize"], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE) as going:
+            going.stdin.write(records[0])
+            for _ in range(200):
+                going.stdin.write(b"x" * 1_000_000)
+            with open(f"/proc/{going.pid}/status", encoding="utf-8") as status:
+                peak = int(re.search(r"VmHWM:\s+(\d+)", status.read())[1])
+            going.stdin.write(b"\n" + b"".join(records[1:]))
+            going.stdin.close()
+            err = going.stderr.read().decode()
+    assert peak < 150_000  # KiB
+    lines = (tmp_path / "out").read_bytes().splitlines(keepends=True)
+    assert [len(line) for line in lines[:2]] == [len(records[0]), 200_000_001]
+    assert len(lines) == len(records) + 1 and lines[-1] == records[-1]
+    assert "1 lines are no records" in err

@@ -8,12 +8,19 @@
 #include "option/command.h"
 #include "output/flamegraph.h"
 #include "output/sink.h"
+#include "record/stored_lines.h"
 
-static int refuse_line(size_t line, const json_error_t *error, struct refusal *refusal)
+static int refuse_line(size_t line, const char *why, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_USAGE, "line %zu of stdin", line);
-	because(refusal, "it is no record: %.200s", error->text);
+	because(refusal, "it is no record: %.200s", why);
 	return instead(refusal, "give it what nhmtap profile -g --format json writes");
+}
+
+static int refuse_input(int err, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_PARTIAL, "reading the records");
+	return because(refusal, "%s", strerror(-err));
 }
 
 /* What was profiled, by the start record: a program's name, or "processes", or "CPUs". */
@@ -33,25 +40,28 @@ static void take_title(char *title, size_t size, const json_t *start)
 
 static int read_records(struct flamegraph *flamegraph, char *title, size_t size, struct refusal *refusal)
 {
-	char *line = NULL;
-	size_t room = 0, number = 0;
+	struct stored_lines lines;
+	const char *line;
+	size_t number = 0;
 	ssize_t length;
+	bool whole;
 	int err = 0;
 
-	while (!err && (length = getline(&line, &room, stdin)) > 0) {
-		json_error_t error;
-		json_t *record = json_loadb(line, length, 0, &error);
+	stored_lines_open(&lines, STDIN_FILENO);
+	while (!err && (length = stored_lines_next(&lines, &line, &whole)) > 0) {
+		json_error_t error = {.text = "it is too long"};
+		json_t *record = whole ? json_loadb(line, length, 0, &error) : NULL;
 
 		number++;
 		if (!record)
-			err = refuse_line(number, &error, refusal);
+			err = refuse_line(number, error.text, refusal);
 		else if (!*title)
 			take_title(title, size, record);
 		flamegraph_take(flamegraph, record);
 		json_decref(record);
 	}
-	free(line);
-	return err;
+	stored_lines_close(&lines);
+	return err || length >= 0 ? err : refuse_input(length, refusal);
 }
 
 static int write_page(const struct flamegraph *flamegraph, const char *title, const char *path,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap symbolize [FILE]: reads a stored stream of records, and writes it again with names for code. */
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "naming/naming.h"
 #include "output/restream.h"
 #include "record/stored_code.h"
+#include "record/stored_lines.h"
 
 /* symbolize's own options; NULL where not given. */
 struct symbolize_options {
@@ -21,7 +22,7 @@ struct symbolize_options {
 
 struct symbolizing {
 	const struct options *options;
-	FILE *input;
+	int input; /* -1: not open */
 	struct sink sink;
 	struct restream restream;
 	struct naming *naming;
@@ -99,28 +100,33 @@ static int take_line(struct symbolizing *symbolizing, const char *line, size_t s
 	return sink_put(&symbolizing->sink, line, size);
 }
 
-/* Whoever follows a stream that is still written must not wait for what is here already. */
-static void flush_before_waiting(struct symbolizing *symbolizing)
+/* A line that is too long for a record is passed on in pieces, without being looked at. */
+static int take_piece(struct symbolizing *symbolizing, const char *piece, size_t size)
 {
-	struct pollfd more = {.fd = fileno(symbolizing->input), .events = POLLIN};
-
-	if (!poll(&more, 1, 0))
-		sink_flush(&symbolizing->sink);
+	symbolizing->foreign += piece[size - 1] == '\n';
+	return sink_put(&symbolizing->sink, piece, size);
 }
 
+/* Returns 0, or -errno of a failed read. A failed write is the sink's to tell. */
 static int take_lines(struct symbolizing *symbolizing)
 {
-	size_t room = 0;
-	char *line = NULL;
+	struct stored_lines lines;
+	const char *line;
 	ssize_t size;
+	bool whole;
 	int err = 0;
 
-	while (!err && (size = getline(&line, &room, symbolizing->input)) > 0) {
-		err = take_line(symbolizing, line, size);
-		flush_before_waiting(symbolizing);
+	stored_lines_open(&lines, symbolizing->input);
+	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
+		err = whole ? take_line(symbolizing, line, size) : take_piece(symbolizing, line, size);
+		/* Whoever follows a stream that is still written must not wait for what is here already. */
+		if (stored_lines_would_wait(&lines))
+			sink_flush(&symbolizing->sink);
 	}
-	free(line);
-	return err ? err : restream_end(&symbolizing->restream);
+	stored_lines_close(&lines);
+	if (!err)
+		restream_end(&symbolizing->restream);
+	return err ? 0 : size;
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
@@ -134,15 +140,15 @@ static int open_input(struct symbolizing *symbolizing, struct refusal *refusal)
 		refuse(refusal, STATUS_USAGE, "'%s'", options->rest[1]);
 		return because(refusal, "symbolize reads one file, or stdin");
 	}
-	symbolizing->input = options->nr_rest ? fopen(options->rest[0], "re") : stdin;
-	if (!symbolizing->input) {
+	symbolizing->input = options->nr_rest ? open(options->rest[0], O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (symbolizing->input < 0) {
 		int error = errno;
 
 		refuse(refusal, STATUS_USAGE, "reading '%s'", options->rest[0]);
 		refusal->error = error;
 		return because(refusal, "it can't be opened: %s", strerror(error));
 	}
-	if (options->output && !stat(options->output, &out) && !fstat(fileno(symbolizing->input), &in) &&
+	if (options->output && !stat(options->output, &out) && !fstat(symbolizing->input, &in) &&
 	    S_ISREG(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
 		refuse(refusal, STATUS_USAGE, "option --output '%s'", options->output);
 		because(refusal, "it is the file that is read");
@@ -183,17 +189,19 @@ static void tell_rest(const struct symbolizing *symbolizing)
 
 static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 {
+	int err;
+
 	if (open_input(symbolizing, refusal) ||
 	    sink_open(&symbolizing->sink, symbolizing->options->output, false, refusal))
 		return refusal->status;
-	take_lines(symbolizing);
+	err = take_lines(symbolizing);
 	if (sink_close(&symbolizing->sink)) {
 		sink_refusal(&symbolizing->sink, refusal);
 		return refusal->status;
 	}
-	if (ferror(symbolizing->input)) {
+	if (err) {
 		refuse(refusal, STATUS_PARTIAL, "reading the records");
-		because(refusal, "%s", strerror(errno));
+		because(refusal, "%s", strerror(-err));
 		return refusal->status;
 	}
 	tell_rest(symbolizing);
@@ -213,7 +221,7 @@ static int run(const struct options *options, struct refusal *refusal)
 		.lines = true,
 		.memory = MEMORY,
 	};
-	struct symbolizing symbolizing = {.options = options, .kernels = json_object()};
+	struct symbolizing symbolizing = {.options = options, .input = -1, .kernels = json_object()};
 	int status;
 
 	symbolizing.restream =
@@ -221,8 +229,8 @@ static int run(const struct options *options, struct refusal *refusal)
 	symbolizing.naming = naming_open(&settings);
 	read_boot_id(&symbolizing);
 	status = symbolize(&symbolizing, refusal);
-	if (symbolizing.input && symbolizing.input != stdin)
-		fclose(symbolizing.input);
+	if (symbolizing.input > STDIN_FILENO)
+		close(symbolizing.input);
 	naming_close(symbolizing.naming);
 	json_decref(symbolizing.kernels);
 	return status;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/stored_lines.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+void stored_lines_open(struct stored_lines *lines, int fd)
+{
+	*lines = (struct stored_lines){.fd = fd, .bytes = xmalloc(STORED_LINE_MAX)};
+}
+
+static const char *line_end(const struct stored_lines *lines)
+{
+	return memchr(lines->bytes + lines->begin, '\n', lines->end - lines->begin);
+}
+
+/* Returns what read(2) does, and -errno. */
+static ssize_t fill(struct stored_lines *lines)
+{
+	ssize_t got;
+
+	memmove(lines->bytes, lines->bytes + lines->begin, lines->end - lines->begin);
+	lines->end -= lines->begin;
+	lines->begin = 0;
+	do
+		got = read(lines->fd, lines->bytes + lines->end, STORED_LINE_MAX - lines->end);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	lines->end += got;
+	return got;
+}
+
+ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *whole)
+{
+	const char *end = NULL;
+	size_t size;
+
+	while (!lines->ended && !(end = line_end(lines)) && lines->end - lines->begin < STORED_LINE_MAX) {
+		ssize_t got = fill(lines);
+
+		if (got < 0)
+			return got;
+		lines->ended = !got;
+	}
+	if (!end)
+		end = line_end(lines);
+	*line = lines->bytes + lines->begin;
+	size = end ? (size_t)(end + 1 - *line) : lines->end - lines->begin;
+	lines->begin += size;
+	*whole = !lines->in_long && (end || lines->ended);
+	lines->in_long = !end && !lines->ended;
+	return size;
+}
+
+bool stored_lines_would_wait(const struct stored_lines *lines)
+{
+	struct pollfd more = {.fd = lines->fd, .events = POLLIN};
+
+	return !lines->ended && !line_end(lines) && !poll(&more, 1, 0);
+}
+
+void stored_lines_close(struct stored_lines *lines)
+{
+	free(lines->bytes);
+	lines->bytes = NULL;
+}
