@@ -77,6 +77,10 @@ json_t *event_value(const struct event *event, const struct host *host)
 	if (event->description[0])
 		json_object_set_new(value, "description",
 				    value_text(event->description, sizeof(event->description)));
+	if (event->listed) {
+		json_object_set_new(value, "source", json_string(host->pmu_events.source));
+		json_object_set_new(value, "curated", json_false());
+	}
 	if (event->unit[0])
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)

@@ -14,5 +14,7 @@ int command_host(struct host *host, const struct options *options, struct refusa
 	}
 	if (host_add_tables(host, options->events_dir, refusal))
 		return -1;
-	return options->cpu ? host_pretend_cpu(host, options->cpu, refusal) : 0;
+	if (options->cpu && host_pretend_cpu(host, options->cpu, refusal))
+		return -1;
+	return host_add_pmu_events(host, options->pmu_events, refusal);
 }

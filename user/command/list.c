@@ -248,6 +248,29 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
+/* --- perf's own files ------------------------------------------------------------------------- */
+
+static void list_pmu_events(struct listing *listing)
+{
+	const struct pmu_events *events = &listing->host->pmu_events;
+
+	for (size_t i = 0; i < events->nr; i++) {
+		const struct pmu_event *event = &events->list[i];
+		json_t *record = listed("perf's own files", event->name);
+
+		if (*event->description)
+			set(record, "description", string(event->description));
+		if (event->pmu)
+			set(record, "pmu", string(event->pmu));
+		set(record, "terms", string(event->terms));
+		if (event->default_period)
+			set(record, "default_period", json_integer(event->default_period));
+		set(record, "source", string(events->source));
+		set(record, "curated", json_false());
+		offer(listing, record);
+	}
+}
+
 /* --- metrics ---------------------------------------------------------------------------------- */
 
 static void list_metrics(struct listing *listing, const char *cpu, const struct known_metric *metrics,
@@ -285,6 +308,7 @@ static void list_all(struct listing *listing)
 		list_metrics(listing, listing->host->events->name, listing->host->events->metrics,
 			     listing->host->events->nr_metrics);
 	}
+	list_pmu_events(listing);
 	list_metrics(listing, NULL, listing->host->tables.metrics, listing->host->tables.nr_metrics);
 }
 

@@ -21,6 +21,7 @@ struct event {
 	struct perf_event_attr attr;
 	char description[200];		 /* what it counts, where a table says so; "" otherwise */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
+	const struct pmu_event *listed;	 /* or of perf's own files */
 	size_t at;			 /* where it begins in the list that it was parsed from */
 	char unit[32];			 /* of one count after scale: "ns", "Joules"; "" for a plain number */
 	double scale;			 /* from the PMU's driver, else 1 */

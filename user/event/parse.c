@@ -197,9 +197,19 @@ static int apply_format(struct parser *parser, struct event *event, const struct
 	return 0;
 }
 
+/* A name from perf's own files, of which no more is known than its terms. */
+static int set_listed(struct parser *parser, struct event *event, const struct pmu *pmu,
+		      const struct pmu_event *listed)
+{
+	event->listed = listed;
+	snprintf(event->description, sizeof(event->description), "%.199s", listed->description);
+	return apply_terms(parser, event, pmu, listed->terms, NULL);
+}
+
 static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
 		      bool alias)
 {
+	const struct pmu_event *listed;
 	char *equals = strchr(term, '='), *end = NULL;
 	const char *text = equals ? equals + 1 : "1";
 	__u64 value;
@@ -227,7 +237,8 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 			event->scale = pmu->aliases[i].scale;
 			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
 		}
-	return refuse_term(parser, event, pmu, term);
+	listed = pmu && !alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name) : NULL;
+	return listed ? set_listed(parser, event, pmu, listed) : refuse_term(parser, event, pmu, term);
 }
 
 /* place: where the terms stand in the list, NULL if they are an alias's. */
@@ -335,6 +346,19 @@ static int refuse_foreign(struct parser *parser, const char *name)
 	return 0;
 }
 
+/* Perf's own files speak for a CPU that has no table; where there are none, its names and the table's. */
+static int nearest_here(const struct host *host, const char *name, char *near, size_t size)
+{
+	struct nearest nearest;
+
+	if (!host->pmu_events.nr)
+		return nearest_names(host->events, name, 3, near, size);
+	nearest_begin(&nearest, name, 3);
+	for (size_t i = 0; i < host->pmu_events.nr; i++)
+		nearest_offer(&nearest, host->pmu_events.list[i].name);
+	return nearest_print(&nearest, near, size);
+}
+
 static int refuse_name(struct parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
@@ -344,10 +368,33 @@ static int refuse_name(struct parser *parser, const char *name)
 		return -1;
 	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
 	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
-	if (nearest_names(host->events, name, 3, near, sizeof(near)))
+	if (nearest_here(host, name, near, sizeof(near)))
 		return instead(parser->refusal, "did you mean %s?", near);
 	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
 					"cpu/event=…,umask=…/");
+}
+
+static int refuse_pmu(struct parser *parser, const char *name);
+
+/* Where a name is several PMUs', the one that stands for the core has it. */
+static const struct pmu_event *find_listed(struct host *host, const char *name)
+{
+	const struct pmu *core = host_core_pmu(host);
+	const struct pmu_event *listed = core ? pmu_event_find(&host->pmu_events, name, core->name) : NULL;
+
+	return listed ? listed : pmu_event_find(&host->pmu_events, name, NULL);
+}
+
+static int resolve_listed(struct parser *parser, struct event *event, const struct pmu_event *listed)
+{
+	const struct pmu *pmu =
+		listed->pmu ? host_pmu(parser->host, listed->pmu) : host_core_pmu(parser->host);
+
+	if (!pmu)
+		return refuse_pmu(parser, listed->pmu ? listed->pmu : "cpu");
+	EVENT_SET(event, type, pmu->type, "the PMU '%s'", pmu->name);
+	EVENT_SET(event, config, 0, "no term says otherwise");
+	return set_listed(parser, event, pmu, listed);
 }
 
 /* rNNNN: the value of config for the core's PMU. */
@@ -362,6 +409,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 {
 	const struct generic_event *generic = generic_event_find(name);
 	const struct pmu *pmu = host_core_pmu(parser->host);
+	const struct pmu_event *listed;
 	struct composed composed;
 	int found;
 	__u64 config;
@@ -372,6 +420,9 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 		return 0;
 	}
 	found = compose_event(parser->host->events, name, &composed, parser->refusal);
+	listed = found == 1 ? NULL : find_listed(parser->host, name);
+	if (listed)
+		return resolve_listed(parser, event, listed);
 	if (found < 0)
 		parser->item += composed.at;
 	if (found)
@@ -448,6 +499,7 @@ static bool is_event_name(const struct parser *parser, const char *name)
 	__u64 config;
 
 	return generic_event_find(name) || !cache_event_find(name, &config) || is_raw(name) ||
+	       find_listed(parser->host, name) ||
 	       compose_event(parser->host->events, name, &composed, &ignored);
 }
 
@@ -476,7 +528,7 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 		if (resolve_name(parser, event, name))
 			return -1;
 		if (event->attr.type >= PERF_TYPE_RAW)
-			pmu = host_core_pmu(parser->host);
+			pmu = pmu_of_type(parser, event->attr.type);
 	}
 	place = parser->at + 1;
 	parser->at = close + 1;

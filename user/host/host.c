@@ -66,6 +66,17 @@ int host_add_tables(struct host *host, const char *folder, struct refusal *refus
 	return 0;
 }
 
+int host_add_pmu_events(struct host *host, const char *path, struct refusal *refusal)
+{
+	char cpuid[64];
+
+	if (!path)
+		return 0;
+	snprintf(cpuid, sizeof(cpuid), "%s-%u-%X-%X", host->cpu.vendor, host->cpu.family, host->cpu.model,
+		 host->cpu.stepping);
+	return pmu_events_read(&host->pmu_events, path, cpuid, refusal);
+}
+
 static void read_privileges(struct host *host)
 {
 	char text[4096], value[64];
@@ -191,6 +202,7 @@ void host_release(struct host *host)
 	cgroups_release(host->cgroups);
 	host->cgroups = NULL;
 	tables_release(&host->tables);
+	pmu_events_release(&host->pmu_events);
 	while (host->pmus) {
 		struct pmu *pmu = host->pmus;
 

@@ -16,6 +16,7 @@
 #include "event/tables.h"
 #include "host/cgroups.h"
 #include "refusal.h"
+#include "tables/pmu_events.h"
 
 /* One bit field of a PMU's config words: sysfs-bus-event_source-devices-format. */
 struct pmu_format {
@@ -63,6 +64,8 @@ struct host {
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
 	struct tables tables;		 /* from a folder; without one, its metrics are those built in */
 
+	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
+
 	struct cpus online, possible;
 	struct cgroups *cgroups;   /* their paths by id */
 	char cgroup_mount[256];	   /* where cgroup2 is mounted, "" if nowhere */
@@ -99,6 +102,9 @@ void host_release(struct host *host);
 /* Adds tables of CPUs from a folder to those that are built in; NULL: there is none. Returns 0, or -1
  * with the refusal. */
 int host_add_tables(struct host *host, const char *folder, struct refusal *refusal);
+
+/* Adds the events that perf's own files have for this CPU; NULL: none. Returns 0, or -1 with the refusal. */
+int host_add_pmu_events(struct host *host, const char *path, struct refusal *refusal);
 
 /*
  * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the

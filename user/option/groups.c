@@ -94,6 +94,10 @@ const struct option_row plan_rows[] = {
 const struct option_row table_rows[] = {
 	{0, "events-dir", "DIR", OPTION_TEXT, COMMON(events_dir), .line_only = true,
 	 .help = "tables of events and metrics besides those built in, laid out as events/"},
+	{0, "pmu-events", "PATH", OPTION_TEXT, COMMON(pmu_events), .line_only = true,
+	 .help = "events of this CPU from perf's own files: pmu-events of a kernel's source, Intel's "
+		 "perfmon, or "
+		 "what perf list -j wrote"},
 	{0},
 };
 

@@ -39,6 +39,7 @@ struct options {
 	const char *output;	/* -o, NULL: stdout */
 	const char *format;	/* --format, NULL: table on a terminal, else json */
 	const char *events_dir; /* --events-dir, NULL if not given */
+	const char *pmu_events; /* --pmu-events, NULL if not given */
 	const char *host_root;	/* --host-root, "" if not given */
 	bool verbose;		/* --verbose */
 	bool force;		/* --force: rules that protect from useless results are set aside */

@@ -548,8 +548,9 @@ static int check_control(const char *control, struct refusal *refusal)
 
 static int judge(struct request *request, struct refusal *refusal)
 {
-	static const char *const known[] = {"activities", "outputs", "resource",
-					    "limits",	  "control", "events_dir"};
+	static const char *const known[] = {"activities", "outputs",	"resource",  "limits",
+					    "control",	  "events_dir", "pmu_events"};
+	const size_t nr = sizeof(known) / sizeof(known[0]);
 	const json_t *document = request->document;
 	const char *member;
 	json_t *value;
@@ -560,13 +561,14 @@ static int judge(struct request *request, struct refusal *refusal)
 	{
 		size_t i = 0;
 
-		while (i < 6 && strcmp(known[i], member))
+		while (i < nr && strcmp(known[i], member))
 			i++;
-		if (i == 6)
-			return refuse_unknown("", member, known, 6, refusal);
+		if (i == nr)
+			return refuse_unknown("", member, known, nr, refusal);
 	}
 	if (text_member(document, "", "control", &request->control, refusal) ||
 	    text_member(document, "", "events_dir", &request->events_dir, refusal) ||
+	    text_member(document, "", "pmu_events", &request->pmu_events, refusal) ||
 	    check_control(request->control, refusal))
 		return -1;
 	return take_activities(request, json_object_get(document, "activities"), refusal) ||

@@ -246,6 +246,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 	}
 	if (host_add_tables(&session->host, request->events_dir, refusal))
 		return refused_at(run, refusal, "/events_dir");
+	if (host_add_pmu_events(&session->host, request->pmu_events, refusal))
+		return refused_at(run, refusal, "/pmu_events");
 	if (!session->alone)
 		write_session_start(run);
 	if (plan_members(run, refusal))
@@ -334,6 +336,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.command = options->nr_rest ? options->rest : NULL,
 		.control = options->control,
 		.events_dir = options->events_dir,
+		.pmu_events = options->pmu_events,
 		.host_root = options->host_root,
 		.verbose = options->verbose,
 	};
