@@ -194,8 +194,8 @@ $(O)/programs/%: tests/programs/%.c | $(O)/.build-packages
 -include $(workloads:=.d)
 
 demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and profile a small workload
-	@echo '$$ nhmtap profile --by comm,ip --top 5 -- demo'
-	@$(O)/nhmtap profile --by comm,ip --top 5 --format json -- $(O)/programs/demo
+	@echo '$$ nhmtap profile --top 5 --format table -- demo'
+	@$(O)/nhmtap profile --top 5 --format table -- $(O)/programs/demo
 	@echo
 	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo

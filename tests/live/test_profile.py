@@ -29,7 +29,7 @@ def test_without_an_event_the_start_record_says_which_was_taken_and_why(nhmtap, 
     assert [event["name"] for event in start["events"]] in (["cpu-clock"], ["cycles"], ["cycles:P"])
     assert "PMU" in start["default_event_why"]
     assert result.one("profile")["event"] == start["events"][0]["name"]
-    assert start["by"] == ["ip", "comm"]
+    assert start["by"] == ["symbol", "comm"]
 
 
 def test_an_event_that_was_asked_for_needs_no_reason(nhmtap):

@@ -328,7 +328,7 @@ def test_a_frequency_in_a_term_has_the_same_limit(refusal):
 
 def test_the_default_frequency_gives_way_to_the_machines_limit(nhmtap, host):
     slow = WITHOUT_PMU | {"proc/sys/kernel/perf_event_max_sample_rate": "1500\n"}
-    start = nhmtap("profile", host(slow), "--", "true").one("start")
+    start = nhmtap("profile", host(slow), "--by", "ip", "--", "true").one("start")
     assert start["events"][0]["attr"]["sample_freq"] == 1500
 
 

@@ -132,6 +132,10 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	const struct places *places = counters_places(activity->counters);
 	struct state *state = activity->state;
 
+	/* Programs first: where they are refused, that is the reason to be told. */
+	for (size_t i = 0; i < state->nr; i++)
+		if (aggregation_load(state->aggregations[i], &activity->session->host, refusal))
+			return -1;
 	if ((state->sampling->places || activity->keys.detail) &&
 	    names_read(&activity->reader, activity->session->names, &activity->plan.target,
 		       activity->session->child.pid, activity->keys.detail | shown_detail(activity),
@@ -139,9 +143,6 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		return -1;
 	state->forks = forks_so_far();
 	state->real_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	for (size_t i = 0; i < state->nr; i++)
-		if (aggregation_load(state->aggregations[i], &activity->session->host, refusal))
-			return -1;
 	for (size_t p = 0; p < places->nr; p++)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;

@@ -32,7 +32,8 @@ static const struct code_key branch_code_keys[] = {
 	{0},
 };
 
-/* The forms of edges; the first is that of keys which name none. */
+/* The forms of edges; the first is that of keys which name none. Its places have names unless `edge` asks
+ * for places alone. */
 static const struct branches_asked forms[] = {
 	{.kind = "edge", .detail = CODE_PLACE},
 	{.kind = "function", .detail = CODE_SYMBOL, .sources_only = true},
@@ -55,11 +56,8 @@ static struct branches_asked form_of(const struct activity *activity)
 	for (size_t i = 1; i < FORMS; i++)
 		if (keys_asked(keys, forms[i].kind))
 			form = forms[i];
-	if (!form.sources_only && keys_asked(keys, "symbol"))
+	if (keys_asked(keys, "symbol") || !keys_asked(keys, form.kind))
 		form.detail |= CODE_SYMBOL;
-	/* People read names. */
-	else if (session_all_people(activity->session) && form.detail == CODE_PLACE)
-		form.shown_detail = CODE_SYMBOL;
 	form.by_mispredicted = mispredicted_first(own);
 	return form;
 }
@@ -137,10 +135,10 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling sampled = {
 		.command = "branch",
 		.aggregation = "branch",
-		.default_keys = "edge",
 		.reads_stacks = true,
 		.put = branch_put,
 		.places = true,
+		.names = CODE_SYMBOL,
 		.code_keys = branch_code_keys,
 	};
 	static const struct tracing traced = {branch_put, branch_code_keys};
@@ -158,7 +156,9 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		options->by = keys;
 		return 0;
 	}
-	keys_choose(&chosen, options->by ? options->by : "edge", branch_code_keys);
+	if (!options->by)
+		options->by = "symbol";
+	keys_choose(&chosen, options->by, branch_code_keys);
 	if (refuse_two_forms(&chosen, refusal))
 		return -1;
 	return keys_asked(&chosen, "callpair") ? only_calls(options, refusal) : 0;
@@ -182,9 +182,9 @@ static const struct option_row rows[] = {
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
 	 .help = "with --trace: also each branch as a record, in the order of its thread"},
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
-	 .help = "edge (branches, the default) or what they add up to: function, callpair (caller and "
-		 "callee), "
-		 "line; symbol (names for edges); range (the code between them); and any of pid,comm,cgroup"},
+	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "
+		 "their place alone), or what they add up to: function, callpair (caller and callee), line; "
+		 "range (the code between them); and any of pid,comm,cgroup"},
 	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
 	 .help = "what comes first: the highest count (the default), or mispredicted"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),

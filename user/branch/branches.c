@@ -23,10 +23,6 @@ struct branches {
 	struct interned keys;
 	struct sums {
 		__u64 count, mispredicted;
-		struct branch {
-			pid_t pid;
-			__u64 from, to;
-		} one;				/* of those that it sums up */
 	} * sums;				/* by the key's number */
 	__u32 *order;				/* numbers, by falling count */
 	__u64 depths[DEPTH_MOST + 1];		/* samples, by how many branches came with them */
@@ -67,7 +63,9 @@ static __u32 kind_of(const struct branches *branches, const void *key)
 
 static unsigned int detail_of(const struct branches *branches, __u32 kind)
 {
-	return kind == BRANCH_RANGE ? CODE_PLACE : branches->asked->detail;
+	bool named = branches->asked->detail & (CODE_SYMBOL | CODE_LINE);
+
+	return kind != BRANCH_RANGE ? branches->asked->detail : named ? CODE_PLACE | CODE_SYMBOL : CODE_PLACE;
 }
 
 static bool is_known(const struct branches *branches, __u64 number)
@@ -83,15 +81,12 @@ static void take_place(struct branches *branches, const struct entry *entry)
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
 	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
 	unsigned int detail;
-	struct branch one;
-	size_t before = branches->keys.nr;
 	bool known;
 
 	memcpy(words, entry->key, layout->key_size);
-	one = (struct branch){*pid, *from, *to};
 	detail = detail_of(branches, *kind);
-	*from = codes_number(branches->codes, detail, *pid, one.from, count);
-	*to = codes_number(branches->codes, detail, *pid, one.to, count);
+	*from = codes_number(branches->codes, detail, *pid, *from, count);
+	*to = codes_number(branches->codes, detail, *pid, *to, count);
 	known = is_known(branches, *from) && is_known(branches, *to);
 	branches->unresolved += known ? 0 : count;
 	if (branches->asked->sources_only && *kind != BRANCH_RANGE)
@@ -102,8 +97,6 @@ static void take_place(struct branches *branches, const struct entry *entry)
 	if (missed)
 		*kind = BRANCH_EDGE;
 	number = interned_number(&branches->keys, words);
-	if (number == before)
-		branches->sums[number].one = one;
 	branches->sums[number].count += count;
 	branches->sums[number].mispredicted += missed;
 	branches->mispredicted += missed;
@@ -198,15 +191,8 @@ size_t branches_count(const struct branches *branches)
 
 /* --- giving out ------------------------------------------------------------------------------- */
 
-/* With what is asked for of entries that are printed; `number` says the rest. */
-static json_t *place_value(const struct branches *branches, __u32 kind, __u64 number,
-			   const struct branch *one, __u64 address)
+static json_t *place_value(const struct branches *branches, __u64 number)
 {
-	unsigned int more = branches->asked->shown_detail;
-
-	if (more)
-		number =
-			codes_number(branches->codes, detail_of(branches, kind) | more, one->pid, address, 0);
 	return code_value(codes_at(branches->codes, number));
 }
 
@@ -232,9 +218,9 @@ static json_t *entry_value(const struct branches *branches, __u32 number)
 	__u64 from = *(__u64 *)of_key(branches, key, "from"), to = *(__u64 *)of_key(branches, key, "to");
 	json_t *value = json_pack("{s:s}", "kind", kind == BRANCH_EDGE ? branches->asked->kind : "range");
 
-	json_object_set_new(value, "from", place_value(branches, kind, from, &sums->one, sums->one.from));
+	json_object_set_new(value, "from", place_value(branches, from));
 	if (to != NO_CODE)
-		json_object_set_new(value, "to", place_value(branches, kind, to, &sums->one, sums->one.to));
+		json_object_set_new(value, "to", place_value(branches, to));
 	put_identity(branches, value, key);
 	json_object_set_new(value, "count", json_integer(sums->count));
 	if (kind == BRANCH_EDGE)

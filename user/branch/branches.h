@@ -17,11 +17,10 @@ struct branches;
 
 /* What is asked for. A record's entries are of one form, and ranges. */
 struct branches_asked {
-	const char *kind;	   /* "edge", "function", "callpair", "line" */
-	unsigned int detail;	   /* of their code: enum code_detail */
-	unsigned int shown_detail; /* of the entries that are printed, besides */
-	bool sources_only;	   /* where branches lead does not matter */
-	bool by_mispredicted;	   /* those with the most mispredictions first */
+	const char *kind;     /* "edge", "function", "callpair", "line" */
+	unsigned int detail;  /* of their code: enum code_detail */
+	bool sources_only;    /* where branches lead does not matter */
+	bool by_mispredicted; /* those with the most mispredictions first */
 };
 
 /* Takes in a reading; the caller owns the result up to branches_release(), which has to come before the

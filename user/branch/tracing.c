@@ -356,7 +356,7 @@ static int tracing_check(struct activity *activity, struct refusal *refusal)
 
 	activity->state = state;
 	state->activity = activity;
-	keys_choose(&activity->keys, activity->options->by ? activity->options->by : "edge",
+	keys_choose(&activity->keys, activity->options->by,
 		    ((const struct tracing *)activity->details)->code_keys);
 	if (keys_open(&state->aggregation, "branch", &activity->keys, refusal))
 		return -1;
@@ -370,8 +370,8 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 	int err;
 
 	if (names_read(&activity->reader, activity->session->names, &activity->plan.target,
-		       activity->session->child.pid, activity->keys.detail, activity->options->interval_ms,
-		       refusal))
+		       activity->session->child.pid, activity->keys.detail | CODE_SYMBOL,
+		       activity->options->interval_ms, refusal))
 		return -1;
 	err = trace_open(&state->trace, activity->counters, TRACE);
 	if (err)

@@ -229,8 +229,8 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 	because(refusal, "the kernel's notes of it can't be opened on %d CPUs: %s", nr_cpus, strerror(-err));
 	return instead(refusal, err == -EMFILE ? "raise the limit of open files (ulimit -n)"
 				: err == -EPERM || err == -EACCES
-					? "CAP_PERFMON, or aggregate by keys that need no names"
-					: "aggregate by keys that need no names");
+					? "CAP_PERFMON, or aggregate by keys that need no names (--by ip)"
+					: "aggregate by keys that need no names (--by ip)");
 }
 
 void sideband_close(struct sideband *sideband)

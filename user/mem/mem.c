@@ -117,7 +117,7 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 
 #define LINE_BYTES	    64
 #define DEFAULT_TABLE_LINES 10
-#define SHARED_KEYS	    "ip,cacheline,offset,cpu,pid,tid,comm"
+#define SHARED_KEYS	    "line,ip,cacheline,offset,cpu,pid,tid,comm"
 
 /* A cache line that another core had when it was loaded from: its entries lie behind each other. */
 struct line {
@@ -276,7 +276,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	static const struct sampling loads = {
 		.command = "mem",
 		.aggregation = "mem",
-		.default_keys = "source",
+		.default_keys = "source,comm,symbol",
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.code_keys = ip_code_keys,
 		.knows_throttling = true,
@@ -288,8 +288,6 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.default_keys = SHARED_KEYS,
 		.stream_keys = "ip,pid,tid,cpu,comm",
 		.code_keys = ip_code_keys,
-		.places = true,
-		.names = CODE_LINE,
 		.knows_throttling = true,
 		.complete = mem_complete,
 		.follow = write_shared_lines,
@@ -329,9 +327,8 @@ static const char *const sides[] = {"u", "k", NULL};
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
-		 "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock (default source), "
-		 "and names "
-		 "of the code: symbol, line, module, place"},
+		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock, names of the code "
+		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),

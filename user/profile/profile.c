@@ -57,7 +57,7 @@ static const struct sampling calls = {
 static const struct sampling profile_by_keys = {
 	.command = "profile",
 	.aggregation = "profile",
-	.default_keys = "comm,ip",
+	.default_keys = "comm,symbol",
 	.code_keys = ip_code_keys,
 };
 
@@ -103,9 +103,9 @@ REGISTER_RECORD(frames_record);
 
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
-	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,ip,cgroup,stack (default comm,ip), and names "
-		 "of "
-		 "the code: symbol, line, module, place (module and offset)"},
+	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,cgroup,stack, names of the code (symbol, "
+		 "line, "
+		 "module, place: module and offset) and its address, ip (default comm,symbol)"},
 	{0},
 };
 
