@@ -91,6 +91,29 @@ def westmere(request, machines):
 
 
 @pytest.fixture
+def sandybridge(machines):
+    """Two cores of one thread each."""
+    return machines(model="sandybridge", cores=2)
+
+
+@pytest.fixture
+def sandybridge_ep(machines):
+    """Two packages, on the later kernel."""
+    return machines(model="sandybridge-ep", packages=2, kernel="6.12")
+
+
+@pytest.fixture
+def sandybridge_threads(machines):
+    """One core of two threads, on the later kernel."""
+    return machines(model="sandybridge", threads=2, kernel="6.12")
+
+
+@pytest.fixture
+def core2(machines):
+    return machines(model="core2", kernel="6.12")
+
+
+@pytest.fixture
 def isolated(machines):
     """A machine whose kernel has page tables of its own."""
     return machines(cmdline="pti=on rodata=on")
@@ -110,7 +133,8 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("isolated", "mannered", "perfmon_1", "perfmon_2", "siblings", "two_cores", "two_packages")
+KINDS = ("core2", "isolated", "mannered", "perfmon_1", "perfmon_2", "sandybridge", "sandybridge_ep",
+         "sandybridge_threads", "siblings", "two_cores", "two_packages")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

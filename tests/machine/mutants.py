@@ -48,7 +48,7 @@ MUTANTS = [
     ),
     Mutant(
         "pebs-reset-forgotten",
-        PMU, "counter[n] = reset & COUNTER_MASK;", "counter[n] = 0;",
+        PMU, "counter[n] = reset & counter_mask;", "counter[n] = 0;",
         "pebs::test_records_name_the_next_instruction_and_the_lbr_takes_linux_back",
     ),
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = [
     ),
     Mutant(
         "capability-missing",
-        PMU, "0x03 | 1u << 6", "0x03",
+        MODELS, "0x11C3, 0x0000000F0000000F", "0x1183, 0x0000000F0000000F",
         "registers::test_capabilities_are_those_of_table_3",
     ),
     Mutant(
@@ -169,7 +169,7 @@ MUTANTS = [
     ),
     Mutant(
         "lbr-eight-deep",
-        PMU, "(lbr_tos + 1) % N_LBR", "(lbr_tos + 1) % 8",
+        PMU, "(lbr_tos + 1) % n_lbr", "(lbr_tos + 1) % 8",
         "lbr::test_the_user_level_filter_leaves_the_kernels_branches",
     ),
     Mutant(
@@ -251,7 +251,7 @@ MUTANTS = [
     ),
     Mutant(
         "registers-not-shared",
-        GLUE, "&core_registers[core]", "&core_registers[cpu]",
+        GLUE, "design().shared_registers ? core : cpu", "design().shared_registers ? cpu : cpu",
         "threads::test_a_shared_register_has_one_value_a_core",
     ),
     Mutant(
@@ -301,7 +301,7 @@ MUTANTS = [
     ),
     Mutant(
         "westmere-lacks-nehalems-events",
-        GLUE, "leaf->ebx = nhm::model().missing_events;", ";",
+        GLUE, "leaf->ebx = p.ebx;", ";",
         "westmere::test_its_table_is_found_by_its_signature_and_every_facility_of_the_core_works[westmere]",
     ),
     Mutant(
@@ -311,8 +311,83 @@ MUTANTS = [
     ),
     Mutant(
         "perfmon-by-hand-ignored",
-        GLUE, "if (perfmon) sscanf", "if (0) sscanf",
+        "nhm_model.cc", "if (by_hand) sscanf", "if (0) sscanf",
         "perfmon::test_doctor_says_what_there_is_of_version_1",
+    ),
+    Mutant(
+        "store-address-of-the-first",
+        PMU, "store_address = laddr;", "if (!store_address) store_address = laddr;",
+        "sandybridge::test_each_sampled_store_has_its_address_and_its_instruction",
+    ),
+    Mutant(
+        "store-hit-inverted",
+        PMU, "store_status = out.l1_hit | bits;", "store_status = !out.l1_hit | bits;",
+        "sandybridge::test_a_store_behind_a_flush_misses_the_first_level_cache",
+    ),
+    Mutant(
+        "store-without-its-enable-bit",
+        PMU, "(pebs_enable & PEBS_STORES) && (fired & 8)", "(pebs_enable & PEBS_STORES) && (fired & 1)",
+        "sandybridge::test_each_sampled_store_has_its_address_and_its_instruction",
+    ),
+    Mutant(
+        "stlb-bit-where-the-lock-is",
+        PMU, "!t.second_hit << 4 | kind.locked << 5", "!t.second_hit << 5 | kind.locked << 4",
+        "sandybridge::test_load_latency_tells_locks_and_tlb_misses",
+    ),
+    Mutant(
+        "locks-forgotten",
+        "nhm_retire.h", "locked = lock;", "locked = false;",
+        "sandybridge::test_each_sampled_store_has_its_address_and_its_instruction",
+    ),
+    Mutant(
+        "split-at-the-last-byte",
+        GLUE, "+ length > nhm::LINE", "+ length >= nhm::LINE",
+        "sandybridge::test_loads_and_stores_are_counted_exactly",
+    ),
+    Mutant(
+        "sandybridge-snoop-not-asked",
+        PMU, "(selected & a.supplier) && (selected & a.snoop)", "(selected & a.supplier)",
+        "sandybridge::test_an_off_core_response_has_a_supplier_and_a_snoop_or_is_any",
+    ),
+    Mutant(
+        "sandybridge-any-response-is-none",
+        PMU, "if (!asked || (selected & ANY)) return asked;", "if (!asked) return asked;",
+        "sandybridge::test_an_off_core_response_has_a_supplier_and_a_snoop_or_is_any",
+    ),
+    Mutant(
+        "sandybridge-has-nehalems-snoop-codes",
+        PMU, "source == SRC_OTHER_CORE_CLEAN ? 0x6", "source == SRC_OTHER_CORE_CLEAN ? 0x5",
+        "sandybridge::test_the_codes_of_another_core_are_those_that_linux_reads",
+    ),
+    Mutant(
+        "four-counters-for-a-thread-alone",
+        "nhm_model.cc", "topology.threads > 1 ? d.general : d.general_alone", "d.general",
+        "sandybridge::test_a_thread_alone_on_its_core_has_eight_counters",
+    ),
+    Mutant(
+        "threads-share-what-is-theirs",
+        MODELS, "0xB0, 16, 0x680, 0x6C0, false, true,  true)", "0xB0, 16, 0x680, 0x6C0, true, true,  true)",
+        "sandybridge::test_threads_share_no_such_register",
+    ),
+    Mutant(
+        "full-width-writes-take-a-sign",
+        PMU, "    RESERVED(value, counter_mask);\n    counter[n] = value;", "    counter[n] = value;",
+        "sandybridge::test_every_reserved_bit_faults",
+    ),
+    Mutant(
+        "microcode-not-told",
+        PMU, "*value = (uint64_t)model().microcode << 32;", "*value = 0;",
+        "sandybridge::test_the_driver_keeps_pebs_off_with_early_microcode",
+    ),
+    Mutant(
+        "core-2-with-48-bits",
+        MODELS, "NHM_DESIGN(core2,       2, 2, 40,", "NHM_DESIGN(core2,       2, 2, 48,",
+        "sandybridge::test_core_2_counts_on_two_counters_of_40_bits",
+    ),
+    Mutant(
+        "core-2-with-nehalems-record",
+        MODELS, "0x90,  4, 0x040, 0x060", "0xB0,  4, 0x040, 0x060",
+        "sandybridge::test_core_2_records_on_the_first_counter_alone",
     ),
 ]
 

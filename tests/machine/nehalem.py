@@ -114,6 +114,7 @@ class Machine:
     cmdline: str = ""
     model: str = "ep"  # of src/nhm/nhm_models.inc
     perfmon: str = ""  # CPUID.0AH by hand: "EAX,EBX,EDX"
+    microcode: int = 0  # its revision by hand
     date: int = 1700000000  # the kernel mixes it into its random numbers
     ips: int = 200000000  # instructions in a second of the guest's clock
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
@@ -395,6 +396,8 @@ class Guest:
         )
         if m.perfmon:
             env["NHM_PERFMON"] = m.perfmon
+        if m.microcode:
+            env["NHM_MICROCODE"] = str(m.microcode)
         self._launch(env, stdout, stderr)
 
     def _launch(self, env, stdout, stderr):

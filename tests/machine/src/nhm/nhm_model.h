@@ -1,4 +1,4 @@
-// What tells the processors of the family apart, as far as the machine shows it.
+// What tells the processors apart, as far as the machine shows it.
 
 #ifndef NHM_MODEL_H
 #define NHM_MODEL_H
@@ -10,22 +10,50 @@ namespace nhm {
 // Which models a row of nhm_events.inc is for.
 enum ModelSet : uint8_t {
   OF_NEHALEM = 1, OF_WESTMERE = 2, OF_WESTMERE_DP = 4, OF_WESTMERE_EX = 8,
+  OF_SANDYBRIDGE = 16, OF_SANDYBRIDGE_EP = 32, OF_CORE2 = 64,
   OF_ANY_WESTMERE = OF_WESTMERE | OF_WESTMERE_DP | OF_WESTMERE_EX,
+  OF_ANY_SANDYBRIDGE = OF_SANDYBRIDGE | OF_SANDYBRIDGE_EP,
   OF_ALL = OF_NEHALEM | OF_ANY_WESTMERE
+};
+
+// What models of one design have in common: a row of nhm_models.inc.
+struct Design {
+  const char *name;
+  unsigned general, general_alone;   // counters of a thread; of one that has its core to itself
+  unsigned width;                    // of a counter, in bits
+  uint64_t capabilities;             // IA32_PERF_CAPABILITIES
+  uint64_t pebs_enable;              // the bits of IA32_PEBS_ENABLE that may be set
+  unsigned pebs_record;              // bytes
+  unsigned n_lbr;
+  uint32_t lbr_from, lbr_to;         // MSRs
+  bool     shared_registers;         // the threads of a core share OFFCORE_RSP, LBR_SELECT and the threshold
+  bool     access_bits;              // load latency says which accesses missed the TLB or were locked
+  bool     off_core;                 // OFFCORE_RSP_0 and 1, the latency threshold and LBR_SELECT exist
 };
 
 struct Model {
   const char *name;
   uint32_t signature;
+  const Design *design;
   ModelSet set;
-  uint32_t missing_events;      // CPUID.0AH EBX
-  uint32_t local_dram, remote_dram, remote_clean;   // OFFCORE_RSP bits
-  bool     remote_hitm;         // data source 0x9 and response bit 11 exist
+  uint32_t missing_events;           // CPUID.0AH EBX
+  uint64_t offcore_mask;             // the bits of OFFCORE_RSP that may be set
+  uint32_t local_dram, remote_dram, remote_clean;   // of those, on a Nehalem or Westmere
+  bool     remote_hitm;              // data source 0x9 and response bit 11 exist
+  uint32_t microcode;                // its revision; 0: the machine has none to tell
   const char *brand;
 };
 
-// The one that NHM_MODEL names, a Nehalem-EP if there is none of that name.
+// The one that NHM_MODEL names, a Nehalem-EP if there is none of that name; NHM_MICROCODE
+// gives it another revision.
 const Model &model();
+inline const Design &design() { return *model().design; }
+
+// CPUID.0AH: the design's, or NHM_PERFMON's by hand.
+struct Perfmon { uint32_t eax, ebx, edx; };
+const Perfmon &perfmon();
+inline unsigned general_counters() { return perfmon().eax >> 8 & 0xFF; }
+inline unsigned counter_width() { return perfmon().eax >> 16 & 0xFF; }
 
 } // namespace nhm
 #endif

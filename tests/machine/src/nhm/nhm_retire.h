@@ -14,6 +14,7 @@ enum { LINE = 64 };        // bytes that are fetched at a time
 struct Retirement {        // of a logical processor
   bool     executing;      // an instruction began that counts when it retires
   bool     repeated;       // it is a string instruction and has done some of its work
+  bool     locked;         // it has a LOCK prefix
   bool     eventful;       // events were noted for it, or for one before it that did not retire
   uint8_t  cpl;            // when it began
   uint64_t rip;
@@ -21,9 +22,10 @@ struct Retirement {        // of a logical processor
   uint32_t room;           // so many quiet instructions fit before a counter can overflow
   uint32_t quiet[2];       // in the kernel, in user mode: retired and not counted yet
 
-  void begin(unsigned level, uint64_t address) {
+  void begin(unsigned level, uint64_t address, bool lock) {
     executing = true;
     repeated = false;
+    locked = lock;
     cpl = level;
     rip = address;
   }
