@@ -43,6 +43,14 @@ def test_everything_is_tried_and_nothing_asked_for_is_no_failure(everything):
     assert everything.one("end")["reason"] == "done"
 
 
+def test_in_short_it_fits_a_screen(nhmtap):
+    lines = nhmtap("doctor", "--format", "table").out.splitlines()
+    assert len(lines) < 24 and max(map(len, lines)) <= 80
+    works, not_working, to_do = (next(i for i, line in enumerate(lines) if line.startswith(heading))
+                                 for heading in ("WORKS", "DOES NOT WORK", "WHAT TO DO"))
+    assert works < not_working < to_do
+
+
 def test_what_needs_no_pmu_works_for_root(everything):
     works = facilities(everything)
     assert all(works[name] for name in ("software", "kernel", "system", "bpf", "profile"))

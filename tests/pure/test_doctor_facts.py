@@ -271,9 +271,63 @@ def test_a_command_is_refused(nhmtap):
 
 
 def test_a_table_fits_a_terminal(nhmtap, host):
-    result = nhmtap("doctor", host(NEHALEM, CPUID, NOBODY), "--format", "table")
+    result = nhmtap("doctor", host(NEHALEM, CPUID, NOBODY), "--format", "table", "-v")
     assert result.status == 0
     assert max(len(line) for line in result.out.splitlines()) <= 80
     assert not [line for line in result.out.splitlines() if line != line.rstrip()]
     for heading in ("PERMISSION", "COUNTERS", "FACILITY"):
         assert result.out.count(heading) == 1
+
+
+# --- in short -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diagnosis(nhmtap, host):
+    """What is said in short of a machine that has no PMU, all facilities being tried: the record, the table."""
+    def run(*layers):
+        root = host(WITHOUT_PMU, *layers)
+        return (nhmtap("doctor", root, "--format", "json").one("diagnosis"),
+                nhmtap("doctor", root, "--format", "table").out)
+    return run
+
+
+def test_every_reason_is_told_once_for_all_that_it_stops(diagnosis):
+    record, table = diagnosis(CPUID)
+    whys = [reason["why"] for reason in record["reasons"]]
+    assert len(set(whys)) == len(whys)
+    assert {"stat", "mem", "branch", "precise"} <= set(record["reasons"][0]["stops"])
+    assert " ".join(table.split()).count(record["reasons"][0]["why"]) == 1
+
+
+def test_every_facility_either_works_or_has_one_reason(nhmtap, host):
+    result = nhmtap("doctor", host(WITHOUT_PMU), "--format", "json")
+    record = result.one("diagnosis")
+    told = record["works"] + [name for reason in record["reasons"] for name in reason["stops"]]
+    assert sorted(told) == sorted([f["name"] for f in result.of("facility")] + ["counters"] +
+                                  [p["name"] for p in result.of("permission") if not p["ok"]])
+    for reason in record["reasons"]:
+        for facility in (f for f in result.of("facility") if f["name"] in reason["stops"]):
+            assert facility["why"] == reason["why"]
+
+
+def test_the_smallest_change_comes_first(diagnosis):
+    """What changes nothing, a setting, a privilege, another kernel, another machine."""
+    record, table = diagnosis(NOBODY, {"proc/sys/kernel/perf_event_paranoid": "3\n",
+                                       "proc/config.gz": "CONFIG_PERF_EVENTS=y\n"})
+    remedies = [remedy["remedy"] for remedy in record["remedies"]]
+    steps = ["cpu-clock", "sysctl", "cap_perfmon", "run a kernel with", "hardware"]
+    places = [min((i for i, remedy in enumerate(remedies) if step in remedy), default=None)
+              for step in steps if any(step in remedy for remedy in remedies)]
+    assert len(places) >= 3 and places == sorted(places)
+    numbers = [line.split(".")[0].strip() for line in table.partition("WHAT TO DO")[2].splitlines()
+               if line[:5].strip(" 0123456789") == "."]
+    assert numbers == [str(i + 1) for i in range(len(numbers))] and numbers
+
+
+def test_what_no_kernel_offers_is_one_line_unless_all_is_asked_for(nhmtap, host):
+    short = nhmtap("doctor", host(NEHALEM), "--format", "table").out
+    full = nhmtap("doctor", host(NEHALEM), "--format", "table", "-v").out
+    assert "no Linux kernel offers them" in " ".join(short.split()) and "PTRACE_SINGLEBLOCK" not in short
+    assert "PTRACE_SINGLEBLOCK" in full and "no Linux kernel" not in " ".join(full.split())
+    assert full.count("\nFACILITY") == 1 and "branch_step          no" in full

@@ -9,6 +9,7 @@
 #include "command/host.h"
 #include "option/command.h"
 #include "facility/facility.h"
+#include "facility/summary.h"
 #include "host/processor.h"
 #include "list.h"
 #include "output/output.h"
@@ -31,7 +32,8 @@ struct doctor {
 	struct host host;
 	struct processor processor;
 	struct stream stream;
-	__u64 began_ns; /* CLOCK_MONOTONIC */
+	json_t *findings; /* records that were written: permissions, counters, facilities */
+	__u64 began_ns;	  /* CLOCK_MONOTONIC */
 };
 
 /* --- what is asked for ------------------------------------------------------------------------ */
@@ -92,13 +94,20 @@ static void put(struct doctor *doctor, json_t *record)
 	stream_write(&doctor->stream, record, NULL);
 }
 
+/* Writes a finding, of which the diagnosis will speak. */
+static void put_finding(struct doctor *doctor, json_t *record)
+{
+	json_array_append(doctor->findings, record);
+	put(doctor, record);
+}
+
 static void put_permissions(struct doctor *doctor)
 {
 	struct permission permissions[NR_PERMISSIONS];
 
 	permissions_judge(permissions, &doctor->host);
 	for (int i = 0; i < NR_PERMISSIONS; i++)
-		put(doctor, permission_record(&permissions[i]));
+		put_finding(doctor, permission_record(&permissions[i]));
 }
 
 static void put_counters(struct doctor *doctor)
@@ -110,7 +119,7 @@ static void put_counters(struct doctor *doctor)
 	free_counters_count(&counters, &doctor->host,
 			    known ? processor->perfmon.general_counters : GENERAL_UNKNOWN,
 			    processor->perfmon.fixed_counters);
-	put(doctor, counters_record(&counters, processor, &doctor->host));
+	put_finding(doctor, counters_record(&counters, processor, &doctor->host));
 }
 
 /* Tries each facility that is needed, or all. The first one that is needed and does not work makes the
@@ -125,7 +134,7 @@ static void put_facilities(struct doctor *doctor, struct refusal *refusal)
 		if (!needs(need, &facilities[i]))
 			continue;
 		facility_try(&facilities[i], &doctor->host, &finding);
-		put(doctor, facility_record(&finding));
+		put_finding(doctor, facility_record(&finding));
 		if (finding.works || !need || refusal->asked[0])
 			continue;
 		*refusal = finding.refusal;
@@ -146,12 +155,15 @@ static json_t *end_record(const struct doctor *doctor, int status)
 
 static void examine(struct doctor *doctor, struct refusal *refusal)
 {
+	doctor->findings = json_array();
 	put(doctor, start_base(&doctor->host, "doctor"));
 	put(doctor, processor_record(&doctor->processor, &doctor->host));
 	put(doctor, kernel_record(&doctor->host));
 	put_permissions(doctor);
 	put_counters(doctor);
 	put_facilities(doctor, refusal);
+	put(doctor, diagnosis_record(doctor->findings));
+	json_decref(doctor->findings);
 	put(doctor, end_record(doctor, refusal->asked[0] ? refusal->status : STATUS_DONE));
 }
 
@@ -174,6 +186,8 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need),
 	 .help = "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),
+	 .help = "the table has every finding, not only what works and what to do about the rest"},
 	{0},
 };
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap doctor, for people: a finding a line, and below it what mends it. */
+/* nhmtap doctor, for people: what works, why the rest does not, and what mends it; before that, with
+ * --verbose, every finding. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "facility/facility.h"
 #include "output/table.h"
 
 #define NAME_WIDTH  21
@@ -25,8 +28,10 @@ static bool of_doctor(const json_t *start)
 	return !strcmp(string(start, "command"), "doctor");
 }
 
-static const char *doctor_heading(const json_t *record)
+static const char *doctor_heading(const struct stream *stream, const json_t *record)
 {
+	if (!stream->verbose)
+		return "";
 	if (of_doctor(record))
 		return headings[0].heading;
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++)
@@ -35,18 +40,11 @@ static const char *doctor_heading(const json_t *record)
 	return "";
 }
 
-/* "mem       no        why", and below it the next step. */
-static void add_finding(struct text *text, const char *name, const char *state, const char *words,
-			const char *remedy)
+/* "mem       no     load latency and data source" */
+static void add_finding(struct text *text, const char *name, const char *state, const char *words)
 {
-	int from = NAME_WIDTH + STATE_WIDTH;
-
 	text_add(text, "%-*s%-*s", NAME_WIDTH, name, *words ? STATE_WIDTH : 0, state);
-	text_wrap(text, from, words);
-	if (!*remedy)
-		return;
-	text_add(text, "%*s→ ", from, "");
-	text_wrap(text, from + 2, remedy);
+	text_wrap(text, NAME_WIDTH + STATE_WIDTH, words);
 }
 
 static void add_line(struct text *text, const char *name, const char *format, ...)
@@ -69,6 +67,11 @@ static void machine_table(struct text *text, const struct stream *stream, const 
 
 	if (!of_doctor(record))
 		return;
+	if (!stream->verbose) {
+		text_add(text, "%s, Linux %s%s%s\n", string(cpu, "model_name"), string(host, "kernel"),
+			 *events ? ", events of " : ", no table of its events", events);
+		return;
+	}
 	add_line(text, "processor", "%s", string(cpu, "model_name"));
 	add_line(text, "", "%s family %lld model %lld stepping %lld%s%s", string(cpu, "vendor"),
 		 (long long)integer(cpu, "family"), (long long)integer(cpu, "model"),
@@ -111,6 +114,8 @@ static void processor_table(struct text *text, const struct stream *stream, cons
 	char words[512];
 	size_t i;
 
+	if (!stream->verbose)
+		return;
 	if (signature)
 		add_line(text, "CPUID.1", "%s: %s", string(signature, "eax"),
 			 fields(signature, words, sizeof(words)));
@@ -146,6 +151,8 @@ static void kernel_table(struct text *text, const struct stream *stream, const j
 	char words[1024] = "";
 	size_t used = 0, i;
 
+	if (!stream->verbose)
+		return;
 	add_line(text, "kernel", "%s, %s BTF, PTI %s", string(record, "release"),
 		 json_is_true(json_object_get(record, "btf")) ? "with" : "without",
 		 json_is_true(json_object_get(record, "page_table_isolation")) ? "on" : "off");
@@ -161,36 +168,153 @@ static const char *yes_or_no(const json_t *record, const char *name)
 
 static void permission_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const char *why = string(record, "why");
 	const json_t *value = json_object_get(record, "value");
-	char number[24], words[640];
+	char number[24];
 
+	if (!stream->verbose)
+		return;
 	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
-	snprintf(words, sizeof(words), "%s%s%s", json_is_string(value) ? json_string_value(value) : number,
-		 *why ? ": " : "", why);
-	add_finding(text, string(record, "name"), yes_or_no(record, "ok"), words, string(record, "remedy"));
+	add_finding(text, string(record, "name"), yes_or_no(record, "ok"),
+		    json_is_string(value) ? json_string_value(value) : number);
 }
 
 static void counters_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	char number[24];
 
+	if (!stream->verbose)
+		return;
 	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "general_free"));
-	add_finding(text, "general", number, string(record, "why"), string(record, "remedy"));
+	add_finding(text, "general", number, "");
 	snprintf(number, sizeof(number), "%lld", (long long)integer(record, "fixed_free"));
 	add_finding(text, "fixed", number,
 		    json_is_true(json_object_get(record, "nmi_watchdog"))
 			    ? "the NMI watchdog is on and holds a counter (kernel.nmi_watchdog)"
-			    : "",
-		    "");
+			    : "");
 }
 
 static void facility_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const char *why = string(record, "why");
+	if (stream->verbose)
+		add_finding(text, string(record, "name"), yes_or_no(record, "works"),
+			    string(record, "title"));
+}
 
-	add_finding(text, string(record, "name"), yes_or_no(record, "works"),
-		    *why ? why : string(record, "title"), string(record, "remedy"));
+/* --- the diagnosis ---------------------------------------------------------------------------- */
+
+/* The names of facilities, or with `all` of permissions and counters too; a new reference. What a
+ * permission stops shows in facilities. */
+static json_t *shown(const json_t *names, bool all)
+{
+	json_t *list = json_array(), *name;
+	size_t i;
+
+	json_array_foreach(names, i,
+			   name) if (all || facility_find(json_string_value(name), json_string_length(name)))
+		json_array_append(list, name);
+	return list;
+}
+
+/* "a, b, c", allocated. */
+static char *joined(const json_t *names)
+{
+	struct text text = {0};
+	json_t *name;
+	size_t i;
+
+	text_add(&text, "%s", "");
+	json_array_foreach(names, i, name) text_add(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	return text.bytes;
+}
+
+#define INDENT 4
+
+/* "  mem, branch: the reason", which goes on below. */
+static void add_names(struct text *text, const json_t *names, const char *words)
+{
+	struct text line = {0};
+	char *list = joined(names);
+
+	text_add(&line, "%s: %s", list, words);
+	text_add(text, "  ");
+	text_wrap(text, INDENT, line.bytes);
+	free(line.bytes);
+	free(list);
+}
+
+static bool is_possible(const json_t *reason)
+{
+	return json_is_true(json_object_get(reason, "possible"));
+}
+
+/* Reasons that nothing can be done about make one, unless all is asked for. */
+static void add_reasons(struct text *text, const json_t *reasons, bool verbose)
+{
+	json_t *reason, *names = json_array();
+	size_t i;
+
+	if (json_array_size(reasons))
+		text_add(text, "\nDOES NOT WORK\n");
+	json_array_foreach(reasons, i, reason)
+	{
+		json_t *stops = shown(json_object_get(reason, "stops"), verbose);
+
+		if (!is_possible(reason) && !verbose)
+			json_array_extend(names, stops);
+		else if (json_array_size(stops))
+			add_names(text, stops, string(reason, "why"));
+		json_decref(stops);
+	}
+	if (json_array_size(names))
+		add_names(text, names, "no Linux kernel offers them (-v says why)");
+	json_decref(names);
+}
+
+#define MENDS_SHOWN 3
+
+/* "  1. modprobe rapl (rapl)" */
+static void add_remedies(struct text *text, const json_t *remedies, bool verbose)
+{
+	size_t i, number = 0;
+	json_t *remedy;
+
+	if (json_array_size(remedies))
+		text_add(text, "\nWHAT TO DO, the smallest change first\n");
+	json_array_foreach(remedies, i, remedy)
+	{
+		json_t *mends = shown(json_object_get(remedy, "mends"), verbose);
+		size_t nr = json_array_size(mends);
+		struct text line = {0};
+		char *list = joined(mends);
+
+		text_add(&line, "%s", string(remedy, "remedy"));
+		if (nr > MENDS_SHOWN)
+			text_add(&line, " (for %zu of these)", nr);
+		else
+			text_add(&line, " (%s)", list);
+		if (nr) {
+			text_add(text, "  %zu. ", ++number);
+			text_wrap(text, INDENT + 1, line.bytes);
+		}
+		json_decref(mends);
+		free(line.bytes);
+		free(list);
+	}
+}
+
+static void diagnosis_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *works = json_object_get(record, "works");
+
+	if (json_array_size(works)) {
+		char *list = joined(works);
+
+		text_add(text, "%sWORKS  ", stream->verbose ? "\n" : "");
+		text_wrap(text, strlen("WORKS  "), list);
+		free(list);
+	}
+	add_reasons(text, json_object_get(record, "reasons"), stream->verbose);
+	add_remedies(text, json_object_get(record, "remedies"), stream->verbose);
 }
 
 REGISTER_TABLE_IN(start, machine_table, doctor_heading);
@@ -199,3 +323,4 @@ REGISTER_TABLE_IN(kernel, kernel_table, doctor_heading);
 REGISTER_TABLE_IN(permission, permission_table, doctor_heading);
 REGISTER_TABLE_IN(counters, counters_table, doctor_heading);
 REGISTER_TABLE_IN(facility, facility_table, doctor_heading);
+REGISTER_TABLE(diagnosis, diagnosis_table);

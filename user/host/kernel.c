@@ -119,7 +119,7 @@ static int no_rapl(struct host *host, struct refusal *refusal)
 			"there is no PMU 'power': this CPU counts no energy, RAPL came with Sandy Bridge");
 		return instead(refusal, "measure the power supply");
 	}
-	because(refusal, "there is no PMU 'power': this CPU counts no energy, or the driver is not loaded");
+	because(refusal, "there is no PMU 'power': this CPU counts no energy, or lacks its driver");
 	return instead(refusal, "modprobe rapl");
 }
 
@@ -144,8 +144,8 @@ static int no_driver(struct host *host, const struct driver *driver, struct refu
 		return instead(refusal, "run a kernel with %s", driver->config);
 	}
 	if (built == 'y') {
-		because(refusal, "there is no PMU '%s': the kernel's driver has not found %s on this machine",
-			driver->pmu, driver->of);
+		because(refusal, "there is no PMU '%s': the kernel's driver has not found %s", driver->pmu,
+			driver->of);
 		return instead(refusal, "run on the hardware itself, if this is a virtual machine");
 	}
 	because(refusal, "there is no PMU '%s': the driver of %s is not loaded, or has not found it",

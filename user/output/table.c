@@ -40,7 +40,7 @@ static void start_table(struct text *text, const struct stream *stream, const js
 
 	if (*why)
 		text_add(text, "# %s\n", why);
-	if (stream->verbose)
+	if (stream->verbose && json_object_get(record, "events"))
 		add_placement(text, json_object_get(record, "events"));
 }
 
@@ -98,7 +98,7 @@ static int write_table(struct stream *stream, const json_t *record)
 		if (strcmp(table->type, string(record, "type")))
 			continue;
 		begin_section(&text, stream,
-			      table->section ? table->section(record) : string(record, "section"));
+			      table->section ? table->section(stream, record) : string(record, "section"));
 		table->add(&text, stream, record);
 	}
 	if (text.used)

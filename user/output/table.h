@@ -15,7 +15,7 @@ struct table {
 	const char *type; /* of the record */
 	void (*add)(struct text *text, const struct stream *stream, const json_t *record);
 	/* The section that the record stands in; NULL: its member `section`. "": it is not this one's. */
-	const char *(*section)(const json_t *record);
+	const char *(*section)(const struct stream *stream, const json_t *record);
 };
 
 #define REGISTER_TABLE_IN(record_type, function, section_function)                                           \

@@ -151,8 +151,7 @@ static void judge_virtual(struct permission *permission, struct host *host)
 {
 	word(permission, host->virtual ? "yes" : "no");
 	permission->ok = !host->virtual || host_core_pmu(host);
-	because(&permission->refusal, "this virtual machine was given no PMU");
-	instead(&permission->refusal, "give it one (QEMU: -cpu host,pmu=on), or run on the host itself");
+	kernel_lacks_pmu(host, "cpu", &permission->refusal);
 }
 
 static const struct {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "facility/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "facility/facility.h"
+#include "record/type.h"
+
+/* --- how large a change is -------------------------------------------------------------------- */
+
+/* From the smallest. A remedy that offers several has the size of its smallest; one that is in no row
+ * asks for something else of nhmtap, or of other programs, and changes nothing. */
+static const struct {
+	const char *words;
+	int size;
+} changes[] = {
+	{"sysctl ", 1}, /* until the machine starts again */
+	{"modprobe ", 1},
+	{"echo ", 1},
+	{"ulimit ", 1},
+	{"mount ", 1},
+	{"run as ", 2}, /* who runs it, and in what */
+	{"setcap ", 2},
+	{"--cap-add", 2},
+	{"seccomp", 2},
+	{"boot ", 3},	      /* how the machine starts */
+	{"QEMU", 4},	      /* what it is given */
+	{"run a kernel ", 5}, /* another kernel */
+	{"hardware", 6},      /* another machine */
+	{"the host itself", 6},
+	{"a CPU of ", 6},
+	{"power supply", 6},
+};
+
+static int size_of_change(const char *remedy)
+{
+	static const char *const otherwise[] = {"use ", "leave out ", "count ", "end ", "see ", "take "};
+	int size = 0;
+
+	for (size_t i = 0; i < sizeof(otherwise) / sizeof(otherwise[0]); i++)
+		if (!strncmp(remedy, otherwise[i], strlen(otherwise[i])))
+			return 0;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (strstr(remedy, changes[i].words) && (!size || changes[i].size < size))
+			size = changes[i].size;
+	return size;
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static const char *text_of(const json_t *record, const char *name)
+{
+	const char *text = json_string_value(json_object_get(record, name));
+
+	return text ? text : "";
+}
+
+static const char *name_of(const json_t *finding)
+{
+	const char *name = text_of(finding, "name");
+
+	return *name ? name : text_of(finding, "type");
+}
+
+/* The element whose member is this text; a new one at the end if there is none. */
+static json_t *element(json_t *list, const char *member, const char *text, const char *names)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) if (!strcmp(text_of(one, member), text)) return one;
+	one = json_pack("{s:s, s:[]}", member, text, names);
+	json_array_append_new(list, one);
+	return one;
+}
+
+static void add_name(json_t *one, const char *names, const char *name)
+{
+	json_array_append_new(json_object_get(one, names), json_string(name));
+}
+
+static void add_reason(json_t *reasons, json_t *remedies, const json_t *finding)
+{
+	const char *name = name_of(finding), *why = text_of(finding, "why"), *remedy;
+	const struct facility *facility = facility_find(name, strlen(name));
+	json_t *reason = element(reasons, "why", why, "stops");
+
+	add_name(reason, "stops", name);
+	json_object_set_new(reason, "possible", json_boolean(!facility || !facility->never));
+	remedy = text_of(finding, "remedy");
+	if (*remedy)
+		add_name(element(remedies, "remedy", remedy, "mends"), "mends", name);
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+struct ranked {
+	json_t *element;
+	int rank;
+	size_t place; /* where it was: equals keep their order */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
+}
+
+static int rank_of_reason(const json_t *reason)
+{
+	return -(int)json_array_size(json_object_get(reason, "stops"));
+}
+
+static int rank_of_remedy(const json_t *remedy)
+{
+	return size_of_change(text_of(remedy, "remedy"));
+}
+
+static void sort(json_t *list, int (*rank)(const json_t *element))
+{
+	size_t nr = json_array_size(list);
+	struct ranked ranked[nr + 1];
+
+	for (size_t i = 0; i < nr; i++) {
+		json_t *one = json_incref(json_array_get(list, i));
+
+		ranked[i] = (struct ranked){one, rank(one), i};
+	}
+	qsort(ranked, nr, sizeof(ranked[0]), by_rank);
+	json_array_clear(list);
+	for (size_t i = 0; i < nr; i++)
+		json_array_append_new(list, ranked[i].element);
+}
+
+/* --- the record ------------------------------------------------------------------------------- */
+
+json_t *diagnosis_record(const json_t *findings)
+{
+	json_t *works = json_array(), *reasons = json_array(), *remedies = json_array(), *finding;
+	size_t i;
+
+	json_array_foreach(findings, i, finding)
+	{
+		if (json_is_true(json_object_get(finding, "works")))
+			json_array_append_new(works, json_string(name_of(finding)));
+		else if (json_object_get(finding, "why"))
+			add_reason(reasons, remedies, finding);
+	}
+	sort(reasons, rank_of_reason);
+	sort(remedies, rank_of_remedy);
+	return json_pack("{s:s, s:o, s:o, s:o}", "type", "diagnosis", "works", works, "reasons", reasons,
+			 "remedies", remedies);
+}
+
+static const struct record_type diagnosis = {
+	.name = "diagnosis",
+	.list = "reasons",
+};
+REGISTER_RECORD(diagnosis);
