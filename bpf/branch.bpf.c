@@ -5,6 +5,7 @@
  * sample is kept.
  */
 #include "vmlinux.h"
+#include "task.bpf.h"
 #include "words.bpf.h"
 
 /* Nehalem's. Where a CPU records more, these are the newest. */
@@ -68,7 +69,7 @@ static __always_inline void take_identity(struct sample *sample)
 {
 	struct key *key = &sample->key;
 
-	sample->pid = bpf_get_current_pid_tgid() >> 32;
+	sample->pid = current_ids() >> 32;
 	if (by_cgroup) {
 		key->cgroup = bpf_get_current_cgroup_id();
 		sample->hash = hash_word(sample->hash, key->cgroup);

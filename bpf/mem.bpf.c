@@ -42,6 +42,7 @@ struct value {
 
 #define KEY_WORDS (sizeof(struct key) / 8)
 #include "table.bpf.h"
+#include "task.bpf.h"
 
 /* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
 const volatile _Bool stream;
@@ -212,7 +213,7 @@ static __always_inline __u64 task_in_key(struct key *key, __u64 hash)
 		hash = hash_word(hash, key->cgroup);
 	}
 	if (by_pid || by_tid) {
-		__u64 ids = bpf_get_current_pid_tgid();
+		__u64 ids = current_ids();
 
 		ids = (by_pid ? ids >> 32 : 0) | (by_tid ? ids << 32 : 0);
 		set_word(&key->pid, ids);

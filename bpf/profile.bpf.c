@@ -2,6 +2,7 @@
 /* Samples and what they stand for, by where and in whom they were taken. */
 #include "vmlinux.h"
 #include "stack.bpf.h"
+#include "task.bpf.h"
 
 /* Which members of the key are told apart; the others stay zero. User space sets them before
  * loading, so that the verifier removes the code of those that are off. */
@@ -45,7 +46,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, key.cgroup);
 	}
 	if (by_pid || by_tid) {
-		__u64 ids = bpf_get_current_pid_tgid();
+		__u64 ids = current_ids();
 
 		ids = (by_pid ? ids >> 32 : 0) | (by_tid ? ids << 32 : 0);
 		set_word(&key.pid, ids);

@@ -9,6 +9,7 @@
 #ifndef NHMTAP_STACK_BPF_H
 #define NHMTAP_STACK_BPF_H
 
+#include "task.bpf.h"
 #include "words.bpf.h"
 
 /* Set by user space before loading. */
@@ -123,7 +124,7 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 		user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);
 	if (!kernel && !user)
 		return STACK_FAILED;
-	stack->pid = user ? bpf_get_current_pid_tgid() >> 32 : 0;
+	stack->pid = user ? current_ids() >> 32 : 0;
 	stack->kernel_frames = kernel;
 	stack->user_frames = user;
 	stack->hash = hash_stack(stacks, used, kernel + user);

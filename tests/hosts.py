@@ -5,7 +5,7 @@ import os
 
 EVENT_SOURCE = "sys/bus/event_source/devices"
 ALL_CAPABILITIES = 0x1ffffffffff
-CAP_SYS_ADMIN, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 38, 39))  # linux/capability.h
+CAP_SYS_ADMIN, CAP_SYSLOG, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 34, 38, 39))  # linux/capability.h
 
 
 def cpuinfo(vendor="GenuineIntel", family=6, model=26, stepping=5,

@@ -58,6 +58,23 @@ struct bpf_perf_event_data_kern {
 	struct perf_event *event;
 };
 
+/* include/linux/pid.h, include/linux/sched.h. A task has a number in its own pid namespace and in each
+ * above: numbers[] has them from the initial one on. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level; /* of its own namespace; 0: the initial one */
+	struct upid numbers[1];
+};
+
+struct task_struct {
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+};
+
 #pragma clang attribute pop
 
 #endif

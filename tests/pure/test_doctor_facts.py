@@ -8,7 +8,7 @@ import struct
 
 import hosts
 import pytest
-from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, WITHOUT_PMU
+from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYSLOG, NEHALEM, WITHOUT_PMU
 
 NOBODY = {"proc/self/status": hosts.status(0)}
 # CPUID of a Xeon X5550, leaves as `cpuid -r` prints them.
@@ -180,6 +180,31 @@ def test_each_capability_is_told_apart(doctor, capabilities, perfmon, bpf):
     assert permission(result, "CAP_BPF") == bpf
 
 
+# kallsyms_show_value(), kernel/ksyms_common.c
+@pytest.mark.parametrize("restricted, paranoid, capabilities, found", [
+    (0, 1, 0, ("missing, not needed", True)), (0, 2, 0, ("missing", False)), (1, 1, 0, ("missing", False)),
+    (1, 2, CAP_SYSLOG, ("held", True)), (1, 2, CAP_SYS_ADMIN, ("missing", False)),
+    (2, 1, ALL_CAPABILITIES, ("held", False))])
+def test_what_the_kernels_names_need_is_told(doctor, restricted, paranoid, capabilities, found):
+    result = doctor(NEHALEM, {"proc/self/status": hosts.status(capabilities),
+                              "proc/sys/kernel/kptr_restrict": f"{restricted}\n",
+                              "proc/sys/kernel/perf_event_paranoid": f"{paranoid}\n"})
+    assert permission(result, "CAP_SYSLOG") == found
+    record = result.one("permission", name="CAP_SYSLOG")
+    assert found[1] or "without names" in record["why"] and ("kptr_restrict" if restricted == 2 else "syslog") in (
+        record["remedy"])
+
+
+@pytest.mark.parametrize("capability, lost", [("CAP_SYS_PTRACE", "other users' processes"),
+                                              ("CAP_DAC_READ_SEARCH", "closed to this user")])
+def test_each_capability_that_names_need_says_what_is_lost_without_it(doctor, capability, lost):
+    bit = {"CAP_SYS_PTRACE": 1 << 19, "CAP_DAC_READ_SEARCH": 1 << 2}[capability]
+    assert permission(doctor(NEHALEM, {"proc/self/status": hosts.status(bit)}), capability) == ("held", True)
+    record = doctor(NEHALEM, {"proc/self/status": hosts.status(ALL_CAPABILITIES & ~bit)}).one(
+        "permission", name=capability)
+    assert (record["value"], record["ok"]) == ("missing", False) and lost in record["why"]
+
+
 @pytest.mark.parametrize("level, found", [(2, ("missing, not needed", True)),
                                           (3, ("missing", False))])
 def test_sys_admin_is_needed_where_debian_asks_for_it(doctor, level, found):
@@ -223,7 +248,8 @@ def test_what_is_in_the_way_says_why_and_what_to_do(doctor):
     result = doctor(WITHOUT_PMU, NOBODY, {"proc/sys/kernel/perf_event_paranoid": "3\n"})
     refused = [p for p in result.of("permission") if not p["ok"]]
     assert [p["name"] for p in refused] == ["perf_event_paranoid", "CAP_PERFMON", "CAP_BPF",
-                                           "CAP_SYS_ADMIN"]
+                                           "CAP_SYS_ADMIN", "CAP_SYSLOG", "CAP_SYS_PTRACE",
+                                           "CAP_DAC_READ_SEARCH"]
     assert all(p["why"] and p["remedy"] for p in refused)
 
 

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "host/files.h"
+#include "host/processes.h"
 #include "memory.h"
 #include "record/record.h"
 
@@ -92,7 +93,7 @@ static size_t add_row(struct tally *tally, const struct place_key *key)
 	turns_open(&row.turns, events, tally->span_ns);
 	turns_open(&row.interval_turns, events, tally->span_ns);
 	if (key->tid >= 0)
-		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", key->tid);
+		slurp(tally->host, row.comm, sizeof(row.comm), "/proc/%d/comm", proc_number(key->tid));
 	tally->rows = xrealloc(tally->rows, (tally->nr + 1) * sizeof(row));
 	tally->rows[tally->nr] = row;
 	return tally->nr++;

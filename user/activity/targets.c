@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host/processes.h"
 #include "memory.h"
 
 #define LOOK_NS 100000000
@@ -35,7 +36,7 @@ static bool is_there(pid_t id)
 {
 	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d", id);
+	snprintf(path, sizeof(path), "/proc/%d", proc_number(id));
 	return !access(path, F_OK);
 }
 

@@ -8,6 +8,7 @@
 #include "collection/aggregation.h"
 #include "collection/pairs.h"
 #include "collection/trace.h"
+#include "host/processes.h"
 #include "interned.h"
 #include "memory.h"
 #include "plan/denial.h"
@@ -203,7 +204,7 @@ static void read_comm(struct state *state, struct thread *thread)
 	char path[64], comm[sizeof(thread->comm)] = "";
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", thread->tid);
+	snprintf(path, sizeof(path), "/proc/%d/comm", proc_number(thread->tid));
 	file = fopen(path, "re");
 	if (!file)
 		return;

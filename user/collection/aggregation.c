@@ -11,6 +11,7 @@
 
 #include "collection/constants.h"
 #include "collection/libbpf_words.h"
+#include "collection/own_pids.h"
 #include "embedded.h"
 #include "memory.h"
 #include "plan/denial.h"
@@ -145,6 +146,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	aggregation->reader =
 		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
 				     aggregation->areas, aggregation->stack_frames);
+	own_pids_set(aggregation->object);
 	libbpf_words_begin(&words);
 	err = bpf_object__load(aggregation->object);
 	libbpf_words_end(&words);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "host/processes.h"
 #include "memory.h"
 
 static void add(struct places *places, int cpu, pid_t tid, int cgroup)
@@ -38,7 +39,7 @@ static int add_process(struct places *places, pid_t pid)
 	char path[64];
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	snprintf(path, sizeof(path), "/proc/%d/task", proc_number(pid));
 	dir = opendir(path);
 	if (!dir)
 		return -ESRCH;
@@ -54,7 +55,7 @@ static int add_thread(struct places *places, pid_t tid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d", tid);
+	snprintf(path, sizeof(path), "/proc/%d", proc_number(tid));
 	if (access(path, F_OK))
 		return -ESRCH;
 	add(places, -1, tid, -1);
@@ -69,9 +70,25 @@ static int gone(struct refusal *refusal, const char *what, pid_t id)
 	return instead(refusal, "it may have ended; see ps -e%s", *what == 't' ? "L" : "");
 }
 
+/* nhmtap's own thread, which nothing has to be asked for. */
+static bool is_self(const struct target *target)
+{
+	return !target->nr_pids && target->nr_tids == 1 && target->tids[0] == gettid();
+}
+
+/* Threads are listed by the numbers that /proc has. */
+static int foreign(struct refusal *refusal)
+{
+	refuse(refusal, STATUS_REFUSED, "processes or threads by their ids");
+	because(refusal, "/proc is another pid namespace's, and has other numbers");
+	return instead(refusal, "mount -t proc proc /proc, or start it all with unshare --mount-proc");
+}
+
 int places_of_threads(struct places *places, const struct target *target, struct refusal *refusal)
 {
 	places->nr = 0;
+	if (!proc_is_ours() && !is_self(target))
+		return foreign(refusal);
 	for (size_t i = 0; i < target->nr_pids; i++)
 		if (add_process(places, target->pids[i]))
 			return gone(refusal, "process", target->pids[i]);

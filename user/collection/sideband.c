@@ -21,6 +21,7 @@
 
 #include "collection/libperf_fd.h"
 #include "collection/places.h"
+#include "host/processes.h"
 #include "memory.h"
 
 /* A ring's size. A dynamically linked program's start is about 1 KiB of notes, and they are read
@@ -104,7 +105,7 @@ static pid_t process_of(pid_t tid)
 	int pid = 0;
 	FILE *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)tid);
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(tid));
 	file = fopen(name, "re");
 	while (file && getline(&line, &size, file) > 0)
 		if (sscanf(line, "Tgid: %d", &pid) == 1)
@@ -294,8 +295,8 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 	memcpy(note->build_id, mmap2->build_id, note->build_id_size);
 }
 
-/* Returns whether the event is one that the caller wants. */
-static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
+/* What a note is about; false: it is no note of a process. */
+static bool read_note(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
 	switch (event->header.type) {
 	case PERF_RECORD_MMAP2:
@@ -319,6 +320,14 @@ static bool note_of(struct sideband *sideband, const union perf_event *event, st
 		return false;
 	}
 	return false;
+}
+
+/* Returns whether the event is one that the caller wants. The kernel numbers processes as nhmtap's pid
+ * namespace does; those that are in none of its have all the same number, 0, or -1 once they have ended
+ * (perf_event_pid_type(), kernel/events/core.c). */
+static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
+{
+	return read_note(sideband, event, note) && note->pid > 0;
 }
 
 /* The ring's oldest note is then held, if it has one. Without perf_mmap__read_done(), which would

@@ -57,7 +57,7 @@ static int plan_trial(struct plan *plan, const struct trial *trial, struct host 
 	snprintf(number, sizeof(number), "%d",
 		 trial->target == ON_SELF ? getpid() : cpus_next(&host->online, 0));
 	options.all_cpus = trial->target == ON_ALL_CPUS;
-	options.pids = trial->target == ON_SELF ? number : NULL;
+	options.tids = trial->target == ON_SELF ? number : NULL;
 	options.cpus = trial->target == ON_A_CPU ? number : NULL;
 	err = trial->sampled ? plan_sampling(plan, sampled, &options, host, refusal) ||
 				       plan_check(plan, &options, host, refusal)

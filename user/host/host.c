@@ -83,6 +83,8 @@ static void read_privileges(struct host *host)
 	struct rlimit limit = {0};
 
 	host->uid = geteuid();
+	host->pid_namespace = pid_namespace();
+	host->proc_foreign = !proc_is_ours();
 	getrlimit(RLIMIT_NOFILE, &limit);
 	host->descriptor_limit = limit.rlim_max;
 	getrlimit(RLIMIT_MEMLOCK, &limit);

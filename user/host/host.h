@@ -15,6 +15,7 @@
 #include "event/known_event.h"
 #include "event/tables.h"
 #include "host/cgroups.h"
+#include "host/processes.h"
 #include "refusal.h"
 #include "tables/pmu_events.h"
 
@@ -67,25 +68,27 @@ struct host {
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
 
 	struct cpus online, possible;
-	struct cgroups *cgroups;   /* their paths by id */
-	char cgroup_mount[256];	   /* where cgroup2 is mounted, "" if nowhere */
-	char cgroup_v1[256];	   /* the hierarchy of version 1 that has perf events, "" if none has */
-	struct cpus nodes;	   /* NUMA nodes that are online; empty where the kernel knows none */
-	int perf_event_paranoid;   /* INT_MIN where there is no such file: no perf_event_open at all */
-	long max_stack;		   /* frames; perf_event_max_stack */
-	long max_sample_rate;	   /* Hz; perf_event_max_sample_rate */
-	__u64 capabilities;	   /* effective ones, a bit each: capabilities(7) */
-	bool virtual;		   /* the processor says that a hypervisor runs it: /proc/cpuinfo */
-	int seccomp;		   /* mode of this process: 0 off, 1 strict, 2 filter */
-	bool perf_filtered;	   /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
-	bool cycles_tried;	   /* trial_cycles() has been asked … */
-	int cycles_precise;	   /* … the highest precise_ip at which the kernel takes cycles; -1: none */
-	char lockdown[32];	   /* "none", "integrity", "confidentiality", "" if not built in */
-	bool btf;		   /* the kernel describes its types */
-	__u32 uid;		   /* effective */
-	__u64 descriptor_limit;	   /* RLIMIT_NOFILE, hard */
-	__u64 locked_memory_limit; /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
-	char container_id[65];	   /* from this process's cgroup, "" outside a container */
+	struct cgroups *cgroups; /* their paths by id */
+	char cgroup_mount[256];	 /* where cgroup2 is mounted, "" if nowhere */
+	char cgroup_v1[256];	 /* the hierarchy of version 1 that has perf events, "" if none has */
+	struct cpus nodes;	 /* NUMA nodes that are online; empty where the kernel knows none */
+	int perf_event_paranoid; /* INT_MIN where there is no such file: no perf_event_open at all */
+	long max_stack;		 /* frames; perf_event_max_stack */
+	long max_sample_rate;	 /* Hz; perf_event_max_sample_rate */
+	__u64 capabilities;	 /* effective ones, a bit each: capabilities(7) */
+	bool virtual;		 /* the processor says that a hypervisor runs it: /proc/cpuinfo */
+	int seccomp;		 /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered;	 /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
+	bool cycles_tried;	 /* trial_cycles() has been asked … */
+	int cycles_precise;	 /* … the highest precise_ip at which the kernel takes cycles; -1: none */
+	char lockdown[32];	 /* "none", "integrity", "confidentiality", "" if not built in */
+	bool btf;		 /* the kernel describes its types */
+	struct pid_namespace pid_namespace; /* this process's */
+	bool proc_foreign;		    /* /proc is another pid namespace's */
+	__u32 uid;			    /* effective */
+	__u64 descriptor_limit;		    /* RLIMIT_NOFILE, hard */
+	__u64 locked_memory_limit;	    /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
+	char container_id[65];		    /* from this process's cgroup, "" outside a container */
 
 	struct pmu *pmus; /* those that were asked for */
 	char *config;	  /* the kernel's build configuration, once it was asked for: kernel_config() */

@@ -240,11 +240,11 @@ static struct answer answer(struct codes *codes, const struct question *question
 
 	if (kernel)
 		code.module = kept(codes, "[kernel]");
-	else
+	else if (question->pid)
 		spot = mappings_find(codes->mappings, question->pid, question->address, codes->since);
 	answer.ambiguous = spot.ambiguous;
 	if (!kernel && !spot.file)
-		answer.cause = &account->no_mapping;
+		answer.cause = question->pid ? &account->no_mapping : &account->no_pid;
 	if (!kernel && !spot.file && !(question->detail & ~(CODE_MODULE | CODE_RETURN)))
 		code.module = kept(codes, "[unknown]");
 	if (spot.file)

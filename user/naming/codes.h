@@ -40,6 +40,7 @@ struct code {
 /* How often addresses came that have a name, and that have none, by cause. */
 struct code_account {
 	__u64 named;
+	__u64 no_pid;		/* the process is in no pid namespace of nhmtap's */
 	__u64 no_mapping;	/* what the process had there is not known */
 	__u64 no_file;		/* nothing is left of the file, or another one is at its path */
 	__u64 no_symbol;	/* the file (or the kernel, or the JIT) does not say */

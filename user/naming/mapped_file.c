@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/processes.h"
 #include "memory.h"
 
 /* --- roots ------------------------------------------------------------------------------------ */
@@ -55,10 +56,10 @@ static bool identify(pid_t pid, struct root *root)
 	char path[64];
 	struct stat mounts, folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_number(pid));
 	if (stat(path, &mounts))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_number(pid));
 	if (stat(path, &folder))
 		return false;
 	*root = (struct root){.pid = pid,
@@ -95,11 +96,11 @@ struct root *root_of(struct mapped_files *files, pid_t pid)
 			return root_get(root);
 		}
 	if (!is_ours(files, &found)) {
-		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_number(pid));
 		found.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (found.fd < 0)
 			return NULL;
-		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_number(pid));
 		found.pin = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	root = xmalloc(sizeof(*root));
@@ -145,7 +146,7 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 	if (is_ours(root->files, root))
 		length = snprintf(text, size, "%s", path);
 	else if (identify(root->pid, &now) && same_root(root, &now))
-		length = snprintf(text, size, "/proc/%d/root%s", (int)root->pid, path);
+		length = snprintf(text, size, "/proc/%d/root%s", (int)proc_number(root->pid), path);
 	else
 		length = snprintf(text, size, "/proc/self/fd/%d%s", root->fd, path);
 	return length < (int)size ? text : NULL;
@@ -183,8 +184,8 @@ static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)sighting->pid, sighting->begin,
-		 sighting->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_number(sighting->pid),
+		 sighting->begin, sighting->end);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host/processes.h"
 #include "memory.h"
 
 #define FOREVER (~0ULL)
@@ -419,7 +420,7 @@ static void find_program(struct life *life, pid_t pid)
 	char name[64], path[PATH_MAX];
 	ssize_t length;
 
-	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)proc_number(pid));
 	length = readlink(name, path, sizeof(path) - 1);
 	if (length < 0)
 		return;
@@ -441,7 +442,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	__u64 time = 0;
 	FILE *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_number(pid));
 	file = fopen(name, "re");
 	if (!file)
 		return;
@@ -459,7 +460,8 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 
 void mappings_look_at_all(struct mappings *mappings)
 {
-	DIR *dir = opendir("/proc");
+	/* Another namespace's numbers are no use; each process is looked at when it is asked for. */
+	DIR *dir = proc_is_ours() ? opendir("/proc") : NULL;
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
@@ -541,7 +543,7 @@ static pid_t own_pid(pid_t pid)
 	pid_t own = pid;
 	FILE *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(pid));
 	file = fopen(name, "re");
 	while (file && getline(&line, &size, file) > 0)
 		if (!strncmp(line, "NSpid:", 6) && (last = strrchr(line, '\t')))

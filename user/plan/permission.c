@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "host/files.h"
 #include "host/kernel.h"
 #include "plan/denial.h"
 
@@ -95,6 +96,70 @@ static void judge_admin(struct permission *permission, struct host *host)
 	instead(&permission->refusal, "run as root, or sysctl kernel.perf_event_paranoid=2");
 }
 
+/* --- what names need -------------------------------------------------------------------------- */
+
+/* kallsyms_show_value(), kernel/ksyms_common.c */
+static void judge_syslog(struct permission *permission, struct host *host)
+{
+	long restricted = slurp_number(host, "/proc/sys/kernel/kptr_restrict", 0);
+	bool held = holds(host, CAP_SYSLOG), needed = restricted || host->perf_event_paranoid > 1;
+
+	permission->ok = restricted < 2 && (held || !needed);
+	word(permission, held ? "held" : needed ? "missing" : "missing, not needed");
+	because(&permission->refusal,
+		"%s hides the kernel's symbols: its code goes by addresses, without names",
+		restricted >= 2 ? "kernel.kptr_restrict=2" : "the kernel");
+	instead(&permission->refusal,
+		restricted >= 2 ? "sysctl kernel.kptr_restrict=1"
+				: "run as root, or setcap cap_syslog+ep nhmtap; docker run --cap-add SYSLOG");
+}
+
+static void judge_capability(struct permission *permission, const struct host *host, int which,
+			     const char *lost, const char *name)
+{
+	permission->ok = holds(host, which);
+	word(permission, permission->ok ? "held" : "missing");
+	because(&permission->refusal, "%s", lost);
+	instead(&permission->refusal, "run as root, or docker run --cap-add %s", name);
+}
+
+static void judge_ptrace(struct permission *permission, struct host *host)
+{
+	judge_capability(permission, host, CAP_SYS_PTRACE,
+			 "the mappings and the root of other users' processes can't be looked at: code of "
+			 "those that were there before goes without names, and so do containers' files",
+			 "SYS_PTRACE");
+}
+
+static void judge_search(struct permission *permission, struct host *host)
+{
+	judge_capability(
+		permission, host, CAP_DAC_READ_SEARCH,
+		"files in folders that are closed to this user can't be read for names, and cgroups' "
+		"paths are searched for one by one",
+		"DAC_READ_SEARCH");
+}
+
+static void judge_pid_namespace(struct permission *permission, struct host *host)
+{
+	struct refusal *refusal = &permission->refusal;
+
+	permission->ok = host->pid_namespace.initial && !host->proc_foreign;
+	word(permission, host->proc_foreign	       ? "not that of /proc"
+			 : host->pid_namespace.initial ? "initial"
+						       : "nested");
+	if (host->proc_foreign) {
+		because(refusal,
+			"/proc has the numbers of another one: no process can be measured by its id, and "
+			"those that were there before are looked at late");
+		instead(refusal, "mount -t proc proc /proc, or start it all with unshare --mount-proc");
+		return;
+	}
+	because(refusal, "processes that are not in it have no pid, and their code has no names%s",
+		host->btf ? "" : "; nor, without the kernel's BTF, have those in deeper ones");
+	instead(refusal, "run in the host's: docker run --pid=host, hostPID of a Kubernetes pod");
+}
+
 /* --- filters ---------------------------------------------------------------------------------- */
 
 static void judge_seccomp(struct permission *permission, struct host *host)
@@ -162,6 +227,10 @@ static const struct {
 	{"CAP_PERFMON", judge_perfmon},
 	{"CAP_BPF", judge_bpf},
 	{"CAP_SYS_ADMIN", judge_admin},
+	{"CAP_SYSLOG", judge_syslog},
+	{"CAP_SYS_PTRACE", judge_ptrace},
+	{"CAP_DAC_READ_SEARCH", judge_search},
+	{"pid_namespace", judge_pid_namespace},
 	{"seccomp", judge_seccomp},
 	{"lockdown", judge_lockdown},
 	{"open_files_limit", judge_descriptors},

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finds the pid namespace of the task that runs it, and where this kernel keeps what task.bpf.h reads.
+ * It is attached to nothing: user space runs it once (BPF_PROG_TEST_RUN), and gives what it found to the
+ * programs as constants.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "shared.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct own_namespace);
+} own_namespaces SEC(".maps");
+
+SEC("raw_tracepoint")
+int find_namespace(struct bpf_raw_tracepoint_args *ctx __attribute__((unused)))
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task();
+	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 zero = 0, level = BPF_CORE_READ(pid, level), numbers;
+	struct own_namespace *own = bpf_map_lookup_elem(&own_namespaces, &zero);
+	struct pid_namespace *address;
+
+	if (!own)
+		return 0;
+	numbers = bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	own->level = level;
+	own->leader_offset = bpf_core_field_offset(struct task_struct, group_leader);
+	own->pid_offset = bpf_core_field_offset(struct task_struct, thread_pid);
+	own->level_offset = bpf_core_field_offset(struct pid, level);
+	own->number_offset = numbers + bpf_core_field_offset(struct upid, nr);
+	own->address_offset = numbers + bpf_core_field_offset(struct upid, ns);
+	if (!bpf_probe_read_kernel(&address, sizeof(address), (const char *)pid + own->address_offset))
+		own->address = (__u64)address;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define INITIAL_INODE 0xeffffffcU /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+struct pid_namespace pid_namespace(void)
+{
+	struct pid_namespace namespace = {0};
+	struct stat stat_of;
+
+	if (stat("/proc/self/ns/pid", &stat_of))
+		return namespace;
+	namespace.device = stat_of.st_dev;
+	namespace.inode = stat_of.st_ino;
+	namespace.initial = namespace.inode == INITIAL_INODE;
+	return namespace;
+}
+
+/* What follows a line's name in a file; false if the file has no such line. */
+static bool read_line(const char *path, const char *name, char *value, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0, length = strlen(name);
+	bool found = false;
+
+	while (file && !found && getline(&line, &room, file) > 0) {
+		found = !strncmp(line, name, length);
+		if (found)
+			snprintf(value, size, "%s", line + length);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* NSpid has a process's numbers from /proc's namespace down to its own: proc(5). */
+static bool look(void)
+{
+	char numbers[512];
+	long first, second;
+
+	/* Kernels before 4.1, or without namespaces, have no such line. */
+	if (!read_line("/proc/self/status", "NSpid:", numbers, sizeof(numbers)))
+		return !access("/proc/self", F_OK);
+	return sscanf(numbers, "%ld %ld", &first, &second) == 1;
+}
+
+bool proc_is_ours(void)
+{
+	static int ours = -1; /* neither the namespace of a process nor its /proc changes */
+
+	if (ours < 0)
+		ours = look();
+	return ours;
+}
+
+pid_t proc_number(pid_t pid)
+{
+	char path[64], number[32];
+	bool found;
+	int fd;
+
+	if (pid <= 0)
+		return 0;
+	if (proc_is_ours())
+		return pid;
+	fd = syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	found = read_line(path, "Pid:", number, sizeof(number));
+	close(fd);
+	return found && atoi(number) > 0 ? atoi(number) : 0;
+}
