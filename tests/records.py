@@ -87,6 +87,9 @@ def check_session(records):
     """A session of several activities: its own records come first and last, and an activity's between
     a start and an end of its own, as often as it has begun."""
     first, last = records[0], records[-1]
+    if first["type"] == "error":  # it could not begin
+        assert [r["activity"] for r in records] == ["session"] * 2
+        return
     assert first["command"] == "run" and last["activity"] == "session"
     own = [r for r in records if r["activity"] == "session" and not r.get("part", 1) > 1]
     assert [r["type"] for r in own[1:-1]] == ["error"] * (len(own) - 2)

@@ -11,10 +11,10 @@ static inline __u64 timespec_ns(const struct timespec *time)
 	return time->tv_sec * 1000000000ULL + time->tv_nsec;
 }
 
-/* What a clock of clock_gettime(2) says now. */
+/* What a clock of clock_gettime(2) says now; 0 if it is refused. */
 static inline __u64 clock_ns(clockid_t clock)
 {
-	struct timespec now;
+	struct timespec now = {0};
 
 	clock_gettime(clock, &now);
 	return timespec_ns(&now);

@@ -9,35 +9,10 @@ import os
 import subprocess
 
 import pytest
-from records import NHMTAP, check_stream, parse, program
+from attacked import COMMANDS, STATUSES, Attacked
 
 SHIM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shims", "fail_alloc.c")
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
-STATUSES = {0, 1, 2, 3, 4}
-
-SESSION = {"activities": [
-    {"name": "counts", "command": "stat", "event": "page-faults", "interval_ms": 5},
-    {"name": "samples", "command": "profile", "event": "page-faults", "count": 1, "by": "symbol",
-     "interval_ms": 7}]}
-
-FAULTS = [program("puppet"), "faults=50"]
-EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
-# OUT is a file for the records: stdout is the command's. CONFIG is SESSION's.
-COMMANDS = {
-    "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "-o", "OUT", "--", *FAULTS],
-    "profile": ["profile", *EVERY_FAULT, "--by", "line,comm", "-o", "OUT", "--", *FAULTS],
-    "stacks": ["profile", "-g", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
-    "folded": ["profile", "--format", "folded", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
-    "pprof": ["profile", "--format", "pprof", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
-    "mem": ["mem", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
-    "list": ["list", "--json"],
-    "explain": ["explain", "--cpu", "nehalem-ep", "--format", "json", "MEM_LOAD_RETIRED.L2_HIT:pp"],
-    "doctor": ["doctor", "--need", "software", "--format", "json"],
-    "schema": ["schema", "config"],
-    "run": ["run", "CONFIG", "--", *FAULTS],
-}
-
-
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
     path = tmp_path_factory.mktemp("shim") / "fail_alloc.so"
@@ -45,27 +20,18 @@ def shim(tmp_path_factory):
     return str(path)
 
 
-class Tried:
-    """A command that is run again and again, each time with another allocation that fails."""
+class Tried(Attacked):
+    """Each time another allocation fails."""
 
     def __init__(self, shim, folder, command):
-        self.shim, self.out = shim, folder / "out"
-        config = folder / "config.json"
-        config.write_text(json.dumps(SESSION | {"outputs": [{"path": str(self.out)}]}))
-        words = {"OUT": str(self.out), "CONFIG": str(config)}
-        self.arguments = [words.get(word, word) for word in COMMANDS[command]]
+        super().__init__(folder, command)
+        self.shim = shim
         counted = folder / "count"
         assert self.run(COUNT_TO=str(counted)).returncode in STATUSES
         self.total = int(counted.read_text())
 
-    def run(self, **environment):
-        self.out.unlink(missing_ok=True)
-        return subprocess.run([NHMTAP, *self.arguments], capture_output=True, stdin=subprocess.DEVNULL,
-                              timeout=60, env=os.environ | {"LD_PRELOAD": self.shim} | environment,
-                              check=False)
-
-    def records(self):
-        return check_lines(self.out.read_text()) if self.out.exists() else []
+    def run(self, *before, **environment):
+        return super().run(*before, LD_PRELOAD=self.shim, **environment)
 
 
 def places(total):
@@ -73,18 +39,6 @@ def places(total):
     if not TRIED:
         return range(1, total + 1)
     return sorted({*range(1, 4), *(1 + i * (total - 1) // TRIED for i in range(TRIED + 1))})
-
-
-def check_lines(text):
-    """Every line is whole, and whole streams close. Where there was no memory for the rest of an interval,
-    the records are still in their order, up to an end that says so."""
-    records = parse(text)
-    if not records or records[-1]["type"] != "end" or "records" not in records[-1]:
-        return records
-    if records[-1]["reason"] != "out_of_memory":
-        check_stream(records)
-    assert [r["seq"] for r in records] == list(range(len(records))) and records[-1]["records"] == len(records)
-    return records
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +14,8 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	int error;
 
 	sigprocmask(SIG_SETMASK, &inherited->signals, NULL);
-	setrlimit(RLIMIT_NOFILE, &inherited->descriptors);
+	if (inherited->limited)
+		setrlimit(RLIMIT_NOFILE, &inherited->descriptors);
 	/* Without the byte the parent has given up: nothing is to be run. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);
@@ -22,6 +24,20 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	if (write(failure, &error, sizeof(error)) < 0)
 		_exit(1);
 	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+static void collect(struct child *child, int options)
+{
+	pid_t got;
+
+	do
+		got = waitpid(child->pid, &child->wait_status, options);
+	while (got < 0 && errno == EINTR);
+	if (got < 0) {
+		fprintf(stderr, "nhmtap: the command's status can't be had: %s\n", strerror(errno));
+		child->wait_status = W_EXITCODE(STATUS_PARTIAL, 0);
+	}
+	child->exited = got != 0;
 }
 
 static void close_fd(int *fd)
@@ -79,8 +95,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 	if (!error)
 		return 0;
 
-	waitpid(child->pid, &child->wait_status, 0);
-	child->exited = true;
+	collect(child, 0);
 	/* A file that is there and not found all the same is a script without its interpreter. */
 	if (error == ENOENT && strchr(argv[0], '/') && !access(argv[0], F_OK)) {
 		refuse(refusal, STATUS_NOT_EXECUTABLE, "command '%s'", argv[0]);
@@ -100,7 +115,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 bool child_reap(struct child *child)
 {
 	if (child->pid && !child->exited)
-		child->exited = waitpid(child->pid, &child->wait_status, WNOHANG) == child->pid;
+		collect(child, WNOHANG);
 	return child->exited;
 }
 
@@ -118,6 +133,6 @@ void child_release(struct child *child)
 	close_fd(&child->go_fd);
 	close_fd(&child->failure_fd);
 	if (waiting && !child->exited)
-		waitpid(child->pid, &child->wait_status, 0);
+		collect(child, 0);
 	child->pid = 0;
 }

@@ -22,6 +22,7 @@ struct child {
 struct inherited {
 	sigset_t signals;	   /* blocked ones */
 	struct rlimit descriptors; /* RLIMIT_NOFILE */
+	bool limited;		   /* they are known */
 };
 
 /*
@@ -33,7 +34,8 @@ int child_start(struct child *child, char **argv, const struct inherited *inheri
  * the child is gone then. */
 int child_go(struct child *child, char **argv, struct refusal *refusal);
 
-/* Collects the exit if there is one, without waiting. Returns whether the child has ended. */
+/* Collects the exit if there is one, without waiting. Returns whether the child has ended. Where its status
+ * is refused, that is said on stderr, and it has ended with status 3. */
 bool child_reap(struct child *child);
 
 /* Its exit status as the shell has it: the command's own, or 128 + the signal that ended it. */

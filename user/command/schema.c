@@ -116,7 +116,9 @@ static int run(const struct options *options, struct refusal *refusal)
 	if (wanted && is_record(wanted))
 		json_object_set_new(schema, "$defs",
 				    json_pack("{s:o}", SHARED_SCHEMA, schema_of(SHARED_SCHEMA)));
-	failed = json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF || fflush(stdout);
+	json_dumpf(schema, stdout, JSON_INDENT(2));
+	putchar('\n');
+	failed = fflush(stdout) || ferror(stdout);
 	json_decref(schema);
 	if (!failed)
 		return STATUS_DONE;

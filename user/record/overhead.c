@@ -22,7 +22,7 @@ static json_int_t max_rss_bytes(void)
 
 json_t *overhead_value(struct self *self)
 {
-	struct rusage usage;
+	struct rusage usage = {0};
 	__u64 instructions;
 	json_t *value;
 

@@ -102,8 +102,12 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 
 /* --- signals.c -------------------------------------------------------------------------------- */
 
-/* Blocks the signals that are read from here on. */
-void block_signals(struct run *run);
+/* Blocks the signals that are read from here on, and opens what tells them. Returns 0, or -1 with the
+ * refusal. */
+int block_signals(struct run *run, struct refusal *refusal);
+
+/* Refuses, because the kernel refuses something without which nothing can be waited for. Returns -1. */
+int refuse_to_wait(struct refusal *refusal, int error, const char *what);
 
 /* For the loop. */
 void on_signal(void *context, short events);

@@ -173,7 +173,7 @@ static void write_last(const struct run *run, struct stream *stream)
 	struct timespec now = now_of(CLOCK_REALTIME), at = now_of(CLOCK_MONOTONIC);
 	__u64 ran = session->began.tv_sec ? timespec_ns(&at) - timespec_ns(&session->began) : 0;
 	char time[TIME_TEXT], line[1024];
-	struct rusage usage;
+	struct rusage usage = {0};
 	int length;
 
 	getrusage(RUSAGE_SELF, &usage);

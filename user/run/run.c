@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -95,11 +94,12 @@ static void write_starts(struct run *run)
 	session_flush(session);
 }
 
-static void wait_for_end(struct run *run)
+static int wait_for_end(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 
-	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
+	int err = 0;
+
 	run->signals = loop_watch(session->loop, run->signal_fd, POLLIN, on_signal, run);
 	if (session->control.fd >= 0)
 		run->control = loop_watch(session->loop, session->control.fd, POLLIN, on_control, run);
@@ -110,7 +110,7 @@ static void wait_for_end(struct run *run)
 			activity_wait(&run->members[i]->activity);
 	on_command_ended(run); /* it may have ended before anybody looked */
 	if (!session->reason)
-		loop_run(session->loop);
+		err = loop_run(session->loop);
 	for (size_t i = 0; i < run->nr; i++) {
 		activity_wait_no_more(&run->members[i]->activity);
 		loop_remove(session->loop, &run->members[i]->again);
@@ -120,7 +120,7 @@ static void wait_for_end(struct run *run)
 	loop_remove(session->loop, &run->grace);
 	loop_remove(session->loop, &session->late);
 	loop_remove(session->loop, &run->signals);
-	close(run->signal_fd);
+	return err ? refuse_to_wait(refusal, -err, "no descriptor can be waited for") : 0;
 }
 
 /* All are switched off before the first is reported. */
@@ -141,6 +141,7 @@ static void report_last(struct run *run)
 static int execute(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
+	int err;
 
 	if (session->command && child_start(&session->child, session->command, &session->inherited, refusal))
 		return -1;
@@ -150,9 +151,9 @@ static int execute(struct run *run, struct refusal *refusal)
 		return -1;
 	if (session->repeat == 1)
 		write_starts(run);
-	wait_for_end(run);
+	err = wait_for_end(run, refusal);
 	report_last(run);
-	return 0;
+	return err;
 }
 
 static void execute_repeatedly(struct run *run, __u64 repeats, struct refusal *refusal)
@@ -232,12 +233,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
 	}
 	session->loop = loop_open();
-	if (!session->loop) {
-		err = errno;
-		refuse(refusal, STATUS_REFUSED, "waiting for events");
-		refusal->error = err;
-		return because(refusal, "the kernel gives no epoll descriptor: %s", strerror(err));
-	}
+	if (!session->loop)
+		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
 	session->names = names_new(&session->host, session->loop, request->names_bytes);
 	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = self_begin();
@@ -284,7 +281,7 @@ static void release(struct run *run)
 
 int run_session(struct request *request, read_fn again, struct refusal *refusal)
 {
-	struct run run = {.request = request, .again = again};
+	struct run run = {.request = request, .again = again, .signal_fd = -1};
 	struct session *session = &run.session;
 	int status, err;
 
@@ -308,8 +305,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	}
 	request->nr_entries = 0;
 	memory_last_words(write_last_words, &run);
-	block_signals(&run);
-	err = prepare(&run, refusal);
+	err = block_signals(&run, refusal) || prepare(&run, refusal);
 	if (!err && request->check)
 		check(&run);
 	else if (!err)
@@ -321,6 +317,8 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);
 	release(&run);
+	if (run.signal_fd >= 0)
+		close(run.signal_fd);
 	return status;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ void on_signal(void *context, short events)
 
 /* Signals that end a session are read, not caught. One that was ignored when the program was started
  * (nohup, a shell's background) stays so: a blocked signal would be kept all the same. */
-void block_signals(struct run *run)
+int block_signals(struct run *run, struct refusal *refusal)
 {
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 	struct session *session = &run->session;
@@ -96,8 +97,18 @@ void block_signals(struct run *run)
 	sigaddset(&session->ending, SIGCHLD);
 	blocked = session->ending;
 	sigaddset(&blocked, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &blocked, &session->inherited.signals);
-	getrlimit(RLIMIT_NOFILE, &session->inherited.descriptors);
+	session->inherited.limited = !getrlimit(RLIMIT_NOFILE, &session->inherited.descriptors);
+	if (sigprocmask(SIG_BLOCK, &blocked, &session->inherited.signals))
+		return refuse_to_wait(refusal, errno, "signals can't be blocked");
+	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
+	return run->signal_fd < 0 ? refuse_to_wait(refusal, errno, "the kernel gives no signalfd") : 0;
+}
+
+int refuse_to_wait(struct refusal *refusal, int error, const char *what)
+{
+	refuse(refusal, STATUS_REFUSED, "waiting for events");
+	refusal->error = error;
+	return because(refusal, "%s: %s", what, strerror(error));
 }
 
 /* --- control ---------------------------------------------------------------------------------- */

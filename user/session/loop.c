@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -20,6 +21,7 @@ struct source {
 	__u64 at, period; /* ns; period 0: once */
 	due_fn due;
 	void *context;
+	short polled; /* what is waited for, where epoll refuses the descriptor: it is looked at */
 	bool removed; /* freed once nobody can hold it any more */
 };
 
@@ -82,23 +84,40 @@ static struct epoll_event asked(struct source *source, short events)
 	return (struct epoll_event){.events = events, .data.ptr = source};
 }
 
+static void look(void *context)
+{
+	struct source *source = context;
+	struct pollfd one = {.fd = source->fd, .events = source->polled};
+
+	if (poll(&one, 1, 0) > 0)
+		source->ready(source->context, one.revents);
+}
+
+/* Often enough for whoever waits for it, and no burden. */
+#define LOOK_NS 20000000
+
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context)
 {
 	struct source *source = add(loop, &(struct source){.fd = fd, .ready = ready, .context = context});
 	struct epoll_event event = asked(source, events);
 
-	/* EPERM: a file that is always ready. */
-	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) || errno == EPERM)
+	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event))
 		return source;
-	loop->sources = source->next;
-	free(source);
-	return NULL;
+	/* A regular file is refused because it is always ready: nobody waits for it. */
+	if (errno == EPERM)
+		return source;
+	source->polled = events;
+	source->period = LOOK_NS;
+	source->at = clock_ns(CLOCK_MONOTONIC) + LOOK_NS;
+	source->due = look;
+	return source;
 }
 
 void loop_listen(struct source *source, short events)
 {
 	struct epoll_event event = asked(source, events);
 
+	source->polled = events;
 	epoll_ctl(source->loop->epoll, EPOLL_CTL_MOD, source->fd, &event);
 }
 
@@ -159,7 +178,7 @@ static void call_due(struct loop *loop)
 			source->at += ((now - source->at) / source->period + 1) * source->period;
 		else
 			source->removed = true;
-		source->due(source->context);
+		source->due(source->fd < 0 ? source->context : source);
 	}
 }
 
@@ -185,6 +204,7 @@ static int wait_for_any(struct loop *loop, struct epoll_event *events)
 	nr = loop->coarse ? -1 : epoll_pwait2(loop->epoll, events, READY_MOST, &left, NULL);
 	if (nr >= 0 || (!loop->coarse && errno == EINTR))
 		return nr;
+	/* An old kernel has no such call, and an old seccomp profile does not know it. */
 	loop->coarse = true;
 	ns = (ns + 999999) / 1000000;
 	return epoll_wait(loop->epoll, events, READY_MOST, ns > INT_MAX ? INT_MAX : ns);
@@ -200,7 +220,7 @@ static void call_ready(struct loop *loop, const struct epoll_event *events, int 
 	}
 }
 
-void loop_run(struct loop *loop)
+int loop_run(struct loop *loop)
 {
 	struct epoll_event events[READY_MOST];
 
@@ -208,12 +228,15 @@ void loop_run(struct loop *loop)
 	while (!loop->stopped) {
 		int nr = wait_for_any(loop, events);
 
+		if (nr < 0 && errno != EINTR)
+			return -errno;
 		loop->calling = true;
 		call_ready(loop, events, nr);
 		call_due(loop);
 		loop->calling = false;
 		sweep(loop);
 	}
+	return 0;
 }
 
 void loop_stop(struct loop *loop)

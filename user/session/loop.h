@@ -22,9 +22,9 @@ void loop_close(struct loop *loop);
 
 /*
  * Calls `ready` whenever the descriptor has one of the events; errors and hangups always count. A
- * descriptor that can't be waited for (a regular file) is accepted, and never ready. Returns NULL where
- * the kernel refuses it, with errno set. The descriptor stays the caller's: it is to be removed before
- * it is closed.
+ * descriptor that can't be waited for (a regular file) is accepted, and never ready. One that epoll_ctl(2)
+ * refuses for another reason (its limit of watches, memory) is looked at 50 times a second. The descriptor
+ * stays the caller's: it is to be removed before it is closed.
  */
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context);
 
@@ -46,8 +46,9 @@ void loop_pace(struct source *source, __u64 period);
 /* Removes it. NULL is nothing. May be called from any source's function. */
 void loop_remove(struct loop *loop, struct source **source);
 
-/* Waits and calls until loop_stop(). Descriptors come before moments, and those in their order. */
-void loop_run(struct loop *loop);
+/* Waits and calls until loop_stop(). Descriptors come before moments, and those in their order. Returns 0,
+ * or -errno where the kernel does not let it wait. */
+int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
 #endif

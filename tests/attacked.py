@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Commands to which something is done while they run, and what may then come of them."""
+import json
+import os
+import subprocess
+
+from records import NHMTAP, check_stream, parse, program
+
+STATUSES = {0, 1, 2, 3, 4}
+
+SESSION = {"activities": [
+    {"name": "counts", "command": "stat", "event": "page-faults", "interval_ms": 5},
+    {"name": "samples", "command": "profile", "event": "page-faults", "count": 1, "by": "symbol",
+     "interval_ms": 7}]}
+
+FAULTS = [program("puppet"), "faults=50"]
+EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
+# OUT is a file for the records: stdout is the command's. CONFIG is SESSION's.
+COMMANDS = {
+    "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "-o", "OUT", "--", *FAULTS],
+    "profile": ["profile", *EVERY_FAULT, "--by", "line,comm", "-o", "OUT", "--", *FAULTS],
+    "stacks": ["profile", "-g", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "folded": ["profile", "--format", "folded", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "pprof": ["profile", "--format", "pprof", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "mem": ["mem", *EVERY_FAULT, "-o", "OUT", "--", *FAULTS],
+    "list": ["list", "--json"],
+    "explain": ["explain", "--cpu", "nehalem-ep", "--format", "json", "MEM_LOAD_RETIRED.L2_HIT:pp"],
+    "doctor": ["doctor", "--need", "software", "--format", "json"],
+    "schema": ["schema", "config"],
+    "run": ["run", "CONFIG", "--", *FAULTS],
+}
+
+
+class Attacked:
+    """A command that is run again and again, each time with another fault."""
+
+    def __init__(self, folder, command):
+        self.out = folder / "out"
+        config = folder / "config.json"
+        config.write_text(json.dumps(SESSION | {"outputs": [{"path": str(self.out)}]}))
+        words = {"OUT": str(self.out), "CONFIG": str(config)}
+        self.arguments = [words.get(word, word) for word in COMMANDS[command]]
+        self.writes = "OUT" in COMMANDS[command] or "CONFIG" in COMMANDS[command]
+
+    def run(self, *before, **environment):
+        """Runs it after these words, with these variables set."""
+        self.out.unlink(missing_ok=True)
+        return subprocess.run([*before, NHMTAP, *self.arguments], capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=60, env=os.environ | environment, check=False)
+
+    def records(self):
+        return check_lines(self.out.read_text()) if self.out.exists() else []
+
+
+def check_lines(text):
+    """Every line is whole, and whole streams close. Where there was no memory for the rest of an interval,
+    the records are still in their order, up to an end that says so."""
+    records = parse(text)
+    if not records or records[-1]["type"] != "end" or "records" not in records[-1]:
+        return records
+    if records[-1]["reason"] != "out_of_memory":
+        check_stream(records)
+    assert [r["seq"] for r in records] == list(range(len(records))) and records[-1]["records"] == len(records)
+    return records
