@@ -100,6 +100,44 @@ def test_a_signal_is_passed_on_to_the_command_whose_status_is_passed_on(nhmtap):
     assert (result.status, end["reason"], end["command"]["exit_code"]) == (5, "terminated", 5)
 
 
+INSIDE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]  # what it runs is PID 1 there
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read())
+
+
+@pytest.mark.parametrize("before", [[], INSIDE], ids=["a process", "PID 1"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])
+def test_the_command_gets_the_signal_that_came(nhmtap, number, before):
+    process = nhmtap.attach("stat", "-e", "cs", *SHELL, "for name in INT HUP TERM; do "
+                            "trap \"echo $name; exit 5\" $name; done; echo trapped >&2; while :; do sleep 0.05; done",
+                            before=before)
+    assert process.stderr.readline() == "trapped\n"
+    os.kill(child_of(process.pid) if before else process.pid, number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert number.name.removeprefix("SIG") in out.splitlines()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_as_pid_1_a_signal_ends_what_has_no_command(nhmtap, number):
+    process = nhmtap.attach("stat", "-e", "cs", "-a", before=INSIDE)
+    os.kill(child_of(process.pid), number)
+    result = nhmtap.finish(process)
+    assert result.status == 0
+    assert result.one("end")["reason"] == {"SIGTERM": "terminated", "SIGINT": "interrupted"}[number.name]
+
+
+def test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept(nhmtap):
+    """The command waits until none is left."""
+    result = nhmtap("stat", "-e", "cs", *SHELL, "for i in $(seq 50); do (true &); done; "
+                    "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done; exit 7",
+                    before=INSIDE)
+    assert (result.status, result.one("end")["command"]) == (7, {"pid": 2, "exit_code": 7})
+
+
 def test_a_command_that_ends_by_the_signal_gives_128_plus_its_number(nhmtap):
     process = nhmtap.attach("stat", "-e", "cs", "--", "sleep", "100")
     process.terminate()

@@ -112,10 +112,25 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 						  : "");
 }
 
+/* What was left to nhmtap as PID 1. The child may have ended meanwhile, and its status is wanted. */
+static void collect_orphans(struct child *child)
+{
+	siginfo_t ended = {0};
+
+	while (!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
+		if (ended.si_pid == child->pid && !child->exited)
+			collect(child, WNOHANG);
+		else if (waitpid(ended.si_pid, NULL, WNOHANG) <= 0)
+			return;
+		ended.si_pid = 0;
+	}
+}
+
 bool child_reap(struct child *child)
 {
 	if (child->pid && !child->exited)
 		collect(child, WNOHANG);
+	collect_orphans(child);
 	return child->exited;
 }
 

@@ -34,8 +34,9 @@ int child_start(struct child *child, char **argv, const struct inherited *inheri
  * the child is gone then. */
 int child_go(struct child *child, char **argv, struct refusal *refusal);
 
-/* Collects the exit if there is one, without waiting. Returns whether the child has ended. Where its status
- * is refused, that is said on stderr, and it has ended with status 3. */
+/* Collects the exits that there are, without waiting: the child's, and those of orphans, whose parent
+ * nhmtap is where it is PID 1. Returns whether the child has ended. Where its status is refused, that is
+ * said on stderr, and it has ended with status 3. */
 bool child_reap(struct child *child);
 
 /* Its exit status as the shell has it: the command's own, or 128 + the signal that ended it. */

@@ -147,7 +147,7 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 	activity->reason = activity->reason ? activity->reason : reason;
 	if (session->alone || (!again && !any_other_left(run, member))) {
 		if (!session->reason || !session->child.pid)
-			end_session(run, reason, true);
+			end_session(run, reason, SIGTERM);
 		return;
 	}
 	finish_member(member);
@@ -163,7 +163,7 @@ void try_no_more(struct running *member)
 	loop_remove(member->run->session.loop, &member->again);
 	member->over = true;
 	if (!any_left(member->run))
-		end_session(member->run, "stopped", true);
+		end_session(member->run, "stopped", SIGTERM);
 }
 
 struct running *add_member(struct run *run, struct asked *asked)

@@ -116,8 +116,8 @@ void on_control(void *context, short events);
 /* The command may have ended: if so, the session does. */
 void on_command_ended(struct run *run);
 
-/* Ends the session: the command, if there is one, is given some time, and with tell_command told. */
-void end_session(struct run *run, const char *reason, bool tell_command);
+/* Ends the session: the command, if there is one, gets the signal (0: it has it already) and some time. */
+void end_session(struct run *run, const char *reason, int number);
 
 /* --- reload.c --------------------------------------------------------------------------------- */
 

@@ -107,5 +107,5 @@ void reload(struct run *run)
 	*run->request = request;
 	flush(run);
 	if (!any_left(run))
-		end_session(run, "exited", true);
+		end_session(run, "exited", SIGTERM);
 }

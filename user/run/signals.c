@@ -23,8 +23,7 @@ static void on_grace_over(void *context)
 	loop_stop(run->session.loop);
 }
 
-/* Ends the session: the command, if there is one, is told to end and given some time. */
-void end_session(struct run *run, const char *reason, bool tell_command)
+void end_session(struct run *run, const char *reason, int number)
 {
 	struct session *session = &run->session;
 
@@ -34,8 +33,8 @@ void end_session(struct run *run, const char *reason, bool tell_command)
 		loop_stop(session->loop);
 		return;
 	}
-	if (tell_command)
-		kill(session->child.pid, SIGTERM);
+	if (number)
+		kill(session->child.pid, number);
 	if (!run->grace)
 		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + GRACE_NS, on_grace_over, run);
 }
@@ -44,7 +43,7 @@ void on_command_ended(struct run *run)
 {
 	struct session *session = &run->session;
 
-	if (!session->child.pid || !child_reap(&session->child))
+	if (!child_reap(&session->child) || !session->child.pid)
 		return;
 	if (!session->reason)
 		session->reason = "exited";
@@ -72,7 +71,7 @@ void on_signal(void *context, short events)
 		session->ended_by = info.ssi_signo;
 		/* The terminal sends ^C to the command as well. */
 		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
-			    info.ssi_code != SI_KERNEL);
+			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
 	}
 }
 
