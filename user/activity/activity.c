@@ -67,12 +67,14 @@ void activity_report(struct activity *activity, bool last)
 
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_check(activity, last);
+	cgroup_watch_look(activity);
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
 	activity->ops->report(activity, last);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
 	hotplug_next(activity);
+	cgroup_watch_next(activity);
 	activity->was_off = activity->off;
 	activity->interval_began = activity->interval_ended;
 	activity->interval_began_at = ended_at;
@@ -121,6 +123,7 @@ static int open_and_attach(struct activity *activity, struct refusal *refusal)
 	if (activity->ops->attach && activity->ops->attach(activity, refusal))
 		return -1;
 	hotplug_begin(activity);
+	cgroup_watch_begin(activity);
 	return 0;
 }
 
@@ -147,6 +150,8 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 			return because(refusal, "%s", strerror(-err));
 		}
 	}
+	cgroups_keep(activity->session->host.cgroups,
+		     activity->options->interval_ms ? 2000000 * activity->options->interval_ms : ~0ULL);
 	begin_interval(activity);
 	activity->began = activity->interval_began;
 	return 0;
@@ -250,6 +255,7 @@ void activity_wait(struct activity *activity)
 		activity->drain = loop_every(session->loop, now, activity->drain_ns, on_drain, activity);
 	if (ops->wake_fd)
 		activity->wake = loop_watch(session->loop, ops->wake_fd(activity), POLLIN, on_wake, activity);
+	cgroup_watch_wait(activity);
 	activity->targets = targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
 }
 
@@ -260,6 +266,7 @@ void activity_wait_no_more(struct activity *activity)
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		loop_remove(activity->session->loop, sources[i]);
+	cgroup_watch_wait_no_more(activity);
 	targets_release(activity->targets);
 	activity->targets = NULL;
 }
@@ -273,6 +280,7 @@ void activity_close(struct activity *activity)
 	if (activity->counters && activity->ops->detach)
 		activity->ops->detach(activity);
 	hotplug_end(activity);
+	cgroup_watch_end(activity);
 	counters_close(activity->counters);
 	activity->counters = NULL;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <jansson.h>
 
+#include "activity/cgroup_watch.h"
 #include "activity/hotplug.h"
 #include "activity/keys.h"
 #include "collection/counters.h"
@@ -40,6 +41,7 @@ struct activity {
 	struct reader *reader; /* where addresses lie; NULL where nobody asks. The operations open it
 				* before anything is counted */
 	struct hotplug hotplug;
+	struct cgroup_watch cgroup_watch;
 	const char *reason; /* why it ended; NULL: it goes on */
 
 	/* What it waits for: */
@@ -59,6 +61,8 @@ struct activity_ops {
 	int (*attach)(struct activity *activity, struct refusal *refusal);
 	/* The same again at one place that was not open then; may be NULL. */
 	int (*attach_at)(struct activity *activity, size_t place, struct refusal *refusal);
+	/* Undoes it, before the events there are closed; NULL where there is no attach_at. */
+	void (*detach_at)(struct activity *activity, size_t place);
 	/* What is to be read more often than is reported, every drain_ns; may be NULL. Returns as report. */
 	int (*drain)(struct activity *activity);
 	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
@@ -134,6 +138,19 @@ void activity_add_interval(const struct activity *activity, struct fields *field
 /* cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for a part of
  * the interval or all of it; nothing, or NULL, where none was. */
 json_t *activity_missing(const struct activity *activity, const struct cpus *of);
-void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of);
+
+/* cgroups_missing: the same of the target's cgroups; `of`: only this one, by its index; -1: all. */
+json_t *activity_cgroups_missing(const struct activity *activity, int of);
+
+/* Both. */
+void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup);
+
+/* For what follows places that come and go: */
+
+/* Opens, attaches and enables what is measured at a place. Returns 0, or -1 with the reason. */
+int activity_join_place(struct activity *activity, size_t place, struct refusal *refusal);
+
+/* Detaches from the events of a CPU and a cgroup; -1: of any. */
+void activity_detach_places(struct activity *activity, int cpu, int cgroup);
 
 #endif

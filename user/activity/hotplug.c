@@ -15,8 +15,19 @@ static int tell(struct activity *activity, const char *change, int cpu, const ch
 	return activity_write(activity, record);
 }
 
+void activity_detach_places(struct activity *activity, int cpu, int cgroup)
+{
+	const struct places *places = counters_places(activity->counters);
+
+	for (size_t p = 0; p < places->nr && activity->ops->detach_at; p++)
+		if (places->list[p].open && (cpu < 0 || places->list[p].cpu == cpu) &&
+		    (cgroup < 0 || places->list[p].cgroup == cgroup))
+			activity->ops->detach_at(activity, p);
+}
+
 static int leave(struct activity *activity, int cpu)
 {
+	activity_detach_places(activity, cpu, -1);
 	counters_leave(activity->counters, cpu);
 	cpus_add(&activity->hotplug.missing, cpu);
 	cpus_add(&activity->hotplug.missed, cpu);
@@ -24,8 +35,7 @@ static int leave(struct activity *activity, int cpu)
 	return tell(activity, "offline", cpu, NULL);
 }
 
-/* Opens, attaches and enables what is measured at a place. Returns 0, or -1 with the reason. */
-static int join_place(struct activity *activity, size_t place, struct refusal *refusal)
+int activity_join_place(struct activity *activity, size_t place, struct refusal *refusal)
 {
 	int err = counters_join(activity->counters, place);
 
@@ -44,8 +54,10 @@ static int join(struct activity *activity, int cpu)
 	struct refusal refusal = {0};
 
 	for (size_t p = 0; p < places->nr; p++) {
-		if (places->list[p].cpu != cpu || places->list[p].open || !join_place(activity, p, &refusal))
+		if (places->list[p].cpu != cpu || places->list[p].open || places->list[p].away ||
+		    !activity_join_place(activity, p, &refusal))
 			continue;
+		activity_detach_places(activity, cpu, -1);
 		counters_leave(activity->counters, cpu);
 		cpus_add(&hotplug->refused, cpu);
 		return told ? 0 : tell(activity, "refused", cpu, refusal.why);
@@ -66,7 +78,7 @@ static void look_at(const struct activity *activity, struct cpus *open, struct c
 	for (size_t p = 0; p < places->nr; p++) {
 		const struct place *place = &places->list[p];
 
-		if (place->cpu < 0)
+		if (place->cpu < 0 || place->away)
 			continue;
 		cpus_add(place->open ? open : wanted, place->cpu);
 		if (place->open && place->stalled)
@@ -142,7 +154,8 @@ json_t *activity_missing(const struct activity *activity, const struct cpus *of)
 	return cpus_next(&missed, 0) >= 0 ? json_string(cpus_print(&missed, text, sizeof(text))) : NULL;
 }
 
-void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of)
+void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup)
 {
 	json_object_set_new(record, "cpus_missing", activity_missing(activity, of));
+	json_object_set_new(record, "cgroups_missing", activity_cgroups_missing(activity, cgroup));
 }

@@ -118,6 +118,14 @@ int sampling_attach_at(struct activity *activity, size_t place, struct refusal *
 	return 0;
 }
 
+void sampling_detach_at(struct activity *activity, size_t place)
+{
+	struct state *state = activity->state;
+
+	for (size_t i = 0; i < state->nr; i++)
+		aggregation_detach(state->aggregations[i], counters_fd(activity->counters, i, place));
+}
+
 /* Addresses that are not asked for by name have names in a table all the same. */
 static unsigned int shown_detail(const struct activity *activity)
 {
@@ -322,7 +330,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 
 	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
 	activity_put_interval(activity, record);
-	activity_put_missing(activity, record, NULL);
+	activity_put_missing(activity, record, NULL, -1);
 	json_object_set_new(record, "value", json_integer(count->value));
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));

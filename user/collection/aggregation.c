@@ -25,7 +25,9 @@ struct aggregation {
 	struct table_reader *reader;
 	bool stream;
 	struct rings *rings; /* NULL: there is no stream */
-	int *links;	     /* descriptors */
+	struct attached {
+		int fd, link; /* the event's descriptor, and the link's own */
+	} * links;
 	size_t nr_links;
 };
 
@@ -167,8 +169,20 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 		return bpf_denied(refusal, host, "attaching the BPF program", -link, "");
 	aggregation->links =
 		xrealloc(aggregation->links, (aggregation->nr_links + 1) * sizeof(*aggregation->links));
-	aggregation->links[aggregation->nr_links++] = link;
+	aggregation->links[aggregation->nr_links++] = (struct attached){fd, link};
 	return 0;
+}
+
+void aggregation_detach(struct aggregation *aggregation, int fd)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < aggregation->nr_links; i++)
+		if (aggregation->links[i].fd == fd)
+			close(aggregation->links[i].link);
+		else
+			aggregation->links[kept++] = aggregation->links[i];
+	aggregation->nr_links = kept;
 }
 
 void aggregation_close(struct aggregation *aggregation)
@@ -176,7 +190,7 @@ void aggregation_close(struct aggregation *aggregation)
 	if (!aggregation)
 		return;
 	for (size_t i = 0; i < aggregation->nr_links; i++)
-		close(aggregation->links[i]);
+		close(aggregation->links[i].link);
 	rings_close(aggregation->rings);
 	table_reader_close(aggregation->reader);
 	stack_areas_close(aggregation->areas);

@@ -33,6 +33,9 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
 		       struct refusal *refusal);
 
+/* Detaches it, before the descriptor is closed: a program that is attached keeps its event. */
+void aggregation_detach(struct aggregation *aggregation, int fd);
+
 /* Has each sample written into a ring as well, with the keys of `by`; the tables then keep none but the
  * keys that they always tell apart. To be called before loading. */
 void aggregation_stream(struct aggregation *aggregation);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -597,4 +598,55 @@ int counters_join(struct counters *counters, size_t place)
 	if (!err)
 		put_place(counters, place);
 	return err;
+}
+
+/* --- cgroups that go and come ----------------------------------------------------------------- */
+
+__u64 counters_cgroup_id(const struct counters *counters, size_t i)
+{
+	struct stat folder;
+
+	return counters->cgroups[i] >= 0 && !fstat(counters->cgroups[i], &folder) ? folder.st_ino : 0;
+}
+
+bool counters_has_cgroup(const struct counters *counters, size_t i)
+{
+	struct stat there;
+
+	return !stat(counters->plan->target.cgroups[i].path, &there) &&
+	       there.st_ino == counters_cgroup_id(counters, i);
+}
+
+static void set_away(struct counters *counters, size_t i, bool away)
+{
+	for (size_t p = 0; p < counters->places.nr; p++)
+		if (counters->places.list[p].cgroup == (int)i)
+			counters->places.list[p].away = away;
+}
+
+void counters_leave_cgroup(struct counters *counters, size_t i)
+{
+	for (size_t p = 0; p < counters->places.nr; p++) {
+		struct place *place = &counters->places.list[p];
+
+		if (place->cgroup != (int)i || !place->open)
+			continue;
+		for (size_t event = 0; event < counters->plan->events.nr; event++)
+			retire(counters, event, p);
+		place->open = false;
+	}
+	set_away(counters, i, true);
+	if (counters->cgroups[i] >= 0)
+		close(counters->cgroups[i]);
+	counters->cgroups[i] = -1;
+}
+
+int counters_join_cgroup(struct counters *counters, size_t i)
+{
+	counters->cgroups[i] =
+		open(counters->plan->target.cgroups[i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (counters->cgroups[i] < 0)
+		return -errno;
+	set_away(counters, i, false);
+	return 0;
 }

@@ -70,6 +70,19 @@ bool counters_stalled(const struct counters *counters);
 /* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
 int counters_join(struct counters *counters, size_t place);
 
+/* The id of the target's i-th cgroup, whose events are open. */
+__u64 counters_cgroup_id(const struct counters *counters, size_t i);
+
+/* Whether the target's i-th cgroup is still the one whose events are open. */
+bool counters_has_cgroup(const struct counters *counters, size_t i);
+
+/* It has gone: closes its events, and keeps what they have counted. */
+void counters_leave_cgroup(struct counters *counters, size_t i);
+
+/* A cgroup of its path is looked for, whose events can then be opened with counters_join(). Returns 0 or
+ * -errno: ENOENT, there is none. */
+int counters_join_cgroup(struct counters *counters, size_t i);
+
 /* Threads that appeared while the events were being opened and may not be followed. */
 size_t counters_unfollowed(const struct counters *counters);
 

@@ -18,6 +18,7 @@ struct place {
 	int cgroup;   /* one of the target's, by its index; -1: whatever cgroup it belongs to */
 	bool open;    /* its events are; not while its CPU is offline */
 	bool seen;    /* they were, at some time */
+	bool away;    /* its cgroup is: there is nothing that could be opened */
 	__u64 ran_ns; /* of a thread: its first event's clock, when all were last read */
 	bool stalled; /* the clock of an event of the CPU stood still: it was gone, though it may be back */
 };

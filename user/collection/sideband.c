@@ -58,7 +58,13 @@ static int say_nothing(enum libperf_print_level level, const char *format, va_li
 	return 0;
 }
 
-static int open_event(struct sideband *sideband, bool build_ids)
+/* What later kernels can tell besides. */
+struct extras {
+	bool cgroups;	/* since 5.7 */
+	bool build_ids; /* since 5.12 */
+};
+
+static int open_event(struct sideband *sideband, struct extras extras)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -74,7 +80,8 @@ static int open_event(struct sideband *sideband, bool build_ids)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
-		.build_id = build_ids,
+		.cgroup = extras.cgroups,
+		.build_id = extras.build_ids,
 		.watermark = 1, /* in bytes: any note wakes the reader */
 		.wakeup_watermark = 1,
 		.inherit = perf_thread_map__pid(sideband->threads, 0) > 0,
@@ -193,11 +200,12 @@ static int open_rings(struct sideband *sideband, int nr_cpus)
 
 static int open_all(struct sideband *sideband, int nr_cpus)
 {
-	int err = open_event(sideband, true);
+	static const struct extras tries[] = {{true, true}, {true, false}, {false, false}};
+	int err = -EINVAL;
 
-	if (err == -EINVAL) { /* before 5.12 */
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && err == -EINVAL; i++) {
 		close_event(sideband);
-		err = open_event(sideband, false);
+		err = open_event(sideband, tries[i]);
 	}
 	return err ? err : open_rings(sideband, nr_cpus);
 }
@@ -295,7 +303,7 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 	memcpy(note->build_id, mmap2->build_id, note->build_id_size);
 }
 
-/* What a note is about; false: it is no note of a process. */
+/* What a note is about; false: nothing that is asked for. */
 static bool read_note(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
 	switch (event->header.type) {
@@ -315,6 +323,11 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 		note->kind = SIDEBAND_EXITED;
 		note->pid = event->fork.pid;
 		return event->fork.pid == event->fork.tid;
+	case PERF_RECORD_CGROUP:
+		note->kind = SIDEBAND_CGROUP;
+		note->cgroup = event->cgroup.id;
+		note->path = event->cgroup.path;
+		return true;
 	case PERF_RECORD_LOST:
 		sideband->lost += event->lost.lost;
 		return false;
@@ -327,7 +340,7 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
  * (perf_event_pid_type(), kernel/events/core.c). */
 static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
-	return read_note(sideband, event, note) && note->pid > 0;
+	return read_note(sideband, event, note) && (note->pid > 0 || note->kind == SIDEBAND_CGROUP);
 }
 
 /* The ring's oldest note is then held, if it has one. Without perf_mmap__read_done(), which would

@@ -22,6 +22,7 @@ enum sideband_kind {
 	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all of its mappings have gone */
 	SIDEBAND_FORKED,   /* PERF_RECORD_FORK of a process, not of a thread */
 	SIDEBAND_EXITED,   /* PERF_RECORD_EXIT of a process's first thread */
+	SIDEBAND_CGROUP,   /* PERF_RECORD_CGROUP: one was made; of no process */
 };
 
 /* One note; what a kind has not is zero. Its strings are valid up to the next call. */
@@ -36,6 +37,7 @@ struct sideband_note {
 	const char *path; /* as the process sees it; "[vdso]", "//anon" */
 	__u8 build_id[BUILD_ID_MAX];
 	size_t build_id_size; /* bytes; 0: the kernel did not find it in memory, or is older than 5.12 */
+	__u64 cgroup;	      /* CGROUP, with its path from the root of all: its id */
 	__u64 device, inode;  /* where there is no build-id: as /proc/PID/maps has them */
 };
 

@@ -12,64 +12,132 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
 
-/* Paths that are remembered; beyond, the older half is forgotten. */
-#define KNOWN_MOST 4096
+/* Cgroups that are remembered before those that have gone are looked for, at least; and at most. */
+#define KNOWN_LEAST 256
+#define KNOWN_MOST  65536
+
+/* From one search of the hierarchy to the next, at least. */
+#define SEARCH_NS 1000000000ULL
+
+#define BUCKETS 1024 /* a power of two */
+
+#define HIERARCHY_ROOT 1 /* inode number of the root of all cgroups: kernfs_create_root() */
 
 #define FILEID_KERNFS 0xfe /* include/linux/exportfs.h */
 
-struct known_path {
+struct known_cgroup {
+	struct known_cgroup *next; /* in the same bucket */
 	__u64 id;
-	char *path; /* NULL: looked for in vain */
+	__u64 used_ns; /* when it was learnt or asked for last, CLOCK_MONOTONIC */
+	char *path;    /* NULL: looked for in vain */
 };
 
 struct cgroups {
 	const char *mount;
-	int folder;		  /* the mount's, for handles; -1: not open */
-	bool refused;		  /* open_by_handle_at(2) was */
-	struct known_path *known; /* in the order in which they were found */
-	size_t nr;
+	int folder;   /* the mount's, for handles; -1: not open */
+	bool refused; /* open_by_handle_at(2) was */
+	bool whole;   /* the mount is of the whole hierarchy, as the kernel's notes have its paths */
+	struct known_cgroup *buckets[BUCKETS];
+	size_t nr, most;   /* those known, and how many may be before some are forgotten */
+	__u64 keep_ns;	   /* see cgroups_keep() */
+	__u64 searched_ns; /* when the hierarchy was searched last; 0: never */
 };
 
 struct cgroups *cgroups_new(const char *mount)
 {
 	struct cgroups *cgroups = xcalloc(1, sizeof(*cgroups));
+	struct stat root;
 
-	*cgroups = (struct cgroups){.mount = mount, .folder = -1};
+	*cgroups = (struct cgroups){.mount = mount, .folder = -1, .most = KNOWN_LEAST};
+	cgroups->whole = *mount && !stat(mount, &root) && root.st_ino == HIERARCHY_ROOT;
 	return cgroups;
+}
+
+static void forget(struct cgroups *cgroups, struct known_cgroup **at)
+{
+	struct known_cgroup *known = *at;
+
+	*at = known->next;
+	free(known->path);
+	free(known);
+	cgroups->nr--;
 }
 
 void cgroups_release(struct cgroups *cgroups)
 {
 	if (!cgroups)
 		return;
-	for (size_t i = 0; i < cgroups->nr; i++)
-		free(cgroups->known[i].path);
-	free(cgroups->known);
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (cgroups->buckets[i])
+			forget(cgroups, &cgroups->buckets[i]);
 	if (cgroups->folder >= 0)
 		close(cgroups->folder);
 	free(cgroups);
 }
 
-static void forget_half(struct cgroups *cgroups)
+void cgroups_keep(struct cgroups *cgroups, __u64 ns)
 {
-	size_t half = cgroups->nr / 2;
-
-	for (size_t i = 0; i < half; i++)
-		free(cgroups->known[i].path);
-	cgroups->nr -= half;
-	memmove(cgroups->known, cgroups->known + half, cgroups->nr * sizeof(*cgroups->known));
+	cgroups->keep_ns = ns > cgroups->keep_ns ? ns : cgroups->keep_ns;
 }
 
-static const char *remember(struct cgroups *cgroups, __u64 id, const char *path)
+static bool is_there(const struct cgroups *cgroups, const struct known_cgroup *known)
 {
-	if (!cgroups->known)
-		cgroups->known = xcalloc(KNOWN_MOST, sizeof(*cgroups->known));
-	if (cgroups->nr == KNOWN_MOST)
-		forget_half(cgroups);
-	cgroups->known[cgroups->nr] = (struct known_path){id, path ? xstrdup(path) : NULL};
-	return cgroups->known[cgroups->nr++].path;
+	char path[PATH_MAX];
+	struct stat stat_of;
+
+	if (!known->path)
+		return false;
+	snprintf(path, sizeof(path), "%s%s", cgroups->mount, known->path);
+	return !stat(path, &stat_of) && stat_of.st_ino == known->id;
+}
+
+/* Forgets those that have gone, and that no interval can ask for any more. */
+static void forget_gone(struct cgroups *cgroups)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC), since = now > cgroups->keep_ns ? now - cgroups->keep_ns : 0;
+
+	if (cgroups->nr >= KNOWN_MOST)
+		since = now;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct known_cgroup **at = &cgroups->buckets[i]; *at;)
+			if ((*at)->used_ns < since && !is_there(cgroups, *at))
+				forget(cgroups, at);
+			else
+				at = &(*at)->next;
+	cgroups->most = 2 * cgroups->nr > KNOWN_LEAST ? 2 * cgroups->nr : KNOWN_LEAST;
+	if (cgroups->most > KNOWN_MOST && cgroups->nr < KNOWN_MOST)
+		cgroups->most = KNOWN_MOST;
+}
+
+static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
+{
+	struct known_cgroup *known = cgroups->buckets[id & (BUCKETS - 1)];
+
+	while (known && known->id != id)
+		known = known->next;
+	if (known)
+		known->used_ns = clock_ns(CLOCK_MONOTONIC);
+	return known;
+}
+
+/* The path may be NULL. */
+static struct known_cgroup *remember(struct cgroups *cgroups, __u64 id, const char *path)
+{
+	struct known_cgroup **bucket = &cgroups->buckets[id & (BUCKETS - 1)], *known;
+
+	if (cgroups->nr >= cgroups->most)
+		forget_gone(cgroups);
+	known = xcalloc(1, sizeof(*known));
+	*known = (struct known_cgroup){.next = *bucket,
+				       .id = id,
+				       .used_ns = clock_ns(CLOCK_MONOTONIC),
+				       .path = path ? xstrdup(path) : NULL};
+	*bucket = known;
+	cgroups->nr++;
+	return known;
 }
 
 /* A path's part below the mount. */
@@ -110,28 +178,53 @@ static bool ask(struct cgroups *cgroups, __u64 id, char *path, size_t size)
 	return true;
 }
 
-static void search(const struct cgroups *cgroups, __u64 id, char *path, size_t size)
+/* Takes in all cgroups that there are. */
+static void search(struct cgroups *cgroups)
 {
 	char *roots[] = {(char *)cgroups->mount, NULL};
-	FTS *walk = *cgroups->mount ? fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL) : NULL;
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	FTSENT *at;
+	FTS *walk;
 
-	*path = '\0';
-	while (walk && !*path && (at = fts_read(walk)))
-		if (at->fts_info == FTS_D && at->fts_statp->st_ino == id)
-			snprintf(path, size, "%s", at->fts_path);
+	if (!*cgroups->mount || (cgroups->searched_ns && now - cgroups->searched_ns < SEARCH_NS))
+		return;
+	cgroups->searched_ns = now;
+	walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
+	while (walk && (at = fts_read(walk)))
+		if (at->fts_info == FTS_D)
+			cgroups_note(cgroups, at->fts_statp->st_ino, below(cgroups, at->fts_path));
 	if (walk)
 		fts_close(walk);
 }
 
+void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path)
+{
+	struct known_cgroup *known = find(cgroups, id);
+
+	if (!known)
+		remember(cgroups, id, path);
+	else if (!known->path && path)
+		known->path = xstrdup(path);
+}
+
+void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path)
+{
+	if (cgroups->whole)
+		cgroups_note(cgroups, id, path);
+	else
+		cgroups_path(cgroups, id);
+}
+
 const char *cgroups_path(struct cgroups *cgroups, __u64 id)
 {
+	struct known_cgroup *known = find(cgroups, id);
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < cgroups->nr; i++)
-		if (cgroups->known[i].id == id)
-			return cgroups->known[i].path;
-	if (!ask(cgroups, id, path, sizeof(path)))
-		search(cgroups, id, path, sizeof(path));
-	return remember(cgroups, id, *path ? below(cgroups, path) : NULL);
+	if (known)
+		return known->path;
+	if (ask(cgroups, id, path, sizeof(path)))
+		return remember(cgroups, id, *path ? below(cgroups, path) : NULL)->path;
+	search(cgroups);
+	known = find(cgroups, id);
+	return known ? known->path : NULL;
 }

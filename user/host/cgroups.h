@@ -12,11 +12,21 @@ struct cgroups *cgroups_new(const char *mount);
 void cgroups_release(struct cgroups *cgroups);
 
 /*
- * The path below the mount ("/system.slice/ssh.service", "/" for the root), or NULL if no cgroup has
- * this id now. An id is the inode number of the cgroup's folder (kernfs_id(), 64-bit hosts), and names
- * it for open_by_handle_at(2); where that is refused, the hierarchy is searched. Paths are remembered,
- * also those of cgroups that have gone; the string is valid up to the next call.
+ * The path below the mount ("/system.slice/ssh.service", "/" for the root), or NULL if it is not known. An
+ * id is the inode number of the cgroup's folder (kernfs_id(), 64-bit hosts), and names it for
+ * open_by_handle_at(2); where that is refused, the whole hierarchy is taken in, at most once a second. A path
+ * stays known after its cgroup has gone, as long as cgroups_keep() says. Valid up to the next call.
  */
 const char *cgroups_path(struct cgroups *cgroups, __u64 id);
+
+/* What is known otherwise: that the cgroup of this id has a path below the mount. */
+void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path);
+
+/* The kernel says that a cgroup was made (PERF_RECORD_CGROUP); the path is from the root of all. */
+void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path);
+
+/* How long after a cgroup has gone its path may be asked for: an interval. The longest counts; without one
+ * paths are forgotten once there are many. */
+void cgroups_keep(struct cgroups *cgroups, __u64 ns);
 
 #endif

@@ -24,7 +24,7 @@ struct mappings;
 struct mappings *mappings_new(void);
 void mappings_release(struct mappings *mappings);
 
-/* Takes in a note. They come in the order of their times, as good as the kernel can tell. */
+/* Takes in a note, of a process. They come in the order of their times, as good as the kernel can tell. */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
 
 /* A process that is about to execute something is there: what it sees as "/" is known then, however

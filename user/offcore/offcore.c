@@ -208,7 +208,7 @@ static int offcore_report(struct activity *activity, bool last)
 		read_cells(offcore, row, cells);
 		tally_put(record, &offcore->tally, row);
 		activity_put_interval(activity, record);
-		activity_put_missing(activity, record, &row->cpus);
+		activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
 		put_shares(activity, record, cells);
 		json_object_set_new(record, "cells", cells_value(activity, cells));
 		err = activity_write(activity, record);
@@ -272,7 +272,7 @@ static const struct record_type offcore_record = {
 	.name = "offcore",
 	.list = "cells",
 	.kept = {"cpu", "node", "socket", "core", "tid", "comm", "cgroup", "start_time", "duration_ns",
-		 "cpus_missing"},
+		 "cpus_missing", "cgroups_missing"},
 };
 REGISTER_RECORD(offcore_record);
 

@@ -68,11 +68,24 @@ static void hotplug_table(struct text *text, const struct stream *stream, const 
 		text_add(text, "%s\n", !strcmp(change, "online") ? "is online, and counted" : "went offline");
 }
 
+static void target_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *change = string(record, "change");
+
+	row_time(text, stream, record);
+	text_add(text, "# cgroup %s ", string(record, "cgroup"));
+	if (!strcmp(change, "refused"))
+		text_add(text, "is there, and not measured: %s\n", string(record, "why"));
+	else
+		text_add(text, "%s\n", !strcmp(change, "appeared") ? "is there, and measured" : "has gone");
+}
+
 /* --- by type ---------------------------------------------------------------------------------- */
 
 REGISTER_TABLE(start, start_table);
 REGISTER_TABLE(end, end_table);
 REGISTER_TABLE(hotplug, hotplug_table);
+REGISTER_TABLE(target, target_table);
 
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct table *const __start_tables[], *const __stop_tables[];

@@ -135,7 +135,10 @@ static void take(struct names *names, bool all)
 	for (struct listening *one = names->listening; one; one = one->next)
 		sideband_woken(one->sideband);
 	while ((next = next_note(names, before))) {
-		mappings_take(names->mappings, &next->note);
+		if (next->note.kind != SIDEBAND_CGROUP)
+			mappings_take(names->mappings, &next->note);
+		else if (!names->host->cgroup_v1[0]) /* they would be version 1's */
+			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
 	}
 }

@@ -113,6 +113,7 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	}
 	activity_add_interval(activity, &fields, stat->start_time);
 	fields_value(&fields, "cpus_missing", activity_missing(activity, &row->cpus));
+	fields_value(&fields, "cgroups_missing", activity_cgroups_missing(activity, row->key.cgroup));
 	if (activity->options->repeats)
 		fields_number(&fields, "repeat", activity->session->repeat);
 	return activity_write_fields(activity, "count", &fields);
@@ -139,7 +140,7 @@ static int report_metric(struct activity *activity, const struct metric *metric,
 
 	tally_put(record, &stat->tally, row);
 	activity_put_interval(activity, record);
-	activity_put_missing(activity, record, &row->cpus);
+	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
 	if (activity->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
 	return activity_write(activity, record);
@@ -220,7 +221,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 		find_count(activity, row, expectation->place, &finding);
 	record = expectation_record(expectation, &finding, &outcome);
 	tally_put(record, &stat->tally, row);
-	activity_put_missing(activity, record, &row->cpus);
+	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
 	if (activity->options->repeats)
 		json_object_set_new(record, "repeat", json_integer(activity->session->repeat));
 	if (statuses[outcome] > activity->session->verdict)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Cgroups that are removed and made again while they are measured."""
+import datetime
+import json
+import os
+import subprocess
+import time
+
+import pytest
+from cgroups import inside, remove
+from puppet import Puppet
+from records import Result, held, program
+
+FAULTS = ["-e", "page-faults:u"]
+
+
+class Running:
+    """A run with -I, whose records are read as they come."""
+
+    def __init__(self, nhmtap, path, command, *arguments, interval=100):
+        self.nhmtap, self.path = nhmtap, path
+        self.process = nhmtap.start(command, *FAULTS, "-o", path, "-I", interval, *arguments)
+        self.wait(lambda record: record["type"] in ("start", "error"))
+
+    def records(self):
+        said = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        return [json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]
+
+    def wait(self, wanted, times=1):
+        deadline = time.monotonic() + 60
+        while len([r for r in self.records() if wanted(r)]) < times:
+            assert time.monotonic() < deadline and self.process.poll() is None, self.path.read_text()
+            time.sleep(0.01)
+
+    def told(self, change, times=1):
+        self.wait(lambda record: record["type"] == "target" and record["change"] == change, times)
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def end(self):
+        done = self.nhmtap.interrupt(self.process)
+        return Result(done.status, self.path.read_text(encoding="utf-8"), done.err)
+
+
+def enter(folder, pid):
+    with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+        file.write(str(pid))
+
+
+def total(result):
+    return sum(r["value"] for r in result.of("count") + result.of("profile"))
+
+
+@pytest.fixture
+def child(cgroup):
+    """A cgroup below that of the test, that may be removed."""
+    path, folder = f"{cgroup[0]}/child", f"{cgroup[1]}/child"
+    os.mkdir(folder)
+    yield path, folder
+    if os.path.exists(folder):
+        remove(folder)
+
+
+@pytest.mark.parametrize("command", [["stat", "-G"], ["stat", "--for-each-cgroup"],
+                                     ["profile", "-c", "1", "--by", "cgroup,pid", "-G"]], ids=" ".join)
+def test_one_that_is_made_again_is_measured_again(nhmtap, tmp_path, child, command):
+    path, folder = child
+    running = Running(nhmtap, tmp_path / "out", *command, path)
+    with Puppet() as puppet:
+        enter(folder, puppet.pid)
+        puppet.do("faults=300")
+        enter(os.path.dirname(os.path.dirname(folder)), puppet.pid)
+        remove(folder)
+        running.told("gone")
+        puppet.do("faults=1000")
+        os.mkdir(folder)
+        made = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        running.told("appeared")
+        enter(folder, puppet.pid)
+        puppet.do("faults=200")
+        result = running.end()
+    assert total(result) == 500
+    assert [(r["change"], r["cgroup"]) for r in result.of("target")] == [("gone", path), ("appeared", path)]
+    gone, appeared = (r["seq"] for r in result.of("target"))
+    intervals = [r for r in result.records if "start_time" in r]
+    away = [r for r in intervals if r.get("cgroups_missing") == [path]]
+    assert away and all(gone < r["seq"] for r in away)
+    assert not [r for r in intervals if "cgroups_missing" in r and r not in away]
+    # It is found within two intervals: no more than one lies between.
+    assert len([r for r in intervals if r["start_time"] > made and r["seq"] < appeared]) <= 1
+    if command[0] == "profile":
+        assert {(e["cgroup"], e["pid"]) for e in result.entries()} == {(path, puppet.pid)}
+
+
+def test_one_that_is_made_again_at_once_is_another_one_all_the_same(nhmtap, tmp_path, child):
+    path, folder = child
+    running = Running(nhmtap, tmp_path / "out", "stat", "-G", path, interval=60000)
+    remove(folder)
+    os.mkdir(folder)
+    running.told("appeared")
+    with Puppet() as puppet:
+        enter(folder, puppet.pid)
+        puppet.do("faults=200")
+        result = running.end()
+    assert total(result) == 200
+    assert [r["change"] for r in result.of("target")] == ["gone", "appeared"]
+    assert result.of("count")[0]["cgroups_missing"] == [path]
+
+
+def test_one_that_goes_leaves_the_others_as_they_are(nhmtap, tmp_path, cgroup, child):
+    path, folder = child
+    stays = f"{cgroup[1]}/stays"
+    os.mkdir(stays)
+    running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path},{cgroup[0]}/stays")
+    with Puppet(before=inside(stays)) as puppet:
+        time.sleep(0.1)  # the start's own faults are before those that are looked at
+        puppet.do("faults=300")
+        remove(folder)
+        running.told("gone")
+        puppet.do("faults=200")
+        result = running.end()
+    remove(stays)
+    assert sum(r["value"] for r in result.of("count", cgroup=f"{cgroup[0]}/stays")) >= 500
+    assert not [r for r in result.of("count", cgroup=f"{cgroup[0]}/stays") if "cgroups_missing" in r]
+    assert sum(r["value"] for r in result.of("count", cgroup=path)) == 0
+    assert [r for r in result.of("count", cgroup=path) if r.get("cgroups_missing") == [path]]
+
+
+@pytest.mark.parametrize("command", [["stat"], ["profile", "-c", "1", "--by", "cgroup"]], ids=["stat", "profile"])
+def test_however_often_it_is_made_again_no_descriptor_stays(nhmtap, tmp_path, child, command):
+    path, folder = child
+    running = Running(nhmtap, tmp_path / "out", *command, "-G", path, interval=20)
+    before = running.descriptors()
+    for times in range(1, 11):
+        remove(folder)
+        running.told("gone", times)
+        os.mkdir(folder)
+        running.told("appeared", times)
+    assert running.descriptors() == before
+    result = running.end()
+    assert [r["change"] for r in result.of("target")] == ["gone", "appeared"] * 10
+
+
+def test_the_table_says_it(nhmtap, tmp_path, child):
+    path, folder = child
+    out = tmp_path / "out"
+    process = nhmtap.start("stat", *FAULTS, "-G", path, "-I", "50", "--format", "table", "-o", out)
+    for said, change in (("has gone", lambda: remove(folder)), ("is there, and measured", lambda: os.mkdir(folder))):
+        deadline = time.monotonic() + 60
+        while not out.exists() or not out.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        change()
+        while f"# cgroup {path} {said}" not in out.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    assert nhmtap.interrupt(process).status == 0
+
+
+WITHOUT_HANDLES = ["setpriv", "--bounding-set", "-dac_read_search"]  # and so without open_by_handle_at
+
+
+def test_one_that_was_gone_before_anybody_looked_has_its_path(nhmtap, tmp_path, cgroup):
+    """While it is there, nhmtap is stopped."""
+    path, folder = f"{cgroup[0]}/short", f"{cgroup[1]}/short"
+    script = f"""mkdir {folder}; sh -c 'echo $$ > {folder}/cgroup.procs; exec {program("names")} here=200'
+        while ! rmdir {folder}; do sleep 0.01; done"""
+    result = nhmtap.into(tmp_path / "out", "profile", *FAULTS, "-c", "1", "-a", "--by", "symbol,cgroup", "--",
+                         *held("sh", "-c", script))
+    assert [e["samples"] for e in result.entries(cgroup=path) if e["code"].get("symbol") == "here"] == [200]
+
+
+@pytest.mark.parametrize("target", [["-a"], ["-G", "{path}"]], ids=["all", "the cgroup"])
+@pytest.mark.parametrize("before", [[], WITHOUT_HANDLES], ids=["handles", "no handles"])
+def test_one_that_was_there_before_has_its_path(nhmtap, cgroup, target, before):
+    path, folder = cgroup
+    with Puppet(before=inside(folder)) as puppet:
+        process = nhmtap.attach("profile", *FAULTS, "-c", "1", "--by", "pid,cgroup",
+                                *(word.format(path=path) for word in target), before=before)
+        puppet.do("faults=300")
+        result = nhmtap.interrupt(process)
+    assert [(e["cgroup"], e["samples"]) for e in result.entries(pid=puppet.pid)] == [(path, 300)]
+
+
+def test_without_handles_the_hierarchy_is_not_walked_for_each_cgroup(nhmtap, tmp_path, cgroup):
+    """Twenty have gone when they are asked for, and each walk opens the root."""
+    folders = [f"{cgroup[1]}/{i}" for i in range(20)]
+    script = "\n".join(f"mkdir {f}; sh -c 'echo $$ > {f}/cgroup.procs; exec true'; while ! rmdir {f}; do sleep 0.01; done"
+                       for f in folders)
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-qq", "-o", trace, "-e", "trace=openat,open", *WITHOUT_HANDLES,
+                           *nhmtap.command("profile", *FAULTS, "-c", "1", "--by", "cgroup", "-o", tmp_path / "out", "--",
+                                           "sh", "-c", script)],
+                          check=True, timeout=120, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode == 0
+    walks = [line for line in trace.read_text().splitlines() if f'"{os.path.dirname(cgroup[1])}"' in line]
+    assert len(walks) <= 3, walks
+
+
+def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup):
+    """Ten thousand more take no more memory."""
+    run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "module,cgroup", interval=50)
+
+    def resident():
+        with open(f"/proc/{run.process.pid}/status", encoding="ascii") as file:
+            return int(next(line for line in file if line.startswith("RssAnon")).split()[1])
+
+    def make(times):
+        for i in range(times):
+            os.mkdir(f"{cgroup[1]}/{'x' * 200}{i}")
+            os.rmdir(f"{cgroup[1]}/{'x' * 200}{i}")
+
+    make(1000)
+    before = resident()
+    make(10000)
+    after = resident()
+    result = run.end()
+    assert result.one("end")["names"]["notes_lost"] == 0
+    assert after - before < 1500, "10,000 paths of 250 bytes would be more"

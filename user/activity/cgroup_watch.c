@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/cgroup_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "activity/activity.h"
+#include "clock.h"
+#include "memory.h"
+#include "record/record.h"
+
+#define LOOK_MOST_NS  1000000000ULL
+#define LOOK_LEAST_NS 10000000ULL
+
+static int tell(struct activity *activity, size_t i, const char *change, const char *why)
+{
+	const struct cgroup *cgroup = &activity->plan.target.cgroups[i];
+	json_t *record = json_pack("{s:s, s:s}", "type", "target", "change", change);
+
+	json_object_set_new(record, "cgroup", value_text(cgroup->name, 1024));
+	if (why)
+		json_object_set_new(record, "why", value_text(why, 512));
+	return activity_write(activity, record);
+}
+
+/* Its id has a path, even when it has gone. */
+static void note(const struct activity *activity, size_t i)
+{
+	const struct host *host = &activity->session->host;
+	const char *path = activity->plan.target.cgroups[i].path + strlen(host->cgroup_mount);
+
+	cgroups_note(host->cgroups, counters_cgroup_id(activity->counters, i), *path ? path : "/");
+}
+
+static void leave(struct activity *activity, size_t i)
+{
+	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
+
+	activity_detach_places(activity, -1, i);
+	counters_leave_cgroup(activity->counters, i);
+	*watched = (struct watched_cgroup){.away = true, .missed = true};
+	tell(activity, i, "gone", NULL);
+}
+
+/* Opens what is measured of it on each CPU that is online; hotplug.c sees to those that come. */
+static int open_places(struct activity *activity, size_t i, struct refusal *refusal)
+{
+	const struct places *places = counters_places(activity->counters);
+	struct cpus online = activity->session->host.online;
+
+	notices_online(&activity->session->notices, &online);
+	for (size_t p = 0; p < places->nr; p++)
+		if (places->list[p].cgroup == (int)i && cpus_has(&online, places->list[p].cpu) &&
+		    activity_join_place(activity, p, refusal))
+			return -1;
+	return 0;
+}
+
+static void join(struct activity *activity, size_t i)
+{
+	struct watched_cgroup *watched = &activity->cgroup_watch.list[i];
+	int err = counters_join_cgroup(activity->counters, i);
+	struct refusal refusal = {0};
+
+	if (err == -ENOENT)
+		return;
+	if (err)
+		because(&refusal, "it can't be opened: %s", strerror(-err));
+	if (!err && !open_places(activity, i, &refusal)) {
+		watched->away = watched->refused = false;
+		note(activity, i);
+		tell(activity, i, "appeared", NULL);
+		return;
+	}
+	activity_detach_places(activity, -1, i);
+	counters_leave_cgroup(activity->counters, i);
+	if (!watched->refused)
+		tell(activity, i, "refused", refusal.why);
+	watched->refused = true;
+}
+
+void cgroup_watch_look(struct activity *activity)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	for (size_t i = 0; i < watch->nr; i++) {
+		if (!watch->list[i].away && !counters_has_cgroup(activity->counters, i))
+			leave(activity, i);
+		if (watch->list[i].away)
+			join(activity, i);
+	}
+}
+
+static void on_look(void *context)
+{
+	cgroup_watch_look(context);
+}
+
+void cgroup_watch_begin(struct activity *activity)
+{
+	size_t nr = activity->plan.target.nr_cgroups;
+
+	for (size_t i = 0; i < nr; i++)
+		note(activity, i);
+	activity->cgroup_watch =
+		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
+}
+
+void cgroup_watch_end(struct activity *activity)
+{
+	free(activity->cgroup_watch.list);
+	activity->cgroup_watch = (struct cgroup_watch){0};
+}
+
+void cgroup_watch_wait(struct activity *activity)
+{
+	__u64 half = activity->options->interval_ms * 1000000 / 2;
+	__u64 period = !half || half > LOOK_MOST_NS ? LOOK_MOST_NS
+		       : half < LOOK_LEAST_NS	    ? LOOK_LEAST_NS
+						    : half;
+
+	if (activity->cgroup_watch.nr)
+		activity->cgroup_watch.look = loop_every(activity->session->loop, clock_ns(CLOCK_MONOTONIC),
+							 period, on_look, activity);
+}
+
+void cgroup_watch_wait_no_more(struct activity *activity)
+{
+	loop_remove(activity->session->loop, &activity->cgroup_watch.look);
+}
+
+void cgroup_watch_next(struct activity *activity)
+{
+	for (size_t i = 0; i < activity->cgroup_watch.nr; i++)
+		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
+}
+
+/* A record has its limit. */
+#define TOLD_MOST 4
+
+json_t *activity_cgroups_missing(const struct activity *activity, int of)
+{
+	const struct cgroup_watch *watch = &activity->cgroup_watch;
+	json_t *list = NULL;
+
+	for (size_t i = 0; i < watch->nr; i++) {
+		if (!watch->list[i].missed || (of >= 0 && (int)i != of))
+			continue;
+		if (!list)
+			list = json_array();
+		if (json_array_size(list) < TOLD_MOST)
+			json_array_append_new(list, value_text(activity->plan.target.cgroups[i].name, 1024));
+	}
+	return list;
+}

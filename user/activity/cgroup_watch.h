@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cgroups of the target that are removed while an activity measures them, and made again: their events are
+ * closed, and opened in the new one. The stream says so, in `target` records and in the records of the
+ * intervals that lack them.
+ */
+#ifndef NHMTAP_CGROUP_WATCH_H
+#define NHMTAP_CGROUP_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct activity;
+struct source;
+
+struct cgroup_watch {
+	size_t nr; /* of the target's cgroups */
+	struct watched_cgroup {
+		bool away;    /* there is none of this path, or its events could not be opened */
+		bool missed;  /* it was away at some time of this interval */
+		bool refused; /* which has been told */
+	} * list;
+	struct source *look;
+};
+
+/* Once the activity's counters are open; undone when they are closed. */
+void cgroup_watch_begin(struct activity *activity);
+void cgroup_watch_end(struct activity *activity);
+
+/* Looks from the loop, twice an interval and once a second at least. */
+void cgroup_watch_wait(struct activity *activity);
+void cgroup_watch_wait_no_more(struct activity *activity);
+
+/* Looks now: before an interval is reported. */
+void cgroup_watch_look(struct activity *activity);
+
+/* The next interval begins. */
+void cgroup_watch_next(struct activity *activity);
+
+#endif
