@@ -43,6 +43,7 @@ g++          | g++ --version
 llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
 clang-format | clang-format --version
+libpfm4-dev  | $(CC) -include perfmon/pfmlib.h -E -xc /dev/null
 python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'
@@ -212,6 +213,9 @@ test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
+
+check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier
+	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

@@ -23,7 +23,8 @@ TERMS = st.lists(
               st.one_of(st.none(), NUMBERS)).map(
                   lambda term: term[0] if term[1] is None else f"{term[0]}={term[1]}"),
     max_size=4).map(",".join)
-MODIFIERS = st.sampled_from(["", ":u", ":k", ":ukh", ":p", ":pp", ":P", ":pppp", ":D", ":", ":?", "u"])
+MODIFIERS = st.sampled_from(["", ":u", ":k", ":ukh", ":p", ":pp", ":P", ":pppp", ":D", ":", ":?", "u",
+                             ":c=2", ":e:i=1:t", ":u=0:k=1", ":0x3", ":ldlat=9:u", ":C=999", ":e=2", ":i:i"])
 EVENTS = st.one_of(st.tuples(NAMES, MODIFIERS).map("".join),
                    st.tuples(NAMES, TERMS, MODIFIERS).map(lambda e: f"{e[0]}/{e[1]}/{e[2].lstrip(':')}"))
 LISTS = st.lists(st.one_of(EVENTS, st.lists(EVENTS, max_size=6).map(

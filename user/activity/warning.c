@@ -53,3 +53,12 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 	}
 	return 0;
 }
+
+void warn_of_spellings(const struct activity *activity)
+{
+	const struct events *events = &activity->plan.events;
+
+	for (size_t i = 0; i < events->nr; i++)
+		if (events->list[i].note[0])
+			fprintf(stderr, "nhmtap: %s: %s\n", events->list[i].name, events->list[i].note);
+}

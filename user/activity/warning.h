@@ -18,4 +18,8 @@ struct samples;
 int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
 		 const struct reading *reading, bool *warned);
 
+/* Says on stderr what a reader of the events' spellings should know: what was taken that was not named,
+ * or that libpfm4 means another thing by a name. */
+void warn_of_spellings(const struct activity *activity);
+
 #endif

@@ -211,6 +211,10 @@ static void event_table(struct text *text, const struct stream *stream, const js
 		text_add(text, "  ");
 		text_wrap(text, 2, string(event, "description"));
 	}
+	if (*string(event, "note")) {
+		text_add(text, "  Note: ");
+		text_wrap(text, 2, string(event, "note"));
+	}
 	scope_row(text, event);
 	attr_rows(text, event);
 	if (json_object_get(record, "registers")) {

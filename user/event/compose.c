@@ -60,51 +60,106 @@ static const struct offcore_part *find_part(const struct known_offcore *offcore,
 	return NULL;
 }
 
-static int refuse_part(const char *event, const struct piece *piece, const char *kind,
-		       const struct offcore_part *parts, size_t nr, struct refusal *refusal)
+/* One kind of the parts that an off-core event is composed of, and what was named of it. */
+struct kind {
+	const char *name; /* "request" */
+	const struct offcore_part *parts;
+	size_t nr;
+	char named[96]; /* "PF_RFO|DEMAND_RFO" */
+};
+
+static int refuse_part(const char *event, const struct piece *piece, const struct kind kinds[2],
+		       struct refusal *refusal)
 {
 	struct nearest nearest;
 	char names[400];
+	size_t used = 0;
 
 	refuse(refusal, STATUS_USAGE, "event '%s'", event);
-	because(refusal, piece->text[0] ? "'%2$s' is no %1$s" : "its %1$s is missing", kind, piece->text);
+	because(refusal,
+		piece->text[0] ? "'%s' is no request and no response" : "a request or response is missing",
+		piece->text);
 	nearest_begin(&nearest, piece->text, 3);
-	for (size_t i = 0; i < nr && piece->text[0]; i++)
-		nearest_offer(&nearest, parts[i].name);
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < kinds[k].nr && piece->text[0]; i++)
+			nearest_offer(&nearest, kinds[k].parts[i].name);
 	if (nearest_print(&nearest, names, sizeof(names)))
 		return instead(refusal, "did you mean %s?", names);
-	for (size_t i = 0, used = 0; i < nr && used < sizeof(names); i++)
-		used += snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", parts[i].name);
-	return instead(refusal, "%ss: %.380s", kind, names);
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < kinds[k].nr && used < sizeof(names); i++)
+			used += snprintf(names + used, sizeof(names) - used, "%s%s",
+					 i   ? ", "
+					 : k ? "; responses: "
+					     : "requests: ",
+					 kinds[k].parts[i].name);
+	return instead(refusal, "%.380s", names);
 }
 
-/* "A|B" up to the next separator or the end: ORs the bits of the parts, and joins their names. */
-static int compose_parts(const struct known_offcore *offcore, const char *name, size_t *at, const char *kind,
-			 const struct offcore_part *parts, size_t nr, struct composed *composed,
-			 struct refusal *refusal)
+/* libpfm4 means another thing by some names: the table's contradictions have them, with the encoding that
+ * libpfm4 gives them. Whoever writes ':' may have learnt the name there; Intel and perf write '.'. */
+static void note_disagreement(const struct cpu_events *cpu, const char *spelling, const char *name,
+			      struct composed *composed)
 {
-	for (;; ++*at) {
-		const struct offcore_part *part;
-		struct piece piece;
-		char end = next_piece(name, at, "|.:", &piece);
+	for (size_t i = 0; i < cpu->nr_contradictions && strchr(spelling, ':'); i++) {
+		const struct known_contradiction *entry = &cpu->contradictions[i];
+		const char *claim = NULL;
 
-		part = find_part(offcore, parts, nr, piece.text);
-		if (!part) {
-			composed->at = piece.at;
-			return refuse_part(name, &piece, kind, parts, nr, refusal);
-		}
-		composed->config1 |= part->bits;
-		if (end != '|')
-			return 0;
+		for (size_t s = 0; s < entry->nr_says; s++)
+			if (!strcmp(entry->says[s].source, "libpfm4") &&
+			    !strncmp(entry->says[s].claim, "0x", 2))
+				claim = entry->says[s].claim;
+		for (size_t n = 0; claim && n < entry->nr_names; n++)
+			if (!name_order(entry->names[n], name))
+				snprintf(composed->note, sizeof(composed->note),
+					 "libpfm4 encodes %.40s otherwise: %.60s; here: %.80s", name, claim,
+					 entry->we_do);
 	}
 }
 
-static int compose_offcore(const struct known_offcore *offcore, const char *name, struct composed *composed,
+/* The part that has the most bits: all requests, any response. */
+static const struct offcore_part *widest(const struct kind *kind)
+{
+	const struct offcore_part *most = kind->parts;
+
+	for (size_t i = 1; i < kind->nr; i++)
+		if (__builtin_popcount(kind->parts[i].bits) > __builtin_popcount(most->bits))
+			most = &kind->parts[i];
+	return most;
+}
+
+static void take_all(struct kind *kind, struct composed *composed)
+{
+	const struct offcore_part *all = widest(kind);
+	size_t used = strlen(composed->note);
+
+	composed->config1 |= all->bits;
+	snprintf(kind->named, sizeof(kind->named), "%s", all->name);
+	snprintf(composed->note + used, sizeof(composed->note) - used,
+		 "%sno %s is named: %s is taken, as libpfm4 does it", used ? "; " : "", kind->name,
+		 all->name);
+}
+
+static bool add_part(const struct known_offcore *offcore, struct kind *kind, const char *word,
+		     struct composed *composed)
+{
+	const struct offcore_part *part = find_part(offcore, kind->parts, kind->nr, word);
+	size_t used = strlen(kind->named);
+
+	if (!part)
+		return false;
+	composed->config1 |= part->bits;
+	snprintf(kind->named + used, sizeof(kind->named) - used, "%s%s", used ? "|" : "", part->name);
+	return true;
+}
+
+static int compose_offcore(const struct cpu_events *cpu, const char *name, struct composed *composed,
 			   struct refusal *refusal)
 {
+	const struct known_offcore *offcore = cpu->offcore;
 	const struct offcore_register *reg;
 	struct piece piece;
-	size_t at = 0, requests;
+	char whole[160];
+	size_t at = 0;
 
 	if (!offcore)
 		return 0;
@@ -112,24 +167,27 @@ static int compose_offcore(const struct known_offcore *offcore, const char *name
 	reg = find_register(offcore, piece.text);
 	if (!reg)
 		return 0;
+	struct kind kinds[2] = {{"request", offcore->requests, offcore->nr_requests, ""},
+				{"response", offcore->responses, offcore->nr_responses, ""}};
+
 	composed->config = reg->config;
-	requests = at += name[at] != '\0';
-	if (compose_parts(offcore, name, &at, "request", offcore->requests, offcore->nr_requests, composed,
-			  refusal))
-		return -1;
+	while (name[at]) {
+		at++;
+		next_piece(name, &at, "|.:", &piece);
+		if (!add_part(offcore, &kinds[0], piece.text, composed) &&
+		    !add_part(offcore, &kinds[1], piece.text, composed)) {
+			composed->at = piece.at;
+			return refuse_part(name, &piece, kinds, refusal);
+		}
+		snprintf(whole, sizeof(whole), "%s.%s", offcore->registers[0].name, piece.text);
+		note_disagreement(cpu, name, whole, composed);
+	}
+	for (int k = 0; k < 2; k++)
+		if (!kinds[k].named[0])
+			take_all(&kinds[k], composed);
 	snprintf(composed->description, sizeof(composed->description),
-		 "Off-core requests %.*s that are answered by %s", (int)(at - requests), name + requests,
-		 name[at] ? name + at + 1 : "");
-	at += name[at] != '\0';
-	if (compose_parts(offcore, name, &at, "response", offcore->responses, offcore->nr_responses, composed,
-			  refusal))
-		return -1;
-	if (!name[at])
-		return 1;
-	composed->at = at;
-	refuse(refusal, STATUS_USAGE, "event '%s'", name);
-	because(refusal, "'%s' comes behind the response, where nothing may", name + at);
-	return instead(refusal, "write %s:REQUEST|…:RESPONSE|…", reg->name);
+		 "Off-core requests %.78s that are answered by %.78s", kinds[0].named, kinds[1].named);
+	return 1;
 }
 
 /* --- several umasks --------------------------------------------------------------------------- */
@@ -144,7 +202,7 @@ static int refuse_umask(const char *name, const struct piece *piece, const char 
 				"same cmask, inv, edge and any");
 }
 
-/* EVENT.A|B: the umasks select things that one counter adds up, as long as all else is equal. */
+/* EVENT.A|B, EVENT:A:B: the umasks select things that one counter adds up, as long as all else is equal. */
 static int compose_umasks(const struct cpu_events *cpu, const char *name, struct composed *composed,
 			  struct refusal *refusal)
 {
@@ -152,13 +210,13 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 	size_t at = 0, used = 0;
 	char whole[200], end;
 
-	if (!next_piece(name, &at, ".:", &base) || !strchr(name, '|'))
+	if (!next_piece(name, &at, ".:", &base))
 		return 0;
 	do {
 		const struct known_event *row;
 
 		at++;
-		end = next_piece(name, &at, "|", &piece);
+		end = next_piece(name, &at, "|:", &piece);
 		snprintf(whole, sizeof(whole), "%s.%s", base.text, piece.text);
 		row = known_event_find(cpu, whole);
 		if (!row && !composed->known)
@@ -173,11 +231,77 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 		if (!composed->known)
 			composed->known = row;
 		composed->config |= row->config;
+		note_disagreement(cpu, name, row->name, composed);
 		used += snprintf(composed->description + used, sizeof(composed->description) - used, "%s%s",
 				 used ? "; or: " : "", row->description);
 		if (used >= sizeof(composed->description))
 			used = sizeof(composed->description) - 1;
-	} while (end == '|');
+	} while (end);
+	return 1;
+}
+
+/* Whether the row or alias is one of the event: EVENT itself, or EVENT.UMASK. */
+static bool is_of(const char *row, const char *event)
+{
+	size_t length = strlen(event);
+
+	return !strncasecmp(row, event, length) && (!row[length] || row[length] == '.');
+}
+
+/* The code of an event's rows, from what the rows and their aliases are called. Returns how many different
+ * codes there are. */
+static int codes_of(const struct cpu_events *cpu, const char *event, __u64 *code, __u64 *other)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < cpu->nr_events + cpu->nr_aliases; i++) {
+		bool alias = i >= cpu->nr_events;
+		const char *name = alias ? cpu->aliases[i - cpu->nr_events].name : cpu->events[i].name;
+		const struct known_event *row;
+
+		if (!is_of(name, event))
+			continue;
+		row = alias ? known_event_find(cpu, name) : &cpu->events[i];
+		if (!found || (row->config & 0xff) != *code) {
+			*(found ? other : code) = row->config & 0xff;
+			found++;
+		}
+	}
+	return found;
+}
+
+int compose_umask(const struct cpu_events *cpu, const char *name, __u64 umask, struct composed *composed,
+		  struct refusal *refusal)
+{
+	const struct offcore_register *reg = cpu && cpu->offcore ? find_register(cpu->offcore, name) : NULL;
+	__u64 code = 0, other = 0;
+	int codes = cpu && !reg ? codes_of(cpu, name, &code, &other) : 0;
+
+	*composed = (struct composed){0};
+	if (reg) {
+		composed->config = reg->config;
+		composed->config1 = umask;
+		snprintf(composed->description, sizeof(composed->description),
+			 "Off-core requests and responses of the bits 0x%llx", umask);
+		return 1;
+	}
+	if (!codes)
+		return 0;
+	if (codes > 1 || umask > 0xff) {
+		refuse(refusal, STATUS_USAGE, "event '%s:0x%llx'", name, umask);
+		if (umask > 0xff)
+			because(refusal, "a umask has 8 bits");
+		else
+			because(refusal, "%s has the codes 0x%02llx and 0x%02llx", name, code, other);
+		return instead(refusal, "write cpu/event=0x%02llx,umask=0x%02llx/", code, umask & 0xff);
+	}
+	composed->config = code | umask << 8;
+	for (size_t i = 0; i < cpu->nr_events && !composed->known; i++)
+		if (cpu->events[i].config == composed->config && !cpu->events[i].config1)
+			composed->known = &cpu->events[i];
+	snprintf(composed->description, sizeof(composed->description), "%.60s with the umask 0x%02llx%s%s",
+		 name, umask, composed->known ? ": " : "",
+		 composed->known ? composed->known->description : "");
 	return 1;
 }
 
@@ -197,8 +321,9 @@ int compose_event(const struct cpu_events *cpu, const char *name, struct compose
 		composed->config1 = row->config1;
 		composed->known = row;
 		snprintf(composed->description, sizeof(composed->description), "%s", row->description);
+		note_disagreement(cpu, name, row->name, composed);
 		return 1;
 	}
-	found = compose_offcore(cpu->offcore, name, composed, refusal);
+	found = compose_offcore(cpu, name, composed, refusal);
 	return found ? found : compose_umasks(cpu, name, composed, refusal);
 }

@@ -23,6 +23,19 @@ void event_reason(struct event *event, const char *field, const char *why, ...)
 	va_end(args);
 }
 
+void event_note(struct event *event, const char *text, ...)
+{
+	size_t used = strlen(event->note);
+	char more[sizeof(event->note)];
+	va_list args;
+
+	va_start(args, text);
+	vsnprintf(more, sizeof(more), text, args);
+	va_end(args);
+	if (more[0])
+		snprintf(event->note + used, sizeof(event->note) - used, "%s%s", used ? "; " : "", more);
+}
+
 const char *event_reason_of(const struct event *event, const char *field)
 {
 	for (size_t i = 0; i < event->nr_reasons; i++)

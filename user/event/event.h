@@ -19,7 +19,8 @@
 struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */
 	struct perf_event_attr attr;
-	char description[200];		 /* what it counts, where a table says so; "" otherwise */
+	char description[200]; /* what it counts, where a table says so; "" otherwise */
+	char note[240];	       /* what a reader of its spelling should know; "" if there is nothing */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
 	const struct pmu_event *listed;	 /* or of perf's own files */
 	size_t at;			 /* where it begins in the list that it was parsed from */
@@ -52,6 +53,8 @@ struct events {
 /* Notes why a field is as it is; a later reason for the same field replaces the earlier. */
 void event_reason(struct event *event, const char *field, const char *why, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Adds to the event's note; nothing if the text is "". */
+void event_note(struct event *event, const char *text, ...) __attribute__((format(printf, 2, 3)));
 /* The reason of a field, or NULL. */
 const char *event_reason_of(const struct event *event, const char *field);
 

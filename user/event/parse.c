@@ -4,14 +4,16 @@
  *
  *     list   = item { "," item }
  *     item   = event | "{" event { "," event } "}" [ ":" modifiers ]
- *     event  = name [ "/" terms "/" ] [ [ ":" ] modifiers ]
+ *     event  = name { ":" piece } | name "/" terms "/" [ [ ":" ] modifiers ]
  *     terms  = term { "," term },  term = name [ "=" value ]
  *
- * with the names of compose.h added. Space may stand around every "," "{" and "}".
+ * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
+ * "}".
  */
 #include "event/compose.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "event/spelling.h"
 #include "host/kernel.h"
 #include "memory.h"
 
@@ -25,6 +27,7 @@ struct parser {
 	const char *text; /* the whole list */
 	const char *at;
 	const char *item; /* where the event, or the term of it, begins that is being looked at */
+	size_t place;	  /* in a name that is refused: where it is wrong */
 	struct host *host;
 	struct events *events;
 	struct refusal *refusal;
@@ -33,82 +36,51 @@ struct parser {
 
 /* --- modifiers -------------------------------------------------------------------------------- */
 
-#define MODIFIERS "ukhpPGHID" /* "e" and the rest of perf's speak of things that are not asked for here */
-
-static int modify(struct parser *parser, struct event *event, const char *modifiers, int length)
+/* said: the modifiers as they are written. */
+static int modify(struct parser *parser, struct event *event, const struct spelling *spelling,
+		  const char *said)
 {
-	int precise = 0;
-	bool user = false, kernel = false, hypervisor = false, guest = false, host = false;
-	bool most_precise = false;
+#define ON(letter)    (spelling_mode(spelling, letter) > 0)
+#define GIVEN(letter) (spelling_mode(spelling, letter) != 0)
+	int precise = ON('p') ? spelling_mode(spelling, 'p') : 0;
+	bool sides = GIVEN('u') || GIVEN('k') || GIVEN('h');
 
-	for (int i = 0; i < length; i++) {
-		switch (modifiers[i]) {
-		case 'u':
-			user = true;
-			break;
-		case 'k':
-			kernel = true;
-			break;
-		case 'h':
-			hypervisor = true;
-			break;
-		case 'p':
-			precise++;
-			break;
-		case 'P':
-			most_precise = true;
-			break;
-		case 'G':
-			guest = true;
-			break;
-		case 'H':
-			host = true;
-			break;
-		case 'I':
-			EVENT_SET(event, exclude_idle, 1, "modifier I");
-			break;
-		case 'D':
-			EVENT_SET(event, pinned, 1, "modifier D");
-			break;
-		}
-	}
-	if (precise > 3) {
+	if (sides && !ON('u') && !ON('k') && !ON('h')) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
-		because(parser->refusal, "precise_ip has levels 0 to 3, and %d are asked for", precise);
-		return instead(parser->refusal, "write at most ppp");
+		because(parser->refusal,
+			"it would count on no side: libpfm4 too counts nothing by u=0 or k=0 "
+			"alone");
+		return instead(parser->refusal, "name the side that is to be counted: k for u=0, u for k=0");
 	}
-	if (user || kernel || hypervisor) {
+	if (sides) {
 		event->privilege_given = true;
-		EVENT_SET(event, exclude_user, !user, "modifiers %.*s", length, modifiers);
-		EVENT_SET(event, exclude_kernel, !kernel, "modifiers %.*s", length, modifiers);
-		EVENT_SET(event, exclude_hv, !hypervisor, "modifiers %.*s", length, modifiers);
+		EVENT_SET(event, exclude_user, !ON('u'), "modifiers %s", said);
+		EVENT_SET(event, exclude_kernel, !ON('k'), "modifiers %s", said);
+		EVENT_SET(event, exclude_hv, !ON('h'), "modifiers %s", said);
 	}
-	if (guest || host) {
-		EVENT_SET(event, exclude_guest, !guest, "modifiers %.*s", length, modifiers);
-		EVENT_SET(event, exclude_host, !host, "modifiers %.*s", length, modifiers);
-	} else if (!user && !precise && !most_precise) {
+	if (ON('I')) {
+		EVENT_SET(event, exclude_idle, 1, "modifier I");
+		event_note(
+			event,
+			"I is perf's modifier, which leaves out the idle task; libpfm4 means i (inv) by it");
+	}
+	if (ON('D'))
+		EVENT_SET(event, pinned, 1, "modifier D");
+	if (ON('G') || ON('H')) {
+		EVENT_SET(event, exclude_guest, !ON('G'), "modifiers %s", said);
+		EVENT_SET(event, exclude_host, !ON('H'), "modifiers %s", said);
+	} else if (!ON('u') && !precise && !ON('P') && (sides || ON('I') || ON('D'))) {
 		/* As perf does it: only these keep the default's guest filter; others take it off. */
-		EVENT_SET(event, exclude_guest, 0, "modifiers %.*s, as perf has it", length, modifiers);
+		EVENT_SET(event, exclude_guest, 0, "modifiers %s, as perf has it", said);
 	}
-	if (most_precise) {
+	if (ON('P')) {
 		const struct pmu *pmu = host_core_pmu(parser->host);
 
 		precise = pmu && pmu->max_precise > 0 ? pmu->max_precise : 0;
 	}
-	if (precise || most_precise)
-		EVENT_SET(event, precise_ip, precise, "modifiers %.*s", length, modifiers);
+	if (GIVEN('p') || ON('P'))
+		EVENT_SET(event, precise_ip, precise, "modifiers %s", said);
 	return 0;
-}
-
-/* Modifiers may come behind a ':' or, after terms, straight behind the '/'. */
-static int modifier_length(const char *text)
-{
-	int length = strspn(text, MODIFIERS);
-
-	return length && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:/",
-				 text[length] ? text[length] : ',')
-		       ? length
-		       : 0;
 }
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -320,29 +292,11 @@ static int set_composed(struct parser *parser, struct event *event, const struct
 	}
 	snprintf(why, sizeof(why), "the table of %s", parser->host->events->name);
 	event->known = composed->known;
+	event_note(event, "%s", composed->note);
 	snprintf(event->description, sizeof(event->description), "%s", composed->description);
 	set_selector(event, pmu->type, composed->config, why);
 	if (composed->config1)
 		EVENT_SET(event, config1, composed->config1, "%s", why);
-	return 0;
-}
-
-/* It may be an event of a CPU that this machine does not have. */
-static int refuse_foreign(struct parser *parser, const char *name)
-{
-	const struct host *host = parser->host;
-	struct composed composed;
-	struct refusal ignored;
-
-	for (size_t i = 0; i < nr_known_cpus; i++) {
-		if (compose_event(&known_cpus[i], name, &composed, &ignored) != 1)
-			continue;
-		refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
-		because(parser->refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
-			known_cpus[i].name, host->cpu.vendor, host->cpu.family, host->cpu.model);
-		return instead(parser->refusal, "use one of the generic events: cycles, instructions, "
-						"cache-misses, branch-misses, cpu-clock");
-	}
 	return 0;
 }
 
@@ -357,21 +311,6 @@ static int nearest_here(const struct host *host, const char *name, char *near, s
 	for (size_t i = 0; i < host->pmu_events.nr; i++)
 		nearest_offer(&nearest, host->pmu_events.list[i].name);
 	return nearest_print(&nearest, near, size);
-}
-
-static int refuse_name(struct parser *parser, const char *name)
-{
-	const struct host *host = parser->host;
-	char near[400];
-
-	if (refuse_foreign(parser, name))
-		return -1;
-	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
-	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
-	if (nearest_here(host, name, near, sizeof(near)))
-		return instead(parser->refusal, "did you mean %s?", near);
-	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
-					"cpu/event=…,umask=…/");
 }
 
 static int refuse_pmu(struct parser *parser, const char *name);
@@ -405,6 +344,122 @@ static bool is_raw(const char *name)
 	return name[0] == 'r' && digits >= 1 && digits <= 16 && name[1 + digits] == '\0';
 }
 
+/* The CPU of this machine, in words. */
+static const char *this_cpu(const struct host *host, char *text, size_t size)
+{
+	if (host->events)
+		snprintf(text, size, "%s", host->events->name);
+	else
+		snprintf(text, size, "%.16s family %u model %u", host->cpu.vendor, host->cpu.family,
+			 host->cpu.model);
+	return text;
+}
+
+/* It may be an event of a CPU that this machine does not have. */
+static int refuse_foreign(struct parser *parser, const char *name)
+{
+	const struct host *host = parser->host;
+	struct composed composed;
+	struct refusal ignored;
+	char owners[300] = "", here[80];
+	size_t used = 0;
+
+	for (size_t i = 0; i < nr_known_cpus && used < sizeof(owners); i++)
+		if (compose_event(&known_cpus[i], name, &composed, &ignored) == 1)
+			used += snprintf(owners + used, sizeof(owners) - used, "%s%s", used ? ", " : "",
+					 known_cpus[i].name);
+	if (!used)
+		return 0;
+	refuse(parser->refusal, STATUS_REFUSED, "event '%s'", name);
+	because(parser->refusal, "it is an event of %s; this machine is %s", owners,
+		this_cpu(host, here, sizeof(here)));
+	return instead(parser->refusal, host->events ? "nhmtap list shows the events of this machine"
+						     : "use one of the generic events: cycles, instructions, "
+						       "cache-misses, branch-misses, cpu-clock");
+}
+
+/* Whether a contradiction is about the name, or about the event whose umask it is, of which the table has
+ * none. */
+static bool concerns(const struct cpu_events *cpu, const char *about, const char *name)
+{
+	size_t base = strcspn(name, ".:");
+
+	if (!name_order(about, name))
+		return true;
+	if (strncasecmp(about, name, base) || about[base] != '.')
+		return false;
+	for (size_t i = 0; i < cpu->nr_events; i++)
+		if (!strncasecmp(cpu->events[i].name, name, base) && cpu->events[i].name[base] == '.')
+			return false;
+	return true;
+}
+
+/* It may be left out of this CPU's table because sources disagree about it. */
+static int refuse_left_out(struct parser *parser, const char *name)
+{
+	const struct cpu_events *cpu = parser->host->events;
+
+	for (size_t i = 0; cpu && i < cpu->nr_contradictions; i++) {
+		const struct known_contradiction *entry = &cpu->contradictions[i];
+
+		for (size_t n = 0; n < entry->nr_names; n++) {
+			if (!concerns(cpu, entry->names[n], name))
+				continue;
+			refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
+			because(parser->refusal, "the table of %s lacks it, as sources disagree about %s",
+				cpu->name, entry->subject);
+			according(parser->refusal, "%s", entry->id);
+			return instead(parser->refusal, "what is done here: %s", entry->we_do);
+		}
+	}
+	return 0;
+}
+
+/* The table has events of the name's first part, but what stands behind it is none of their umasks. */
+static int refuse_umask(struct parser *parser, const char *name)
+{
+	const struct cpu_events *cpu = parser->host->events;
+	size_t base = strcspn(name, ".:");
+	struct nearest nearest;
+	char near[400], first[NAME_SIZE];
+	bool found;
+
+	if (!name[base] || !name[base + 1])
+		return 0;
+	snprintf(first, sizeof(first), "%.*s", (int)base, name);
+	found = generic_event_find(first) || is_raw(first);
+	nearest_begin(&nearest, name, 3);
+	for (size_t i = 0; cpu && i < cpu->nr_events; i++)
+		if (!strncasecmp(cpu->events[i].name, name, base) && cpu->events[i].name[base] == '.') {
+			nearest_offer(&nearest, cpu->events[i].name);
+			found = true;
+		}
+	if (!found)
+		return 0;
+	parser->place = base + 1;
+	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
+	because(parser->refusal, "'%s' is no umask of %.*s, and no modifier", name + base + 1, (int)base,
+		name);
+	if (nearest_print(&nearest, near, sizeof(near)))
+		return instead(parser->refusal, "did you mean %s?", near);
+	return instead(parser->refusal, "modifiers are " MODIFIERS_KNOWN);
+}
+
+static int refuse_name(struct parser *parser, const char *name)
+{
+	const struct host *host = parser->host;
+	char near[400];
+
+	if (refuse_left_out(parser, name) || refuse_foreign(parser, name) || refuse_umask(parser, name))
+		return -1;
+	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
+	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
+	if (nearest_here(host, name, near, sizeof(near)))
+		return instead(parser->refusal, "did you mean %s?", near);
+	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
+					"cpu/event=…,umask=…/");
+}
+
 static int resolve_name(struct parser *parser, struct event *event, const char *name)
 {
 	const struct generic_event *generic = generic_event_find(name);
@@ -424,7 +479,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 	if (listed)
 		return resolve_listed(parser, event, listed);
 	if (found < 0)
-		parser->item += composed.at;
+		parser->place = composed.at;
 	if (found)
 		return found < 0 ? -1 : set_composed(parser, event, &composed);
 	if (!cache_event_find(name, &config)) {
@@ -480,17 +535,6 @@ static struct event *new_event(struct parser *parser, const char *spelling, size
 	return event;
 }
 
-/* The end of a name: ':' belongs to it unless modifiers follow. */
-static size_t name_length(const char *text)
-{
-	size_t length = strcspn(text, ",/{} \t\n");
-
-	for (size_t i = 0; i < length; i++)
-		if (text[i] == ':' && modifier_length(text + i + 1))
-			return i;
-	return length;
-}
-
 /* Before a '/' stands a PMU, or an event's name that is given terms: cycles/period=1000/. */
 static bool is_event_name(const struct parser *parser, const char *name)
 {
@@ -535,55 +579,173 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	return apply_terms(parser, event, pmu, terms, place);
 }
 
+/* Where a name or modifiers end. */
+static size_t length_of(const char *text)
+{
+	return strcspn(text, ",/{} \t\n\v\f\r");
+}
+
+static int read_spelling(struct parser *parser, struct spelling *spelling, const char *text, size_t length,
+			 bool named)
+{
+	size_t at = 0;
+	int err = spelling_read(spelling, text, length, named, &at, parser->refusal);
+
+	if (err)
+		parser->item = text + at;
+	return err;
+}
+
+/* NAME:0xNN: the event code of the table's NAME with this umask; of an off-core register its value. */
+static int resolve_umask(struct parser *parser, struct event *event, const struct spelling *spelling)
+{
+	struct composed composed;
+	int found = compose_umask(parser->host->events, spelling->name, spelling->umask, &composed,
+				  parser->refusal);
+
+	if (!found)
+		return refuse_name(parser, spelling->name);
+	return found < 0 ? -1 : set_composed(parser, event, &composed);
+}
+
+/* Whether the event's name says its load-latency threshold: LATENCY_ABOVE_THRESHOLD_64. */
+static bool names_threshold(const struct event *event)
+{
+	return event->known && isdigit((unsigned char)event->known->name[strlen(event->known->name) - 1]);
+}
+
+/* A libpfm4 modifier that has a field of config, where the event has not set the field itself. */
+static int modify_field(struct parser *parser, struct event *event, const struct term *term)
+{
+	const struct pmu *pmu = event->attr.type ? pmu_of_type(parser, event->attr.type) : NULL;
+	const struct pmu_format *format = NULL;
+	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2}, own;
+	char text[32];
+
+	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
+		if (!strcmp(pmu->formats[i].name, term->name))
+			format = &pmu->formats[i];
+	if (!pmu || !format) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s', %s", event->name, term->name);
+		because(parser->refusal,
+			pmu ? "the PMU has no such field"
+			    : "the kernel chooses what it counts, and takes no fields of it");
+		return instead(parser->refusal,
+			       pmu ? "leave it out" : "write the CPU's own event, which nhmtap list shows");
+	}
+	own = words[format->word];
+	deposit(&words[format->word], format->bits, term->value);
+	if (own & format->bits && own != words[format->word] &&
+	    (strcmp(term->name, "ldlat") || names_threshold(event))) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s', %s", event->name, term->name);
+		because(parser->refusal, "the event has set %s itself", term->name);
+		return instead(parser->refusal, "leave it out, or write cpu/event=…,umask=…,%s=…/",
+			       term->name);
+	}
+	snprintf(text, sizeof(text), "%llu", term->value);
+	return apply_format(parser, event, format, text, term->value);
+}
+
+static int apply_spelling(struct parser *parser, struct event *event, const struct spelling *spelling,
+			  const char *text, size_t length)
+{
+	char said[80];
+	bool taken;
+
+	for (size_t i = 0; i < spelling->nr_terms; i++) {
+		const struct term *term = &spelling->terms[i];
+		char value[32];
+
+		parser->item = text + term->at;
+		snprintf(value, sizeof(value), "%llu", term->value);
+		if (common_term(parser, event, term->name, value, term->value, &taken) ||
+		    (!taken && modify_field(parser, event, term)))
+			return -1;
+	}
+	parser->item = text + spelling->modifiers_at;
+	snprintf(said, sizeof(said), "%.*s", (int)(length - spelling->modifiers_at),
+		 text + spelling->modifiers_at);
+	if (spelling->modified && modify(parser, event, spelling, said))
+		return -1;
+	parser->item = text;
+	return 0;
+}
+
+/* PMU/terms/modifiers, or an event's name that is given terms. */
+static int parse_event_of_terms(struct parser *parser, struct event *event, const char *start, size_t length)
+{
+	const char *close = strchr(parser->at + 1, '/'), *modifiers;
+	struct spelling spelling;
+	char name[NAME_SIZE];
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, start);
+	if (close) /* so that name= can still replace it */
+		snprintf(event->name, sizeof(event->name), "%.*s", (int)(close + 1 - start), start);
+	if (parse_terms(parser, event, name)) {
+		parser->item += parser->place;
+		return -1;
+	}
+	parser->item = start;
+	if (check_bits(parser, event))
+		return -1;
+	modifiers = parser->at + (*parser->at == ':');
+	length = length_of(modifiers);
+	if (!length)
+		return modifiers > parser->at ? syntax(parser, "there is nothing behind the ':'") : 0;
+	parser->at = modifiers + length;
+	if (read_spelling(parser, &spelling, modifiers, length, false))
+		return -1;
+	if (spelling.name[0] || spelling.has_umask) {
+		parser->at = modifiers;
+		return syntax(parser, "these are no modifiers (" MODIFIERS_KNOWN ")");
+	}
+	if (!strncmp(event->name, start, strlen(event->name)))
+		snprintf(event->name, sizeof(event->name), "%.*s", (int)(parser->at - start), start);
+	if (apply_spelling(parser, event, &spelling, modifiers, length))
+		return -1;
+	parser->item = start;
+	return check_bits(parser, event);
+}
+
 static int parse_event(struct parser *parser, int group)
 {
 	const char *start = parser->at;
-	size_t length = name_length(start);
+	size_t length = length_of(start);
+	struct spelling spelling;
 	struct event *event;
-	char name[128];
-	int modifiers;
 
 	parser->item = start;
 	if (!length)
 		return syntax(parser, "an event's name is missing here");
-	if (length >= sizeof(name))
+	if (length >= sizeof(event->name) || (start[length] == '/' && length >= NAME_SIZE))
 		return syntax(parser, "the name is too long");
-	snprintf(name, sizeof(name), "%.*s", (int)length, start);
 	event = new_event(parser, start, length);
 	event->group = group;
 	event->at = start - parser->text;
 	parser->at += length;
+	parser->place = 0;
+	if (*parser->at == '/')
+		return parse_event_of_terms(parser, event, start, length);
 
-	if (*parser->at == '/') {
-		const char *close = strchr(parser->at + 1, '/');
-
-		if (close) /* so that name= can still replace it */
-			snprintf(event->name, sizeof(event->name), "%.*s", (int)(close + 1 - start), start);
-		if (parse_terms(parser, event, name))
-			return -1;
-	} else if (resolve_name(parser, event, name)) {
+	if (read_spelling(parser, &spelling, start, length, true))
+		return -1;
+	if (spelling.has_umask ? resolve_umask(parser, event, &spelling)
+			       : resolve_name(parser, event, spelling.name)) {
+		parser->item = start + spelling.place[parser->place];
 		return -1;
 	}
-
 	parser->item = start;
-	if (check_bits(parser, event))
+	if (check_bits(parser, event) || apply_spelling(parser, event, &spelling, start, length))
 		return -1;
-
-	parser->at += *parser->at == ':';
-	modifiers = modifier_length(parser->at);
-	if (!modifiers)
-		return parser->at[-1] == ':' ? syntax(parser, "these are no modifiers (" MODIFIERS ")") : 0;
-	if (!strncmp(event->name, start, strlen(event->name)))
-		snprintf(event->name, sizeof(event->name), "%.*s", (int)(parser->at + modifiers - start),
-			 start);
-	parser->at += modifiers;
-	return modify(parser, event, parser->at - modifiers, modifiers);
+	return check_bits(parser, event);
 }
 
 static int parse_group(struct parser *parser)
 {
-	size_t first = parser->events->nr;
-	int group = parser->groups++, length;
+	size_t first = parser->events->nr, length;
+	int group = parser->groups++;
+	struct spelling spelling;
+	const char *modifiers;
 
 	do {
 		parser->at++;
@@ -597,17 +759,21 @@ static int parse_group(struct parser *parser)
 	parser->at++;
 	if (*parser->at != ':')
 		return 0;
-	parser->at++;
-	length = modifier_length(parser->at);
+	modifiers = ++parser->at;
+	length = length_of(modifiers);
 	if (!length)
-		return syntax(parser, "these are no modifiers (" MODIFIERS ")");
+		return syntax(parser, "there is nothing behind the ':'");
+	if (read_spelling(parser, &spelling, modifiers, length, false))
+		return -1;
+	if (spelling.name[0] || spelling.has_umask)
+		return syntax(parser, "these are no modifiers (" MODIFIERS_KNOWN ")");
 	for (size_t i = first; i < parser->events->nr; i++) {
 		struct event *event = &parser->events->list[i];
 		size_t used = strlen(event->name);
 
-		if (modify(parser, event, parser->at, length))
+		if (apply_spelling(parser, event, &spelling, modifiers, length))
 			return -1;
-		snprintf(event->name + used, sizeof(event->name) - used, ":%.*s", length, parser->at);
+		snprintf(event->name + used, sizeof(event->name) - used, ":%.*s", (int)length, modifiers);
 	}
 	parser->at += length;
 	return 0;

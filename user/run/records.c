@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "activity/start.h"
+#include "activity/warning.h"
 #include "clock.h"
 #include "record/overhead.h"
 #include "record/record.h"
@@ -102,6 +103,7 @@ void write_start(struct running *member)
 	start_put_activity(start, activity);
 	put_turns(member, start);
 	put_resource(member->run, start);
+	warn_of_spellings(activity);
 	activity_write(activity, start);
 }
 

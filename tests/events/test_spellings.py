@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Events as libpfm4 and PAPI write them, against libpfm4 itself (Debian's libpfm4-dev): what it encodes,
+nhmtap encodes alike, or says where it differs. `make test` tries 500 spellings, other ones each time;
+`make check-spellings` each event of two CPUs with each kind of modifier."""
+import json
+import os
+import random
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import hosts
+import pytest
+from event_tables import HERE, WARNINGS
+from records import NHMTAP
+
+# libpfm4's name of a CPU, ours, and its model.
+CPUS = {"nhm": ("nehalem-ep", 26), "nhm_ex": ("nehalem-ex", 46), "wsm": ("westmere-ep", 37),
+        "wsm_dp": ("westmere-ep-dp", 44)}
+
+# What nhmtap refuses and libpfm4 encodes; each counts nothing, or something that nobody asked for.
+REASONS = (
+    "31:29 of the register, which must be zero",      # cmask above 31
+    "so it counts nothing",                           # an off-core value without requests or responses
+    "are reserved on this CPU",                       # an off-core response that the CPU has not
+    "has bits beyond 15",
+    "outside of 3 to 65535 core cycles",              # a load-latency threshold below the guide's
+    "its threshold is missing",
+    "undefined with load latency",                    # cmask and inv
+    "it would count on no side",                      # u=0 alone
+    "itself. Next: leave it out",                     # c=N of an event that is what it is by its own cmask
+    "has the codes",                                  # a raw umask where Intel has two events of one name
+    "sources disagree about",                         # MEM_UNCORE_RETIRED, which Intel's list leaves out
+)
+
+
+@pytest.fixture(scope="session")
+def libpfm4(tmp_path_factory):
+    program = tmp_path_factory.mktemp("libpfm4") / "libpfm4"
+    subprocess.run(["gcc", *WARNINGS, "-o", program, HERE / "libpfm4.c", "-lpfm"], check=True)
+
+    def run(*arguments, lines=()):
+        return subprocess.run([program, *arguments], input="\n".join(lines), capture_output=True, text=True,
+                              check=True, env={"LIBPFM_ENCODE_INACTIVE": "1"}).stdout.splitlines()
+    return run
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory):
+    """The root folder of a machine of a model."""
+    roots = {}
+
+    def make(model):
+        if model not in roots:
+            roots[model] = hosts.build(tmp_path_factory.mktemp(f"model{model}"),
+                                       hosts.NEHALEM | {"proc/cpuinfo": hosts.cpuinfo(model=model)})
+        return roots[model]
+    return make
+
+
+def explain(root, text):
+    """The record of an event, or the refusal's words."""
+    done = subprocess.run([NHMTAP, "explain", "--host-root", root, "--format", "json", "--", text],
+                          capture_output=True, text=True, timeout=60)
+    return json.loads(done.stdout.splitlines()[0]) if done.returncode == 0 else done.stderr
+
+
+def attr_of(record):
+    attr = record["event"]["attr"]
+    return (int(attr["config"], 16), int(attr.get("config1", "0x0"), 16),
+            attr.get("exclude_user", 0), attr.get("exclude_kernel", 0))
+
+
+def told(record):
+    """Whether the record says that libpfm4 encodes the event otherwise."""
+    return "libpfm4 encodes" in record["event"].get("note", "")
+
+
+def compare(libpfm4, root, pmu, texts):
+    """Those that differ without a word, and how many libpfm4 knows."""
+    answers = libpfm4("encode", lines=[f"{pmu}::{text}" for text in texts])
+    assert len(answers) == len(texts)
+    known = [(text, tuple(map(int, answer.split()))) for text, answer in zip(texts, answers)
+             if answer != "refused"]
+    with ThreadPoolExecutor(2) as pool:
+        ours = list(pool.map(lambda pair: explain(root, pair[0]), known))
+    wrong = {}
+    for (text, theirs), our in zip(known, ours):
+        if isinstance(our, str):
+            if not any(reason in our for reason in REASONS):
+                wrong[text] = our
+        elif attr_of(our) != theirs and not told(our):
+            wrong[text] = (theirs, attr_of(our))
+    return wrong, len(known)
+
+
+def any_case(text, chance):
+    return chance.choice((text, text.lower(), text.upper()))
+
+
+def modified(text, chance):
+    """The spelling with modifiers, their order and case by chance; I in capitals is perf's."""
+    words = [chance.choice(("e", "e=1", "e=0", "E")), chance.choice(("i", "i=1", "i=0")),
+             f"c={chance.choice((0, 1, 2, 31, 200, '0x10'))}", chance.choice(("t", "T=1", "t=0"))]
+    sides = chance.choice(([], ["u"], ["k"], ["u", "k"], ["u=0", "k=1"], ["u=1", "k=0"], ["K"], ["u=0"]))
+    chosen = chance.sample(words, chance.choice((0, 0, 1, 1, 2, 4))) + sides
+    chance.shuffle(chosen)
+    event, *umask = text.split(":")
+    if umask and chance.random() < 0.2:  # before the umask, which libpfm4 takes too
+        return ":".join([any_case(event, chance), *chosen, any_case(umask[0], chance)])
+    return ":".join([any_case(text, chance), *chosen])
+
+
+def offcore(register, words, chance):
+    """Several requests and responses in any order, or either kind left out, or a raw value."""
+    if chance.random() < 0.15:
+        return f"{register}:{chance.randrange(1 << 16):#x}"
+    return ":".join([register, *chance.sample(words, chance.randrange(0, 4))])
+
+
+def spelling(events, chance):
+    text = chance.choice(events)
+    name = text.split(":")[0]
+    if name.startswith("OFFCORE_RESPONSE"):
+        words = [event.split(":")[1] for event in events if event.startswith(name + ":")]
+        text = offcore(name, words, chance)
+        return text + chance.choice(("", ":u", ":k=1:u=0", ":e=0"))
+    if text.endswith("LATENCY_ABOVE_THRESHOLD"):
+        return f"{text}:ldlat={chance.choice((1, 2, 3, 30, 65535))}"
+    if ":" in text and chance.random() < 0.1:
+        text = f"{name}:{chance.randrange(256):#x}"
+    return modified(text, chance)
+
+
+def test_500_spellings_are_encoded_as_libpfm4_does_it_or_the_difference_is_told(libpfm4, machine):
+    seed = int(os.environ.get("NHMTAP_SEED", time.time_ns()))
+    print(f"NHMTAP_SEED={seed}")
+    chance = random.Random(seed)
+    for pmu, (_, model) in CPUS.items():
+        events = libpfm4("list", pmu)
+        wrong, known = compare(libpfm4, machine(model), pmu, [spelling(events, chance) for _ in range(125)])
+        assert wrong == {} and known > 60
+
+
+@pytest.mark.parametrize("pmu, least", [("nhm", 370), ("nhm_ex", 370), ("wsm", 390), ("wsm_dp", 385)])
+def test_every_event_of_libpfm4_is_encoded_as_it_does_or_the_difference_is_told(libpfm4, machine, pmu, least):
+    wrong, known = compare(libpfm4, machine(CPUS[pmu][1]), pmu, libpfm4("list", pmu))
+    assert wrong == {} and known >= least
+
+
+@pytest.mark.skipif("NHMTAP_ALL_SPELLINGS" not in os.environ, reason="make check-spellings runs it")
+@pytest.mark.parametrize("pmu", ["nhm", "wsm"])
+@pytest.mark.parametrize("modifiers", [
+    "u", "k", "u:k", "u=0:k=1", "u=1:k=0", "U", "K=1", "e", "e=1", "e=0", "E", "i", "i=1", "i=0", "t", "t=1",
+    "T=0", "c=1", "c=0", "c=31", "c=32", "C=0x1f", "c=255", "e:i:c=2:t:u", "u:c=3:i", "k:e=1:t=1", "ldlat=3",
+    "ldlat=1000", "ldlat=65535:u"])
+def test_every_event_with_every_modifier(libpfm4, machine, pmu, modifiers):
+    texts = [f"{text}:{modifiers}" for text in libpfm4("list", pmu)]
+    wrong, known = compare(libpfm4, machine(CPUS[pmu][1]), pmu, texts)
+    # libpfm4 takes ldlat for one event, and e without c=N only where the event has a cmask of its own.
+    edges = {"e", "e=1", "e=0"} & set(modifiers.lower().split(":")) and "c=" not in modifiers
+    assert wrong == {} and known >= (1 if "ldlat" in modifiers else 10 if edges else 200)
+
+
+def test_what_libpfm4_refuses_in_values_is_refused_with_its_column(libpfm4, machine):
+    for text, column in (("INST_RETIRED:c=256", 16), ("INST_RETIRED:i=2", 16), ("INST_RETIRED:c", 14),
+                         ("INST_RETIRED:u:c=-1", 18), ("INST_RETIRED:zz", 14), ("INST_RETIRED:", 14),
+                         ("INST_RETIRED:any_p:nonsense=1", 20)):
+        assert libpfm4("encode", lines=[f"nhm::{text}"]) == ["refused"]
+        message, shown, caret = explain(machine(26), text).splitlines()
+        assert shown == "  " + text and caret.index("^") - 2 == column - 1, message
+
+
+def test_a_modifier_that_stands_twice_is_refused_with_its_column(machine):
+    for text, column in (("cycles:uu", 9), ("INST_RETIRED:u:u", 16), ("INST_RETIRED:c=1:i:c=2", 20),
+                         ("INST_RETIRED:pppp", 17)):
+        message, shown, caret = explain(machine(26), text).splitlines()
+        assert caret.index("^") - 2 == column - 1, message
+
+
+def test_what_an_offcore_event_takes_unnamed_is_in_its_record(machine):
+    record = explain(machine(26), "OFFCORE_RESPONSE_0:LOCAL_DRAM")["event"]
+    assert int(record["attr"]["config1"], 16) == 0x40ff
+    assert "no request is named: ANY_REQUEST is taken" in record["note"]
+
+
+def test_a_word_that_means_another_thing_in_libpfm4_is_told(machine):
+    record = explain(machine(26), "OFFCORE_RESPONSE_0:ANY_DATA:LOCAL_DRAM")
+    assert "0x33" in record["event"]["note"] and "offcore-any-data" in record["disagreements"]
+    assert "note" not in explain(machine(26), "OFFCORE_RESPONSE.ANY_DATA.LOCAL_DRAM")["event"]
+
+
+def test_an_event_of_another_cpu_is_told_with_both_cpus(machine):
+    refusal = explain(machine(26), "ept.walk_cycles")
+    assert "an event of westmere-ep, westmere-ep-dp, westmere-ex; this machine is nehalem-ep" in refusal
+    refusal = explain(machine(44), "mem_uncore_retired.l3_data_miss_unknown")
+    assert "the table of westmere-ep-dp lacks it, as sources disagree about" in refusal
+
+
+def test_events_that_only_libpfm4_has_say_so(libpfm4, machine):
+    record = explain(machine(26), "PIC_ACCESSES:TPR_READS")
+    assert "libpfm4-only-events" in record["disagreements"]

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/spelling.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* libpfm4's modifiers (pfmlib_intel_x86_priv.h, pfmlib_perf_event_priv.h) and what they are here. */
+static const struct modifier {
+	const char *name;
+	const char *term; /* of the PMU or of perf; NULL: one of perf's letters */
+	char letter;
+	bool needs_value;
+	__u64 most;
+} modifiers[] = {
+	{"e", "edge", .most = 1},
+	{"i", "inv", .most = 1},
+	{"c", "cmask", .needs_value = true, .most = 255},
+	{"t", "any", .most = 1},
+	{"ldlat", "ldlat", .needs_value = true, .most = 65535},
+	{"period", "period", .needs_value = true, .most = ~0ULL >> 1},
+	{"freq", "freq", .needs_value = true, .most = ~0ULL >> 1},
+	{"u", NULL, 'u', .most = 1},
+	{"k", NULL, 'k', .most = 1},
+	{"h", NULL, 'h', .most = 1},
+	{"precise", NULL, 'p', .needs_value = true, .most = 3},
+	{"pinned", NULL, 'D', .most = 1},
+	{"mg", NULL, 'G', .most = 1},
+	{"mh", NULL, 'H', .most = 1},
+};
+
+/* What is read, and where. */
+struct reader {
+	struct spelling *spelling;
+	const char *text; /* of the whole event */
+	size_t *at;
+	struct refusal *refusal;
+	bool given[sizeof(modifiers) / sizeof(modifiers[0])];
+};
+
+__attribute__((format(printf, 4, 5))) static int wrong(struct reader *reader, size_t at, size_t length,
+						       const char *why, ...)
+{
+	char words[300];
+	va_list args;
+
+	*reader->at = at;
+	va_start(args, why);
+	vsnprintf(words, sizeof(words), why, args);
+	va_end(args);
+	refuse(reader->refusal, STATUS_USAGE, "modifier '%.*s'", (int)(length < 60 ? length : 60),
+	       reader->text + at);
+	because(reader->refusal, "%s", words);
+	return instead(reader->refusal, "modifiers are " MODIFIERS_KNOWN);
+}
+
+static void note_place(struct spelling *spelling, size_t at)
+{
+	if (!spelling->modified)
+		spelling->modifiers_at = at;
+	spelling->modified = true;
+}
+
+static char *mode_of(struct spelling *spelling, char letter)
+{
+	return &spelling->modes[strchr(PERF_MODIFIERS, letter) - PERF_MODIFIERS];
+}
+
+int spelling_mode(const struct spelling *spelling, char letter)
+{
+	return *mode_of((struct spelling *)spelling, letter);
+}
+
+/* --- perf's letters --------------------------------------------------------------------------- */
+
+static int read_letters(struct reader *reader, size_t at, size_t length)
+{
+	for (size_t i = at; i < at + length; i++) {
+		char letter = reader->text[i], *mode = mode_of(reader->spelling, letter);
+
+		if (*mode && letter != 'p')
+			return wrong(reader, i, 1, "it stands twice");
+		if (++*mode > 3)
+			return wrong(reader, i, 1, "precise_ip has levels 0 to 3, and more are asked for");
+	}
+	return 0;
+}
+
+/* --- libpfm4's -------------------------------------------------------------------------------- */
+
+static const struct modifier *modifier_named(const char *text, size_t length)
+{
+	for (size_t i = 0; i < sizeof(modifiers) / sizeof(modifiers[0]); i++)
+		if (strlen(modifiers[i].name) == length && !strncasecmp(modifiers[i].name, text, length))
+			return &modifiers[i];
+	return NULL;
+}
+
+/* The number that is all of the text. */
+static bool read_number(const char *text, size_t length, __u64 *value)
+{
+	char copy[32], *end;
+
+	if (!length || length >= sizeof(copy) || !isdigit((unsigned char)text[0]))
+		return false;
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+	errno = 0;
+	*value = strtoull(copy, &end, 0);
+	return !*end && !errno;
+}
+
+static int keep_modifier(struct reader *reader, const struct modifier *modifier, __u64 value, size_t at,
+			 size_t length)
+{
+	struct spelling *spelling = reader->spelling;
+
+	if (reader->given[modifier - modifiers])
+		return wrong(reader, at, length, "it stands twice");
+	reader->given[modifier - modifiers] = true;
+	if (modifier->term) {
+		spelling->terms[spelling->nr_terms++] = (struct term){modifier->term, value, at};
+		return 0;
+	}
+	if (*mode_of(spelling, modifier->letter))
+		return wrong(reader, at, length, "it stands twice");
+	*mode_of(spelling, modifier->letter) = value ? (char)value : -1;
+	return 0;
+}
+
+static int read_modifier(struct reader *reader, const struct modifier *modifier, size_t at, size_t length)
+{
+	size_t name = strlen(modifier->name);
+	__u64 value = 1;
+
+	if (length == name && modifier->needs_value)
+		return wrong(reader, at, length, "it needs a value: %s=N, N up to %llu", modifier->name,
+			     modifier->most);
+	if (length > name &&
+	    (!read_number(reader->text + at + name + 1, length - name - 1, &value) || value > modifier->most))
+		return wrong(reader, at + name + 1, length - name - 1, "%s takes a number from 0 to %llu",
+			     modifier->name, modifier->most);
+	return keep_modifier(reader, modifier, value, at, length);
+}
+
+static int read_umask(struct reader *reader, size_t at, size_t length)
+{
+	struct spelling *spelling = reader->spelling;
+
+	if (spelling->has_umask)
+		return wrong(reader, at, length, "a raw umask stands twice");
+	if (!read_number(reader->text + at, length, &spelling->umask))
+		return wrong(reader, at, length, "it is no number of up to 64 bits");
+	spelling->has_umask = true;
+	spelling->umask_at = at;
+	return 0;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
+static int add_to_name(struct reader *reader, size_t at, size_t length)
+{
+	struct spelling *spelling = reader->spelling;
+	size_t used = strlen(spelling->name);
+
+	if (used + length >= sizeof(spelling->name))
+		return wrong(reader, at, length, "the name is too long");
+	for (size_t i = 0; i < length; i++) {
+		spelling->name[used + i] = reader->text[at + i];
+		spelling->place[used + i] = at + i;
+	}
+	spelling->place[used + length] = at + length;
+	return 0;
+}
+
+static int read_piece(struct reader *reader, size_t at, size_t length, bool first)
+{
+	const char *piece = reader->text + at;
+	size_t word = 0;
+	const struct modifier *modifier;
+
+	while (word < length && piece[word] != '=')
+		word++;
+	modifier = first ? NULL : modifier_named(piece, word);
+	if (!first && !length)
+		return wrong(reader, at, 0, "there is nothing behind the ':'");
+	if (!first && strspn(piece, PERF_MODIFIERS) >= length) {
+		note_place(reader->spelling, at);
+		return read_letters(reader, at, length);
+	}
+	if (modifier) {
+		note_place(reader->spelling, at);
+		return read_modifier(reader, modifier, at, length);
+	}
+	if (!first && piece[0] == '0' && (piece[1] == 'x' || piece[1] == 'X'))
+		return read_umask(reader, at, length);
+	if (word < length)
+		return wrong(reader, at, length, "there is no modifier of this name");
+	return first ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
+}
+
+int spelling_read(struct spelling *spelling, const char *text, size_t length, bool named, size_t *at,
+		  struct refusal *refusal)
+{
+	struct reader reader = {.spelling = spelling, .text = text, .at = at, .refusal = refusal};
+	bool first = named;
+
+	*spelling = (struct spelling){0};
+	for (size_t begin = 0; begin <= length; first = false) {
+		size_t end = begin;
+
+		while (end < length && text[end] != ':')
+			end++;
+		if (read_piece(&reader, begin, end - begin, first))
+			return -1;
+		begin = end + 1;
+	}
+	return 0;
+}
