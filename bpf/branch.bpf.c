@@ -8,9 +8,6 @@
 #include "task.bpf.h"
 #include "words.bpf.h"
 
-/* Nehalem's. Where a CPU records more, these are the newest. */
-#define STACK_DEPTH 16
-
 /* What is told apart; see profile.bpf.c. */
 const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
 
@@ -41,9 +38,9 @@ struct value {
 #define KEY_WORDS (by_cgroup || by_comm ? sizeof(struct key) / 8 : 3)
 #include "table.bpf.h"
 
-/* Where the kernel copies a sample's stack to: 384 bytes, too many for a program's own. */
+/* Where the kernel copies a sample's stack to: 1536 bytes, too many for a program's own. */
 struct stack {
-	struct branch branches[STACK_DEPTH];
+	struct branch branches[BRANCHES_MOST];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -117,20 +114,20 @@ static __always_inline void add_range(struct table *table, __u32 which, struct s
 }
 
 /* Enters what is asked for of one branch of the stack; the newest is the first. Not static, so that
- * the kernel verifies it once, not for each of sixteen branches and each way that those before can
+ * the kernel verifies it once, not for each of the branches and each way that those before can
  * have gone: Linux 6.1 took 168,000 steps for by_range then, and takes 2,600 now. */
 __noinline int add_branch(struct table *table, __u32 which, struct sample *sample, const struct stack *stack,
 			  __u32 i)
 {
 	const struct branch *branch, *before;
 
-	if (!table || !sample || !stack || i >= STACK_DEPTH)
+	if (!table || !sample || !stack || i >= BRANCHES_MOST)
 		return -1;
 	branch = &stack->branches[i];
 	if (by_edge)
 		add(table, which, sample, branch->flags & MISPREDICTED ? BRANCH_MISSED : BRANCH_EDGE,
 		    branch->from, branch->to);
-	if (by_range && i + 1 < STACK_DEPTH && i + 1 < sample->depth) {
+	if (by_range && i + 1 < BRANCHES_MOST && i + 1 < sample->depth) {
 		before = &stack->branches[i + 1];
 		add_range(table, which, sample, before->to, branch->from);
 	}
@@ -155,7 +152,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	if (!table_add(ctx, table, which, &sample.key, hash))
 		return;
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < STACK_DEPTH && i < sample.depth; i++)
+	for (__u32 i = 0; i < BRANCHES_MOST && i < sample.depth; i++)
 		add_branch(table, which, &sample, stack, i);
 }
 

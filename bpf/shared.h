@@ -52,6 +52,10 @@ typedef __u64
  * samples. Its further entries have other kinds, and their values count how often they came. */
 typedef __u32 entry_kind_t;
 
+/* Branches that come with a sample, at most: Nehalem's record holds 16, since Skylake's 32, and an
+ * architectural one may hold 64 (CPUID.1CH). How many it is the driver says in caps/branches. */
+#define BRANCHES_MOST 64
+
 /* Kinds of branch.bpf.c. */
 enum branch_kind {
 	BRANCH_STACK,  /* the sample: `from` is how many branches came with it */

@@ -61,6 +61,29 @@ def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
     assert sum(e["latency_sum"] for e in right) >= 190 * sum(e["samples"] for e in right)
 
 
+COMPANION = """
+    cp -r /sys/bus/event_source/devices/cpu/events /run/events
+    echo event=0x3,umask=0x82 > /run/events/mem-loads-aux
+    mount --bind /run/events /sys/bus/event_source/devices/cpu/events
+"""
+
+
+def test_loads_are_sampled_beside_a_companion_that_counts(any_kernel):
+    """As on Sapphire Rapids, where the driver takes loads only behind mem-loads-aux. Here it takes them
+    either way; which events there are and what they are counted together with is the same."""
+    any_kernel.say(f"{COMPANION} nhmtap mem --side u -c 100 --by ip --format json -o /run/found -- chase memory",
+                   paranoid=-1, tag_all_loads=True)
+    found = records.parse(any_kernel.say("cat /run/found"))
+    records.check_stream(found)
+    aux, sampled = found[0]["events"]
+    assert aux["attr"]["config"] == "0x8203" and "sample_period" not in aux["attr"]
+    assert aux["group"] == sampled["group"] and sampled["name"] == "load-latency"
+    record, = [r for r in found if r["type"] == "mem"]
+    closes(record, 100, N["memory.loads"] + N["other_loads"])
+    entries = [e for e in record["entries"] if e["ip"] == hex(SITE)]
+    assert sum(e["samples"] for e in entries) >= 0.98 * record["samples"]["aggregated"]
+
+
 @pytest.mark.parametrize("kind, source, bucket, least", [
     ("l1", "l1_hit", "4", 4), ("l2", "l2_hit", "8", 10), ("llc", "l3_hit", "32", 38),
     ("memory", "local_dram_exclusive", "128", 190),

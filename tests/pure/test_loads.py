@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that are not there."""
 import pytest
-from hosts import EVENT_SOURCE, NEHALEM, WITHOUT_PMU, cpuinfo
+from hosts import EVENT_SOURCE, NEHALEM, OTHER_PMU, WITHOUT_PMU, cpuinfo
 
 PRECISE = f"{EVENT_SOURCE}/cpu/caps/max_precise"
 EVENTS = f"{EVENT_SOURCE}/cpu/events"
@@ -18,9 +18,7 @@ def refusal(nhmtap, status, *arguments):
 @pytest.mark.parametrize("machine, why", [
     ([WITHOUT_PMU], "no core PMU"),
     ([NEHALEM, {PRECISE: "0\n"}], "PEBS"),
-    ([NEHALEM, {f"{EVENTS}/mem-loads": None}], "no event of loads"),
-    # Alder Lake, Sapphire Rapids: ENODATA without the other event (intel_pmu_hw_config()).
-    ([NEHALEM, {f"{EVENTS}/mem-loads-aux": "event=0x03,umask=0x82"}], "mem-loads-aux"),
+    ([NEHALEM, {f"{EVENTS}/mem-loads": None}], "no event of them (mem-loads)"),
 ])
 def test_loads_need_pebs_and_a_driver_that_has_an_event_of_them(nhmtap, host, machine, why):
     error = refusal(nhmtap, 2, "mem", host(*machine), "--", "true")
@@ -31,6 +29,9 @@ def test_loads_need_pebs_and_a_driver_that_has_an_event_of_them(nhmtap, host, ma
 @pytest.mark.parametrize("arguments", [
     ("--ldlat", "50", "-e", "r10cb:pp"),
     ("--side", "u", "-e", "r10cb:pp"),
+    ("--stores", "-e", "r10cb:pp"),
+    ("--loads", "-e", "r10cb:pp"),
+    ("--stores", "--ldlat", "50"),
     ("--shared", "--by", "ip"),
     ("--shared", "--stream"),
     ("-c", "100", "-F", "100"),
@@ -45,6 +46,22 @@ def test_a_cpu_without_a_table_takes_its_drivers_event_of_loads(nhmtap, host):
     machine = [NEHALEM, {"proc/cpuinfo": cpuinfo(model=143), f"{EVENTS}/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}]
     error = refusal(nhmtap, 2, "mem", host(*machine), "--ldlat", "50", "--", "true")
     assert error["asked"].startswith("event 'load-latency")
+
+
+def test_stores_need_an_event_of_the_driver(nhmtap, host):
+    error = refusal(nhmtap, 2, "mem", host(NEHALEM), "--stores", "--", "true")
+    assert "no event of them (mem-stores)" in error["why"]
+
+
+def test_a_pmu_without_a_threshold_has_no_ldlat(nhmtap, host):
+    machine = [OTHER_PMU, {f"{EVENT_SOURCE}/cpu/format/ldlat": None}]
+    assert "no term ldlat" in refusal(nhmtap, 2, "mem", host(*machine), "--ldlat", "50", "--", "true")["why"]
+
+
+def test_what_only_counts_beside_another_event_is_not_sampled_alone(nhmtap, host):
+    machine = [OTHER_PMU, {f"{EVENTS}/mem-loads-aux": "event=0x03,umask=0x82"}]
+    error = refusal(nhmtap, 1, "mem", host(*machine), "-e", "cpu/mem-loads-aux/", "--", "true")
+    assert "takes no samples itself" in error["why"]
 
 
 @pytest.mark.parametrize("key", ["tlb", "ip,lock"])

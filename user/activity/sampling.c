@@ -29,7 +29,8 @@
 struct state {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
-	struct aggregation **aggregations; /* one an event: with inherit the program alone tells them apart */
+	struct aggregation **aggregations; /* one an event: with inherit the program alone tells them apart;
+					    * NULL for one that takes no samples */
 	struct count *before;		   /* an event's */
 	struct samples *accounts;	   /* an event's, so far */
 	const char **causes;		   /* an event's missed_cause() */
@@ -78,6 +79,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	for (size_t i = 0; i < state->nr; i++) {
 		const struct perf_event_attr *attr = &activity->plan.events.list[i].attr;
 
+		if (activity->plan.events.list[i].companion)
+			continue;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
 			      refusal))
 			return -1;
@@ -112,7 +115,8 @@ int sampling_attach_at(struct activity *activity, size_t place, struct refusal *
 	struct state *state = activity->state;
 
 	for (size_t i = 0; i < state->nr; i++)
-		if (aggregation_attach(state->aggregations[i], counters_fd(activity->counters, i, place),
+		if (state->aggregations[i] &&
+		    aggregation_attach(state->aggregations[i], counters_fd(activity->counters, i, place),
 				       &activity->session->host, refusal))
 			return -1;
 	return 0;
@@ -142,7 +146,8 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 
 	/* Programs first: where they are refused, that is the reason to be told. */
 	for (size_t i = 0; i < state->nr; i++)
-		if (aggregation_load(state->aggregations[i], &activity->session->host, refusal))
+		if (state->aggregations[i] &&
+		    aggregation_load(state->aggregations[i], &activity->session->host, refusal))
 			return -1;
 	if ((state->sampling->places || activity->keys.detail) &&
 	    names_read(&activity->reader, activity->session->names, &activity->plan.target,
@@ -160,9 +165,12 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 void sampling_describe(struct activity *activity, json_t *start)
 {
 	const struct state *state = activity->state;
+	size_t sampled = 0;
 
+	while (!state->aggregations[sampled])
+		sampled++;
 	json_object_set_new(start, "by",
-			    keys_value(&activity->keys, aggregation_layout(state->aggregations[0])));
+			    keys_value(&activity->keys, aggregation_layout(state->aggregations[sampled])));
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -239,7 +247,8 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	struct streamed sample;
 	int err = 0;
 
-	while (!err && aggregation_next(state->aggregations[i], before, &sample, &state->ring_lost[i])) {
+	while (!err && state->aggregations[i] &&
+	       aggregation_next(state->aggregations[i], before, &sample, &state->ring_lost[i])) {
 		state->streamed[i]++;
 		err = activity_write(activity, sample_record(activity, i, &sample));
 	}
@@ -253,7 +262,7 @@ static void drain_tables(struct activity *activity)
 	unsigned int fullest = 0;
 
 	for (size_t i = 0; i < state->nr; i++) {
-		unsigned int fill = aggregation_fill(state->aggregations[i]);
+		unsigned int fill = state->aggregations[i] ? aggregation_fill(state->aggregations[i]) : 0;
 
 		fullest = fill > fullest ? fill : fullest;
 		if (fill >= FILLING)
@@ -418,12 +427,13 @@ static int report_event(struct activity *activity, size_t i)
 
 int sampling_report(struct activity *activity, bool last)
 {
+	const struct state *state = activity->state;
 	int err = 0;
 
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
 		if (last && activity->streams)
 			err = drain_event(activity, i, ~0ULL);
-		err = err ? err : report_event(activity, i);
+		err = err || !state->aggregations[i] ? err : report_event(activity, i);
 	}
 	return err;
 }
@@ -453,10 +463,11 @@ int sampling_finish(struct activity *activity, json_t *end)
 	if (state->sampling->reads_stacks)
 		json_object_set_new(lost, "stack_failed", json_integer(sum.stack_failed));
 	for (size_t i = 0; i < state->nr; i++) {
-		const json_t *so_far = json_object_get(lost, state->causes[i]);
+		const char *cause = state->causes[i];
+		json_int_t so_far = cause ? json_integer_value(json_object_get(lost, cause)) : 0;
 
-		json_object_set_new(lost, state->causes[i],
-				    json_integer(json_integer_value(so_far) + state->accounts[i].missed));
+		if (cause)
+			json_object_set_new(lost, cause, json_integer(so_far + state->accounts[i].missed));
 	}
 	json_object_set_new(value, "lost", lost);
 	if (state->sampling->knows_throttling) {

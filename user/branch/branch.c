@@ -12,6 +12,7 @@
 #include "branch/branches.h"
 #include "branch/program.h"
 #include "record/type.h"
+#include "shared.h"
 
 /* The one process that the run is about; 0 if there are others. */
 static pid_t the_process(const struct activity *activity)
@@ -47,6 +48,17 @@ static bool mispredicted_first(const struct branch_options *own)
 	return own->order && !strcmp(own->order, "mispredicted");
 }
 
+#define USUAL_DEPTH 16 /* Nehalem's; where the driver does not say */
+
+/* How many branches come with a sample. */
+static size_t record_depth(struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+	int depth = pmu && pmu->branches > 0 ? pmu->branches : USUAL_DEPTH;
+
+	return depth < BRANCHES_MOST ? depth : BRANCHES_MOST;
+}
+
 static struct branches_asked form_of(const struct activity *activity)
 {
 	const struct branch_options *own = activity->options->own;
@@ -58,6 +70,7 @@ static struct branches_asked form_of(const struct activity *activity)
 			form = forms[i];
 	if (keys_asked(keys, "symbol") || !keys_asked(keys, form.kind))
 		form.detail |= CODE_SYMBOL;
+	form.depth = record_depth(&activity->session->host);
 	form.by_mispredicted = mispredicted_first(own);
 	return form;
 }

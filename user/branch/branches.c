@@ -11,8 +11,6 @@
 #include "record/record.h"
 #include "shared.h"
 
-#define DEPTH_MOST 16
-
 struct branches {
 	const struct host *host;
 	const struct layout *layout;
@@ -23,9 +21,10 @@ struct branches {
 	struct interned keys;
 	struct sums {
 		__u64 count, mispredicted;
-	} * sums;				/* by the key's number */
-	__u32 *order;				/* numbers, by falling count */
-	__u64 depths[DEPTH_MOST + 1];		/* samples, by how many branches came with them */
+	} * sums;			 /* by the key's number */
+	__u32 *order;			 /* numbers, by falling count */
+	__u64 depths[BRANCHES_MOST + 1]; /* samples, by how many branches came with them */
+	size_t deepest;
 	__u64 mispredicted, unresolved, broken; /* counts */
 	__u64 lost;				/* edges and ranges that found no place */
 };
@@ -107,6 +106,8 @@ static void take_stack(struct branches *branches, const struct entry *entry)
 	__u64 depth = *(__u64 *)of_key(branches, entry->key, "from");
 
 	branches->depths[depth] += count_of(entry);
+	if (depth > branches->deepest)
+		branches->deepest = depth;
 }
 
 static void take_broken(struct branches *branches, const struct entry *entry)
@@ -164,6 +165,7 @@ struct branches *branches_of(const struct host *host, struct codes *codes, const
 	branches->codes = codes;
 	branches->asked = asked;
 	branches->layout = layout;
+	branches->deepest = asked->depth;
 	branches->lost = reading->further_lost;
 	branches->sums = xcalloc(reading->nr_entries + 1, sizeof(*branches->sums));
 	interned_init(&branches->keys, layout->key_size);
@@ -249,7 +251,7 @@ void branches_put(const struct branches *branches, json_t *record, size_t top)
 	json_t *depths = json_array(), *entries = json_array();
 	__u64 delivered = 0;
 
-	for (size_t depth = 0; depth <= DEPTH_MOST; depth++) {
+	for (size_t depth = 0; depth <= branches->deepest; depth++) {
 		delivered += depth * branches->depths[depth];
 		json_array_append_new(depths, json_integer(branches->depths[depth]));
 	}

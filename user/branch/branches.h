@@ -20,6 +20,7 @@ struct branches_asked {
 	const char *kind;     /* "edge", "function", "callpair", "line" */
 	unsigned int detail;  /* of their code: enum code_detail */
 	bool sources_only;    /* where branches lead does not matter */
+	size_t depth;	      /* how many come with a sample where no filter leaves any out */
 	bool by_mispredicted; /* those with the most mispredictions first */
 };
 

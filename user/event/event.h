@@ -31,6 +31,8 @@ struct event {
 	const struct cpus *cpus;	 /* those that count for all that share its counter: its PMU's, whose
 					  * it is; NULL where each CPU has its own */
 	bool sideless;			 /* its PMU is: struct pmu */
+	bool companion;			 /* has to count beside another one of its group, and takes no samples
+					  * itself: what drivers call mem-loads-aux */
 	bool privilege_given;		 /* the text says u, k or h */
 	bool sampling_given;		 /* the text says period= or freq= */
 

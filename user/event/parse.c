@@ -178,6 +178,15 @@ static int set_listed(struct parser *parser, struct event *event, const struct p
 	return apply_terms(parser, event, pmu, listed->terms, NULL);
 }
 
+static int set_alias(struct parser *parser, struct event *event, const struct pmu *pmu,
+		     const struct pmu_alias *alias)
+{
+	event->companion = !strcmp(alias->name, "mem-loads-aux");
+	snprintf(event->unit, sizeof(event->unit), "%s", alias->unit);
+	event->scale = alias->scale;
+	return apply_terms(parser, event, pmu, alias->terms, NULL);
+}
+
 static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
 		      bool alias)
 {
@@ -204,11 +213,8 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 		if (!strcmp(pmu->formats[i].name, term))
 			return apply_format(parser, event, &pmu->formats[i], text, value);
 	for (size_t i = 0; pmu && !alias && !equals && i < pmu->nr_aliases; i++)
-		if (!strcasecmp(pmu->aliases[i].name, term)) {
-			snprintf(event->unit, sizeof(event->unit), "%s", pmu->aliases[i].unit);
-			event->scale = pmu->aliases[i].scale;
-			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
-		}
+		if (!strcasecmp(pmu->aliases[i].name, term))
+			return set_alias(parser, event, pmu, &pmu->aliases[i]);
 	listed = pmu && !alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name) : NULL;
 	return listed ? set_listed(parser, event, pmu, listed) : refuse_term(parser, event, pmu, term);
 }
@@ -489,7 +495,7 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++)
 		if (!strcasecmp(pmu->aliases[i].name, name)) {
 			EVENT_SET(event, type, pmu->type, "the PMU '%s' names it", pmu->name);
-			return apply_terms(parser, event, pmu, pmu->aliases[i].terms, NULL);
+			return set_alias(parser, event, pmu, &pmu->aliases[i]);
 		}
 	if (is_raw(name)) {
 		set_selector(event, PERF_TYPE_RAW, strtoull(name + 1, NULL, 16), "raw code");

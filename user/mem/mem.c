@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap mem: loads by where they found their data, and how long they took. */
+/* nhmtap mem: loads by where they found their data, and how long they took; stores. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,6 +333,12 @@ static const struct option_row rows[] = {
 	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
 	 .help = "also each sample as a record, in the order of their times, with the keys of --by"},
+	{0, "loads", NULL, OPTION_FLAG, OWN(struct mem_options, loads),
+	 .help = "loads, as the PMU's driver names them (the default); with --stores both, by turns where "
+		 "they "
+		 "share a counter"},
+	{0, "stores", NULL, OPTION_FLAG, OWN(struct mem_options, stores),
+	 .help = "stores, where the PMU's driver names an event of them (not on Nehalem)"},
 	{0, "ldlat", "CYCLES", OPTION_NUMBER, OWN(struct mem_options, ldlat), .least = 3, .most = 65535,
 	 .help = "loads that take longer than so many core cycles, from 3 on (default 30)"}, /* guide, Table
 												17 */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mem/plan.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +10,19 @@
 
 #define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */
 
-static int refuse_loads(struct refusal *refusal, const char *why)
+static int refuse_kind(struct refusal *refusal, const char *kind, const char *why, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int refuse_kind(struct refusal *refusal, const char *kind, const char *why, ...)
 {
-	refuse(refusal, STATUS_REFUSED, "sampling loads with their latency");
-	because(refusal, "%s", why);
+	char text[256];
+	va_list args;
+
+	va_start(args, why);
+	vsnprintf(text, sizeof(text), why, args);
+	va_end(args);
+	refuse(refusal, STATUS_REFUSED, "sampling %s", kind);
+	because(refusal, "%s", text);
 	return instead(refusal, "name an event that has addresses: -e page-faults -c 1");
 }
 
@@ -24,32 +34,99 @@ static bool has_event(const struct pmu *pmu, const char *name)
 	return false;
 }
 
-/* The text of the event, which the driver names for its CPU; precise 2 gives the address of the load
- * itself, not of what follows it. */
-static int load_latency_event(struct plan *plan, const struct options *options, struct host *host, char *text,
-			      size_t size, struct refusal *refusal)
+static bool has_term(const struct pmu *pmu, const char *name)
 {
-	const struct pmu *pmu = host_core_pmu(host);
+	for (size_t i = 0; i < pmu->nr_formats; i++)
+		if (!strcmp(pmu->formats[i].name, name))
+			return true;
+	return false;
+}
+
+static int check_pmu(const struct pmu *pmu, const char *kind, const char *event, struct refusal *refusal)
+{
+	if (!pmu)
+		return refuse_kind(refusal, kind, "this machine has no core PMU");
+	if (!has_event(pmu, event))
+		return refuse_kind(refusal, kind, "the driver of this CPU's PMU has no event of them (%s)",
+				   event);
+	if (pmu->max_precise < 1)
+		return refuse_kind(
+			refusal, kind,
+			"it takes PEBS, which this machine's PMU does not have (caps/max_precise)");
+	return 0;
+}
+
+/* Precise 2 gives the address of the load itself, not of what follows it. */
+static const char *modifiers_of(const struct pmu *pmu, const struct mem_options *own)
+{
+	static const char *const modifiers[3][2] = {{"p", "pp"}, {"up", "upp"}, {"kp", "kpp"}};
+
+	return modifiers[!own->side ? 0 : *own->side == 'u' ? 1 : 2][pmu->max_precise >= 2];
+}
+
+/* The text of the event, which the driver names for its CPU. Some CPUs record loads rightly only while
+ * another event counts before it in its group: intel_pmu_hw_config(), arch/x86/events/intel/core.c. */
+static int loads_event(struct plan *plan, const struct options *options, const struct pmu *pmu, char *text,
+		       size_t size, struct refusal *refusal)
+{
 	const struct mem_options *own = options->own;
 	__u64 threshold = own->ldlat ? own->ldlat : DEFAULT_THRESHOLD;
+	const char *modifiers;
+	char loads[128], ldlat[32] = "";
 
-	if (!pmu)
-		return refuse_loads(refusal, "this machine has no core PMU");
-	if (!has_event(pmu, "mem-loads"))
-		return refuse_loads(refusal,
-				    "the driver of this CPU's PMU has no event of loads (mem-loads)");
+	if (check_pmu(pmu, "loads with their latency", "mem-loads", refusal))
+		return -1;
+	if (own->ldlat && !has_term(pmu, "ldlat"))
+		return refuse_kind(refusal, "loads from a latency on",
+				   "the PMU '%s' has no threshold (no term ldlat)", pmu->name);
+	modifiers = modifiers_of(pmu, own);
+	if (has_term(pmu, "ldlat"))
+		snprintf(ldlat, sizeof(ldlat), "ldlat=%llu,", threshold);
+	snprintf(loads, sizeof(loads), "%s/mem-loads,%sname=load-latency/%s", pmu->name, ldlat, modifiers);
 	if (has_event(pmu, "mem-loads-aux"))
-		return refuse_loads(refusal,
-				    "this CPU wants an event beside it that has no samples (mem-loads-aux)");
-	if (pmu->max_precise < 1)
-		return refuse_loads(refusal, "it takes PEBS, which this machine's PMU does not have "
-					     "(caps/max_precise)");
-	snprintf(text, size, "%s/mem-loads,ldlat=%llu,name=load-latency/%s%s", pmu->name, threshold,
-		 own->side ? own->side : "", pmu->max_precise < 2 ? "p" : "pp");
-	snprintf(plan->default_why, sizeof(plan->default_why),
-		 "loads that take longer than %llu core cycles%s", threshold,
-		 own->ldlat ? "" : "; --ldlat chooses another threshold");
+		snprintf(text, size, "{%s/mem-loads-aux/%s,%s}", pmu->name, own->side ? own->side : "",
+			 loads);
+	else
+		snprintf(text, size, "%s", loads);
+	snprintf(plan->default_why, sizeof(plan->default_why), "loads");
+	if (*ldlat)
+		snprintf(plan->default_why, sizeof(plan->default_why),
+			 "loads that take longer than %llu core cycles%s", threshold,
+			 own->ldlat ? "" : "; --ldlat chooses another threshold");
 	return 0;
+}
+
+static int stores_event(struct plan *plan, const struct options *options, const struct pmu *pmu, char *text,
+			size_t size, struct refusal *refusal)
+{
+	size_t used = strlen(plan->default_why);
+
+	if (check_pmu(pmu, "stores", "mem-stores", refusal))
+		return -1;
+	snprintf(text, size, "%s/mem-stores,name=stores/%s", pmu->name, modifiers_of(pmu, options->own));
+	snprintf(plan->default_why + used, sizeof(plan->default_why) - used, "%s",
+		 used ? "; and stores" : "stores");
+	return 0;
+}
+
+/* Loads where nothing else is said. */
+static int default_events(struct plan *plan, const struct options *options, struct host *host, char *text,
+			  size_t size, struct refusal *refusal)
+{
+	const struct mem_options *own = options->own;
+	const struct pmu *pmu = host_core_pmu(host);
+	bool loads = own->loads || !own->stores;
+	size_t used = 0;
+
+	if (loads && loads_event(plan, options, pmu, text, size, refusal))
+		return -1;
+	if (!own->stores)
+		return 0;
+	if (loads) {
+		used = strlen(text);
+		text[used++] = ',';
+	}
+	return stores_event(plan, options, pmu, text + used, size - used, refusal);
 }
 
 /* The kernel's driver reads what is asked for out of the PEBS record, and no more. */
@@ -91,6 +168,16 @@ static int check_options(const struct options *options, const struct host *host,
 			       "--event",
 			       own->ldlat);
 	}
+	if (options->events && (own->loads || own->stores)) {
+		refuse(refusal, STATUS_USAGE, "options --event and --%s", own->loads ? "loads" : "stores");
+		because(refusal, "both say what is to be sampled");
+		return instead(refusal, "give one of them");
+	}
+	if (own->ldlat && own->stores && !own->loads) {
+		refuse(refusal, STATUS_USAGE, "options --stores and --ldlat");
+		because(refusal, "stores have no latency");
+		return instead(refusal, "leave out --ldlat, or give --loads too");
+	}
 	if (own->shared && own->stream) {
 		refuse(refusal, STATUS_USAGE, "options --shared and --stream");
 		because(refusal, "what streams is not aggregated by line as well");
@@ -121,18 +208,19 @@ static int check_options(const struct options *options, const struct host *host,
 int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	const char *text = options->events;
-	char loads[128];
+	char own[400];
 
 	if (check_options(options, host, refusal))
 		return -1;
 	if (!text) {
-		if (load_latency_event(plan, options, host, loads, sizeof(loads), refusal))
+		if (default_events(plan, options, host, own, sizeof(own), refusal))
 			return -1;
-		text = loads;
+		text = own;
 	}
 	if (plan_sampling(plan, text, options, host, refusal))
 		return -1;
 	for (size_t i = 0; i < plan->events.nr; i++)
-		ask_for_load(&plan->events.list[i], list_has(options->by, "phys_page"));
+		if (!plan->events.list[i].companion)
+			ask_for_load(&plan->events.list[i], list_has(options->by, "phys_page"));
 	return plan_check(plan, options, host, refusal);
 }

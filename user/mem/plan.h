@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What mem samples: loads with their addresses, latencies and sources. */
+/* What mem samples: loads with their addresses, latencies and sources, and stores. */
 #ifndef NHMTAP_MEM_PLAN_H
 #define NHMTAP_MEM_PLAN_H
 
@@ -8,13 +8,15 @@
 /* mem's own options. */
 struct mem_options {
 	__u64 ldlat;	  /* --ldlat, core cycles; 0 if not given */
+	bool loads;	  /* --loads */
+	bool stores;	  /* --stores */
 	const char *side; /* --side, "u" or "k"; NULL: both, as far as permissions allow */
 	bool shared;	  /* --shared */
 	bool stream;	  /* --stream */
 };
 
-/* Plans samples of the CPU's load-latency event with the threshold of --ldlat, or of the events that were
- * asked for. Returns 0, or -1 with the refusal. */
+/* Plans samples of the loads, the stores or both that the PMU's driver names (mem-loads with the threshold
+ * of --ldlat, mem-stores), or of the events that were asked for. Returns 0, or -1 with the refusal. */
 int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

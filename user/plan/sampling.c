@@ -129,15 +129,29 @@ int plan_one_pace(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "give one of them");
 }
 
+/* There has to be one that takes samples. */
+static int check_companions(const struct events *events, struct refusal *refusal)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (!events->list[i].companion)
+			return 0;
+	refuse(refusal, STATUS_USAGE, "event '%s'", events->list[0].name);
+	because(refusal, "it only counts beside another event, and takes no samples itself");
+	return instead(
+		refusal,
+		"sample that one in a group with it, as in {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/pp}");
+}
+
 int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
 		  struct refusal *refusal)
 {
 	if (target_plan(&plan->target, options, host, refusal) || plan_one_pace(options, refusal) ||
-	    plan_events(plan, events, NULL, host, refusal))
+	    plan_events(plan, events, NULL, host, refusal) || check_companions(&plan->events, refusal))
 		return -1;
 	plan_common(plan, host);
 	for (size_t i = 0; i < plan->events.nr; i++)
-		if (plan_samples_of(&plan->events.list[i], options, host, refusal))
+		if (!plan->events.list[i].companion &&
+		    plan_samples_of(&plan->events.list[i], options, host, refusal))
 			return -1;
 	return 0;
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bpf/branch.bpf.c as a program of user space: it is given one sample with a stack of so many branches, and
+ * what its table then holds is printed, a line each: kind, from, to, how often. Branch i, the newest being
+ * 0, comes from 1000 - 2 i and leads to 1001 - 2 i: straight code lies between each two.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the place of bpf_helpers.h. */
+#define __BPF_HELPERS__
+#define SEC(name)
+#define __uint(name, value)   int(*name)[value]
+#define __type(name, value)   typeof(value) *name
+#define __always_inline	      inline __attribute__((always_inline))
+#define __noinline	      __attribute__((noinline))
+#define barrier_var(variable) asm volatile("" : "+r"(variable))
+
+typedef unsigned long long u64;
+static void *bpf_map_lookup_elem(void *map, const void *key);
+static long bpf_read_branch_records(void *context, void *buffer, unsigned int size, u64 flags);
+
+static unsigned int bpf_get_smp_processor_id(void)
+{
+	return 0;
+}
+
+static u64 bpf_get_current_pid_tgid(void)
+{
+	return 1ULL << 32 | 1;
+}
+
+static u64 bpf_get_current_cgroup_id(void)
+{
+	return 0;
+}
+
+static long bpf_get_current_comm(void *buffer, unsigned int size)
+{
+	memset(buffer, 0, size);
+	return 0;
+}
+
+/* What user space sets before it loads the program. */
+#define const
+#include "branch.bpf.c"
+#undef const
+
+static struct table *the_table;
+static struct stack the_stack;
+static unsigned int given;
+
+static void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	return map == (void *)&tables ? (void *)the_table : &the_stack;
+}
+
+/* The kernel copies what there is, and no more than there is room for. */
+static long bpf_read_branch_records(void *context, void *buffer, unsigned int size, u64 flags)
+{
+	struct branch *branches = buffer;
+	unsigned int i = 0;
+
+	for (; i < given && (i + 1) * sizeof(*branches) <= size; i++)
+		branches[i] = (struct branch){1000 - 2 * i, 1001 - 2 * i, 0};
+	return i * sizeof(*branches);
+}
+
+int main(int argc, char **argv)
+{
+	struct bpf_perf_event_data context = {.sample_period = 1};
+
+	the_table = calloc(1, sizeof(*the_table));
+	given = argc > 1 ? atoi(argv[1]) : 0;
+	by_edge = by_range = 1;
+	on_sample(&context);
+	for (size_t i = 0; i < the_table->generations[0].used; i++) {
+		struct slot *slot = &the_table->slots[the_table->order[i]];
+
+		printf("%u %llu %llu %llu\n", slot->key.kind, slot->key.from, slot->key.to,
+		       slot->value.samples);
+	}
+	free(the_table);
+	return 0;
+}
