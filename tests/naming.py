@@ -10,7 +10,7 @@ from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
 ENGINE = ("naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file",
-          "maps", "demangle")
+          "maps", "demangle", "guarded")
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 
 

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 			check(naming_file(naming, path, NULL, size * i / PLACES));
 	} else {
 		for (size_t i = 0; i < PLACES; i++) {
-			check(naming_jit(naming, path, i * 64));
+			check(naming_jit(naming, path, getuid(), i * 64));
 			check(naming_kernel(naming, 0xffffffff81000000 + i * 64));
 		}
 	}

@@ -7,6 +7,7 @@
  *   child=N       the same in a child, which then exits
  *   late=FILE,N   loads a library, and N page faults in its late()
  *   jit=N         N page faults in code that it makes, and calls "jitted" in /tmp/perf-PID.map
+ *   linked=FILE,N the same at FIXED_CODE, and the map is a link to FILE
  *   clock=MS      asks for the time, for so long
  *   unlink=FILE
  *   rename=A,B
@@ -66,14 +67,35 @@ static void in_library(char *arguments)
 	fault(late, atol(n));
 }
 
+static const unsigned char touch[] = {0xc6, 0x07, 0x01, 0xc3}; /* movb $1,(%rdi); ret */
+
+static void *make_code(void *at)
+{
+	void *code = mmap(at, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+
+	return memcpy(code, touch, sizeof(touch));
+}
+
+#define FIXED_CODE ((void *)0x7e0000000000)
+
+static void in_linked_code(char *arguments)
+{
+	char *n = strchr(arguments, ','), name[64];
+
+	*n++ = '\0';
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
+	if (symlink(arguments, name))
+		_exit(95);
+	fault(make_code(FIXED_CODE), atol(n));
+}
+
 static void in_made_code(long n)
 {
-	static const unsigned char touch[] = {0xc6, 0x07, 0x01, 0xc3}; /* movb $1,(%rdi); ret */
-	void *code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *code = make_code(NULL);
 	char name[64];
 	FILE *map;
 
-	memcpy(code, touch, sizeof(touch));
 	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
 	map = fopen(name, "w");
 	if (!map)
@@ -107,6 +129,8 @@ static void step(char *text)
 		in_library(value);
 	else if (!strncmp(text, "jit=", 4))
 		in_made_code(atol(value));
+	else if (!strncmp(text, "linked=", 7) && second)
+		in_linked_code(value);
 	else if (!strncmp(text, "clock=", 6))
 		ask_for_time(atol(value));
 	else if (!strncmp(text, "unlink=", 7))

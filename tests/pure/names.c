@@ -25,6 +25,8 @@ static json_t *name_value(const struct name *name)
 	set_text(value, "build_id", name->build_id);
 	set_text(value, "module", name->module);
 	set_text(value, "why", name->why);
+	if (name->refused)
+		json_object_set_new(value, "refused", json_true());
 	for (size_t i = 0; i < name->nr; i++) {
 		json_t *frame = json_pack("{s:I, s:i}", "offset", (json_int_t)name->frames[i].offset, "line",
 					  name->frames[i].line);
@@ -47,7 +49,7 @@ static const struct name *ask(struct naming *naming, const char *line)
 	if (sscanf(line, "kernel %llx", &at) == 1)
 		return naming_kernel(naming, at);
 	if (sscanf(line, "jit %4095s %llx", path, &at) == 2)
-		return naming_jit(naming, path, at);
+		return naming_jit(naming, path, getuid(), at);
 	return NULL;
 }
 

@@ -314,6 +314,18 @@ def test_a_debug_file_with_another_build_id_is_not_taken(engine, split, compiled
     assert engine("-l", "-d", tmp_path / "debug").file(path, expected[0][0])["frames"] == []
 
 
+def test_a_debug_file_that_the_programs_owner_may_not_read_is_not_taken(engine, split):
+    """Whoever wrote the program could name any file of which he knows the checksum or the build-id."""
+    path, debug, expected = split
+    run("objcopy", f"--add-gnu-debuglink={debug}", path)
+    debug.chmod(0o600)
+    assert named_so(engine("-l"), path, expected), "they are of one owner"
+    os.chown(path, 65534, 65534)
+    assert not named_so(engine("-l"), path, expected)
+    debug.chmod(0o644)
+    assert named_so(engine("-l"), path, expected)
+
+
 def test_files_and_debug_files_are_looked_for_below_a_root(engine, split, tmp_path):
     path, debug, expected = split
     number = build_id(path)
@@ -476,6 +488,44 @@ def test_compiled_code_is_named_by_its_map(engine, tmp_path):
         assert functions(names.jit(path, address)) == [expected]
     for address in (0xfff, 0x1100, 0x2004, 0x2028, 0x3000):  # of the old code the beginning is gone
         assert names.jit(path, address)["frames"] == []
+
+
+MAP = "1000 100 compiled\n"
+
+
+def refused(name):
+    return name["frames"] == [] and name.get("refused") and name["why"]
+
+
+def test_a_map_that_is_a_link_is_refused(engine, tmp_path):
+    (tmp_path / "else").write_text(MAP)
+    (tmp_path / "perf-1.map").symlink_to(tmp_path / "else")
+    assert refused(engine().jit(tmp_path / "perf-1.map", 0x1000)) == "a link leads to the file"
+
+
+def test_a_map_that_is_no_regular_file_is_refused_and_not_opened(engine, tmp_path):
+    """Nobody writes to the FIFO: whoever opened it would be seen by its other end."""
+    os.mkfifo(tmp_path / "perf-1.map")
+    assert refused(engine().jit(tmp_path / "perf-1.map", 0x1000)) == "it is no regular file"
+    with pytest.raises(OSError, match="No such device"):  # ENXIO: nobody has it open for reading
+        os.open(tmp_path / "perf-1.map", os.O_WRONLY | os.O_NONBLOCK)
+
+
+@pytest.mark.parametrize("owner, mode, taken", [(0, 0o600, True), (65534, 0o644, False), (65534, 0o600, False)])
+def test_a_map_has_to_be_the_users_own(engine, tmp_path, owner, mode, taken):
+    path = tmp_path / "perf-1.map"
+    path.write_text(MAP)
+    os.chown(path, owner, owner)
+    path.chmod(mode)
+    name = engine().jit(path, 0x1000)
+    assert functions(name) == ["compiled"] if taken else refused(name) == "the file is another user's"
+
+
+def test_a_map_larger_than_what_is_kept_is_refused(engine, tmp_path):
+    path = tmp_path / "perf-1.map"
+    path.write_text(MAP)
+    os.truncate(path, 1 << 40)
+    assert refused(engine().jit(path, 0x1000)) == "the file is larger than what is read"
 
 
 def test_code_that_is_compiled_later_is_found(engine, tmp_path):

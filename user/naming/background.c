@@ -13,6 +13,7 @@ struct request {
 	enum background_kind kind;
 	char *path;
 	char *build_id;
+	uid_t owner;
 	__u64 address;
 };
 
@@ -48,7 +49,7 @@ static const struct name *name_now(struct naming *naming, const struct request *
 	case NAME_OF_FILE:
 		return naming_file(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
-		return naming_jit(naming, request->path, request->address);
+		return naming_jit(naming, request->path, request->owner, request->address);
 	default:
 		return naming_kernel(naming, request->address);
 	}
@@ -136,9 +137,9 @@ static const struct name *known_name(struct naming *naming, const struct request
 }
 
 const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
-				   const char *build_id, __u64 address, __u64 deadline)
+				   const char *build_id, uid_t owner, __u64 address, __u64 deadline)
 {
-	struct request request = {kind, (char *)path, (char *)build_id, address};
+	struct request request = {kind, (char *)path, (char *)build_id, owner, address};
 	const struct name *name;
 
 	if (!wait_until(background, deadline))

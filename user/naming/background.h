@@ -24,6 +24,6 @@ enum background_kind { NAME_OF_FILE, NAME_OF_JIT, NAME_OF_KERNEL };
  * has not come to an end at `deadline` (CLOCK_MONOTONIC, ns; 0: as long as it takes).
  */
 const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
-				   const char *build_id, __u64 address, __u64 deadline);
+				   const char *build_id, uid_t owner, __u64 address, __u64 deadline);
 
 #endif

@@ -115,6 +115,7 @@ static bool is_late(const struct codes *codes)
 struct place_asked {
 	enum background_kind kind;
 	const char *path, *build_id;
+	uid_t owner; /* of the process's files */
 	__u64 address;
 	char text[PATH_MAX];
 };
@@ -125,13 +126,15 @@ static bool find_place(struct codes *codes, const struct question *question, con
 {
 	at->address = question->address;
 	at->path = at->build_id = NULL;
+	at->owner = -1;
 	if (address_is_kernel(question->address)) {
 		at->kind = NAME_OF_KERNEL;
 		return true;
 	}
 	if (spot->file->kind == FILE_ANONYMOUS) {
 		at->kind = NAME_OF_JIT;
-		at->path = mappings_jit(codes->mappings, question->pid, at->text, sizeof(at->text));
+		at->path =
+			mappings_jit(codes->mappings, question->pid, &at->owner, at->text, sizeof(at->text));
 		return at->path;
 	}
 	at->kind = NAME_OF_FILE;
@@ -157,12 +160,14 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 	if (!there)
 		return NULL;
 	name = is_late(codes) ? NULL
-			      : background_name(codes->background, at.kind, at.path, at.build_id,
+			      : background_name(codes->background, at.kind, at.path, at.build_id, at.owner,
 						at.address - back, codes->waiting);
 	if (!name)
 		*cause = &account->no_time;
 	else if (at.kind == NAME_OF_KERNEL && !name->nr)
 		account->kernel_why = name->why;
+	else if (name->refused)
+		*cause = &account->refused;
 	/* A file that could not be taken for this one has told no build-id. */
 	else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id)
 		*cause = &account->no_file;

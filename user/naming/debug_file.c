@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/debug_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/openat2.h>
 #include <zlib.h>
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-#define READING (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) /* a pipe's end must not be waited for */
 
 void place_of(struct place *place, const char *path, const char *root)
 {
@@ -23,6 +19,13 @@ void place_of(struct place *place, const char *path, const char *root)
 	place->direct[0] = '\0';
 	if (sscanf(path, "/proc/%d/root%n", &pid, &at) == 1 && at && path[at] == '/') {
 		snprintf(place->root, sizeof(place->root), "/proc/%d/root", pid);
+		snprintf(place->path, sizeof(place->path), "%s", path + at);
+		return;
+	}
+	at = 0;
+	if (sscanf(path, "/proc/self/fd/%d%n", &pid, &at) == 1 && at &&
+	    path[at] == '/') { /* a folder is held */
+		snprintf(place->root, sizeof(place->root), "%.*s", at, path);
 		snprintf(place->path, sizeof(place->path), "%s", path + at);
 		return;
 	}
@@ -41,36 +44,57 @@ void place_of(struct place *place, const char *path, const char *root)
 	place->path[length > 0 ? length : 0] = '\0';
 }
 
-static int open_below(const char *root, const char *path)
+static int find_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard)
 {
-	struct open_how how = {.flags = READING, .resolve = RESOLVE_IN_ROOT};
-	char whole[2 * PATH_MAX];
-	int folder, fd;
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), found;
 
-	if (!root[0])
-		return open(path, READING);
-	folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
+	if (fd < 0)
 		return -1;
-	fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { /* before Linux 5.6, or filtered */
-		snprintf(whole, sizeof(whole), "%s/%s", root, path);
-		fd = open(whole, READING);
-	}
-	close(folder);
-	return fd;
+	found = guarded_find(fd, path, resolve);
+	close(fd);
+	return found < 0 ? -1 : guarded_open(found, guard);
+}
+
+static int open_below(const char *root, const char *path, const struct guard *guard)
+{
+	int found;
+
+	if (root[0])
+		return find_in(root, path, RESOLVE_IN_ROOT, guard);
+	found = guarded_find(AT_FDCWD, path, 0);
+	return found < 0 ? -1 : guarded_open(found, guard);
 }
 
 int place_open(const struct place *place)
 {
-	return place->direct[0] ? open(place->direct, READING) : open_below(place->root, place->path);
+	static const struct guard image = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
+
+	return place->direct[0] ? open_below("", place->direct, &image)
+				: open_below(place->root, place->path, &image);
 }
 
-static bool open_image(struct image *image, const char *root, const char *path)
+int place_open_map(const struct place *place, uid_t owner, __u64 most)
 {
-	int fd = open_below(root, path);
+	const struct guard map = {.whose = GUARD_OWN_OR_SYSTEMS, .owner = owner, .most = most};
+	const char *name = strrchr(place->path, '/');
+	char folder[PATH_MAX];
 
-	return fd >= 0 && !image_from_file(image, fd);
+	if (place->root[0])
+		return find_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
+	/* In our own root nobody but root has made /tmp what it is. */
+	snprintf(folder, sizeof(folder), "%.*s", name ? (int)(name - place->path + 1) : 1,
+		 name ? place->path : ".");
+	return find_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
+}
+
+/* An image can name a file only of its own owner, or one that all may read. */
+static bool open_image(struct image *debug, const struct image *of, const char *root, const char *path)
+{
+	const struct guard guard = {
+		.whose = GUARD_OWN_OR_PUBLIC, .owner = of->owner, .most = GUARD_IMAGE_MOST};
+	int fd = open_below(root, path, &guard);
+
+	return fd >= 0 && !image_from_file(debug, fd);
 }
 
 /* --- debug files ------------------------------------------------------------------------------ */
@@ -84,8 +108,8 @@ static bool has_build_id(const struct image *image, const char *build_id)
 }
 
 /* debug_dir/.build-id/ab/cdef….debug, in the file's own system, and in ours. */
-static bool open_by_build_id(struct image *debug, const char *build_id, const char *root,
-			     const char *debug_dir)
+static bool open_by_build_id(struct image *debug, const struct image *of, const char *build_id,
+			     const char *root, const char *debug_dir)
 {
 	const char *const roots[] = {root, ""};
 	char path[2 * PATH_MAX];
@@ -94,7 +118,7 @@ static bool open_by_build_id(struct image *debug, const char *build_id, const ch
 		return false;
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
 	for (int i = 0; i < (root[0] ? 2 : 1); i++) {
-		if (!open_image(debug, roots[i], path))
+		if (!open_image(debug, of, roots[i], path))
 			continue;
 		if (has_build_id(debug, build_id))
 			return true;
@@ -103,6 +127,8 @@ static bool open_by_build_id(struct image *debug, const char *build_id, const ch
 	return false;
 }
 
+#define SUMMED_MOST (1ULL << 30)
+
 /* The checksum that a .gnu_debuglink has of its file is zlib's. */
 static bool has_checksum(const struct image *image, __u32 expected)
 {
@@ -110,6 +136,8 @@ static bool has_checksum(const struct image *image, __u32 expected)
 	uLong sum = crc32(0, NULL, 0);
 	off_t at = 0;
 
+	if (image->size > SUMMED_MOST)
+		return false;
 	for (ssize_t got; (got = pread(image->fd, piece, sizeof(piece), at)) > 0; at += got)
 		sum = crc32(sum, piece, got);
 	return sum == expected;
@@ -153,7 +181,7 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 	snprintf(paths[2], sizeof(paths[2]), "%s/%.*s%s", debug_dir, length, place->path, link);
 	free(link);
 	for (int i = 0; i < 3; i++) {
-		if (!open_image(debug, place->root, paths[i]))
+		if (!open_image(debug, of, place->root, paths[i]))
 			continue;
 		if ((build_id[0] && has_build_id(debug, build_id)) || has_checksum(debug, checksum))
 			return true;
@@ -168,16 +196,16 @@ bool debug_file_open(struct image *debug, const struct image *of, const struct p
 	char build_id[2 * BUILD_ID_MAX + 1];
 
 	image_build_id(of, build_id);
-	return open_by_build_id(debug, build_id, place->root, debug_dir) ||
+	return open_by_build_id(debug, of, build_id, place->root, debug_dir) ||
 	       open_by_link(debug, of, build_id, place, debug_dir);
 }
 
-bool alternate_open(struct image *alternate, const char *name, const char *build_id,
+bool alternate_open(struct image *alternate, const struct image *of, const char *name, const char *build_id,
 		    const struct place *place, const char *debug_dir)
 {
 	const char *at = name;
 
-	if (open_by_build_id(alternate, build_id, place->root, debug_dir))
+	if (open_by_build_id(alternate, of, build_id, place->root, debug_dir))
 		return true;
 	/* Debian's names lead from the debug file's folder up to …/debug/.dwz: what is behind is the same. */
 	while (!strncmp(at, "../", 3))
@@ -186,15 +214,15 @@ bool alternate_open(struct image *alternate, const char *name, const char *build
 		char path[3 * PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
-		if (open_image(alternate, place->root, path) ||
-		    (place->root[0] && open_image(alternate, "", path))) {
+		if (open_image(alternate, of, place->root, path) ||
+		    (place->root[0] && open_image(alternate, of, "", path))) {
 			if (has_build_id(alternate, build_id))
 				return true;
 			image_close(alternate);
 		}
 		return false;
 	}
-	if (name[0] != '/' || !open_image(alternate, place->root, name))
+	if (name[0] != '/' || !open_image(alternate, of, place->root, name))
 		return false;
 	if (has_build_id(alternate, build_id))
 		return true;

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "naming/guarded.h"
 #include "naming/image.h"
 
 /* A file as its own system sees it. */
@@ -18,8 +19,12 @@ struct place {
  * the root that is given (NULL: ours). */
 void place_of(struct place *place, const char *path, const char *root);
 
-/* Opens for reading; links are followed within the root. Never waits. Returns the descriptor or -1. */
+/* Opens for reading; links are followed within the root. Never waits. Returns the descriptor, or -1 with
+ * errno: see guarded_open(). */
 int place_open(const struct place *place);
+
+/* Opens what a process of this user says of its own code (perf-PID.map), likewise; no links are followed. */
+int place_open_map(const struct place *place, uid_t owner, __u64 most);
 
 /*
  * Opens the debug file of an image: by its build-id, in debug_dir below the file's root and below ours,
@@ -28,8 +33,8 @@ int place_open(const struct place *place);
 bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
 		     const char *debug_dir);
 
-/* The image that an image with DWARF shares parts with, by its name or its build-id (hex). */
-bool alternate_open(struct image *alternate, const char *name, const char *build_id,
+/* The image that an image with DWARF (`of`) shares parts with, by its name or its build-id (hex). */
+bool alternate_open(struct image *alternate, const struct image *of, const char *name, const char *build_id,
 		    const struct place *place, const char *debug_dir);
 
 #endif

@@ -110,6 +110,7 @@ const char *image_from_file(struct image *image, int fd)
 	*image = (struct image){.fd = fd};
 	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode)) {
 		image->size = stat.st_size;
+		image->owner = stat.st_uid;
 		return begin(image);
 	}
 	image_close(image);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <gelf.h>
 #include <linux/types.h>
+#include <sys/types.h>
 
 #include "naming/symbols.h"
 
@@ -17,6 +18,7 @@ struct image {
 	int fd;	      /* -1: it is in memory */
 	char *memory; /* xmalloc()ed, NULL: it is in a file */
 	__u64 size;
+	uid_t owner; /* of the file */
 	Elf *elf;
 	struct spans code; /* sections of code, to numbers of the ends */
 	__u64 *code_ends;

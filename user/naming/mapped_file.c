@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/processes.h"
 #include "memory.h"
+#include "naming/guarded.h"
 
 /* --- roots ------------------------------------------------------------------------------------ */
 
@@ -166,34 +166,30 @@ static bool may_hold(const struct mapped_files *files)
 	       files->nr_held < limit.rlim_cur / 4;
 }
 
-/* Not beyond its root, whatever links it has put there; nothing that could block. */
+/* The kernel says what is mapped: whose it is does not matter. */
+static const struct guard mapped = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
+
+/* Not beyond its root, whatever links it has put there. */
 static int open_below(const struct root *root, const char *path)
 {
-	struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	int found = guarded_find(folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 	if (root->fd < 0)
 		close(folder);
-	return fd;
+	return found < 0 ? -1 : guarded_open(found, &mapped);
 }
 
 /* What a process has mapped itself, whatever its path leads to now; for that it has to be there. */
 static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
+	int found;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_number(sighting->pid),
 		 sighting->begin, sighting->end);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-static bool is_regular(int fd)
-{
-	struct stat stat;
-
-	return !fstat(fd, &stat) && S_ISREG(stat.st_mode);
+	found = guarded_find(AT_FDCWD, path, 0);
+	return found < 0 ? -1 : guarded_open(found, &mapped);
 }
 
 /* Steps over the notes of a segment to that of GNU's build-id: elf(5). */
@@ -267,10 +263,6 @@ static int open_sighted(const struct sighting *sighting)
 			close(fd);
 			fd = -1;
 		}
-	}
-	if (fd >= 0 && !is_regular(fd)) {
-		close(fd);
-		fd = -1;
 	}
 	return fd;
 }

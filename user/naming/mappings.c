@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct life {
 	struct root *root;
 	struct mapped_file *program;
 	pid_t own_pid; /* as the process itself sees its pid; 0: not looked at */
+	uid_t owner;   /* the user that the process was last seen to be */
 	struct life *before;
 };
 
@@ -118,15 +120,42 @@ static void life_release(struct mappings *mappings, struct life *life)
 	free(life);
 }
 
+/* The user that a process is, for files: proc(5). `known` if it has gone. */
+static uid_t owner_of(pid_t pid, uid_t known)
+{
+	char name[64], *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(pid));
+	file = fopen(name, "re");
+	while (file && getline(&line, &size, file) > 0)
+		if (sscanf(line, "Uid: %*u %*u %*u %u", &known) == 1)
+			break;
+	free(line);
+	if (file)
+		fclose(file);
+	return known;
+}
+
 /* Takes over the counts of space and root. */
 static struct life *begin_life(struct process *process, __u64 since, struct space *space, struct root *root)
 {
 	struct life *life = xcalloc(1, sizeof(*life));
+	struct stat stat_of;
+	char path[32];
 
 	if (process->life)
 		process->life->until = since;
 	*life = (struct life){
 		.space = space, .since = since, .until = FOREVER, .root = root, .before = process->life};
+	snprintf(path, sizeof(path), "/proc/%d", (int)proc_number(process->pid));
+	if (!stat(path, &stat_of))
+		life->owner = stat_of.st_uid;
+	else if (life->before)
+		life->owner = life->before->owner;
+	else
+		life->owner = -1;
 	process->life = life;
 	process->exited = FOREVER;
 	return life;
@@ -554,15 +583,18 @@ static pid_t own_pid(pid_t pid)
 	return own;
 }
 
-const char *mappings_jit(struct mappings *mappings, pid_t pid, char *text, size_t size)
+const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size)
 {
 	struct process *process = find(mappings, pid);
 	char path[64];
 
 	if (!process || !process->life)
 		return NULL;
-	if (!process->life->own_pid)
+	if (!process->life->own_pid) {
 		process->life->own_pid = own_pid(pid);
+		process->life->owner = owner_of(pid, process->life->owner);
+	}
+	*owner = process->life->owner;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)process->life->own_pid);
 	return root_path(process->life->root, path, text, size);
 }

@@ -57,8 +57,8 @@ struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, _
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid);
 
 /* Where a process writes down the names of what it compiles as it runs, as it can be opened from here:
- * /tmp/perf-PID.map, in its own namespaces. NULL if not known. */
-const char *mappings_jit(struct mappings *mappings, pid_t pid, char *text, size_t size);
+ * /tmp/perf-PID.map, in its own namespaces. NULL if not known. *owner: whose file it has to be. */
+const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size);
 
 /* Pieces of code that found no room, so far. */
 __u64 mappings_dropped(const struct mappings *mappings);

@@ -35,6 +35,15 @@ static const char *open_vdso(struct image *image)
 const char *source_why(int error)
 {
 	switch (error) {
+	case EMEDIUMTYPE:
+		return "it is no regular file";
+	case EFBIG:
+		return "the file is larger than what is read";
+	case EKEYREJECTED:
+		return "the file is another user's";
+	case ELOOP:
+	case EXDEV:
+		return "a link leads to the file";
 	case ENOENT:
 	case ENOTDIR:
 	case ESRCH:
@@ -46,14 +55,18 @@ const char *source_why(int error)
 	return "the file can't be opened";
 }
 
-const char *source_open(struct image *image, const struct place *place)
+const char *source_open(struct image *image, const struct place *place, bool *refused)
 {
 	int fd;
 
+	*refused = false;
 	if (!strcmp(place->path, "[vdso]"))
 		return open_vdso(image);
 	fd = place_open(place);
-	return fd < 0 ? source_why(errno) : image_from_file(image, fd);
+	if (fd >= 0)
+		return image_from_file(image, fd);
+	*refused = guarded_refused(errno);
+	return source_why(errno);
 }
 
 static void load_symbols(struct source *source, const struct image *image, const struct image *debug,
@@ -81,7 +94,7 @@ static struct lines *load_lines(struct image *image, const struct place *place, 
 	char build_id[2 * BUILD_ID_MAX + 1];
 	const char *name = dwarf_alternate(image, build_id);
 	struct image alternate;
-	bool shares = name && alternate_open(&alternate, name, build_id, place, debug_dir);
+	bool shares = name && alternate_open(&alternate, image, name, build_id, place, debug_dir);
 	struct lines *lines = lines_open(image, shares ? &alternate : NULL, most);
 
 	*image = (struct image){.fd = -1};

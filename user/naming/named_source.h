@@ -28,6 +28,7 @@ struct source {
 	struct identity identity;
 	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
 	const char *why; /* it has no symbols; NULL if it has */
+	bool refused;	 /* see struct name */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;
 	size_t nr_segments;
@@ -38,8 +39,8 @@ struct source {
 	struct map shown;    /* texts as they are shown, by the address of what they were made of */
 };
 
-/* Opens the file, or "[vdso]". Returns NULL, or why not: a constant sentence. */
-const char *source_open(struct image *image, const struct place *place);
+/* Opens the file, or "[vdso]". Returns NULL, or why not: a constant sentence; *refused: see struct name. */
+const char *source_open(struct image *image, const struct place *place, bool *refused);
 const char *source_why(int error);
 
 /* Reads symbols and, where the settings ask for them, lines, from the image, which is taken over, and from

@@ -149,6 +149,18 @@ static const struct name *unknown(struct naming *naming, const char *why)
 	return &naming->unknown;
 }
 
+static const struct name *unknown_of(struct naming *naming, const struct source *source)
+{
+	naming->unknown = (struct name){.why = source->why, .refused = source->refused};
+	return &naming->unknown;
+}
+
+static const struct name *not_opened(struct naming *naming, int error)
+{
+	naming->unknown = (struct name){.why = source_why(error), .refused = guarded_refused(error)};
+	return &naming->unknown;
+}
+
 /* The name of an address in the source, by the number that it is asked for with. */
 static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
 {
@@ -248,7 +260,8 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	struct source *source = NULL;
 	struct image image;
 	char build_id[2 * BUILD_ID_MAX + 1] = "";
-	const char *why = source_open(&image, place);
+	bool refused;
+	const char *why = source_open(&image, place, &refused);
 
 	if (!why) {
 		image_build_id(&image, build_id);
@@ -262,6 +275,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	source = new_source(naming);
 	source->identity = *identity;
 	source->why = why;
+	source->refused = refused;
 	if (!why)
 		source_load(source, &image, place, &naming->settings);
 	strcpy(source->build_id, build_id);
@@ -283,7 +297,7 @@ static const struct name *name_in_file(struct naming *naming, struct source *sou
 		if (offset >= segment->offset && offset - segment->offset < segment->size)
 			return name_at(naming, source, offset, offset - segment->offset + segment->address);
 	}
-	return unknown(naming, source->why ? source->why : "no code of the file is there");
+	return source->why ? unknown_of(naming, source) : unknown(naming, "no code of the file is there");
 }
 
 /* As image_build_id() writes it. False: it is none. */
@@ -340,7 +354,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	make_room(naming);
 	find_wanted(naming, &wanted, path, build_id);
 	if (wanted.missing)
-		return unknown(naming, source_why(errno));
+		return not_opened(naming, errno);
 	source = wanted.source;
 	if (!source && !may_read)
 		return NULL;
@@ -421,27 +435,26 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
-static void read_jit(struct naming *naming, struct source *source, const struct place *place)
+static void read_jit(struct naming *naming, struct source *source, const struct place *place, uid_t owner)
 {
-	int fd = place_open(place);
+	int fd = place_open_map(place, owner, naming->settings.memory / 4), error = errno;
 	struct stat stat;
 
 	source_empty(source);
 	source->read_at = seconds();
 	source->why = NULL;
+	source->refused = fd < 0 && guarded_refused(error);
 	if (fd < 0) {
-		source->why = source_why(errno);
-	} else if (fstat(fd, &stat) || !S_ISREG(stat.st_mode)) {
-		source->why = "the map of compiled code is no regular file";
-		close(fd);
+		source->why = source_why(error);
 	} else {
+		fstat(fd, &stat);
 		source->identity = identity_of(&stat);
 		source->why = jit_symbols(&source->symbols, fd, naming->settings.memory / 4);
 	}
 	weigh(naming, source);
 }
 
-const struct name *naming_jit(struct naming *naming, const char *map, __u64 address)
+const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address)
 {
 	struct identity identity;
 	struct source *source;
@@ -453,20 +466,20 @@ const struct name *naming_jit(struct naming *naming, const char *map, __u64 addr
 	source = find_jit(naming, map);
 	if (!source) {
 		if (!identify(&place, &identity))
-			return unknown(naming, source_why(errno));
+			return not_opened(naming, errno);
 		source = new_source(naming);
 		source->path = xstrdup(map);
-		read_jit(naming, source, &place);
+		read_jit(naming, source, &place, owner);
 	} else {
 		/* A compiler at work adds to it all the time: what is known is believed for a second. */
 		changed = (!symbols_find(&source->symbols, address) || seconds() != source->read_at) &&
 			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
 		if (changed)
-			read_jit(naming, source, &place);
+			read_jit(naming, source, &place, owner);
 	}
 	use(naming, source);
 	if (source->why)
-		return unknown(naming, source->why);
+		return unknown_of(naming, source);
 	if (map_find(&source->names, address))
 		return map_find(&source->names, address);
 	return name_at(naming, source, address, address);

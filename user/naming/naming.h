@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
+#include <sys/types.h>
 
 /* A function that the address is in. */
 struct frame {
@@ -27,6 +28,7 @@ struct name {
 	const struct frame *frames; /* what is inlined innermost first; the last is the function itself */
 	size_t nr;		    /* 0: unknown */
 	const char *why;	    /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
+	bool refused;		    /* why: the file was found and not opened; see naming/guarded.h */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */
@@ -70,9 +72,10 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 				     __u64 offset);
 const struct name *naming_known_kernel(struct naming *naming, __u64 address);
 
-/* An address of a process that writes a perf-PID.map. A map that has changed is read again where it does
- * not tell the address, or a second has passed. */
-const struct name *naming_jit(struct naming *naming, const char *map, __u64 address);
+/* An address of a process, of the user `owner`, that writes a perf-PID.map: that has to be the owner's file,
+ * or root's. A map that has changed is read again where it does not tell the address, or a second has passed.
+ */
+const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address);
 
 /* Bytes that are kept now, as they are counted against the limit. */
 size_t naming_memory(const struct naming *naming);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/guarded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/openat2.h>
+
+int guarded_find(int folder, const char *path, __u64 resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+
+	return resolve ? (int)syscall(SYS_openat2, folder, path, &how, sizeof(how))
+		       : openat(folder, path, O_PATH | O_CLOEXEC);
+}
+
+/* 0, or the errno that says what is wrong with it. */
+static int check(int found, const struct guard *guard)
+{
+	struct stat stat;
+	bool own, public;
+
+	if (fstat(found, &stat))
+		return errno;
+	if (!S_ISREG(stat.st_mode))
+		return EMEDIUMTYPE;
+	if ((__u64)stat.st_size > guard->most)
+		return EFBIG;
+	own = guard->whose == GUARD_ANYBODY || stat.st_uid == guard->owner;
+	public = stat.st_mode & S_IROTH && (guard->whose == GUARD_OWN_OR_PUBLIC || !stat.st_uid);
+	return own || public ? 0 : EKEYREJECTED;
+}
+
+int guarded_open(int found, const struct guard *guard)
+{
+	int error = check(found, guard), fd = -1;
+	char path[64];
+
+	if (!error) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+		/* A lease on the file must not be waited for: fcntl(2), F_SETLEASE. */
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		error = errno;
+	}
+	close(found);
+	errno = error;
+	return fd;
+}
+
+bool guarded_refused(int error)
+{
+	return error == EMEDIUMTYPE || error == EFBIG || error == EKEYREJECTED || error == ELOOP ||
+	       error == EXDEV;
+}
