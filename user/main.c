@@ -11,6 +11,7 @@
 #include "option/command.h"
 #include "output/output.h"
 #include "run/run.h"
+#include "visible.h"
 
 /* What ends a sentence that may end with a mark of its own. */
 static const char *full_stop(const char *sentence)
@@ -20,17 +21,19 @@ static const char *full_stop(const char *sentence)
 
 static void tell(const struct refusal *refusal)
 {
+	const char *remedy = refusal->remedy;
+	bool source = refusal->source[0];
+	char before[sizeof(refusal->input)], shown[4 * sizeof(refusal->input)];
+
 	if (!refusal->asked[0])
 		return;
-	fprintf(stderr, "nhmtap: %s: %s", refusal->asked, refusal->why);
-	if (refusal->source[0])
-		fprintf(stderr, " (%s)", refusal->source);
-	fputc('.', stderr);
-	if (refusal->remedy[0])
-		fprintf(stderr, " Next: %s%s", refusal->remedy, full_stop(refusal->remedy));
-	fputc('\n', stderr);
-	if (refusal->column)
-		fprintf(stderr, "  %s\n  %*s\n", refusal->input, refusal->column, "^");
+	say("nhmtap: %s: %s%s%s%s.%s%s%s", refusal->asked, refusal->why, source ? " (" : "", refusal->source,
+	    source ? ")" : "", remedy[0] ? " Next: " : "", remedy, remedy[0] ? full_stop(remedy) : "");
+	if (!refusal->column)
+		return;
+	snprintf(before, sizeof(before), "%.*s", refusal->column - 1, refusal->input);
+	say("  %s", refusal->input);
+	say("  %*s", (int)visible(shown, sizeof(shown), before) + 1, "^");
 }
 
 static int help(FILE *out)

@@ -5,6 +5,7 @@
 
 #include "record/record.h"
 #include "record/samples.h"
+#include "visible.h"
 
 #define TOLERATED_PERCENT 1
 
@@ -21,7 +22,7 @@ static int warn(struct activity *activity, const char *event, const struct loss 
 
 	snprintf(why, sizeof(why), "%.1f %% of an interval's %s were lost: a table was full",
 		 100.0 * loss->lost / loss->total, loss->of);
-	fprintf(stderr, "nhmtap: %s: %s. Next: %s.\n", event, why, loss->remedy);
+	say("nhmtap: %s: %s. Next: %s.", event, why, loss->remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "cause", json_string("table_full"));

@@ -13,6 +13,7 @@
 #include "output/restream.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
+#include "visible.h"
 
 /* symbolize's own options; NULL where not given. */
 struct symbolize_options {
@@ -173,18 +174,15 @@ static void tell_rest(const struct symbolizing *symbolizing)
 	const struct stored_account *account = &symbolizing->account;
 
 	if (symbolizing->foreign)
-		fprintf(stderr, "nhmtap: %zu lines are no records; they are passed on as they are\n",
-			symbolizing->foreign);
+		say("nhmtap: %zu lines are no records; they are passed on as they are", symbolizing->foreign);
 	if (symbolizing->newer)
-		fprintf(stderr,
-			"nhmtap: %zu records are of another version than " SCHEMA_VERSION
-			"; they are passed on as they are\n",
-			symbolizing->newer);
+		say("nhmtap: %zu records are of another version than " SCHEMA_VERSION
+		    "; they are passed on as they are",
+		    symbolizing->newer);
 	if (account->unnamed)
-		fprintf(stderr, "nhmtap: %zu places have names, %zu have none: %s%s%s\n", account->named,
-			account->unnamed, account->why ? account->why : "",
-			account->why && account->kernel_why ? "; " : "",
-			account->kernel_why ? account->kernel_why : "");
+		say("nhmtap: %zu places have names, %zu have none: %s%s%s", account->named, account->unnamed,
+		    account->why ? account->why : "", account->why && account->kernel_why ? "; " : "",
+		    account->kernel_why ? account->kernel_why : "");
 }
 
 static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)

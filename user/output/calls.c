@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/calls.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "visible.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -86,12 +87,14 @@ static void cut(char *name, size_t size, size_t wanted)
 }
 
 /* What would end a line, a name, or a terminal's patience. */
-static void clean(char *name)
+static void clean(char *name, size_t size)
 {
+	char shown[CALLS_NAME_MAX];
+
+	visible(shown, sizeof(shown) < size ? sizeof(shown) : size, name);
+	strcpy(name, shown);
 	for (; *name; name++)
-		if (iscntrl((unsigned char)*name))
-			*name = '?';
-		else if (*name == ';')
+		if (*name == ';')
 			*name = ':';
 }
 
@@ -108,7 +111,7 @@ const char *calls_name(const struct call *call, char *name, size_t size)
 		wanted = snprintf(name, size, "%s%s%s", slash ? slash + 1 : module, place ? "+" : "",
 				  place ? place : "");
 	cut(name, size, wanted);
-	clean(name);
+	clean(name, size);
 	return name;
 }
 
@@ -127,6 +130,6 @@ const char *calls_owner(const json_t *entry, char *name, size_t size)
 				 (long long)json_integer_value(tid));
 	if (!used)
 		snprintf(name, size, "all");
-	clean(name);
+	clean(name, size);
 	return name;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/rows.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "output/table.h"
+#include "visible.h"
 
 /* 1234567 → "1,234,567", in every locale. */
 const char *row_grouped(json_int_t number, char *buffer, size_t size)
@@ -106,18 +106,20 @@ static void code_cell(const json_t *code, char *buffer, size_t size)
 		snprintf(buffer, size, "%s", module);
 }
 
-/* A key's value as a cell. Control characters must not reach the terminal. */
+#define CELL_MAX 4096 /* longer than any name */
+
+/* A key's value as a cell; names may hold anything. */
 void row_cell(const json_t *value, char *buffer, size_t size)
 {
+	char text[CELL_MAX];
+
 	if (json_is_object(value))
-		code_cell(value, buffer, size);
+		code_cell(value, text, sizeof(text));
 	else if (json_is_string(value))
-		snprintf(buffer, size, "%s", json_string_value(value));
+		snprintf(text, sizeof(text), "%s", json_string_value(value));
 	else
-		snprintf(buffer, size, "%lld", (long long)json_integer_value(value));
-	for (char *at = buffer; *at; at++)
-		if (iscntrl((unsigned char)*at))
-			*at = '?';
+		snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+	visible(buffer, size, text);
 }
 
 bool row_is_key(const char *name)

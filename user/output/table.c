@@ -99,6 +99,20 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
+/* Only the table's own steering of the screen reaches the terminal. */
+static void add_part(struct text *text, const struct stream *stream, const char *part)
+{
+	struct text screen = {0};
+
+	row_screen(&screen, stream);
+	if (screen.used && !strncmp(part, screen.bytes, screen.used)) {
+		text_add(text, "%s", screen.bytes);
+		part += screen.used;
+	}
+	text_add_visible(text, part);
+	free(screen.bytes);
+}
+
 /* An error and a warning have no table: they are told in words, on stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
@@ -107,12 +121,16 @@ static int write_table(struct stream *stream, const json_t *record)
 
 	for (const struct table *const *at = __start_tables; at < __stop_tables; at++) {
 		const struct table *table = *at;
+		struct text part = {0};
 
 		if (strcmp(table->type, string(record, "type")))
 			continue;
 		begin_section(&text, stream,
 			      table->section ? table->section(stream, record) : string(record, "section"));
-		table->add(&text, stream, record);
+		table->add(&part, stream, record);
+		if (part.used)
+			add_part(&text, stream, part.bytes);
+		free(part.bytes);
 	}
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);

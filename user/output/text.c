@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/text.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
+#include "visible.h"
 
 void text_add(struct text *text, const char *format, ...)
 {
@@ -46,11 +46,24 @@ static int column(const struct text *text)
 	return columns(line, end);
 }
 
-void text_wrap(struct text *text, int indent, const char *words)
+void text_add_visible(struct text *text, const char *from)
+{
+	size_t size = VISIBLE_MAX * strlen(from) + 1;
+	char *shown = xmalloc(size);
+
+	visible_lines(shown, size, from);
+	text_add(text, "%s", shown);
+	free(shown);
+}
+
+void text_wrap(struct text *text, int indent, const char *of)
 {
 	int at = text->used ? column(text) : 0;
-	const char *space = "";
+	const char *space = "", *words;
+	struct text shown = {0};
 
+	text_add_visible(&shown, of);
+	words = shown.bytes;
 	while (*words) {
 		int length = strcspn(words, " "), width = columns(words, words + length);
 
@@ -60,14 +73,11 @@ void text_wrap(struct text *text, int indent, const char *words)
 			space = "";
 		}
 		text_add(text, "%s%.*s", space, length, words);
-		/* A name may have any bytes; those that steer a terminal must not reach it. */
-		for (char *byte = text->bytes + text->used - length; *byte; byte++)
-			if (iscntrl((unsigned char)*byte))
-				*byte = '?';
 		at += strlen(space) + width;
 		space = " ";
 		words += length;
 		words += strspn(words, " ");
 	}
 	text_add(text, "\n");
+	free(shown.bytes);
 }

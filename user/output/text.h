@@ -15,8 +15,11 @@ struct text {
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds words and ends the line. Where they do not fit the screen, the text goes on in a new line
- * behind `indent` spaces. */
+/* Adds what may be shown on a terminal, see visible.h; line feeds stay. */
+void text_add_visible(struct text *text, const char *from);
+
+/* Adds words, made visible, and ends the line. Where they do not fit the screen, the text goes on in a new
+ * line behind `indent` spaces. */
 void text_wrap(struct text *text, int indent, const char *words);
 
 #endif

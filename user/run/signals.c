@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "visible.h"
 
 /* How long a command that was told to end (SIGTERM) is waited for. Containers get ten seconds
  * before they are killed; the records are to be out long before. */
@@ -153,7 +154,7 @@ static bool obey(struct run *run, enum control_command command, const char *name
 		obey_for(member, command, &done);
 	}
 	if (!found && *name)
-		fprintf(stderr, "nhmtap: option --control: no activity '%.64s' is going\n", name);
+		say("nhmtap: option --control: no activity '%.64s' is going", name);
 	return found && done;
 }
 

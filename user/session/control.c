@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "visible.h"
 
 static int refuse_control(struct refusal *refusal, const char *text, int error, const char *why)
 {
@@ -103,10 +104,10 @@ static enum control_command command_of(const char *line)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, line))
 			return commands[i].command;
-	fprintf(stderr,
-		"nhmtap: option --control: there is no command '%.*s'. Next: write enable, disable, "
-		"snapshot, ping or stop.\n",
-		(int)strcspn(line, "\033"), line);
+	say("nhmtap: option --control: there is no command '%s'. Next: write enable, disable, snapshot, ping "
+	    "or "
+	    "stop.",
+	    line);
 	return CONTROL_UNKNOWN;
 }
 
