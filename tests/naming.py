@@ -10,7 +10,7 @@ from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
 ENGINE = ("naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file",
-          "maps", "demangle", "guarded")
+          "maps", "demangle")
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 
 
@@ -18,7 +18,7 @@ def build_names(path):
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "names.c"),
-                    os.path.join(USER, "memory.c"),
+                    os.path.join(USER, "memory.c"), os.path.join(USER, "guarded.c"),
                     *(os.path.join(USER, "naming", f"{name}.c") for name in ENGINE), *LIBRARIES],
                    check=True)
 

@@ -30,7 +30,11 @@ static size_t character_at(const char *at, unsigned int *character)
 {
 	static const unsigned int least[] = {0, 0, 0x80, 0x800, 0x10000};
 	unsigned char first = *at;
-	size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+	size_t length = first < 0x80	   ? 1
+			: first >> 5 == 6  ? 2
+			: first >> 4 == 14 ? 3
+			: first >> 3 == 30 ? 4
+					   : 0;
 
 	*character = length == 1 ? first : first & (0x7f >> length);
 	for (size_t i = 1; i < length; i++) {

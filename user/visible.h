@@ -12,9 +12,9 @@
 #define VISIBLE_MAX 10
 
 /*
- * Copies a text: control characters, formatting characters (Unicode's Cc, Cf, Zl, Zp) and bytes that are no UTF-8 are
- * written as \xNN, \uNNNN or \UNNNNNNNN. What does not fit is left out, from a whole character on. Returns the
- * bytes written, without the zero behind them; size > 0.
+ * Copies a text: control characters, formatting characters (Unicode's Cc, Cf, Zl, Zp) and bytes that are no
+ * UTF-8 are written as \xNN, \uNNNN or \UNNNNNNNN. What does not fit is left out, from a whole character on.
+ * Returns the bytes written, without the zero behind them; size > 0.
  */
 size_t visible(char *to, size_t size, const char *from);
 

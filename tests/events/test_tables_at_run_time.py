@@ -14,7 +14,7 @@ from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
 
 USER = ROOT / "user"
 PARTS = ["event/tables", "event/loader", "event/table_rows", "event/table_checks", "event/draft",
-         "event/form", "event/formula", "event/compose", "event/names", "memory", "refusal"]
+         "event/form", "event/formula", "event/compose", "event/names", "memory", "refusal", "guarded"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
         "period": 2000}
 PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",
@@ -194,3 +194,42 @@ def test_a_run_refuses_bad_tables_in_its_stream_too(nhmtap, tables):
     result = nhmtap("stat", tables(nehalem_ep__cats=topic({**CATS, "colour": "grey"})), "--", "true")
     assert result.status == 1
     assert "unknown field \"colour\"" in result.one("error")["why"]
+
+
+# ---- hostile folders ----
+
+@pytest.mark.parametrize("file", ["nehalem-ep/mine.json", "cpus.json", "sources.json"])
+@pytest.mark.parametrize("kind, why", [("pipe", "no regular file"), ("link", "no regular file"),
+                                       ("folder", "no regular file"), ("huge", "larger")])
+def test_what_is_no_plain_file_is_refused_and_not_waited_for(nhmtap, tmp_path, file, kind, why):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_text("[]", encoding="ascii")
+        os.truncate(path, 1 << 40)
+    for command in (["explain", "--events-dir", tmp_path, "cpu-clock"],
+                    ["stat", "-e", "page-faults", "--events-dir", tmp_path, "--", "true"]):
+        said = nhmtap(*command, timeout=20)
+        assert said.status == 1 and why in said.err and path.name in said.err
+
+
+def test_reading_takes_time_in_proportion_to_what_is_read(nhmtap, tables):
+    """The time that the program computes: for 8 times as many events about 8 times as much, not 64."""
+    def cost(number):
+        events = [{"name": f"MINE.N{i:05d}", "description": str(i), "code": f"0x{i % 255 + 1:02X}", "period": 2000,
+                   "umask": f"0x{i // 255:02X}", "aliases": {"reasoning": [f"OTHER.N{i:05d}"]}} for i in range(number)]
+        metrics = [{"name": f"m_{i}", "formula": f"MINE.N{i:05d} / MINE.N00000", "unit": "x", "description": "x",
+                    "source": "reasoning"} for i in range(1, number)]
+        folder = tables(cpus=[TABBY], tabby__mine=topic(*events), tabby__metrics=metrics)
+        begin = os.times()
+        assert nhmtap("explain", "--cpu", "tabby", folder, "MINE.N00001").status == 0
+        end = os.times()
+        return end.children_user - begin.children_user
+
+    assert cost(8000) < 24 * max(cost(1000), 0.02)

@@ -8,7 +8,7 @@ fuzz_sources := $(filter-out user/main.c,$(wildcard user/*.c $(patsubst %,user/%
 fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
 # What names code in files.
-naming_sources := user/memory.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file guarded maps demangle)
+naming_sources := user/memory.c user/guarded.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
 
 .PHONY: fuzz
 fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "event/draft.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,12 +40,61 @@ static const char *name_of(const struct draft *draft, enum draft_kind kind, size
 	return *(const char **)draft_row(draft, kind, i);
 }
 
-void *draft_find(const struct draft *draft, enum draft_kind kind, const char *name)
+/* Names that name_order() takes for the same have the same. */
+static size_t hash_of(const char *name)
 {
-	for (size_t i = 0; i < draft->rows[kind].nr; i++)
-		if (!name_order(name_of(draft, kind, i), name))
-			return draft_row(draft, kind, i);
-	return NULL;
+	__u32 hash = 2166136261u; /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (*name == ':' ? '.' : tolower((unsigned char)*name))) * 16777619u;
+	return hash;
+}
+
+/* Of rows of one name the first is found. */
+static void note_row(const struct draft *draft, enum draft_kind kind, size_t i)
+{
+	const struct rows *rows = &draft->rows[kind];
+	size_t at = hash_of(name_of(draft, kind, i)) & (rows->nr_found - 1);
+
+	while (rows->found[at])
+		at = (at + 1) & (rows->nr_found - 1);
+	rows->found[at] = i + 1;
+}
+
+/* Half of the places stay free. */
+static void make_index(struct draft *draft, enum draft_kind kind)
+{
+	struct rows *rows = &draft->rows[kind];
+
+	free(rows->found);
+	rows->nr_found = 64;
+	while (rows->nr_found < 4 * rows->nr)
+		rows->nr_found *= 2;
+	rows->found = xcalloc(rows->nr_found, sizeof(*rows->found));
+	for (size_t i = 0; i < rows->nr; i++)
+		note_row(draft, kind, i);
+}
+
+static void drop_index(struct draft *draft, enum draft_kind kind)
+{
+	free(draft->rows[kind].found);
+	draft->rows[kind].found = NULL;
+}
+
+void *draft_find(struct draft *draft, enum draft_kind kind, const char *name)
+{
+	const struct rows *rows = &draft->rows[kind];
+
+	if (!rows->found)
+		make_index(draft, kind);
+	for (size_t at = hash_of(name);; at++) {
+		size_t row = rows->found[at & (rows->nr_found - 1)];
+
+		if (!row)
+			return NULL;
+		if (!name_order(name_of(draft, kind, row - 1), name))
+			return draft_row(draft, kind, row - 1);
+	}
 }
 
 static void append(struct draft *draft, enum draft_kind kind, const void *rows, size_t nr)
@@ -53,9 +103,16 @@ static void append(struct draft *draft, enum draft_kind kind, const void *rows, 
 
 	if (!nr)
 		return;
-	own->bytes = xrealloc(own->bytes, (own->nr + nr) * kinds[kind].size);
+	if (own->nr + nr > own->room) {
+		own->room = 2 * (own->nr + nr);
+		own->bytes = xrealloc(own->bytes, own->room * kinds[kind].size);
+	}
 	memcpy(draft_row(draft, kind, own->nr), rows, nr * kinds[kind].size);
 	own->nr += nr;
+	if (own->found && 2 * own->nr > own->nr_found)
+		drop_index(draft, kind);
+	for (size_t i = own->nr - nr; own->found && i < own->nr; i++)
+		note_row(draft, kind, i);
 }
 
 void draft_put(struct draft *draft, enum draft_kind kind, const void *row)
@@ -72,30 +129,32 @@ static void drop_row(struct draft *draft, enum draft_kind kind, size_t i)
 {
 	struct rows *rows = &draft->rows[kind];
 
+	drop_index(draft, kind);
 	rows->nr--;
+	rows->inherited -= i < rows->inherited;
 	memmove(draft_row(draft, kind, i), draft_row(draft, kind, i + 1), (rows->nr - i) * kinds[kind].size);
 }
 
 bool draft_drop(struct draft *draft, enum draft_kind kind, const char *name)
 {
-	for (size_t i = 0; i < draft->rows[kind].nr; i++)
-		if (!name_order(name_of(draft, kind, i), name)) {
-			drop_row(draft, kind, i);
-			return true;
-		}
-	return false;
+	const char *row = draft_find(draft, kind, name);
+
+	if (row)
+		drop_row(draft, kind, (row - draft->rows[kind].bytes) / kinds[kind].size);
+	return row;
 }
 
 void draft_drop_aliases(struct draft *draft, enum draft_kind kind, const char *of)
 {
-	for (size_t i = draft->rows[kind].nr; i-- > 0;)
+	for (size_t i = draft->rows[kind].inherited; i-- > 0;)
 		if (!name_order(((struct known_alias *)draft_row(draft, kind, i))->of, of))
 			drop_row(draft, kind, i);
 }
 
 void draft_clear(struct draft *draft, enum draft_kind kind)
 {
-	draft->rows[kind].nr = 0;
+	drop_index(draft, kind);
+	draft->rows[kind].nr = draft->rows[kind].inherited = 0;
 }
 
 void draft_begin(struct draft *draft, const struct cpu_events *base)
@@ -128,12 +187,16 @@ void draft_begin(struct draft *draft, const struct cpu_events *base)
 		append(draft, DRAFT_PRESETS, offcore->presets, offcore->nr_presets);
 		append(draft, DRAFT_OFFCORE_ALIASES, offcore->aliases, offcore->nr_aliases);
 	}
+	for (enum draft_kind kind = 0; kind < DRAFT_KINDS; kind++)
+		draft->rows[kind].inherited = draft->rows[kind].nr;
 }
 
 void draft_release(struct draft *draft)
 {
-	for (enum draft_kind kind = 0; kind < DRAFT_KINDS; kind++)
+	for (enum draft_kind kind = 0; kind < DRAFT_KINDS; kind++) {
+		drop_index(draft, kind);
 		free(draft->rows[kind].bytes);
+	}
 	json_decref(draft->files);
 	*draft = (struct draft){0};
 }
@@ -172,6 +235,7 @@ static int by_code(const void *a, const void *b)
 
 static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const void *, const void *))
 {
+	drop_index(draft, kind);
 	if (draft->rows[kind].nr)
 		qsort(draft->rows[kind].bytes, draft->rows[kind].nr, kinds[kind].size, order);
 }

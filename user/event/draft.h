@@ -39,7 +39,11 @@ struct draft {
 	struct known_kernel kernel;
 	struct rows {
 		char *bytes;
-		size_t nr;
+		size_t nr, room;
+		size_t inherited; /* the first of them are another CPU's */
+		__u32 *found; /* numbers of rows, from 1, by their names; NULL: not made, or no longer right
+			       */
+		size_t nr_found; /* places in it, a power of two */
 	} rows[DRAFT_KINDS];
 	json_t *files; /* for a name that the folder has: the file it stands in */
 };
@@ -50,12 +54,12 @@ void draft_release(struct draft *draft);
 
 void *draft_row(const struct draft *draft, enum draft_kind kind, size_t i);
 /* The row of a name, as known_event_find() compares them; NULL if there is none. */
-void *draft_find(const struct draft *draft, enum draft_kind kind, const char *name);
+void *draft_find(struct draft *draft, enum draft_kind kind, const char *name);
 /* Adds a copy of a row; one of the same name gives way to it, where rows have names. */
 void draft_put(struct draft *draft, enum draft_kind kind, const void *row);
 /* Takes a row away. Returns whether there was one. */
 bool draft_drop(struct draft *draft, enum draft_kind kind, const char *name);
-/* Takes the aliases of a name away. */
+/* Takes the aliases away that a name has inherited. */
 void draft_drop_aliases(struct draft *draft, enum draft_kind kind, const char *of);
 void draft_clear(struct draft *draft, enum draft_kind kind);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "event/loader.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "guarded.h"
 #include "memory.h"
 
 int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
@@ -79,15 +82,24 @@ bool flag(const json_t *entry, const char *field)
 	return json_is_true(json_object_get(entry, field));
 }
 
+#define TABLE_MOST (16 << 20) /* bytes of a file; the largest built in has 18 KiB */
+
 json_t *read_table(struct loader *loader, const char *kind)
 {
 	char path[2 * PATH_MAX];
 	struct form_fault found;
 	json_error_t error;
 	json_t *table;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, loader->file);
-	table = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	fd = guarded_open_path(path, TABLE_MOST);
+	if (fd < 0) {
+		FAULT(loader, "", "%s", guarded_why(errno));
+		return NULL;
+	}
+	table = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
+	close(fd);
 	if (!table) {
 		if (json_error_code(&error) == json_error_duplicate_key) /* near '"NAME"' */
 			FAULT(loader, "", "field %.*s stands twice in one object",
@@ -109,14 +121,10 @@ json_t *read_table(struct loader *loader, const char *kind)
 bool file_exists(struct loader *loader, const char *file)
 {
 	char path[2 * PATH_MAX];
-	FILE *stream;
 
 	snprintf(loader->file, sizeof(loader->file), "%s", file);
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, file);
-	stream = fopen(path, "re");
-	if (stream)
-		fclose(stream);
-	return stream;
+	return !access(path, F_OK);
 }
 
 void *keep(struct loader *loader, size_t nr, size_t size)

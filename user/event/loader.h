@@ -70,6 +70,6 @@ __u64 config_of(const json_t *entry); /* code, umask, flags and cmask as perf_ev
 int load_table(struct loader *loader, struct draft *draft, const char *stem);
 
 /* What the rows of a sealed draft mean together. */
-int check_draft(struct loader *loader, const struct draft *draft);
+int check_draft(struct loader *loader, struct draft *draft);
 
 #endif

@@ -8,6 +8,7 @@
 #include "event/formula.h"
 #include "event/loader.h"
 #include "event/names.h"
+#include "memory.h"
 
 /* The one that is of no CPU. */
 static bool is_generic(const struct draft *draft)
@@ -16,13 +17,13 @@ static bool is_generic(const struct draft *draft)
 }
 
 /* What is found now is the fault of this table of the CPU, which may inherit the rows. */
-static void blame(struct loader *loader, const struct draft *draft, const char *table)
+static void blame(struct loader *loader, struct draft *draft, const char *table)
 {
 	snprintf(loader->file, sizeof(loader->file), "%s/%s.json", draft->cpu.name, table);
 }
 
 /* The rows are sorted, so that those of one name are neighbours. */
-static int check_aliases(struct loader *loader, const struct draft *draft, enum draft_kind kind,
+static int check_aliases(struct loader *loader, struct draft *draft, enum draft_kind kind,
 			 const enum draft_kind *owners, size_t nr_owners)
 {
 	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
@@ -40,13 +41,53 @@ static int check_aliases(struct loader *loader, const struct draft *draft, enum 
 	return 0;
 }
 
-static bool encoded_alike(const struct known_event *a, const struct known_event *b)
+/* Events that are encoded alike are equal. */
+static int encoding_order(const struct known_event *a, const struct known_event *b)
 {
-	return a->config == b->config && a->config1 == b->config1 && a->precise == b->precise &&
-	       a->counters == b->counters && a->fixed_counter == b->fixed_counter;
+	if (a->config != b->config)
+		return a->config < b->config ? -1 : 1;
+	if (a->config1 != b->config1)
+		return a->config1 < b->config1 ? -1 : 1;
+	if (a->counters != b->counters)
+		return a->counters < b->counters ? -1 : 1;
+	if (a->precise != b->precise)
+		return a->precise < b->precise ? -1 : 1;
+	return (a->fixed_counter > b->fixed_counter) - (a->fixed_counter < b->fixed_counter);
 }
 
-static int check_event_in(struct loader *loader, const struct draft *draft, const struct known_event *event)
+/* Those that are encoded alike stand in the order of their rows. */
+static int by_encoding(const void *a, const void *b)
+{
+	const struct known_event *x = *(const struct known_event *const *)a;
+	const struct known_event *y = *(const struct known_event *const *)b;
+	int order = encoding_order(x, y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static int check_encodings(struct loader *loader, const struct draft *draft)
+{
+	size_t nr = draft->rows[DRAFT_EVENTS].nr;
+	const struct known_event **events = xmalloc((nr + 1) * sizeof(*events));
+	int err = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		events[i] = draft_row(draft, DRAFT_EVENTS, i);
+	qsort(events, nr, sizeof(*events), by_encoding);
+	for (size_t i = 1; i < nr && !err; i++) {
+		/* Of an own and a built-in one, the fault is the own one's. */
+		bool first = from_folder(draft, events[i - 1]->name);
+
+		if (!encoding_order(events[i], events[i - 1]))
+			err = FAULT_OF(loader, draft, events[first ? i - 1 : i]->name,
+				       "is encoded exactly as %s; make it an alias",
+				       events[first ? i : i - 1]->name);
+	}
+	free(events);
+	return err;
+}
+
+static int check_event_in(struct loader *loader, struct draft *draft, const struct known_event *event)
 {
 	const char *name = event->name;
 
@@ -58,15 +99,6 @@ static int check_event_in(struct loader *loader, const struct draft *draft, cons
 			return FAULT_OF(loader, draft, name,
 					"is composed from offcore.json and needs no entry");
 	}
-	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++) {
-		const struct known_event *other = draft_row(draft, DRAFT_EVENTS, i);
-
-		/* Of an own and a built-in one, the fault is the own one's. */
-		if (other != event && encoded_alike(event, other) &&
-		    (from_folder(draft, name) || !from_folder(draft, other->name)))
-			return FAULT_OF(loader, draft, name, "is encoded exactly as %s; make it an alias",
-					other->name);
-	}
 	if (event->default_period < draft->kernel.lowest_period)
 		return FAULT_OF(loader, draft, name,
 				"\"period\" %llu is refused by the kernel of %s: at least %llu",
@@ -76,7 +108,7 @@ static int check_event_in(struct loader *loader, const struct draft *draft, cons
 }
 
 /* Whether an event of a formula can be counted: the CPU's or perf's own, modifiers left aside. */
-static bool counts(const struct draft *draft, const char *name)
+static bool counts(struct draft *draft, const char *name)
 {
 	const struct cpu_events *cpu = is_generic(draft) ? NULL : &draft->cpu;
 	char plain[200], *colon;
@@ -94,7 +126,7 @@ static bool counts(const struct draft *draft, const char *name)
 	       !cache_event_find(plain, &config);
 }
 
-static int check_metric(struct loader *loader, const struct draft *draft, const struct known_metric *metric)
+static int check_metric(struct loader *loader, struct draft *draft, const struct known_metric *metric)
 {
 	struct formula formula;
 	char why[128];
@@ -117,8 +149,8 @@ static int check_metric(struct loader *loader, const struct draft *draft, const 
 	return err;
 }
 
-static int check_part_names(struct loader *loader, const struct draft *draft, const char *preset,
-			    const char *names, enum draft_kind kind)
+static int check_part_names(struct loader *loader, struct draft *draft, const char *preset, const char *names,
+			    enum draft_kind kind)
 {
 	char name[64];
 
@@ -134,7 +166,7 @@ static int check_part_names(struct loader *loader, const struct draft *draft, co
 	}
 }
 
-static int check_presets(struct loader *loader, const struct draft *draft)
+static int check_presets(struct loader *loader, struct draft *draft)
 {
 	for (size_t i = 0; i < draft->rows[DRAFT_PRESETS].nr; i++) {
 		const struct offcore_preset *preset = draft_row(draft, DRAFT_PRESETS, i);
@@ -146,7 +178,7 @@ static int check_presets(struct loader *loader, const struct draft *draft)
 	return 0;
 }
 
-int check_draft(struct loader *loader, const struct draft *draft)
+int check_draft(struct loader *loader, struct draft *draft)
 {
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
 	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
@@ -160,6 +192,8 @@ int check_draft(struct loader *loader, const struct draft *draft)
 	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
 		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))
 			return -1;
+	if (check_encodings(loader, draft))
+		return -1;
 	blame(loader, draft, "metrics");
 	for (size_t i = 0; i < draft->rows[DRAFT_METRICS].nr; i++)
 		if (check_metric(loader, draft, draft_row(draft, DRAFT_METRICS, i)))

@@ -43,9 +43,11 @@ __u64 config_of(const json_t *entry)
 	       (flag(entry, "inv") ? CONFIG_INV : 0) | (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
 }
 
-static bool has_alias(const struct draft *draft, enum draft_kind kind, const struct known_alias *wanted)
+/* Whether the same owner has it among the rows from `first` on. */
+static bool has_alias(const struct draft *draft, enum draft_kind kind, size_t first,
+		      const struct known_alias *wanted)
 {
-	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
+	for (size_t i = first; i < draft->rows[kind].nr; i++) {
 		const struct known_alias *alias = draft_row(draft, kind, i);
 
 		if (!name_order(alias->name, wanted->name) && !name_order(alias->of, wanted->of))
@@ -59,15 +61,16 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 {
 	const char *name = text(entry, "name"), *source;
 	json_t *names, *alias;
-	size_t i;
+	size_t i, first;
 
 	draft_drop_aliases(draft, kind, name);
+	first = draft->rows[kind].nr;
 	json_object_foreach(json_object_get(entry, "aliases"), source, names)
 		json_array_foreach(names, i, alias)
 	{
 		struct known_alias row = {json_string_value(alias), name, source};
 
-		if (!has_alias(draft, kind, &row)) /* two sources may spell alike */
+		if (!has_alias(draft, kind, first, &row)) /* two sources may spell alike */
 			draft_put(draft, kind, &row);
 	}
 }
@@ -190,8 +193,7 @@ static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const _
 }
 
 /* A bit has one name. Of two entries the later one is at fault, and it before what was there. */
-static int check_bits(struct loader *loader, const struct draft *draft, enum draft_kind kind,
-		      const json_t *entries)
+static int check_bits(struct loader *loader, struct draft *draft, enum draft_kind kind, const json_t *entries)
 {
 	for (size_t i = json_array_size(entries); i-- > 0;) {
 		const json_t *entry = json_array_get(entries, i);
@@ -243,8 +245,7 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 }
 
 /* The bits of what an entry is composed of; 0 if one of those has none yet, which is then `lacks`. */
-static __u16 composed_bits(const struct draft *draft, enum draft_kind kind, const json_t *entry,
-			   const char **lacks)
+static __u16 composed_bits(struct draft *draft, enum draft_kind kind, const json_t *entry, const char **lacks)
 {
 	const json_t *name;
 	__u16 bits = 0;

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "naming/guarded.h"
+#include "guarded.h"
 #include "naming/image.h"
 
 /* A file as its own system sees it. */

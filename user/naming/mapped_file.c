@@ -15,7 +15,7 @@
 
 #include "host/processes.h"
 #include "memory.h"
-#include "naming/guarded.h"
+#include "guarded.h"
 
 /* --- roots ------------------------------------------------------------------------------------ */
 

@@ -28,7 +28,7 @@ struct name {
 	const struct frame *frames; /* what is inlined innermost first; the last is the function itself */
 	size_t nr;		    /* 0: unknown */
 	const char *why;	    /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
-	bool refused;		    /* why: the file was found and not opened; see naming/guarded.h */
+	bool refused;		    /* why: the file was found and not opened; see guarded.h */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "event/names.h"
+#include "guarded.h"
 #include "memory.h"
 #include "option/command.h"
 
@@ -87,36 +88,20 @@ static int refuse_unknown(const char *pointer, const char *member, const char *c
 static int refuse_file(struct refusal *refusal, const char *path, int error)
 {
 	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
-	refusal->error = error;
-	return because(refusal, "%s", strerror(error));
-}
-
-/* A FIFO, or a device, could be waited for without an end. */
-static int open_file(const char *path, size_t *size, struct refusal *refusal)
-{
-	struct stat stat;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd < 0)
-		return refuse_file(refusal, path, errno);
-	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode) && stat.st_size <= CONFIG_MOST) {
-		*size = stat.st_size;
-		return fd;
-	}
-	close(fd);
-	refuse(refusal, STATUS_USAGE, "reading CONFIG '%s'", path);
-	return because(refusal, S_ISREG(stat.st_mode) ? "it is larger than 1 MiB" : "it is no regular file");
+	refusal->error = guarded_refused(error) ? 0 : error;
+	return because(refusal, "%s", error == EFBIG ? "it is larger than 1 MiB" : guarded_why(error));
 }
 
 static json_t *load(const char *path, struct refusal *refusal)
 {
 	json_error_t error;
 	json_t *document;
-	size_t size;
-	int fd = open_file(path, &size, refusal);
+	int fd = guarded_open_path(path, CONFIG_MOST);
 
-	if (fd < 0)
+	if (fd < 0) {
+		refuse_file(refusal, path, errno);
 		return NULL;
+	}
 	document = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
 	close(fd);
 	if (document)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "guarded.h"
 #include "memory.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -202,14 +204,21 @@ static void take_event(struct pmu_events *events, const json_t *entry, const cha
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+#define FILE_MOST (64 << 20) /* bytes; perf's largest has 3 MiB */
+
 /* Events stand in a list, or below "Events". */
 static int read_file(struct reader *reader, const char *path, const char *pmu)
 {
 	const json_t *entries, *entry;
 	json_error_t error;
-	json_t *document = json_load_file(path, 0, &error);
+	int fd = guarded_open_path(path, FILE_MOST);
+	json_t *document;
 	size_t i;
 
+	if (fd < 0)
+		return refuse_path(reader, "%.300s can't be read: %s", path, guarded_why(errno));
+	document = json_loadfd(fd, 0, &error);
+	close(fd);
 	if (!document)
 		return refuse_path(reader, "%.300s, line %d: %.80s", path, error.line, error.text);
 	json_array_append_new(reader->events->documents, document);
@@ -344,12 +353,13 @@ static int read_path(struct reader *reader)
 		return read_file(reader, reader->path, NULL);
 	for (size_t i = 0; i < COUNT(below); i++) {
 		FILE *file;
-		int err;
+		int err, fd;
 
 		snprintf(path, sizeof(path), "%.4000s%s/mapfile.csv", reader->path, below[i]);
-		file = fopen(path, "re");
-		if (!file)
+		fd = guarded_open_path(path, FILE_MOST);
+		if (fd < 0)
 			continue;
+		file = had(fdopen(fd, "r"));
 		*strrchr(path, '/') = '\0';
 		err = read_mapfile(reader, path, file);
 		fclose(file);

@@ -38,7 +38,14 @@ int guarded_find(int folder, const char *path, __u64 resolve);
  */
 int guarded_open(int found, const struct guard *guard);
 
-/* Whether an errno of these two is a refusal; otherwise there is no such file, or it may not be read. */
+/* Both, of a path that the user names: of any owner. */
+int guarded_open_path(const char *path, __u64 most);
+
+/* What open(2)'s or this file's errno means, as the end of a sentence: "it is no regular file". */
+const char *guarded_why(int error);
+
+/* Whether an errno of guarded_find() or guarded_open() is a refusal; otherwise there is no such file, or it
+ * may not be read. */
 bool guarded_refused(int error);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "naming/guarded.h"
+#include "guarded.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,6 +49,27 @@ int guarded_open(int found, const struct guard *guard)
 	close(found);
 	errno = error;
 	return fd;
+}
+
+int guarded_open_path(const char *path, __u64 most)
+{
+	const struct guard guard = {.whose = GUARD_ANYBODY, .most = most};
+	int found = guarded_find(AT_FDCWD, path, 0);
+
+	return found < 0 ? -1 : guarded_open(found, &guard);
+}
+
+const char *guarded_why(int error)
+{
+	switch (error) {
+	case EMEDIUMTYPE:
+		return "it is no regular file";
+	case EFBIG:
+		return "it is larger than what is read";
+	case EKEYREJECTED:
+		return "it is another user's";
+	}
+	return strerror(error);
 }
 
 bool guarded_refused(int error)
