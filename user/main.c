@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
@@ -36,6 +37,15 @@ static void tell(const struct refusal *refusal)
 	say("  %*s", (int)visible(shown, sizeof(shown), before) + 1, "^");
 }
 
+/* What was printed on stdout is either there or the status says that it is not. */
+static int printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return STATUS_DONE;
+	say("nhmtap: writing to stdout: %s.", strerror(errno));
+	return STATUS_PARTIAL;
+}
+
 static int help(FILE *out)
 {
 	const struct command *command;
@@ -44,7 +54,7 @@ static int help(FILE *out)
 	for (size_t i = 0; (command = command_at(i)); i++)
 		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
 	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version.\n", out);
-	return STATUS_DONE;
+	return printed();
 }
 
 static bool has_formats(const struct command *command)
@@ -63,7 +73,7 @@ static int command_help(const struct command *command)
 		puts("\nFORMAT is one of:");
 		formats_help(command->name, stdout);
 	}
-	return STATUS_DONE;
+	return printed();
 }
 
 /* A standard stream that is closed would give its number to the next file that is opened, and
@@ -97,7 +107,7 @@ int main(int argc, char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "--version")) {
 		puts("nhmtap " NHMTAP_VERSION);
-		return STATUS_DONE;
+		return printed();
 	}
 	command = command_find(argv[1]);
 	if (!command) {

@@ -120,6 +120,14 @@ def test_one_run_has_no_variance(nhmtap):
     assert not {"variance", "stddev", "stddev_of_mean"} & set(summary)
 
 
+def test_a_duration_is_that_of_each_repeat(nhmtap):
+    result = nhmtap("stat", "-e", "cs", "-r", "2", "--duration", "0.2", "--", "sleep", "1000")
+    first, second = result.of("count")
+    assert min(first["duration_ns"], second["duration_ns"]) >= 0.2e9
+    assert result.one("summary")["executions"] == 2
+    assert (result.one("end")["reason"], result.status) == ("duration", 128 + 15)
+
+
 def test_without_repeats_there_is_no_summary(nhmtap):
     assert nhmtap("stat", "-e", "cs", "--", "true").of("summary") == []
 

@@ -142,10 +142,12 @@ def test_the_own_process_can_be_counted_for_a_time():
     assert run.records[-1]["reason"] == "duration"
 
 
-def test_after_a_timeout_the_command_is_not_left_behind(tmp_path):
+@pytest.mark.parametrize("command, options", [([], {}), (["setsid", "-w"], {}), ([], {"start_new_session": False})],
+                         ids=["in the session of nhmtap", "in its own", "in that of the caller"])
+def test_after_a_timeout_the_command_is_not_left_behind(tmp_path, command, options):
     script = f": {tmp_path}; trap '' TERM; while :; do sleep 1; done"
     with pytest.raises(module.Timeout, match="timed out after"):
-        module.stat(["sh", "-c", script], "cs", timeout=1)
+        module.stat([*command, "sh", "-c", script], "cs", timeout=1, **options)
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if script.encode() in path.read_bytes():

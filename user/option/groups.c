@@ -63,7 +63,7 @@ const struct option_row interval_rows[] = {
 	{0, "control", "fifo:CTL[,ACK]", OPTION_TEXT, COMMON(control), .line_only = true,
 	 .help = "obey lines from a FIFO: enable, disable, snapshot, ping, stop; write ack into another"},
 	{0, "duration", "S", OPTION_SECONDS, COMMON(duration_s), .member = "duration_s",
-	 .help = "stop after S seconds"},
+	 .help = "stop after S seconds; with --repeat, each execution"},
 	{0},
 };
 

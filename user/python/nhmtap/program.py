@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import json
 import os
 import pathlib
@@ -129,8 +130,22 @@ def refuse_errors(records: Sequence[Record]) -> None:
             raise Refused(record)
 
 
+def _descendants(pid: int) -> List[int]:
+    """The processes that this one has started, and they in turn, that are there now."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+            for child in map(int, file.read().split()):
+                found += [child, *_descendants(child)]
+    return found
+
+
 def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
     """Ends the program and its command: asks first, and kills what is still there after the grace."""
+    left = []
+    for pid in _descendants(process.pid):  # a descriptor never means another process of the same number
+        with contextlib.suppress(OSError):
+            left.append(os.pidfd_open(pid))
     with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
         process.terminate()
         process.communicate(timeout=GRACE_S)
@@ -139,6 +154,10 @@ def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
+    for pidfd in left:
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream:
             with contextlib.suppress(OSError):
