@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <linux/perf_event.h>
@@ -77,6 +78,22 @@ int host_add_pmu_events(struct host *host, const char *path, struct refusal *ref
 	return pmu_events_read(&host->pmu_events, path, cpuid, refusal);
 }
 
+#define INITIAL_USERS 0xeffffffdU /* PROC_USER_INIT_INO, include/linux/proc_ns.h */
+
+/* perf_event_open(2), bpf(2) and what else nhmtap needs ask for capabilities in the first user namespace:
+ * capable(), kernel/capability.c. A test's root has a map of users in the place of the namespace's number. */
+static bool in_user_namespace(const struct host *host)
+{
+	struct stat stat_of;
+	char text[200];
+	unsigned int inside, outside, length;
+
+	if (!host->root[0])
+		return !stat("/proc/self/ns/user", &stat_of) && stat_of.st_ino != INITIAL_USERS;
+	return slurp(host, text, sizeof(text), "/proc/self/uid_map") > 0 &&
+	       sscanf(text, "%u %u %u", &inside, &outside, &length) == 3 && length != ~0U;
+}
+
 static void read_privileges(struct host *host)
 {
 	char text[4096], value[64];
@@ -92,6 +109,11 @@ static void read_privileges(struct host *host)
 	if (slurp(host, text, sizeof(text), "/proc/self/status") > 0) {
 		if (line_value(text, "CapEff", value, sizeof(value)))
 			host->capabilities = strtoull(value, NULL, 16);
+		host->user_namespace = in_user_namespace(host);
+		if (host->user_namespace) {
+			host->held_there = host->capabilities;
+			host->capabilities = 0;
+		}
 		if (line_value(text, "Seccomp", value, sizeof(value)))
 			host->seccomp = atoi(value);
 	}

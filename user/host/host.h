@@ -75,7 +75,9 @@ struct host {
 	int perf_event_paranoid; /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_stack;		 /* frames; perf_event_max_stack */
 	long max_sample_rate;	 /* Hz; perf_event_max_sample_rate */
-	__u64 capabilities;	 /* effective ones, a bit each: capabilities(7) */
+	__u64 capabilities;	 /* effective ones that count, a bit each: capabilities(7) */
+	bool user_namespace;	 /* this process is in another one than the first: none count */
+	__u64 held_there;	 /* the effective ones in it */
 	bool virtual;		 /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;		 /* mode of this process: 0 off, 1 strict, 2 filter */
 	bool perf_filtered;	 /* perf_event_open itself is refused: trial_perf_filtered(), if asked */

@@ -62,6 +62,17 @@ static int denied_by_paranoid(const struct denied *d, int level)
 {
 	because(d->refusal, "kernel.perf_event_paranoid is %d; without privileges %s %d or less",
 		d->host->perf_event_paranoid, what_needs_level(d, level), level);
+	if (d->host->user_namespace) {
+		because(d->refusal,
+			"kernel.perf_event_paranoid is %d, and %s %d or less: root of a user namespace has "
+			"no "
+			"capability that counts",
+			d->host->perf_event_paranoid, what_needs_level(d, level), level);
+		return instead(d->refusal, "%s" REMEDY_USER_NAMESPACE,
+			       level == 1 && may_leave_kernel(d)
+				       ? "ask for the user's side only (EVENT:u), or "
+				       : "");
+	}
 	if (level == 1 && may_leave_kernel(d))
 		return instead(d->refusal,
 			       "ask for the user's side only (%s:u), or: sysctl "
@@ -84,6 +95,8 @@ static int denied_access(const struct denied *d)
 		return denied_by_paranoid(d, level);
 	if (d->plan->target.nr_pids || d->plan->target.nr_tids) {
 		because(d->refusal, "a process of another user may not be looked at");
+		if (d->host->user_namespace)
+			return instead(d->refusal, "run as its user, or " REMEDY_USER_NAMESPACE);
 		return instead(d->refusal, "run as its user, or give CAP_PERFMON");
 	}
 	if (!strcmp(d->host->lockdown, "confidentiality")) {
@@ -280,6 +293,12 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 	refuse(refusal, STATUS_REFUSED, "%s", step);
 	refusal->error = error;
 	if (error == EPERM && !(host_capable(host, CAP_BPF) && host_capable(host, CAP_PERFMON))) {
+		if (host->user_namespace) {
+			because(refusal,
+				"loading BPF programs takes CAP_BPF and CAP_PERFMON in the first user "
+				"namespace; this process is root of another at most");
+			return instead(refusal, REMEDY_USER_NAMESPACE);
+		}
 		because(refusal, "loading BPF programs takes CAP_BPF and CAP_PERFMON; this process has %s",
 			host_capable(host, CAP_BPF)	  ? "only CAP_BPF"
 			: host_capable(host, CAP_PERFMON) ? "only CAP_PERFMON"

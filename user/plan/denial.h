@@ -18,6 +18,8 @@
 #define REMEDY_SECCOMP_PERF                                                                                  \
 	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"
 #define REASON_LOCKDOWN "the kernel is locked down (confidentiality)"
+#define REMEDY_USER_NAMESPACE                                                                                \
+	"run it outside of the user namespace: as root of the host, not in a rootless container"
 #define REMEDY_LOCKDOWN "boot without lockdown=confidentiality"
 
 /* perf_event_open has failed for this event of the plan with `error`, where an event takes

@@ -28,6 +28,11 @@ static bool holds(const struct host *host, int capability)
 	return host->capabilities >> capability & 1;
 }
 
+static const char *absent(const struct host *host, int capability)
+{
+	return host->held_there >> capability & 1 ? "in its user namespace" : "missing";
+}
+
 /* --- perf ------------------------------------------------------------------------------------- */
 
 static void judge_paranoid(struct permission *permission, struct host *host)
@@ -50,8 +55,10 @@ static void judge_paranoid(struct permission *permission, struct host *host)
 		because(refusal, "without CAP_PERFMON it allows %s",
 			level == 2 ? "only the user's side of one's own processes"
 				   : "one's own processes, but no whole CPUs");
-	instead(refusal, "sysctl kernel.perf_event_paranoid=%d, or give %s", level >= PARANOID_ALL ? 2 : 0,
-		level >= PARANOID_ALL ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
+	instead(refusal, "sysctl kernel.perf_event_paranoid=%d, or %s", level >= PARANOID_ALL ? 2 : 0,
+		host->user_namespace	? REMEDY_USER_NAMESPACE
+		: level >= PARANOID_ALL ? "give CAP_SYS_ADMIN"
+					: "give CAP_PERFMON");
 }
 
 /* --- capabilities ----------------------------------------------------------------------------- */
@@ -60,7 +67,7 @@ static void capability(struct permission *permission, const struct host *host, i
 {
 	bool held = holds(host, which), stood_in = holds(host, CAP_SYS_ADMIN);
 
-	word(permission, held ? "held" : stood_in ? "by CAP_SYS_ADMIN" : "missing");
+	word(permission, held ? "held" : stood_in ? "by CAP_SYS_ADMIN" : absent(host, which));
 	permission->ok = held || stood_in;
 }
 
@@ -88,7 +95,9 @@ static void judge_admin(struct permission *permission, struct host *host)
 	bool held = holds(host, CAP_SYS_ADMIN);
 
 	permission->ok = held || host->perf_event_paranoid < PARANOID_ALL;
-	word(permission, held ? "held" : permission->ok ? "missing, not needed" : "missing");
+	word(permission, held		  ? "held"
+			 : permission->ok ? "missing, not needed"
+					  : absent(host, CAP_SYS_ADMIN));
 	because(&permission->refusal,
 		"perf_event_paranoid is %d, and at %d or more nothing can be "
 		"opened without it",
@@ -105,7 +114,7 @@ static void judge_syslog(struct permission *permission, struct host *host)
 	bool held = holds(host, CAP_SYSLOG), needed = restricted || host->perf_event_paranoid > 1;
 
 	permission->ok = restricted < 2 && (held || !needed);
-	word(permission, held ? "held" : needed ? "missing" : "missing, not needed");
+	word(permission, held ? "held" : needed ? absent(host, CAP_SYSLOG) : "missing, not needed");
 	because(&permission->refusal,
 		"%s hides the kernel's symbols: its code goes by addresses, without names",
 		restricted >= 2 ? "kernel.kptr_restrict=2" : "the kernel");
@@ -118,7 +127,7 @@ static void judge_capability(struct permission *permission, const struct host *h
 			     const char *lost, const char *name)
 {
 	permission->ok = holds(host, which);
-	word(permission, permission->ok ? "held" : "missing");
+	word(permission, permission->ok ? "held" : absent(host, which));
 	because(&permission->refusal, "%s", lost);
 	instead(&permission->refusal, "run as root, or docker run --cap-add %s", name);
 }
@@ -138,6 +147,16 @@ static void judge_search(struct permission *permission, struct host *host)
 		"files in folders that are closed to this user can't be read for names, and cgroups' "
 		"paths are searched for one by one",
 		"DAC_READ_SEARCH");
+}
+
+static void judge_user_namespace(struct permission *permission, struct host *host)
+{
+	permission->ok = !host->user_namespace;
+	word(permission, host->user_namespace ? "nested" : "initial");
+	because(&permission->refusal,
+		"capabilities count only in the first one: this process has none that count, root or not%s",
+		host->perf_event_paranoid > 1 ? "; it may count the user's side of its own processes" : "");
+	instead(&permission->refusal, REMEDY_USER_NAMESPACE);
 }
 
 static void judge_pid_namespace(struct permission *permission, struct host *host)
@@ -230,6 +249,7 @@ static const struct {
 	{"CAP_SYSLOG", judge_syslog},
 	{"CAP_SYS_PTRACE", judge_ptrace},
 	{"CAP_DAC_READ_SEARCH", judge_search},
+	{"user_namespace", judge_user_namespace},
 	{"pid_namespace", judge_pid_namespace},
 	{"seccomp", judge_seccomp},
 	{"lockdown", judge_lockdown},
@@ -243,6 +263,9 @@ void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host
 	for (int i = 0; i < NR_PERMISSIONS; i++) {
 		list[i] = (struct permission){.name = judges[i].name};
 		judges[i].judge(&list[i], host);
+		/* To be given it there would change nothing. */
+		if (host->user_namespace && !strncmp(list[i].name, "CAP_", 4))
+			instead(&list[i].refusal, REMEDY_USER_NAMESPACE);
 		if (list[i].ok)
 			list[i].refusal = (struct refusal){0};
 	}

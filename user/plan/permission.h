@@ -23,7 +23,7 @@ struct permission {
 	struct refusal refusal; /* why it is in the way of what, and the next step; if not ok */
 };
 
-#define NR_PERMISSIONS 13
+#define NR_PERMISSIONS 14
 
 /* Judges them all, in a fixed order. */
 void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host);
