@@ -2,6 +2,7 @@
 """Commands to which something is done while they run, and what may then come of them."""
 import json
 import os
+import signal
 import subprocess
 
 from records import NHMTAP, check_stream, parse, program
@@ -45,8 +46,16 @@ class Attacked:
     def run(self, *before, **environment):
         """Runs it after these words, with these variables set."""
         self.out.unlink(missing_ok=True)
-        return subprocess.run([*before, NHMTAP, *self.arguments], capture_output=True, stdin=subprocess.DEVNULL,
-                              timeout=60, env=os.environ | environment, check=False)
+        command = [*before, NHMTAP, *self.arguments]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=os.environ | environment, start_new_session=True) as going:
+            try:
+                out, err = going.communicate(timeout=300)
+            except subprocess.TimeoutExpired:
+                # With strace alone, what it traces would go on.
+                os.killpg(going.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(command, going.returncode, out, err)
 
     def records(self):
         return check_lines(self.out.read_text()) if self.out.exists() else []
