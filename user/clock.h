@@ -20,4 +20,19 @@ static inline __u64 clock_ns(clockid_t clock)
 	return timespec_ns(&now);
 }
 
+/* How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which nobody sets and which goes on in a suspended
+ * machine. Both are read one after the other: the truth is no further away than `within`. */
+struct clock_lead {
+	__s64 ns;
+	__u64 within;
+};
+
+static inline struct clock_lead clock_lead(void)
+{
+	__u64 before = clock_ns(CLOCK_BOOTTIME);
+	__u64 now = clock_ns(CLOCK_REALTIME);
+
+	return (struct clock_lead){now - before, clock_ns(CLOCK_BOOTTIME) - before};
+}
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "activity/targets.h"
+#include "activity/warning.h"
 #include "clock.h"
 #include "option/command.h"
 #include "record/record.h"
@@ -48,6 +49,7 @@ static void begin_interval(struct activity *activity)
 {
 	activity->interval_began = now_of(CLOCK_MONOTONIC);
 	activity->interval_began_at = now_of(CLOCK_REALTIME);
+	activity->interval_lead = clock_lead();
 }
 
 int activity_switch(struct activity *activity, bool on)
@@ -64,6 +66,7 @@ int activity_switch(struct activity *activity, bool on)
 void activity_report(struct activity *activity, bool last)
 {
 	struct timespec ended_at = now_of(CLOCK_REALTIME);
+	struct clock_lead lead = clock_lead();
 
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_check(activity, last);
@@ -71,6 +74,7 @@ void activity_report(struct activity *activity, bool last)
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
 	activity->ops->report(activity, last);
+	warn_of_clock(activity, &lead);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
 	hotplug_next(activity);
@@ -78,6 +82,7 @@ void activity_report(struct activity *activity, bool last)
 	activity->was_off = activity->off;
 	activity->interval_began = activity->interval_ended;
 	activity->interval_began_at = ended_at;
+	activity->interval_lead = lead;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "activity/cgroup_watch.h"
 #include "activity/hotplug.h"
 #include "activity/keys.h"
+#include "clock.h"
 #include "collection/counters.h"
 #include "option/options.h"
 #include "plan/plan.h"
@@ -36,6 +37,7 @@ struct activity {
 	struct timespec began;	   /* CLOCK_MONOTONIC; zero: it never did */
 	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
 	struct timespec interval_began_at;		/* the same moment, CLOCK_REALTIME */
+	struct clock_lead interval_lead;		/* the same moment */
 	void *state;					/* the operations' own */
 	struct chosen_keys keys;			/* of --by, where the operations have chosen them */
 	struct reader *reader; /* where addresses lie; NULL where nobody asks. The operations open it

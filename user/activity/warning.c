@@ -2,6 +2,7 @@
 #include "activity/warning.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "record/record.h"
 #include "record/samples.h"
@@ -15,6 +16,14 @@ struct loss {
 	const char *remedy;
 };
 
+static int put(struct activity *activity, json_t *record, const char *cause, const char *why)
+{
+	activity_put_interval(activity, record);
+	json_object_set_new(record, "cause", json_string(cause));
+	json_object_set_new(record, "why", json_string(why));
+	return activity_write(activity, record);
+}
+
 static int warn(struct activity *activity, const char *event, const struct loss *loss)
 {
 	json_t *record = json_pack("{s:s}", "type", "warning");
@@ -24,14 +33,11 @@ static int warn(struct activity *activity, const char *event, const struct loss 
 		 100.0 * loss->lost / loss->total, loss->of);
 	say("nhmtap: %s: %s. Next: %s.", event, why, loss->remedy);
 	json_object_set_new(record, "event", value_text(event, 512));
-	activity_put_interval(activity, record);
-	json_object_set_new(record, "cause", json_string("table_full"));
 	json_object_set_new(record, "of", json_string(loss->of));
 	json_object_set_new(record, "lost", json_integer(loss->lost));
 	json_object_set_new(record, "total", json_integer(loss->total));
-	json_object_set_new(record, "why", json_string(why));
 	json_object_set_new(record, "remedy", json_string(loss->remedy));
-	return activity_write(activity, record);
+	return put(activity, record, "table_full", why);
 }
 
 int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
@@ -62,4 +68,23 @@ void warn_of_spellings(const struct activity *activity)
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->list[i].note[0])
 			fprintf(stderr, "nhmtap: %s: %s\n", events->list[i].name, events->list[i].note);
+}
+
+#define STEP_NS 10000000ULL
+
+int warn_of_clock(struct activity *activity, const struct clock_lead *now)
+{
+	const struct clock_lead *then = &activity->interval_lead;
+	__s64 step = now->ns - then->ns;
+	__u64 slewed = STEP_NS + activity_interval_ns(activity) / 1000 + then->within + now->within;
+	json_t *record;
+	char why[160];
+
+	if ((__u64)llabs(step) <= slewed)
+		return 0;
+	snprintf(why, sizeof(why),
+		 "the system's clock was set by %+.3f s in an interval; durations are right", step / 1e9);
+	say("nhmtap: %s: %s.", activity->name, why);
+	record = json_pack("{s:s, s:I}", "type", "warning", "step_ns", (json_int_t)step);
+	return put(activity, record, "clock_set", why);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What an activity loses to full tables, told once for each event: in a warning record and on stderr. */
+/* What a reader of the records has to know besides their values: in a warning record and on stderr. */
 #ifndef NHMTAP_WARNING_H
 #define NHMTAP_WARNING_H
 
@@ -21,5 +21,14 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 /* Says on stderr what a reader of the events' spellings should know: what was taken that was not named,
  * or that libpfm4 means another thing by a name. */
 void warn_of_spellings(const struct activity *activity);
+
+struct clock_lead;
+
+/*
+ * Warns that somebody has set the system's clock in the interval that ends. Durations come from another
+ * clock; times do not. A change of less than 10 ms and a thousandth of the interval is not told: that is how
+ * a clock is kept right (adjtimex(2) slews by at most 500 ppm). Returns 0 or -errno of the sink.
+ */
+int warn_of_clock(struct activity *activity, const struct clock_lead *now);
 
 #endif

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The system's clock is set while a run goes on. A shim sets it for nhmtap alone."""
+import os
+import subprocess
+from datetime import datetime
+
+import pytest
+from records import HERE
+from sessions import Session, faults
+
+SHIM = os.path.join(HERE, "shims", "set_clock.c")
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shim") / "set_clock.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, SHIM], check=True)
+    return str(path)
+
+
+def seconds(time):
+    whole, fraction = time.rstrip("Z").split(".")
+    return datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + fraction)
+
+
+@pytest.mark.parametrize("step", [-3600, 86400])
+def test_a_clock_that_is_set_is_told_and_leaves_durations_right(nhmtap, shim, tmp_path, step):
+    at = tmp_path / "step"
+    at.write_text("0")
+    before = ["env", f"LD_PRELOAD={shim}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True), faults("samples", "profile", all_cpus=True)],
+                 before=before) as session:
+        session.do("snapshot")
+        at.write_text(str(step * 10**9))
+        session.do("snapshot")
+        session.do("snapshot")
+        result = session.end()
+    for name in ("counts", "samples"):
+        warnings = [r for r in result.records if r["type"] == "warning" and r["activity"] == name]
+        assert [warning["cause"] for warning in warnings] == ["clock_set"]
+        assert abs(warnings[0]["step_ns"] / 1e9 - step) < 60
+        intervals = {r["start_time"]: r["duration_ns"] / 1e9 for r in result.records
+                     if r["type"] in ("count", "profile") and r["activity"] == name}
+        times = [seconds(time) for time in intervals]
+        assert len(times) == 4
+        # Only the interval in which it was set does not end where the next begins.
+        gaps = [later - (time + took) for time, took, later in zip(times, intervals.values(), times[1:])]
+        assert abs(gaps[1] - step) < 60 and max(abs(gaps[0]), abs(gaps[2])) < 60
+        assert all(0 <= took < 600 for took in intervals.values())
+    assert "the system's clock was set by" in result.err
