@@ -6,6 +6,7 @@ import resource
 import subprocess
 
 import pytest
+from records import Result
 
 NOBODY = ["setpriv", "--reuid", "nobody", "--clear-groups"]
 HAS_PMU = os.path.exists("/sys/bus/event_source/devices/cpu")
@@ -161,3 +162,14 @@ def test_nothing_stays_open(nhmtap, tmp_path):
 def test_two_at_the_same_time_do_not_disturb_each_other(nhmtap):
     running = [nhmtap.start("doctor", "--need", "software,profile") for _ in range(2)]
     assert [nhmtap.finish(process).status for process in running] == [0, 0]
+
+
+@pytest.mark.parametrize("gone", ["/proc", "/sys"])
+def test_without_proc_or_sys_an_error_record_says_so(nhmtap, gone):
+    hidden = f"mount -t tmpfs none {gone} && exec \"$@\""
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "sh", *nhmtap.command("doctor"), "--format", "json"],
+                          capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    result = Result(done.returncode, done.stdout, done.stderr)
+    assert [r["type"] for r in result.records] == ["error", "end"]
+    assert gone in result.one("error")["why"] and result.one("error")["errno"] == "ENOENT"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "collection/trial.h"
@@ -78,8 +79,24 @@ static int check(const struct options *options, struct refusal *refusal)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
+/* Without /proc nothing is known of permissions, and whatever was told of them would be wrong. */
+static int check_proc(const struct options *options, struct refusal *refusal)
+{
+	int error;
+
+	if (options->host_root[0] || !access("/proc/self/status", R_OK))
+		return 0;
+	error = errno;
+	refuse(refusal, STATUS_REFUSED, "reading what this machine has");
+	refusal->error = error;
+	because(refusal, "/proc can't be read: %s", strerror(error));
+	return instead(refusal, "mount -t proc proc /proc");
+}
+
 static int gather(struct doctor *doctor, struct refusal *refusal)
 {
+	if (check_proc(doctor->options, refusal))
+		return -1;
 	if (command_host(&doctor->host, doctor->options, refusal))
 		return -1;
 	processor_gather(&doctor->processor, &doctor->host);
@@ -143,9 +160,9 @@ static void put_facilities(struct doctor *doctor, struct refusal *refusal)
 	}
 }
 
-static json_t *end_record(const struct doctor *doctor, int status)
+static json_t *end_record(const struct doctor *doctor, const char *reason, int status)
 {
-	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", "done", "exit_status", status);
+	json_t *end = json_pack("{s:s, s:s, s:i}", "type", "end", "reason", reason, "exit_status", status);
 
 	json_object_set_new(end, "duration_ns", json_integer(clock_ns(CLOCK_MONOTONIC) - doctor->began_ns));
 	json_object_set_new(end, "overhead", overhead_value(NULL));
@@ -164,7 +181,13 @@ static void examine(struct doctor *doctor, struct refusal *refusal)
 	put_facilities(doctor, refusal);
 	put(doctor, diagnosis_record(doctor->findings));
 	json_decref(doctor->findings);
-	put(doctor, end_record(doctor, refusal->asked[0] ? refusal->status : STATUS_DONE));
+	put(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
+}
+
+static void put_refusal(struct doctor *doctor, const struct refusal *refusal)
+{
+	put(doctor, record_error(refusal));
+	put(doctor, end_record(doctor, "refused", refusal->status));
 }
 
 static int run(const struct options *options, struct refusal *refusal)
@@ -175,7 +198,9 @@ static int run(const struct options *options, struct refusal *refusal)
 	examined.began_ns = clock_ns(CLOCK_MONOTONIC);
 	if (check(options, refusal) || stream_open_options(&examined.stream, options, refusal))
 		return refusal->status;
-	if (!gather(&examined, refusal))
+	if (gather(&examined, refusal))
+		put_refusal(&examined, refusal);
+	else
 		examine(&examined, refusal);
 	if (stream_close(&examined.stream) && examined.stream.sink.error != EPIPE && !refusal->asked[0])
 		sink_refusal(&examined.stream.sink, refusal);
