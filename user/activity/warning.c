@@ -67,7 +67,7 @@ void warn_of_spellings(const struct activity *activity)
 
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->list[i].note[0])
-			fprintf(stderr, "nhmtap: %s: %s\n", events->list[i].name, events->list[i].note);
+			say("nhmtap: %s: %s", events->list[i].name, events->list[i].note);
 }
 
 #define STEP_NS 10000000ULL

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "visible.h"
+
 static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
 {
 	char byte;
@@ -34,7 +36,7 @@ static void collect(struct child *child, int options)
 		got = waitpid(child->pid, &child->wait_status, options);
 	while (got < 0 && errno == EINTR);
 	if (got < 0) {
-		fprintf(stderr, "nhmtap: the command's status can't be had: %s\n", strerror(errno));
+		say("nhmtap: the command's status can't be had: %s", strerror(errno));
 		child->wait_status = W_EXITCODE(STATUS_PARTIAL, 0);
 	}
 	child->exited = got != 0;
