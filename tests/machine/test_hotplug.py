@@ -39,20 +39,24 @@ SCRIPT = f"""
 """
 
 
-@pytest.fixture(scope="module")
-def runs(booted):
+def streams_of(machine, script, names):
     """The records of each run."""
-    with forks(booted, modules=("intel-uncore",)) as machines:
-        found = io.StringIO(machines(cores=2).say(SCRIPT))
+    found = io.StringIO(machine.say(script))
     streams, lines = {}, []
     for line in found:
         lines.append(line)
         if '"type":"end"' in line:
-            streams[list(RUNS)[len(streams)]] = records.parse("".join(lines))
+            streams[list(names)[len(streams)]] = records.parse("".join(lines))
             lines = []
     for stream in streams.values():
         records.check_stream(stream)
     return streams
+
+
+@pytest.fixture(scope="module")
+def runs(booted):
+    with forks(booted, modules=("intel-uncore",)) as machines:
+        return streams_of(machines(cores=2), SCRIPT, RUNS)
 
 
 def of(stream, kind, **members):
@@ -113,3 +117,36 @@ def test_an_uncore_counter_stays_with_its_package(runs):
     # CPU 0 counts for the package; it never goes.
     counts = of(runs["uncore"], "count")
     assert all(r["status"] == "counted" and r["value"] > 0 for r in counts)
+
+
+# One has seen the CPU go, the other begins while it is away. Each program has ended when its names are
+# asked for: what it had mapped is known from the kernel's notes alone.
+NAMED = {name: f"profile -a -e {EVENT} -c 100 -I 200 --by module,comm" for name in ("before", "meanwhile")}
+NAMED_SCRIPT = f"""
+    begin() {{ nhmtap {NAMED["before"]} -o $1 & pids="$pids $!"; until grep -q start $1; do sleep 0.1; done; }}
+    begin before
+    taskset -c 1 float
+    echo 0 > {CPU1}; until grep -q offline before; do sleep 0.1; done
+    begin meanwhile
+    echo 1 > {CPU1}; for name in before meanwhile; do until grep -q '"online"' $name; do sleep 0.1; done; done
+    for i in 1 2 3; do taskset -c 1 float; done; sleep 0.5
+    kill -TERM $pids; wait
+    cat before meanwhile
+"""
+
+
+@pytest.fixture(scope="module")
+def named(booted):
+    with forks(booted) as machines:
+        return streams_of(machines(cores=2), NAMED_SCRIPT, NAMED)
+
+
+@pytest.mark.parametrize("name, programs", [("before", 4), ("meanwhile", 3)])
+def test_programs_that_begin_on_a_cpu_that_has_come_are_named(named, name, programs):
+    found = {}
+    for entry in [e for r in of(named[name], "profile") for e in r["entries"] if e["comm"] == "float"]:
+        module = entry["code"]["module"].rpartition("/")[2]
+        found[module] = found.get(module, 0) + entry["samples"]
+    assert found == {"float": pytest.approx(programs * N / 100, abs=programs)}
+    names = of(named[name], "end")[0]["names"]
+    assert (names["notes_lost"], names["unnamed"]["no_mapping"]) == (0, 0)

@@ -32,20 +32,22 @@
  * listened to, by one a CPU. */
 #define DESCRIPTORS_MOST 256
 
-/* A ring, and its oldest note. */
+/* A CPU's event and its ring, with the oldest note. */
 struct ring {
+	int cpu;
+	bool of_all; /* every process's, as the kernel tells them on this CPU; it ends when the CPU goes
+			offline */
+	struct perf_evlist *list;
+	struct perf_evsel *evsel;
 	struct perf_mmap *map;
 	const union perf_event *event; /* NULL: none is held */
 	__u64 time;
 };
 
 struct sideband {
-	struct perf_evlist *list;
-	struct perf_evsel *evsel;
-	struct perf_cpu_map *cpus;
-	struct perf_thread_map *threads;
+	struct perf_thread_map *threads; /* whom to listen to on the CPUs that were online at first */
 	int epoll;
-	struct ring *rings;
+	struct ring **rings;
 	size_t nr_rings;
 	struct ring *handed_out; /* whose oldest note the caller has; NULL: none */
 	__u64 lost;
@@ -64,7 +66,12 @@ struct extras {
 	bool build_ids; /* since 5.12 */
 };
 
-static int open_event(struct sideband *sideband, struct extras extras)
+static bool every_process(struct perf_thread_map *threads)
+{
+	return perf_thread_map__pid(threads, 0) <= 0;
+}
+
+static int open_event(struct ring *ring, struct perf_thread_map *threads, struct extras extras)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -84,24 +91,84 @@ static int open_event(struct sideband *sideband, struct extras extras)
 		.build_id = extras.build_ids,
 		.watermark = 1, /* in bytes: any note wakes the reader */
 		.wakeup_watermark = 1,
-		.inherit = perf_thread_map__pid(sideband->threads, 0) > 0,
+		.inherit = !every_process(threads),
 	};
+	struct perf_cpu_map *cpus;
+	char number[16];
+	int err;
 
-	sideband->list = had(perf_evlist__new());
-	sideband->evsel = had(perf_evsel__new(&attr));
-	perf_evlist__add(sideband->list, sideband->evsel);
-	perf_evlist__set_maps(sideband->list, sideband->cpus, sideband->threads);
-	return perf_evlist__open(sideband->list);
+	snprintf(number, sizeof(number), "%d", ring->cpu);
+	cpus = had(perf_cpu_map__new(number));
+	ring->of_all = every_process(threads);
+	ring->list = had(perf_evlist__new());
+	ring->evsel = had(perf_evsel__new(&attr));
+	perf_evlist__add(ring->list, ring->evsel);
+	perf_evlist__set_maps(ring->list, cpus, threads);
+	perf_cpu_map__put(cpus);
+	err = perf_evlist__open(ring->list);
+	if (!err && perf_evlist__mmap(ring->list, RING_PAGES))
+		err = -errno;
+	return err;
 }
 
-static void close_event(struct sideband *sideband)
+static void close_event(struct ring *ring)
 {
-	if (!sideband->list)
+	if (!ring->list)
 		return;
-	perf_evlist__munmap(sideband->list);
-	perf_evlist__close(sideband->list);
-	perf_evlist__delete(sideband->list);
-	sideband->list = NULL;
+	perf_evlist__munmap(ring->list);
+	perf_evlist__close(ring->list);
+	perf_evlist__delete(ring->list);
+	ring->list = NULL;
+}
+
+static int watch(struct sideband *sideband, const struct ring *ring)
+{
+	/* Edges: the ring of a thread that has ended is "hung up" for ever. Of several threads the first one
+	 * has the ring; the others write into it. */
+	struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
+
+	return epoll_ctl(sideband->epoll, EPOLL_CTL_ADD, libperf_fd(ring->evsel, 0, 0), &readable) ? -errno
+												   : 0;
+}
+
+/* Begins to listen on a CPU. Returns 0 or -errno. */
+static int open_ring(struct sideband *sideband, struct perf_thread_map *threads, int cpu)
+{
+	static const struct extras tries[] = {{true, true}, {true, false}, {false, false}};
+	struct ring *ring = xcalloc(1, sizeof(*ring));
+	int err = -EINVAL;
+
+	ring->cpu = cpu;
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && err == -EINVAL; i++) {
+		close_event(ring);
+		err = open_event(ring, threads, tries[i]);
+	}
+	if (!err)
+		err = watch(sideband, ring);
+	if (err) {
+		close_event(ring);
+		free(ring);
+		return err;
+	}
+	perf_evlist__for_each_mmap(ring->list, ring->map, false)
+	{
+		perf_mmap__read_init(ring->map);
+		break;
+	}
+	sideband->rings = xrealloc(sideband->rings, (sideband->nr_rings + 1) * sizeof(struct ring *));
+	sideband->rings[sideband->nr_rings++] = ring;
+	return 0;
+}
+
+static void close_ring(struct sideband *sideband, size_t i)
+{
+	struct ring *ring = sideband->rings[i];
+
+	if (sideband->handed_out == ring)
+		sideband->handed_out = NULL;
+	close_event(ring);
+	free(ring);
+	sideband->rings[i] = sideband->rings[--sideband->nr_rings];
 }
 
 /* The process that a thread belongs to; 0 if it has ended. */
@@ -170,44 +237,15 @@ static struct perf_thread_map *threads_of(const struct target *target, pid_t chi
 	return map ? map : had(perf_thread_map__new_dummy()); /* -1: all processes */
 }
 
-static int open_rings(struct sideband *sideband, int nr_cpus)
+static int open_all(struct sideband *sideband, const struct cpus *online)
 {
-	struct perf_mmap *map;
+	int err = 0;
 
-	if (perf_evlist__mmap(sideband->list, RING_PAGES))
-		return -errno;
-	perf_evlist__for_each_mmap(sideband->list, map, false)
-	{
-		struct ring *ring;
-
-		sideband->rings =
-			xrealloc(sideband->rings, (sideband->nr_rings + 1) * sizeof(*sideband->rings));
-		ring = &sideband->rings[sideband->nr_rings++];
-		*ring = (struct ring){.map = map};
-		perf_mmap__read_init(map);
-	}
-	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
-	/* Of a CPU's threads the first one has the ring; the others write into it. */
-	for (int cpu = 0; cpu < nr_cpus; cpu++) {
-		/* Edges: the ring of a thread that has ended is "hung up" for ever. */
-		struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
-
-		if (epoll_ctl(sideband->epoll, EPOLL_CTL_ADD, libperf_fd(sideband->evsel, cpu, 0), &readable))
-			return -errno;
-	}
-	return 0;
-}
-
-static int open_all(struct sideband *sideband, int nr_cpus)
-{
-	static const struct extras tries[] = {{true, true}, {true, false}, {false, false}};
-	int err = -EINVAL;
-
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && err == -EINVAL; i++) {
-		close_event(sideband);
-		err = open_event(sideband, tries[i]);
-	}
-	return err ? err : open_rings(sideband, nr_cpus);
+	for (int cpu = cpus_next(online, 0); cpu >= 0 && !err; cpu = cpus_next(online, cpu + 1))
+		err = open_ring(sideband, sideband->threads, cpu);
+	while (err && sideband->nr_rings)
+		close_ring(sideband, 0);
+	return err;
 }
 
 int sideband_open(struct sideband **result, const struct target *target, pid_t child, const struct host *host,
@@ -215,18 +253,15 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 {
 	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int nr_cpus = cpus_count(&host->online), err;
-	char cpus[4096];
 
 	libperf_init(say_nothing); /* it then knows the size of a page, too, which rings need */
-	sideband->epoll = -1;
-	sideband->cpus = perf_cpu_map__new(cpus_print(&host->online, cpus, sizeof(cpus)));
+	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
 	sideband->threads = threads_of(target, child, nr_cpus);
-	err = open_all(sideband, nr_cpus);
+	err = sideband->epoll < 0 ? -errno : open_all(sideband, &host->online);
 	if (err == -ESRCH) { /* a thread has ended in the meantime */
-		close_event(sideband);
 		perf_thread_map__put(sideband->threads);
 		sideband->threads = had(perf_thread_map__new_dummy());
-		err = open_all(sideband, nr_cpus);
+		err = open_all(sideband, &host->online);
 	}
 	if (!err) {
 		*result = sideband;
@@ -246,13 +281,41 @@ void sideband_close(struct sideband *sideband)
 {
 	if (!sideband)
 		return;
-	close_event(sideband);
+	while (sideband->nr_rings)
+		close_ring(sideband, 0);
 	if (sideband->epoll >= 0)
 		close(sideband->epoll);
-	perf_cpu_map__put(sideband->cpus);
 	perf_thread_map__put(sideband->threads);
 	free(sideband->rings);
 	free(sideband);
+}
+
+static bool listens_on(const struct sideband *sideband, int cpu)
+{
+	for (size_t i = 0; i < sideband->nr_rings; i++)
+		if (sideband->rings[i]->cpu == cpu)
+			return true;
+	return false;
+}
+
+/* An event of a thread stays when its CPU goes; one of all processes does not. A CPU that comes is listened
+ * to for all: whoever runs there may have been made by a process that is listened to elsewhere. */
+bool sideband_follow(struct sideband *sideband, const struct cpus *online, const struct cpus *gone)
+{
+	struct perf_thread_map *all = had(perf_thread_map__new_dummy());
+	bool opened = false;
+
+	for (size_t i = sideband->nr_rings; i-- > 0;) {
+		const struct ring *ring = sideband->rings[i];
+
+		if (ring->of_all && (!cpus_has(online, ring->cpu) || cpus_has(gone, ring->cpu)))
+			close_ring(sideband, i);
+	}
+	for (int cpu = cpus_next(online, 0); cpu >= 0; cpu = cpus_next(online, cpu + 1))
+		if (!listens_on(sideband, cpu) && !open_ring(sideband, all, cpu))
+			opened = true;
+	perf_thread_map__put(all);
+	return opened;
 }
 
 int sideband_fd(const struct sideband *sideband)
@@ -366,7 +429,7 @@ static struct ring *oldest(struct sideband *sideband, __u64 before)
 	struct ring *found = NULL;
 
 	for (size_t i = 0; i < sideband->nr_rings; i++) {
-		struct ring *ring = &sideband->rings[i];
+		struct ring *ring = sideband->rings[i];
 
 		if (!hold(ring) || ring->time >= before || (found && found->time <= ring->time))
 			continue;

@@ -53,6 +53,13 @@ int sideband_open(struct sideband **sideband, const struct target *target, pid_t
 		  const struct host *host, struct refusal *refusal);
 void sideband_close(struct sideband *sideband);
 
+/*
+ * Brings it in line with the CPUs that are online; `gone` were offline in between. What they have told is to
+ * be taken before, up to the last note. Returns whether it listens on a CPU on which it did not before: what
+ * happened there in between was not told.
+ */
+bool sideband_follow(struct sideband *sideband, const struct cpus *online, const struct cpus *gone);
+
 /* The processes that the target names, by their threads where it names those; the caller frees *pids.
  * 0 stands for one that has ended. Returns how many. */
 size_t sideband_processes(const struct target *target, pid_t **pids);

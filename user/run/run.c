@@ -235,7 +235,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 	session->loop = loop_open();
 	if (!session->loop)
 		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
-	session->names = names_new(&session->host, session->loop, request->names_bytes);
+	session->names = names_new(&session->host, session->loop, &session->notices, request->names_bytes);
 	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = self_begin();
 		session->host.cycles_precise = trial_cycles(&session->host);

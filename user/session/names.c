@@ -34,6 +34,7 @@ struct listening {
 struct names {
 	const struct host *host;
 	struct loop *loop;
+	struct notices *notices;
 	struct listening *listening;
 	struct reader *readers;
 	struct mappings *mappings;
@@ -56,12 +57,13 @@ struct reader {
 	bool unhurried;
 };
 
-struct names *names_new(const struct host *host, struct loop *loop, size_t memory)
+struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices, size_t memory)
 {
 	struct names *names = xcalloc(1, sizeof(*names));
 
 	names->host = host;
 	names->loop = loop;
+	names->notices = notices;
 	names->memory = memory;
 	names->mappings = mappings_new();
 	return names;
@@ -162,6 +164,22 @@ static void on_notes(void *context, short events)
 					   on_pause_over, listening);
 }
 
+/* A CPU that comes online is listened to as well. Who was there before has to be looked at. */
+static void on_cpus(void *context, const struct cpus *gone)
+{
+	struct names *names = context;
+	struct cpus online;
+	bool opened = false;
+
+	if (!notices_online(names->notices, &online))
+		return;
+	take(names, true);
+	for (struct listening *one = names->listening; one; one = one->next)
+		opened |= sideband_follow(one->sideband, &online, gone);
+	if (opened)
+		mappings_look_at_all(names->mappings);
+}
+
 /* One that tells all that this target needs: of every process, or of the same command. */
 static struct listening *find_listening(const struct names *names, const struct target *target, pid_t child)
 {
@@ -191,6 +209,8 @@ static struct listening *listen(struct names *names, const struct target *target
 	listening->readers = 1;
 	listening->source =
 		loop_watch(names->loop, sideband_fd(listening->sideband), POLLIN, on_notes, listening);
+	if (!names->listening)
+		notices_listen(names->notices, names->loop, names->host->root, on_cpus, names);
 	listening->next = names->listening;
 	return names->listening = listening;
 }
@@ -210,6 +230,8 @@ static void stop_listening(struct listening *listening)
 	loop_remove(names->loop, &listening->pause);
 	sideband_close(listening->sideband);
 	free(listening);
+	if (!names->listening)
+		notices_leave(names->notices, names);
 }
 
 /* --- readers ---------------------------------------------------------------------------------- */
@@ -281,6 +303,8 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	for (const struct reader *other = reader->names->readers; other; other = other->next)
 		oldest = other->since < oldest ? other->since : oldest;
 	mappings_forget(reader->names->mappings, oldest);
+	if (reader->names->notices->socket < 0) /* there are no notices: it looks for itself */
+		notices_take(reader->names->notices, reader->names);
 }
 
 void names_wait_at_most(struct names *names, __u64 ns)

@@ -16,13 +16,14 @@
 #include "plan/target.h"
 #include "refusal.h"
 #include "session/loop.h"
+#include "session/notices.h"
 
 struct names;
 struct reader;
 
 /* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default.
- * The host and the loop stay the caller's. */
-struct names *names_new(const struct host *host, struct loop *loop, size_t memory);
+ * The host, the loop and the notices, by which CPUs are followed, stay the caller's. */
+struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices, size_t memory);
 void names_release(struct names *names);
 
 /*
