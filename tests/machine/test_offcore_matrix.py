@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nhmtap offcore on programs whose requests are known: the right cells have them, the others none."""
+import os
+import random
+
 import pytest
 
 import known
@@ -71,6 +74,91 @@ def test_cells_take_turns_along_the_diagonals(guest):
     names = [e["name"] for r in found if r["type"] == "start" for e in r["events"]]
     rows, columns = [*REQUESTS, "all"], [*RESPONSES, "all"]
     assert names == [f"{rows[i]}.{columns[(i + k) % 4]}" for k in range(4) for i in range(4)]
+
+
+def test_by_repeating_the_matrix_of_a_program_is_exact(guest):
+    """Each execution counts another cell, for the whole of it."""
+    found = offcore(guest, "offcore data", "-r", "auto", "--request", ",".join(REQUESTS), "--response",
+                    ",".join(RESPONSES))
+    record, = [r for r in found if r["type"] == "offcore"]
+    assert record["repeated"]["executions"] == len(record["cells"]) == 16
+    instructions = record["repeated"]["instructions"]
+    assert instructions["executions"] == 16 and instructions["max"] <= 1.01 * instructions["min"]
+    n = known.numbers("offcore")["data.requests"]
+    for cell in record["cells"]:
+        assert (cell["status"], cell["executions"], "bound" in cell) == ("counted", 1, False)
+        there = cell["request"] in ("DEMAND_DATA_RD", "all") and cell["response"] in ("LOCAL_DRAM", "all")
+        assert (n <= cell["value"] <= n + SLACK) if there else cell["value"] <= SLACK, cell
+    assert record["remote_share"] <= SLACK / n and "remote_share_bound" not in record
+
+
+def test_what_no_execution_counted_is_not_known_and_the_spread_of_the_others_is_told(guest):
+    found = offcore(guest, "offcore data", "-r", "6", "--request", "DEMAND_DATA_RD", "--response",
+                    "LOCAL_DRAM,REMOTE_DRAM")
+    record, = [r for r in found if r["type"] == "offcore"]
+    assert [c["executions"] for c in record["cells"]] == [2, 2, 2]
+    first = record["cells"][0]
+    assert first["min"] <= first["value"] <= first["max"] and first["stddev"] >= 0
+    found = offcore(guest, "offcore data", "-r", "2", "--request", "DEMAND_DATA_RD", "--response",
+                    "LOCAL_DRAM,REMOTE_DRAM")
+    record, = [r for r in found if r["type"] == "offcore"]
+    assert sorted((c["executions"], c["status"]) for c in record["cells"]) == [
+        (0, "not_counted"), (1, "counted"), (1, "counted")]
+
+
+def test_a_run_too_short_for_turns_knows_nothing_and_says_so(guest):
+    """No cell is told as about none: each is unknown, or its bound has the truth."""
+    n = known.numbers("offcore")["rfo.requests"]
+    truth = {(row, column): n * (row in ("DEMAND_RFO", "all") and column in ("LOCAL_DRAM", "all"))
+             for row in [*REQUESTS, "all"] for column in [*RESPONSES, "all"]}
+    _, cells = matrix(guest, "offcore rfo", REQUESTS, RESPONSES)
+    assert set(cells) == set(truth)
+    for name, cell in cells.items():
+        if cell["status"] == "multiplexed":
+            assert cell["bound"]["low"] <= truth[name] + SLACK, (name, cell)
+            assert truth[name] <= cell["bound"].get("high", float("inf")), (name, cell)
+        elif cell["status"] == "counted":  # the first, if the program ended before its turn did
+            assert truth[name] <= cell["value"] <= truth[name] + SLACK
+    assert "not_counted" in {cell["status"] for cell in cells.values()} or any(
+        "high" not in cell["bound"] for cell in cells.values())
+
+
+RUNS = int(os.environ.get("NHMTAP_RUNS", "12"))
+TURN_OF_1_MS = "echo 1 > /sys/bus/event_source/devices/cpu/perf_event_mux_interval_ms; "
+
+
+def phases(seed):
+    """A command of phases, in an order and of lengths that are other ones each time; its requests."""
+    chance = random.Random(seed)
+    numbers = known.numbers("offcore")
+    parts = ["steady short"] + ["offcore data"] * chance.randrange(8) + ["offcore rfo"] * chance.randrange(8)
+    chance.shuffle(parts)
+    data = parts.count("offcore data") * numbers["data.requests"] + TURNS // 4
+    rfo = parts.count("offcore rfo") * numbers["rfo.requests"] + TURNS // 4
+    return "; ".join(parts), data, rfo, len(parts)
+
+
+def test_the_truth_is_in_the_bounds_of_at_least_95_of_100_runs(guest):
+    """Of programs with phases. NHMTAP_RUNS=100 has a hundred of them."""
+    held, known_high, shares = [], 0, []
+    for seed in range(RUNS):
+        command, data, rfo, parts = phases(seed)
+        said = guest.say(f"{TURN_OF_1_MS} nhmtap offcore --side u --request DEMAND_DATA_RD,DEMAND_RFO "
+                         f"--response LOCAL_DRAM,REMOTE_DRAM -- sh -c '{command}'", paranoid=-1)
+        record, = [r for r in records.parse(said) if r["type"] == "offcore"]
+        truth = {"DEMAND_DATA_RD": data, "DEMAND_RFO": rfo, "all": data + rfo}
+        slack = SLACK * (parts + 2)
+        for cell in record["cells"]:
+            true = truth[cell["request"]] * (cell["response"] != "REMOTE_DRAM")
+            bound = cell["bound"]
+            held.append(bound["low"] <= true + slack and true <= bound.get("high", float("inf")))
+            known_high += "high" in bound
+        bound = record["remote_share_bound"]
+        shares.append(bound["low"] <= slack / (data + rfo))
+    assert sum(held) >= 0.95 * len(held), [i for i, ok in enumerate(held) if not ok]
+    assert sum(shares) >= 0.95 * len(shares)
+    # Most have turns enough to say something.
+    assert known_high >= len(held) // 2
 
 
 def test_a_sum_is_one_value_of_the_register(guest):

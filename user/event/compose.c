@@ -111,7 +111,7 @@ static void note_disagreement(const struct cpu_events *cpu, const char *spelling
 		for (size_t n = 0; claim && n < entry->nr_names; n++)
 			if (!name_order(entry->names[n], name))
 				snprintf(composed->note, sizeof(composed->note),
-					 "libpfm4 encodes %.40s otherwise: %.60s; here: %.80s", name, claim,
+					 "libpfm4 encodes %.40s otherwise: %.100s; here: %.140s", name, claim,
 					 entry->we_do);
 	}
 }

@@ -20,7 +20,7 @@ struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */
 	struct perf_event_attr attr;
 	char description[200]; /* what it counts, where a table says so; "" otherwise */
-	char note[240];	       /* what a reader of its spelling should know; "" if there is nothing */
+	char note[400];	       /* what a reader of its spelling should know; "" if there is nothing */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
 	const struct pmu_event *listed;	 /* or of perf's own files */
 	size_t at;			 /* where it begins in the list that it was parsed from */

@@ -163,7 +163,8 @@ const char *matrix_response(const struct matrix *matrix, const struct matrix_cel
 	return cell->response == MATRIX_ALL ? "all" : matrix->responses[cell->response].name;
 }
 
-char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers)
+char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers,
+		    bool instructions)
 {
 	__u64 config = host->events->offcore->registers[0].config;
 	char *text = NULL;
@@ -175,6 +176,8 @@ char *matrix_events(const struct matrix *matrix, const struct host *host, const 
 			config & 0xff, config >> 8, matrix->cells[i].bits,
 			matrix_request(matrix, &matrix->cells[i]), matrix_response(matrix, &matrix->cells[i]),
 			modifiers);
+	if (instructions)
+		fprintf(out, ",instructions%s%s", modifiers[0] ? ":" : "", modifiers);
 	xclose_memstream(out);
 	return text;
 }

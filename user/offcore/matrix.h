@@ -21,7 +21,8 @@
 /* offcore's own options; NULL where not given. */
 struct offcore_options {
 	const char *request, *response, *preset;
-	const char *side; /* "u" or "k"; NULL: both, as far as permissions allow */
+	const char *repeat; /* -r: "auto", or a number */
+	const char *side;   /* "u" or "k"; NULL: both, as far as permissions allow */
 };
 
 struct matrix {
@@ -44,8 +45,10 @@ struct matrix {
 int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
 		struct refusal *refusal);
 
-/* Its cells as a list of events, in their order, each under the name REQUEST.RESPONSE; to be freed. */
-char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers);
+/* Its cells as a list of events, in their order, each under the name REQUEST.RESPONSE, and instructions
+ * behind them if asked for; to be freed. */
+char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers,
+		    bool instructions);
 
 /* The name of a cell's request or response: "all" for all of them. */
 const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell);

@@ -8,8 +8,11 @@
 #include "activity/activity.h"
 #include "activity/tally.h"
 #include "memory.h"
-#include "offcore/matrix.h"
+#include "offcore/cells.h"
+#include "offcore/executions.h"
 #include "option/command.h"
+#include "activity/start.h"
+#include "record/bound.h"
 #include "record/record.h"
 #include "record/type.h"
 
@@ -18,21 +21,50 @@
 struct cells {
 	struct matrix matrix;
 	struct tally tally;
+	struct executions executions; /* -r */
+	__u64 turn_ns;		      /* the kernel's, of a cell on the register */
 };
 
-/* What a cell gave in an interval. */
-struct measured {
-	const struct matrix_cell *cell;
-	struct count count;
-};
+#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+
+static __u64 turn_of(struct host *host)
+{
+	const struct pmu *pmu = host_core_pmu(host);
+
+	return (pmu && pmu->mux_interval_ms > 0 ? pmu->mux_interval_ms : TURN_MS) * 1000000ULL;
+}
+
+static int check_repeats(const struct activity *activity, struct refusal *refusal)
+{
+	const struct options *options = activity->options;
+
+	if (!options->repeats || (activity->session->command && !options->interval_ms))
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --repeat");
+	because(refusal,
+		options->interval_ms
+			? "the matrix of several executions is told once, and --interval asks for more"
+			: "there is no COMMAND to run again");
+	return instead(refusal, "nhmtap offcore -r auto -- COMMAND");
+}
 
 static int offcore_check(struct activity *activity, struct refusal *refusal)
 {
+	const struct offcore_options *own = activity->options->own;
+	struct host *host = &activity->session->host;
 	struct cells *offcore = xcalloc(1, sizeof(*offcore));
 
 	activity->state = offcore;
-	tally_begin(&offcore->tally, &activity->plan, &activity->session->host);
-	return matrix_make(&offcore->matrix, activity->options->own, &activity->session->host, refusal);
+	if (matrix_make(&offcore->matrix, own, host, refusal) ||
+	    executions_parse(own->repeat, &offcore->matrix, host, &activity->options->repeats, refusal) ||
+	    check_repeats(activity, refusal))
+		return -1;
+	if (activity->options->repeats)
+		executions_begin(&offcore->executions, &activity->plan, &offcore->matrix, host);
+	tally_begin(&offcore->tally, &activity->plan, host);
+	offcore->turn_ns = turn_of(host);
+	activity->drain_ns = activity->options->repeats ? 0 : offcore->tally.span_ns;
+	return 0;
 }
 
 static json_t *parts_value(const struct matrix_part *parts, int nr)
@@ -54,6 +86,16 @@ static void offcore_describe(struct activity *activity, json_t *start)
 			    parts_value(offcore->matrix.requests, offcore->matrix.nr_requests));
 	json_object_set_new(start, "responses",
 			    parts_value(offcore->matrix.responses, offcore->matrix.nr_responses));
+	if (activity->options->repeats) {
+		json_t *events = json_array();
+
+		for (int i = 0; i <= offcore->executions.nr_cells; i++)
+			json_array_append_new(
+				events, event_value(&offcore->executions.all[i], &activity->session->host));
+		json_object_set_new(start, "events", events);
+		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
+		return;
+	}
 	/* The cells take turns on the register, one an interval of the kernel's. */
 	if (pmu && pmu->mux_interval_ms > 0)
 		json_object_set_new(
@@ -87,9 +129,13 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 				  (json_int_t)count->value, "enabled_ns", (json_int_t)count->enabled_ns,
 				  "running_ns", (json_int_t)count->running_ns);
 
+	if (measured->over)
+		executions_put_spread(value, measured->over);
 	if (!count->running_ns)
 		return value;
 	json_object_set_new(value, "scaled", json_integer(llround(count_scaled(count))));
+	if (count_is_estimate(count))
+		json_object_set_new(value, "bound", bound_value(&measured->bound));
 	if (!(measured->cell->bits & bits_of_kind(activity, OFFCORE_NO_LINE)))
 		json_object_set_new(value, "bytes", json_integer(llround(count_scaled(count)) * LINE_BYTES));
 	return value;
@@ -97,75 +143,31 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-/* Of the sums over the other axis, those that the share may be made of: a row's (all responses), or a
- * column's (all requests). */
-static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, bool of_requests)
-{
-	bool all_requests = cell->request == MATRIX_ALL || matrix->nr_requests == 1;
-	bool all_responses = cell->response == MATRIX_ALL || matrix->nr_responses == 1;
-
-	return of_requests ? all_responses && cell->request != MATRIX_ALL
-			   : all_requests && cell->response != MATRIX_ALL;
-}
-
-/*
- * The share of the lines with these bits in all of the matrix. There is none (NULL) unless the lines of
- * the matrix are apart from each other and each wholly of one kind, both kinds are asked for, and all
- * of them have run. Of a line with unclear bits nobody knows what it is.
- */
-static json_t *share_value(const struct matrix *matrix, const struct measured *cells, __u16 kind,
-			   __u16 unclear)
-{
-	bool of_requests = kind & REQUEST_BITS;
-	__u16 axis = of_requests ? REQUEST_BITS : RESPONSE_BITS, seen = 0, inside = 0;
-	double part = 0, whole = 0;
-
-	for (int i = 0; i < matrix->nr_cells; i++) {
-		const struct measured *line = &cells[i];
-		__u16 bits = line->cell->bits & axis;
-
-		if (!is_sum(matrix, line->cell, of_requests))
-			continue;
-		if (bits & (seen | unclear) || (bits & kind && bits & ~kind) || !line->count.running_ns)
-			return NULL;
-		seen |= bits;
-		whole += count_scaled(&line->count);
-		if (bits & kind) {
-			inside |= bits;
-			part += count_scaled(&line->count);
-		}
-	}
-	return inside && inside != seen && whole > 0 ? value_real(part / whole) : NULL;
-}
-
-static void put_shares(const struct activity *activity, json_t *record, const struct measured *cells)
+static void put_shares(const struct activity *activity, json_t *record, const struct looks *looks)
 {
 	static const struct {
-		const char *name;
+		const char *name, *bound;
 		unsigned int kind, unclear;
 	} shares[] = {
-		{"remote_share", OFFCORE_REMOTE, OFFCORE_PARTLY_REMOTE},
-		{"hitm_share", OFFCORE_HITM, 0},
-		{"prefetch_share", OFFCORE_PREFETCH, 0},
+		{"remote_share", "remote_share_bound", OFFCORE_REMOTE, OFFCORE_PARTLY_REMOTE},
+		{"hitm_share", "hitm_share_bound", OFFCORE_HITM, 0},
+		{"prefetch_share", "prefetch_share_bound", OFFCORE_PREFETCH, 0},
 	};
-	const struct matrix *matrix = &((const struct cells *)activity->state)->matrix;
 
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		json_t *share = share_value(matrix, cells, bits_of_kind(activity, shares[i].kind),
-					    bits_of_kind(activity, shares[i].unclear));
+		struct bound bound;
+		double share;
 
-		if (share)
-			json_object_set_new(record, shares[i].name, share);
+		if (cells_share(looks, bits_of_kind(activity, shares[i].kind),
+				bits_of_kind(activity, shares[i].unclear), &share, &bound))
+			continue;
+		json_object_set_new(record, shares[i].name, value_real(share));
+		if (bound.low != bound.high)
+			json_object_set_new(record, shares[i].bound, bound_value(&bound));
 	}
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
-
-static void read_cells(const struct cells *offcore, const struct tally_row *row, struct measured *cells)
-{
-	for (int i = 0; i < offcore->matrix.nr_cells; i++)
-		cells[i] = (struct measured){&offcore->matrix.cells[i], row->since[i]};
-}
 
 /* Rows first, as one reads a matrix; sums behind what they sum up. */
 static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells, int request,
@@ -194,26 +196,90 @@ static json_t *cells_value(const struct activity *activity, const struct measure
 	return list;
 }
 
+/* A matrix of one row of the tally: of an interval, or of all executions. */
+static int write_matrix(struct activity *activity, size_t r, const struct looks *looks)
+{
+	struct cells *offcore = activity->state;
+	const struct tally_row *row = &offcore->tally.rows[r];
+	struct measured *cells = xcalloc(offcore->matrix.nr_cells, sizeof(*cells));
+	json_t *record = json_pack("{s:s}", "type", "offcore");
+	bool repeated = activity->options->repeats;
+
+	cells_measure(looks, cells);
+	for (int i = 0; repeated && i < offcore->matrix.nr_cells; i++)
+		cells[i].over = &offcore->executions.rows[r].cells[i];
+	tally_put(record, &offcore->tally, row);
+	if (repeated)
+		executions_put(&offcore->executions, r, activity->session->repeat, record);
+	else
+		activity_put_interval(activity, record);
+	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
+	put_shares(activity, record, looks);
+	json_object_set_new(record, "cells", cells_value(activity, cells));
+	free(cells);
+	return activity_write(activity, record);
+}
+
+static int offcore_drain(struct activity *activity)
+{
+	struct cells *offcore = activity->state;
+
+	tally_look(&offcore->tally, activity->counters);
+	activity->drain_ns = tally_pace(&offcore->tally, activity->drain_ns, activity->options->interval_ms);
+	return 0;
+}
+
 static int offcore_report(struct activity *activity, bool last)
 {
 	struct cells *offcore = activity->state;
-	struct measured *cells = xcalloc(offcore->matrix.nr_cells, sizeof(*cells));
 	int err = 0;
 
 	tally_read(&offcore->tally, activity->counters);
+	if (activity->options->repeats) {
+		executions_add(&offcore->executions, activity, &offcore->tally);
+		return 0;
+	}
+	activity->drain_ns = tally_pace(&offcore->tally, activity->drain_ns, activity->options->interval_ms);
 	for (size_t r = 0; r < offcore->tally.nr && !err; r++) {
 		const struct tally_row *row = &offcore->tally.rows[r];
-		json_t *record = json_pack("{s:s}", "type", "offcore");
+		struct looks looks = {
+			&offcore->matrix, row->since, &row->interval_turns, activity_interval_ns(activity),
+			offcore->turn_ns,
+		};
 
-		read_cells(offcore, row, cells);
-		tally_put(record, &offcore->tally, row);
-		activity_put_interval(activity, record);
-		activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
-		put_shares(activity, record, cells);
-		json_object_set_new(record, "cells", cells_value(activity, cells));
-		err = activity_write(activity, record);
+		err = write_matrix(activity, r, &looks);
 	}
-	free(cells);
+	return err;
+}
+
+/* The next execution counts other cells, from zero. */
+static void offcore_detach(struct activity *activity)
+{
+	struct cells *offcore = activity->state;
+
+	if (!activity->options->repeats)
+		return;
+	tally_restart(&offcore->tally);
+	executions_next(&offcore->executions, &activity->plan);
+}
+
+static int offcore_finish(struct activity *activity, json_t *end)
+{
+	struct cells *offcore = activity->state;
+	struct count *counts;
+	int err = 0;
+
+	if (!offcore || !offcore->executions.nr_rows)
+		return 0;
+	counts = xcalloc(offcore->matrix.nr_cells, sizeof(*counts));
+	for (size_t r = 0; r < offcore->executions.nr_rows && !err; r++) {
+		struct looks looks = {.matrix = &offcore->matrix, .counts = counts};
+
+		for (int i = 0; i < offcore->matrix.nr_cells; i++)
+			counts[i] = executions_count(&offcore->executions, r, i);
+		err = write_matrix(activity, r, &looks);
+	}
+	free(counts);
 	return err;
 }
 
@@ -224,6 +290,7 @@ static void offcore_release(struct activity *activity)
 	if (!offcore)
 		return;
 	tally_release(&offcore->tally);
+	executions_release(&offcore->executions);
 	free(offcore);
 }
 
@@ -242,7 +309,7 @@ static int plan_offcore(struct plan *plan, const struct options *options, struct
 		because(refusal, "this machine exposes no hardware counters (is it a virtual machine?)");
 		return instead(refusal, "run it on the host itself");
 	}
-	text = matrix_events(&matrix, host, own->side ? own->side : "");
+	text = matrix_events(&matrix, host, own->side ? own->side : "", own->repeat);
 	err = events_parse(text, host, &plan->events, refusal);
 	free(text);
 	if (err)
@@ -256,7 +323,10 @@ static const struct activity_ops ops = {
 	.check = offcore_check,
 	.describe = offcore_describe,
 	.attach = activity_attach_reader,
+	.drain = offcore_drain,
 	.report = offcore_report,
+	.detach = offcore_detach,
+	.finish = offcore_finish,
 	.release = offcore_release,
 };
 
@@ -272,7 +342,7 @@ static const struct record_type offcore_record = {
 	.name = "offcore",
 	.list = "cells",
 	.kept = {"cpu", "node", "socket", "core", "tid", "comm", "cgroup", "start_time", "duration_ns",
-		 "cpus_missing", "cgroups_missing"},
+		 "cpus_missing", "cgroups_missing", "repeated"},
 };
 REGISTER_RECORD(offcore_record);
 
@@ -289,6 +359,9 @@ static const struct option_row rows[] = {
 	 .help = "its columns: responses, likewise"},
 	{0, "side", "u|k", OPTION_WORD, OWN(struct offcore_options, side), .words = sides,
 	 .help = "only the user's side, or only the kernel's"},
+	{'r', "repeat", "N|auto", OPTION_TEXT, OWN(struct offcore_options, repeat), .line_only = true,
+	 .help = "run COMMAND N times, each time counting other cells for the whole of it; auto: until all "
+		 "cells had their turn"},
 	{0},
 };
 

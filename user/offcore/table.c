@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* offcore's: a matrix of requests and responses. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,26 +72,48 @@ static void heading_rows(struct text *text, struct columns columns)
 	}
 }
 
-/* "20,480", or "20.5M" where that is too wide; "~" says that it is an estimate, "-" that there is none. */
-static void add_cell(struct text *text, const json_t *cell, int width)
+/* "~20,480±3%", or "~20.5M±3%" where that is too wide. Returns whether it fits. The sign of behind, if it
+ * has one, takes two bytes and one column. */
+static bool add_number(char *content, size_t size, const char *mark, double value, const char *behind,
+		       int width)
 {
 	static const char units[] = " kMGTPE";
-	const char *status = string(cell, "status"), *mark = strcmp(status, "multiplexed") ? "" : "~";
-	char number[40], content[48];
-	double value = integer(cell, "scaled");
+	int bytes = width + (*behind ? 1 : 0), unit = 1;
+	char number[40];
 
-	if (!strcmp(status, "not_counted")) {
-		text_add(text, "%*s", width, "-");
+	snprintf(content, size, "%s%s%s", mark, row_grouped((json_int_t)value, number, sizeof(number)),
+		 behind);
+	for (; (int)strlen(content) >= bytes && units[unit]; unit++) {
+		value /= 1000;
+		snprintf(content, size, value < 10 ? "%s%.1f%c%s" : "%s%.0f%c%s", mark, value, units[unit],
+			 behind);
+	}
+	return (int)strlen(content) < bytes && (unit == 1 || value >= 1);
+}
+
+/* "~" says that it is an estimate, "<" that it is no more than that, "?" that nobody knows. How far off an
+ * estimate can be stands behind it, where there is room. */
+static void add_cell(struct text *text, const json_t *cell, int width)
+{
+	const json_t *bound = json_object_get(cell, "bound"), *high = json_object_get(bound, "high");
+	double value = integer(cell, "scaled"), low = json_number_value(json_object_get(bound, "low"));
+	double most = json_number_value(high);
+	bool wide = bound && low > 0; /* has the sign */
+	char content[64], off[16] = "";
+
+	if (!strcmp(string(cell, "status"), "not_counted") || (bound && !high)) {
+		text_add(text, "%*s", width, "?");
 		return;
 	}
-	snprintf(content, sizeof(content), "%s%s", mark,
-		 row_grouped(integer(cell, "scaled"), number, sizeof(number)));
-	for (int unit = 1; (int)strlen(content) >= width && units[unit]; unit++) {
-		value /= 1000;
-		snprintf(content, sizeof(content), value < 10 ? "%s%.1f%c" : "%s%.0f%c", mark, value,
-			 units[unit]);
+	if (wide)
+		snprintf(off, sizeof(off), "±%.0f%%", 100 * fmax(most - value, value - low) / value);
+	if (bound && !wide)
+		add_number(content, sizeof(content), "<", most, "", width);
+	else if (!add_number(content, sizeof(content), bound ? "~" : "", value, off, width)) {
+		add_number(content, sizeof(content), bound ? "~" : "", value, "", width);
+		wide = false;
 	}
-	text_add(text, "%*s", width, content);
+	text_add(text, "%*s", width + wide, content);
 }
 
 static void cell_rows(struct text *text, const json_t *cells, const struct columns *columns)
@@ -110,30 +133,60 @@ static void cell_rows(struct text *text, const json_t *cells, const struct colum
 
 static void add_share(struct text *text, const json_t *record, const char *name, const char *shown)
 {
-	const json_t *value = json_object_get(record, name);
+	const json_t *value = json_object_get(record, name), *bound;
+	char bound_name[40];
 
-	if (value)
-		text_add(text, "%s %.1f%%   ", shown, 100 * json_number_value(value));
+	snprintf(bound_name, sizeof(bound_name), "%s_bound", name);
+	bound = json_object_get(record, bound_name);
+	if (value && bound && !integer(bound, "readings"))
+		text_add(text, "%s ?   ", shown);
+	else if (value)
+		text_add(text, "%s %.1f%%", shown, 100 * json_number_value(value));
+	if (value && bound && integer(bound, "readings"))
+		text_add(text, " (%.1f%% to %.1f%%)", 100 * json_number_value(json_object_get(bound, "low")),
+			 100 * json_number_value(json_object_get(bound, "high")));
+	if (value && !(bound && !integer(bound, "readings")))
+		text_add(text, "   ");
+}
+
+/* Of how many executions, and how unlike each other they were. */
+static void add_executions(struct text *text, const json_t *repeated)
+{
+	const json_t *spread = json_object_get(repeated, "instructions");
+	double mean = json_number_value(json_object_get(spread, "mean"));
+	double least = json_number_value(json_object_get(spread, "min"));
+	double most = json_number_value(json_object_get(spread, "max"));
+
+	text_add(text, "of one of %lld executions, each of which counted %lld of the cells",
+		 (long long)integer(repeated, "executions"), (long long)integer(repeated, "cells_at_once"));
+	if (mean > 0)
+		text_add(text, "\ntheir instructions were %.2f%% apart", 100 * (most - least) / mean);
 }
 
 /* How long the cells ran, of the time that they were to: the least and the most. */
-static void add_running(struct text *text, const json_t *cells)
+static void add_running(struct text *text, const json_t *cells, bool repeated)
 {
 	double least = 100, most = 0;
+	bool unknown = false;
 	json_t *cell;
 	size_t i;
 
 	json_array_foreach(cells, i, cell)
 	{
+		const json_t *bound = json_object_get(cell, "bound");
 		double ran = row_share(integer(cell, "running_ns"), integer(cell, "enabled_ns"));
 
 		least = ran < least ? ran : least;
 		most = ran > most ? ran : most;
+		unknown =
+			unknown || !integer(cell, "running_ns") || (bound && !json_object_get(bound, "high"));
 	}
-	if (least < 100)
+	if (least < 100 && !repeated)
 		text_add(text, "each cell ran %.1f%% to %.1f%% of the time", least, most);
-	if (least == 0)
-		text_add(text, "\n-: had no turn on the register: run longer, or count whole CPUs (-a)");
+	if (unknown)
+		text_add(text,
+			 "%s?: too few turns on the register to say; run longer, or COMMAND again: -r auto",
+			 least < 100 ? "\n" : "");
 }
 
 static void offcore_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -155,7 +208,9 @@ static void offcore_table(struct text *text, const struct stream *stream, const 
 	add_share(text, record, "remote_share", "remote");
 	add_share(text, record, "hitm_share", "modified");
 	add_share(text, record, "prefetch_share", "prefetched");
-	add_running(text, cells);
+	if (json_object_get(record, "repeated"))
+		add_executions(text, json_object_get(record, "repeated"));
+	add_running(text, cells, json_object_get(record, "repeated"));
 	row_end(text);
 	text_add(text, "\n");
 }

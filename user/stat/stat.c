@@ -13,18 +13,12 @@
 #include "stat/plan.h"
 #include "activity/activity.h"
 #include "activity/tally.h"
+#include "metric/moments.h"
 #include "option/command.h"
 #include "activity/tally.h"
 
 /* Of names and units in records, in bytes. */
 #define NAME_MOST 200
-
-/* Running mean and sum of squared differences of the values of repeated executions: Welford's
- * method, which loses no digits to large values. */
-struct moments {
-	__u64 n;
-	double mean, squares, least, most;
-};
 
 struct counting {
 	json_t **names, **units;    /* an event's, as its records have them */
@@ -37,17 +31,6 @@ struct counting {
 	} * summaries;
 	size_t nr_summaries;
 };
-
-static void moments_add(struct moments *moments, double value)
-{
-	double delta = value - moments->mean;
-
-	moments->n++;
-	moments->mean += delta / moments->n;
-	moments->squares += delta * (value - moments->mean);
-	moments->least = moments->n == 1 ? value : fmin(moments->least, value);
-	moments->most = moments->n == 1 ? value : fmax(moments->most, value);
-}
 
 static int stat_check(struct activity *activity, struct refusal *refusal)
 {
@@ -306,7 +289,7 @@ static json_t *summary_record(const struct activity *activity, const struct tall
 {
 	const struct counting *stat = activity->state;
 	json_t *record = json_pack("{s:s}", "type", "summary");
-	double variance = moments->n > 1 ? moments->squares / (moments->n - 1) : NAN;
+	double variance = moments_variance(moments);
 
 	json_object_set_new(record, kind, value_text(name, NAME_MOST));
 	tally_put(record, &stat->tally, row);

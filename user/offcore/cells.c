@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "offcore/cells.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* --- phases between turns --------------------------------------------------------------------- */
+
+#define MISSED 0.05 /* of the runs may have a phase that no turn has seen */
+
+/* The share of the time that the turns of a cell may have missed. Of threads that run side by side the
+ * turns are at the same time, and count once. */
+static double unseen_share(const struct looks *looks, size_t cell)
+{
+	const struct count *count = &looks->counts[cell];
+	double time = fmin(looks->interval_ns, count->enabled_ns), turns;
+
+	if (!count->running_ns || !looks->turn_ns)
+		return 1;
+	turns = fmax(1, time * count->running_ns / count->enabled_ns / looks->turn_ns);
+	return 1 - pow(MISSED, 1 / turns);
+}
+
+/* The highest pace (per ns) of a cell in any of its readings that is long enough to have one. */
+static double highest_pace(const struct looks *looks, size_t cell)
+{
+	const struct turns *turns = looks->turns;
+	const struct count *count = &looks->counts[cell];
+	double most = count->running_ns ? (double)count->value / count->running_ns : 0;
+
+	for (size_t i = 0; i <= turns->nr; i++) {
+		const struct count *one = &turns->list[i * turns->nr_events + cell];
+
+		if (2 * one->running_ns >= looks->turn_ns)
+			most = fmax(most, (double)one->value / one->running_ns);
+	}
+	return most;
+}
+
+static bool encloses(const struct matrix_cell *sum, const struct matrix_cell *cell)
+{
+	return !(cell->bits & ~sum->bits);
+}
+
+/* What the cell can have had at most while it was not seen: the pace of the sums around it. */
+static double pace_around(const struct looks *looks, size_t cell)
+{
+	const struct matrix *matrix = looks->matrix;
+	double most = 0;
+
+	for (int i = 0; i < matrix->nr_cells; i++)
+		if (encloses(&matrix->cells[i], &matrix->cells[cell]))
+			most = fmax(most, highest_pace(looks, i));
+	return most;
+}
+
+static void widen(const struct looks *looks, size_t cell, struct bound *bound)
+{
+	const struct count *count = &looks->counts[cell];
+	double unseen = unseen_share(looks, cell), scaled = count_scaled(count);
+
+	bound->low = fmax(bound->low - unseen * scaled, count->value);
+	bound->high += unseen * pace_around(looks, cell) * count->enabled_ns;
+}
+
+/* --- cells ------------------------------------------------------------------------------------ */
+
+void cells_measure(const struct looks *looks, struct measured *cells)
+{
+	const struct matrix *matrix = looks->matrix;
+
+	for (int i = 0; i < matrix->nr_cells; i++) {
+		struct measured *cell = &cells[i];
+
+		*cell = (struct measured){.cell = &matrix->cells[i], .count = looks->counts[i]};
+		if (looks->turns)
+			bound_of_count(looks->turns, looks->counts, i, &cell->bound);
+		else
+			cell->bound = (struct bound){cell->count.value, INFINITY, 0};
+		if (cell->bound.turns)
+			widen(looks, i, &cell->bound);
+	}
+	/* A part is no more than its sum, and a sum no less than its parts. Cells that were enabled for
+	 * other times can't be compared. */
+	for (int i = 0; i < matrix->nr_cells; i++)
+		for (int j = 0; j < matrix->nr_cells; j++) {
+			struct measured *part = &cells[i], *sum = &cells[j];
+
+			if (!part->bound.turns || !sum->bound.turns || !encloses(sum->cell, part->cell))
+				continue;
+			part->bound.high = fmax(fmin(part->bound.high, sum->bound.high), part->bound.low);
+		}
+}
+
+/* --- shares ----------------------------------------------------------------------------------- */
+
+/* The lines that a share is made of. */
+struct lines {
+	const struct looks *looks;
+	size_t whole[(MATRIX_PARTS + 1) * (MATRIX_PARTS + 1)];
+	size_t nr;
+	__u64 kind;
+};
+
+/* Of the sums over the other axis, those that the share may be made of: a row's (all responses), or a
+ * column's (all requests). */
+static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, bool of_requests)
+{
+	bool all_requests = cell->request == MATRIX_ALL || matrix->nr_requests == 1;
+	bool all_responses = cell->response == MATRIX_ALL || matrix->nr_responses == 1;
+
+	return of_requests ? all_responses && cell->request != MATRIX_ALL
+			   : all_requests && cell->response != MATRIX_ALL;
+}
+
+static bool find_lines(struct lines *lines, __u64 unclear)
+{
+	const struct matrix *matrix = lines->looks->matrix;
+	bool of_requests = lines->kind & REQUEST_BITS;
+	__u64 axis = of_requests ? REQUEST_BITS : RESPONSE_BITS, seen = 0, inside = 0;
+
+	for (int i = 0; i < matrix->nr_cells; i++) {
+		__u64 bits = matrix->cells[i].bits & axis;
+
+		if (!is_sum(matrix, &matrix->cells[i], of_requests))
+			continue;
+		if (bits & (seen | unclear) || (bits & lines->kind && bits & ~lines->kind) ||
+		    !lines->looks->counts[i].running_ns)
+			return false;
+		seen |= bits;
+		inside |= bits & lines->kind ? bits : 0;
+		lines->whole[lines->nr++] = i;
+	}
+	return inside && inside != seen;
+}
+
+static int share_of(const void *what, const struct count *counts, double *share)
+{
+	const struct lines *lines = what;
+	double part = 0, whole = 0;
+
+	for (size_t i = 0; i < lines->nr; i++) {
+		const struct count *count = &counts[lines->whole[i]];
+
+		if (!count->running_ns)
+			return -1;
+		whole += count_scaled(count);
+		part += lines->looks->matrix->cells[lines->whole[i]].bits & lines->kind ? count_scaled(count)
+											: 0;
+	}
+	*share = part / whole;
+	return whole > 0 ? 0 : -1;
+}
+
+int cells_share(const struct looks *looks, __u64 kind, __u64 unclear, double *share, struct bound *bound)
+{
+	struct lines lines = {.looks = looks, .kind = kind};
+	double unseen = 0;
+	bool exact = true;
+
+	if (!find_lines(&lines, unclear) || share_of(&lines, looks->counts, share))
+		return -1;
+	for (size_t i = 0; i < lines.nr; i++)
+		exact = exact && !count_is_estimate(&looks->counts[lines.whole[i]]);
+	*bound = (struct bound){exact ? *share : 0, exact ? *share : 1, 0};
+	if (exact || !looks->turns)
+		return 0;
+	if (bound_of(looks->turns, looks->counts, lines.whole, lines.nr, share_of, &lines, bound))
+		return -1;
+	for (size_t i = 0; i < lines.nr; i++)
+		unseen = fmax(unseen, unseen_share(looks, lines.whole[i]));
+	bound->low = bound->turns ? fmax(bound->low - unseen, 0) : 0;
+	bound->high = bound->turns ? fmin(bound->high + unseen, 1) : 1;
+	return 0;
+}
