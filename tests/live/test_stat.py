@@ -154,6 +154,63 @@ def test_the_default_events_are_counted_wherever_they_can_be(nhmtap):
     assert "default events" in result.one("start")["default_event_why"]
 
 
+def value_of(metric, formula_of):
+    """What the formula makes of the inputs that the record names."""
+    values = {entry["event"]: entry["value"] for entry in metric["inputs"]}
+    return formula_of(values)
+
+
+def test_without_options_each_count_says_what_it_means(nhmtap, tmp_path):
+    result = nhmtap.into(tmp_path / "out", "stat", "--", *command("faults=1000", "exit=0"))
+    formulas = {
+        "cpus_utilized": ("task-clock", lambda of: of["task-clock"] / of["duration_time"]),
+        "context_switches_per_second": ("context-switches",
+                                        lambda of: of["context-switches"] / of["task-clock"] * 1e9),
+        "migrations_per_second": ("cpu-migrations", lambda of: of["cpu-migrations"] / of["task-clock"] * 1e9),
+        "page_faults_per_second": ("page-faults", lambda of: of["page-faults"] / of["task-clock"] * 1e9)}
+    records = [r for r in result.records if r["type"] in ("count", "metric")]
+    for name, (event, formula) in formulas.items():
+        metric = result.one("metric", metric=name)
+        before = records[records.index(metric) - 1]
+        assert (metric["explains"], before["event"], before["explained_by"]) == (event, event, name)
+        assert metric["value"] == pytest.approx(value_of(metric, formula))
+
+
+def test_what_is_asked_for_by_name_is_all_that_is_told(nhmtap):
+    for asked in (["-e", "task-clock"], ["-M", "cpus_utilized"], ["--expect", "page-faults>=0"]):
+        result = nhmtap("stat", *asked, "--", "true")
+        assert not [r for r in result.of("count") + result.of("metric") if "explains" in r or "explained_by" in r]
+
+
+def test_the_table_has_the_meaning_beside_the_count_and_the_times_below(nhmtap):
+    result = nhmtap("stat", "--format", "table", "--", *command("faults=1000", "exit=0"))
+    assert re.search(r"^ +[\d,]+ ns +task-clock +# \d+\.\d{3} CPUs utilized$", result.out, re.M)
+    assert re.search(r"^ +[\d,]+ +page-faults +# \d+\.\d{3} [KM] per second$", result.out, re.M)
+    assert re.search(r"\n\n +\d+\.\d{6} s +elapsed\n +\d+\.\d{6} s +user\n +\d+\.\d{6} s +sys\n$", result.out)
+
+
+def test_the_end_has_the_time_of_the_command_and_its_children(nhmtap):
+    # The grandchild does the work; its time is the command's once it was waited for. The task clock has the
+    # same time but for what lies before the exec.
+    work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+    result = nhmtap("stat", "-e", "task-clock", "--", "sh", "-c", f"sh -c '{work}'; :")
+    spent = result.one("end")["command"]
+    clock = result.count("task-clock")
+    assert spent["user_ns"] + spent["system_ns"] == pytest.approx(clock, rel=0.1, abs=20_000_000)
+    assert spent["elapsed_ns"] >= spent["user_ns"] * 0.9
+
+
+def test_the_times_of_repeats_are_summed_up(nhmtap):
+    result = nhmtap("stat", "-r", "3", "-e", "task-clock", "--", "sleep", "0.05")
+    assert 150_000_000 <= result.one("end")["command"]["elapsed_ns"] <= result.one("end")["duration_ns"]
+
+
+def test_a_process_that_goes_on_has_no_times(nhmtap):
+    with Puppet() as puppet:
+        result = nhmtap("stat", "-e", "task-clock", "--duration", "0.05", "-p", puppet.pid)
+    assert "command" not in result.one("end")
+
+
 def test_an_event_may_be_named_twice(nhmtap):
     result = counted(nhmtap, "page-faults,page-faults", ["faults=100"])
     assert [record["value"] for record in result.of("count")] == [100, 100]

@@ -31,6 +31,20 @@ def metrics(guest):
     return run
 
 
+def test_stat_without_options_derives_what_perf_stat_prints(guest):
+    said = guest.say("nhmtap", "stat", "--", "count")
+    told = derived(said)
+    assert {record["explains"]: name for name, record in told.items()} == {
+        "task-clock": "cpus_utilized", "context-switches": "context_switches_per_second",
+        "cpu-migrations": "migrations_per_second", "page-faults": "page_faults_per_second", "cycles": "ghz",
+        "instructions": "ipc", "branches": "branches_per_second", "branch-misses": "branch_miss_ratio"}
+    counts = {record["event"]: record["value"] for record in map(json.loads, said.splitlines())
+              if record["type"] == "count"}
+    assert told["ipc"]["value"] == pytest.approx(counts["instructions"] / counts["cycles"])
+    assert told["branch_miss_ratio"]["value"] == pytest.approx(100 * counts["branch-misses"] / counts["branches"])
+    assert counts["instructions"] >= COUNT["INST_RETIRED.ANY_P"]
+
+
 def inputs(record):
     return {entry["event"]: entry["value"] for entry in record["inputs"]}
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "visible.h"
 
 static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
@@ -28,13 +29,22 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
+static __u64 timeval_ns(const struct timeval *time)
+{
+	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
+}
+
 static void collect(struct child *child, int options)
 {
+	struct rusage usage;
 	pid_t got;
 
 	do
-		got = waitpid(child->pid, &child->wait_status, options);
+		got = wait4(child->pid, &child->wait_status, options, &usage);
 	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		child->spent = (struct spent){clock_ns(CLOCK_MONOTONIC) - child->began_ns,
+					      timeval_ns(&usage.ru_utime), timeval_ns(&usage.ru_stime)};
 	if (got < 0) {
 		say("nhmtap: the command's status can't be had: %s", strerror(errno));
 		child->wait_status = W_EXITCODE(STATUS_PARTIAL, 0);
@@ -86,6 +96,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 	int error = 0;
 	ssize_t got;
 
+	child->began_ns = clock_ns(CLOCK_MONOTONIC);
 	if (write(child->go_fd, "", 1) != 1)
 		error = errno;
 	close_fd(&child->go_fd);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <linux/types.h>
 
 #include "refusal.h"
 
@@ -16,6 +17,12 @@ struct child {
 	int failure_fd; /* delivers the errno of an exec that failed; -1 */
 	bool exited;
 	int wait_status; /* waitpid(2)'s, once exited */
+	__u64 began_ns;	 /* CLOCK_MONOTONIC: when it was let go */
+	struct spent {
+		__u64 elapsed_ns; /* from then to its end */
+		__u64 user_ns,
+			system_ns; /* of the process and of the children that it waited for: wait4(2) */
+	} spent;		   /* once exited */
 };
 
 /* What nhmtap changes for itself and a command is to have as it was. */

@@ -115,6 +115,12 @@ static int add_inputs(struct metric *metric, struct groups *groups, struct host 
 	return metric->group < 0 ? of_metric(metric->known, refusal) : 0;
 }
 
+static void append(struct metrics *metrics, const struct metric *metric)
+{
+	metrics->list = xrealloc(metrics->list, (metrics->nr + 1) * sizeof(*metric));
+	metrics->list[metrics->nr++] = *metric;
+}
+
 static int add_metric(struct metrics *metrics, char *name, struct groups *groups, struct host *host,
 		      struct refusal *refusal)
 {
@@ -134,9 +140,9 @@ static int add_metric(struct metrics *metrics, char *name, struct groups *groups
 		return refuse_formula(metric.known, why, refusal);
 	metric.name = xstrdup(name);
 	metric.events = xcalloc(metric.formula.nr_inputs, sizeof(*metric.events));
-	metrics->list = xrealloc(metrics->list, (metrics->nr + 1) * sizeof(metric));
-	metrics->list[metrics->nr] = metric;
-	return add_inputs(&metrics->list[metrics->nr++], groups, host, refusal);
+	metric.explains = NO_EVENT;
+	append(metrics, &metric);
+	return add_inputs(&metrics->list[metrics->nr - 1], groups, host, refusal);
 }
 
 static int add_metrics(struct metrics *metrics, const char *names, struct groups *groups, struct host *host,
@@ -186,13 +192,72 @@ int metrics_plan(struct metrics *metrics, const char *names, struct host *host, 
 	return err;
 }
 
+/* The place of the event of this name; NO_EVENT if there is none. */
+static size_t place_of(const struct events *events, const char *name)
+{
+	for (size_t i = 0; i < events->nr; i++)
+		if (!strcmp(events->list[i].name, name))
+			return i;
+	return NO_EVENT;
+}
+
+/* Whether all inputs are among the events. */
+static bool bind(struct metric *metric, const struct events *events)
+{
+	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
+		const char *input = metric->formula.inputs[i];
+
+		metric->events[i] = is_duration(input) ? NO_EVENT : place_of(events, input);
+		if (!is_duration(input) && metric->events[i] == NO_EVENT)
+			return false;
+		if (metric->explains == NO_EVENT)
+			metric->explains = metric->events[i];
+	}
+	return metric->explains != NO_EVENT;
+}
+
+static void release(struct metric *metric)
+{
+	formula_release(&metric->formula);
+	free(metric->name);
+	free(metric->events);
+}
+
+static void explain(struct metrics *metrics, const struct known_metric *known, const struct events *events)
+{
+	struct metric metric = {.known = known, .group = -1, .explains = NO_EVENT};
+	char why[128];
+
+	if (formula_parse(&metric.formula, known->formula, why, sizeof(why)))
+		return;
+	metric.name = xstrdup(known->name);
+	metric.events = xcalloc(metric.formula.nr_inputs, sizeof(*metric.events));
+	if (bind(&metric, events))
+		append(metrics, &metric);
+	else
+		release(&metric);
+}
+
+void metrics_explain(struct metrics *metrics, const char *names, const struct host *host,
+		     const struct events *events)
+{
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(names, at, &length));) {
+		char *name = xasprintf("%.*s", (int)length, at);
+		const struct known_metric *known =
+			find_in(host->tables.metrics, host->tables.nr_metrics, name);
+
+		if (known)
+			explain(metrics, known, events);
+		free(name);
+	}
+}
+
 void metrics_release(struct metrics *metrics)
 {
-	for (size_t i = 0; i < metrics->nr; i++) {
-		formula_release(&metrics->list[i].formula);
-		free(metrics->list[i].name);
-		free(metrics->list[i].events);
-	}
+	for (size_t i = 0; i < metrics->nr; i++)
+		release(&metrics->list[i]);
 	free(metrics->list);
 	*metrics = (struct metrics){0};
 }

@@ -19,7 +19,8 @@ struct metric {
 	/* For each input of the formula its place in the plan's events; NO_EVENT for FORMULA_DURATION. */
 	size_t *events;
 #define NO_EVENT ((size_t)-1)
-	int group; /* while it is planned: which of the groups its events are in */
+	int group;	 /* while it is planned: which of the groups its events are in */
+	size_t explains; /* the event that it is reported beside; NO_EVENT: none */
 };
 
 struct metrics {
@@ -43,6 +44,13 @@ bool metric_nearest(const struct host *host, const char *name, char *near, size_
  */
 int metrics_plan(struct metrics *metrics, const char *names, struct host *host, struct events *events,
 		 struct refusal *refusal);
+
+/*
+ * Appends those of these metrics whose inputs are among the events already; each explains the first of its
+ * formula's events. Metrics are those over perf's own events. No event is added.
+ */
+void metrics_explain(struct metrics *metrics, const char *names, const struct host *host,
+		     const struct events *events);
 void metrics_release(struct metrics *metrics);
 
 /* One input in an interval. */

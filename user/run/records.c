@@ -135,14 +135,20 @@ void write_activity_end(struct running *member)
 	activity_write(activity, end);
 }
 
-static json_t *child_value(const struct child *child)
+static json_t *command_value(const struct session *session)
 {
+	const struct child *child = &session->child;
 	json_t *value = json_pack("{s:i}", "pid", (int)child->pid);
 
 	if (child->exited && child_status(child) > STATUS_SIGNAL && WIFSIGNALED(child->wait_status))
 		json_object_set_new(value, "signal", json_integer(child_status(child) - STATUS_SIGNAL));
 	else if (child->exited)
 		json_object_set_new(value, "exit_code", json_integer(child_status(child)));
+	if (session->spent.elapsed_ns) {
+		json_object_set_new(value, "elapsed_ns", json_integer(session->spent.elapsed_ns));
+		json_object_set_new(value, "user_ns", json_integer(session->spent.user_ns));
+		json_object_set_new(value, "system_ns", json_integer(session->spent.system_ns));
+	}
 	return value;
 }
 
@@ -154,7 +160,7 @@ void write_session_end(struct run *run, const char *reason, int status)
 
 	json_object_set_new(end, "exit_status", json_integer(status));
 	if (session->child.pid)
-		json_object_set_new(end, "command", child_value(&session->child));
+		json_object_set_new(end, "command", command_value(session));
 	if (session->alone)
 		put_activity_end(&run->members[0]->activity, end);
 	json_object_set_new(end, "overhead", overhead_value(session->self));

@@ -40,12 +40,23 @@ void end_session(struct run *run, const char *reason, int number)
 		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + GRACE_NS, on_grace_over, run);
 }
 
+static void add_spent(struct spent *sum, const struct spent *spent)
+{
+	sum->elapsed_ns += spent->elapsed_ns;
+	sum->user_ns += spent->user_ns;
+	sum->system_ns += spent->system_ns;
+}
+
 void on_command_ended(struct run *run)
 {
 	struct session *session = &run->session;
 
+	bool known = session->child.exited;
+
 	if (!child_reap(&session->child) || !session->child.pid)
 		return;
+	if (!known)
+		add_spent(&session->spent, &session->child.spent);
 	if (!session->reason)
 		session->reason = "exited";
 	loop_stop(session->loop);

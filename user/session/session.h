@@ -32,6 +32,7 @@ struct session {
 	int stream_error;    /* errno of a stream that was closed and could not be written to; 0: none */
 	char **command;	     /* COMMAND …, NULL if there is none */
 	struct child child;  /* the same at work */
+	struct spent spent;  /* by all of its executions that have ended */
 	struct names *names;
 	struct notices notices;
 	struct control control;

@@ -5,10 +5,16 @@
 
 #include "stat/expect.h"
 
+/* What perf stat prints behind its default events. */
+#define DEFAULT_METRICS                                                                                      \
+	"cpus_utilized,context_switches_per_second,migrations_per_second,page_faults_per_second,ghz,ipc,"    \
+	"branches_per_second,branch_miss_ratio"
+
 int plan_stat(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	const char *text = options->events;
 	const struct stat_options *own = options->own;
+	bool metrics_asked;
 	char *metrics;
 	int err;
 
@@ -20,13 +26,16 @@ int plan_stat(struct plan *plan, const struct options *options, struct host *hos
 		because(refusal, "there is no command to run again");
 		return instead(refusal, "give -- COMMAND");
 	}
-	if (!text && !options->metrics && !own->expect.nr)
+	metrics_asked = options->metrics || own->expect.nr;
+	if (!text && !metrics_asked)
 		text = plan_default_counted(plan, host);
 	metrics = expect_metrics(plan, options);
 	err = plan_events(plan, text, metrics, host, refusal) || expect_bind(plan, host, refusal);
 	free(metrics);
 	if (err)
 		return -1;
+	if (!options->events && !metrics_asked)
+		metrics_explain(&plan->metrics, DEFAULT_METRICS, host, &plan->events);
 	plan_groups(plan, host);
 	plan_common(plan, host);
 	return plan_check(plan, options, host, refusal);

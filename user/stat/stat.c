@@ -73,14 +73,26 @@ static void put_string(struct fields *fields, const char *name, const json_t *st
 	fields_text(fields, name, json_string_value(string), json_string_length(string));
 }
 
+/* The metric that is reported beside this event; NULL: none. */
+static const struct metric *explains(const struct activity *activity, size_t i)
+{
+	for (size_t m = 0; m < activity->plan.metrics.nr; m++)
+		if (activity->plan.metrics.list[m].explains == i)
+			return &activity->plan.metrics.list[m];
+	return NULL;
+}
+
 static int report_count(struct activity *activity, size_t i, const struct tally_row *row)
 {
+	const struct metric *metric = explains(activity, i);
 	const struct counting *stat = activity->state;
 	const struct event *event = &activity->plan.events.list[i];
 	const struct count *count = &row->since[i];
 	struct fields fields = {.nr = 0};
 
 	put_string(&fields, "event", stat->names[i]);
+	if (metric)
+		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
 	tally_add(&fields, &stat->tally, row);
 	if (!count->running_ns) {
 		const char *why = why_not_counted(activity, count);
@@ -121,6 +133,8 @@ static int report_metric(struct activity *activity, const struct metric *metric,
 	struct sums sums = sums_of_interval(activity, row);
 	json_t *record = metric_record(metric, &activity->plan.events, &sums);
 
+	if (metric->explains != NO_EVENT)
+		json_object_set(record, "explains", stat->names[metric->explains]);
 	tally_put(record, &stat->tally, row);
 	activity_put_interval(activity, record);
 	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);
@@ -246,11 +260,18 @@ static int report_row(struct activity *activity, const struct tally_row *row)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < activity->plan.events.nr && !err; i++)
-		if (row->has[i])
-			err = report_count(activity, i, row);
+	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
+		const struct metric *metric = explains(activity, i);
+
+		if (!row->has[i])
+			continue;
+		err = report_count(activity, i, row);
+		if (metric && !err)
+			err = report_metric(activity, metric, row);
+	}
 	for (size_t i = 0; i < activity->plan.metrics.nr && !err; i++)
-		err = report_metric(activity, &activity->plan.metrics.list[i], row);
+		if (activity->plan.metrics.list[i].explains == NO_EVENT)
+			err = report_metric(activity, &activity->plan.metrics.list[i], row);
 	return err;
 }
 

@@ -54,6 +54,7 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	const char *status = string(record, "status");
 	const char *unit = string(record, "unit");
 	json_t *in_unit = json_object_get(record, "value_in_unit");
+	bool explained = json_object_get(record, "explained_by");
 	char number[40] = "not counted";
 
 	row_time(text, stream, record);
@@ -62,7 +63,7 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		row_grouped_real(json_real_value(in_unit), number, sizeof(number));
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
-	text_add(text, "%24s %-6s %s", number, unit, string(record, "event"));
+	text_add(text, explained ? "%24s %-6s %-17s" : "%24s %-6s %s", number, unit, string(record, "event"));
 	if (!strcmp(status, "multiplexed")) {
 		text_add(text, "  (ran %.1f%% of the time",
 			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));
@@ -70,7 +71,8 @@ static void count_table(struct text *text, const struct stream *stream, const js
 		text_add(text, ")");
 	}
 	add_missing(text, record);
-	text_add(text, "\n");
+	if (!explained)
+		text_add(text, "\n");
 }
 
 static void summary_table(struct text *text, const struct stream *stream, const json_t *record)
@@ -96,12 +98,57 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 	text_add(text, ")\n");
 }
 
+/* What metrics are called beside the count that they explain; others go by their unit. */
+static const struct {
+	const char *metric, *words;
+} beside[] = {
+	{"cpus_utilized", "CPUs utilized"},	 {"context_switches_per_second", "per second"},
+	{"migrations_per_second", "per second"}, {"page_faults_per_second", "per second"},
+	{"branches_per_second", "per second"},	 {"ipc", "insn per cycle"},
+	{"branch_miss_ratio", "% mispredicted"},
+};
+
+/* 1234567.8 as "1.235 M". */
+static const char *shown_short(double number, char *buffer, size_t size)
+{
+	static const char *const prefixes[] = {"", " K", " M", " G", " T"};
+	size_t i = 0;
+
+	while (fabs(number) >= 1000 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0])) {
+		number /= 1000;
+		i++;
+	}
+	snprintf(buffer, size, "%.3f%s", number, prefixes[i]);
+	return buffer;
+}
+
+/* Ends the line of the count: "  # 0.998 CPUs utilized". */
+static void add_beside(struct text *text, const json_t *record)
+{
+	const char *words = string(record, "unit");
+	char number[40];
+
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++)
+		if (!strcmp(beside[i].metric, string(record, "metric")))
+			words = beside[i].words;
+	if (json_object_get(record, "value"))
+		text_add(text, " # %s %s",
+			 shown_short(json_number_value(json_object_get(record, "value")), number,
+				     sizeof(number)),
+			 words);
+	row_end(text);
+}
+
 static void metric_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *value = json_object_get(record, "value");
 	double share_run = json_number_value(json_object_get(record, "running_share"));
 	char number[40] = "absent";
 
+	if (json_object_get(record, "explains")) {
+		add_beside(text, record);
+		return;
+	}
 	if (value)
 		shown_real(json_number_value(value), number, sizeof(number));
 	row_time(text, stream, record);
@@ -150,6 +197,28 @@ static void expectation_table(struct text *text, const struct stream *stream, co
 	text_add(text, "\n");
 }
 
+static void add_seconds(struct text *text, const json_t *from, const char *name, const char *words)
+{
+	if (json_object_get(from, name))
+		text_add(text, "%24.6f %-6s %s\n", integer(from, name) / 1e9, "s", words);
+}
+
+/* How long it took, as time(1) has it. */
+static void end_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const json_t *command = json_object_get(record, "command");
+
+	if (strcmp(string(stream->start, "command"), "stat") || json_object_get(stream->start, "repeats"))
+		return;
+	text_add(text, "\n");
+	if (!json_object_get(command, "elapsed_ns"))
+		add_seconds(text, record, "duration_ns", "elapsed");
+	add_seconds(text, command, "elapsed_ns", "elapsed");
+	add_seconds(text, command, "user_ns", "user");
+	add_seconds(text, command, "system_ns", "sys");
+}
+
+REGISTER_TABLE(end, end_table);
 REGISTER_TABLE(count, count_table);
 REGISTER_TABLE(metric, metric_table);
 REGISTER_TABLE(summary, summary_table);
