@@ -66,6 +66,7 @@ jq           | jq --version
 runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
+tmux         | tmux -V
 util-linux   | setpriv --version
 endef
 comma := ,

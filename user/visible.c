@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "output/progress.h"
+
 /* Unicode 15, general categories Cc, Cf, Zl, Zp. */
 static const struct range {
 	unsigned int first, last;
@@ -99,5 +101,6 @@ void say(const char *format, ...)
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	visible(shown, sizeof(shown), message);
+	progress_hide();
 	fprintf(stderr, "%s\n", shown);
 }

@@ -52,6 +52,12 @@ struct activity {
 	__u64 intervals_left; /* 0: they end with the session */
 };
 
+/* For the line of progress. */
+struct so_far {
+	bool sampled; /* something is sampled at all */
+	__u64 samples, lost;
+};
+
 struct activity_ops {
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
@@ -70,6 +76,8 @@ struct activity_ops {
 	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
 	 * may be NULL. */
 	int (*wake_fd)(const struct activity *activity);
+	/* Adds what has been sampled since the beginning; may be NULL. */
+	void (*so_far)(struct activity *activity, struct so_far *sum);
 	/* Writes the records of an interval; last: the events are disabled and the activity ends. Returns 0
 	 * or -errno of the streams. */
 	int (*report)(struct activity *activity, bool last);

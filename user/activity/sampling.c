@@ -285,6 +285,15 @@ int sampling_drain(struct activity *activity)
 	return err;
 }
 
+void sampling_so_far(struct activity *activity, struct so_far *sum)
+{
+	struct state *state = activity->state;
+
+	sum->sampled = true;
+	for (size_t i = 0; i < state->nr; i++)
+		aggregation_so_far(state->aggregations[i], &sum->samples, &sum->lost);
+}
+
 static json_t *stream_value(const struct state *state)
 {
 	json_int_t streamed = 0, lost = 0;

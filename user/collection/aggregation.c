@@ -219,3 +219,8 @@ void aggregation_drain(struct aggregation *aggregation)
 {
 	table_reader_drain(aggregation->reader);
 }
+
+void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost)
+{
+	table_reader_so_far(aggregation->reader, samples, lost);
+}

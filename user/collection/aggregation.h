@@ -56,5 +56,6 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation);
 void aggregation_read(struct aggregation *aggregation, struct reading *reading);
 unsigned int aggregation_fill(const struct aggregation *aggregation);
 void aggregation_drain(struct aggregation *aggregation);
+void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);
 
 #endif

@@ -218,6 +218,13 @@ void table_reader_drain(struct table_reader *reader)
 	}
 }
 
+void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *lost)
+{
+	table_reader_drain(reader);
+	*samples += reader->counts.aggregated;
+	*lost += reader->counts.table_full + reader->counts.stack_failed;
+}
+
 unsigned int table_reader_fill(const struct table_reader *reader)
 {
 	unsigned int fullest = 0;

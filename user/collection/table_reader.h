@@ -57,4 +57,8 @@ unsigned int table_reader_fill(const struct table_reader *reader);
 /* Empties the tables between two readings; what was in them is part of the next one. */
 void table_reader_drain(struct table_reader *reader);
 
+/* Empties the tables likewise, and adds the samples that came since the beginning, and those that were
+ * lost. */
+void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *lost);
+
 #endif

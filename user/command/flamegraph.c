@@ -7,6 +7,7 @@
 
 #include "option/command.h"
 #include "output/flamegraph.h"
+#include "output/progress.h"
 #include "output/sink.h"
 #include "record/stored_lines.h"
 
@@ -53,6 +54,8 @@ static int read_records(struct flamegraph *flamegraph, char *title, size_t size,
 		json_t *record = whole ? json_loadb(line, length, 0, &error) : NULL;
 
 		number++;
+		if (progress_due())
+			progress_show_read(STDIN_FILENO, lines.read);
 		if (!record)
 			err = refuse_line(number, error.text, refusal);
 		else if (!*title)
@@ -81,13 +84,17 @@ static int write_page(const struct flamegraph *flamegraph, const char *title, co
 static int draw(struct flamegraph *flamegraph, const struct options *options, struct refusal *refusal)
 {
 	char title[128] = "";
+	int err;
 
 	if (isatty(STDIN_FILENO) || options->nr_rest) {
 		refuse(refusal, STATUS_USAGE, "flamegraph");
 		because(refusal, "it reads records from stdin");
 		return instead(refusal, "nhmtap flamegraph < records.jsonl > flame.html");
 	}
-	if (read_records(flamegraph, title, sizeof(title), refusal))
+	progress_begin(options->quiet);
+	err = read_records(flamegraph, title, sizeof(title), refusal);
+	progress_end();
+	if (err)
 		return -1;
 	if (!flamegraph_events(flamegraph)) {
 		refuse(refusal, STATUS_USAGE, "flamegraph");
@@ -110,7 +117,7 @@ static const struct command flamegraph_command = {
 	.name = "flamegraph",
 	.arguments = "[OPTIONS] < RECORDS",
 	.help = "draws the stacks of a stream of records: one page, for any browser",
-	.options = {output_rows, help_rows},
+	.options = {output_rows, quiet_rows, help_rows},
 	.run = run,
 };
 REGISTER_COMMAND(flamegraph_command);

@@ -10,6 +10,7 @@
 
 #include "option/command.h"
 #include "naming/naming.h"
+#include "output/progress.h"
 #include "output/restream.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
@@ -121,6 +122,8 @@ static int take_lines(struct symbolizing *symbolizing)
 	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
 		err = whole ? take_line(symbolizing, line, size) : take_piece(symbolizing, line, size);
 		/* Whoever follows a stream that is still written must not wait for what is here already. */
+		if (progress_due())
+			progress_show_read(symbolizing->input, lines.read);
 		if (stored_lines_would_wait(&lines))
 			sink_flush(&symbolizing->sink);
 	}
@@ -192,7 +195,10 @@ static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 	if (open_input(symbolizing, refusal) ||
 	    sink_open(&symbolizing->sink, symbolizing->options->output, false, refusal))
 		return refusal->status;
+	if (!symbolizing->sink.terminal)
+		progress_begin(symbolizing->options->quiet);
 	err = take_lines(symbolizing);
+	progress_end();
 	if (sink_close(&symbolizing->sink)) {
 		sink_refusal(&symbolizing->sink, refusal);
 		return refusal->status;
@@ -250,7 +256,7 @@ static const struct command symbolize_command = {
 	.name = "symbolize",
 	.arguments = "[OPTIONS] [FILE]",
 	.help = "names the code in records that were stored: functions, source lines",
-	.options = {output_rows, rows, help_rows},
+	.options = {output_rows, rows, quiet_rows, help_rows},
 	.own_size = sizeof(struct symbolize_options),
 	.run = run,
 };

@@ -100,7 +100,6 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	json_int_t total = integer(samples, "aggregated");
 	char number[40];
 
-	row_screen(text, stream);
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
 		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,

@@ -197,8 +197,7 @@ static void offcore_table(struct text *text, const struct stream *stream, const 
 	struct columns columns = columns_of(cells);
 
 	if (!apart)
-		row_screen(text, stream);
-	row_time(text, stream, record);
+		row_time(text, stream, record);
 	text_add(text, "off-core requests in %.3f s", integer(record, "duration_ns") / 1e9);
 	if (apart)
 		text_add(text, ", %s", name);

@@ -85,6 +85,21 @@ const struct option_row format_rows[] = {
 	{0},
 };
 
+#define QUIET                                                                                                \
+	{                                                                                                    \
+		'q', "quiet", NULL, OPTION_FLAG, COMMON(quiet), .line_only = true,                           \
+								.help = "no line of progress on stderr"      \
+	}
+
+const struct option_row quiet_rows[] = {QUIET, {0}};
+
+const struct option_row screen_rows[] = {
+	{0, "live", NULL, OPTION_FLAG, COMMON(live), .line_only = true,
+	 .help = "with -I on a terminal: each interval takes the place of the one before"},
+	QUIET,
+	{0},
+};
+
 const struct option_row plan_rows[] = {
 	{0, "force", NULL, OPTION_FLAG, COMMON(force),
 	 .help = "insist on what counts nothing or is undocumented"},

@@ -42,6 +42,8 @@ struct options {
 	const char *pmu_events; /* --pmu-events, NULL if not given */
 	const char *host_root;	/* --host-root, "" if not given */
 	bool verbose;		/* --verbose */
+	bool quiet;		/* --quiet: no line of progress */
+	bool live;		/* --live: each interval takes the place of the one before */
 	bool force;		/* --force: rules that protect from useless results are set aside */
 	bool help;
 	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */

@@ -82,6 +82,10 @@ struct stream {
 	char section[40];     /* that the people's form has last begun */
 	bool verbose;	      /* the people's form says more */
 	bool intervals;	      /* there will be several records of a kind, at different times */
+	/* The people's form: each interval takes the place of the one before. */
+	bool live;
+	char live_since[32]; /* the start of the interval that is on the screen */
+	int live_rows;	     /* lines that it has there */
 };
 
 /* Opens the sink and picks the format, of those that a command has (NULL: any). Returns 0, or -1 with the

@@ -66,13 +66,6 @@ void row_time(struct text *text, const struct stream *stream, const json_t *reco
 		text_add(text, "%.12s  ", string(record, "time") + 11);
 }
 
-/* On a terminal each interval takes the place of the one before. */
-void row_screen(struct text *text, const struct stream *stream)
-{
-	if (stream->intervals && stream->sink.terminal)
-		text_add(text, "\033[H\033[2J");
-}
-
 double row_share(json_int_t part, json_int_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;

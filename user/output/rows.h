@@ -24,9 +24,8 @@ double row_share(json_int_t part, json_int_t whole);
 /* A key's value as text without control characters, which must not reach a terminal. */
 void row_cell(const json_t *value, char *buffer, size_t size);
 
-/* In front of a block: the time, where there are intervals; on a terminal, an empty screen for each. */
+/* In front of a block: the time, where there are intervals. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record);
-void row_screen(struct text *text, const struct stream *stream);
 
 /* Whether a member of an entry is a key, not a value. */
 bool row_is_key(const char *name);

@@ -76,6 +76,7 @@ int sink_put(struct sink *sink, const char *text, size_t size)
 	}
 	memcpy(sink->buffer + sink->used, text, size);
 	sink->used += size;
+	sink->bytes += size;
 	return sink->used >= FLUSH_AT ? sink_flush(sink) : 0;
 }
 

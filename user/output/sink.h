@@ -13,13 +13,14 @@ struct sink {
 	int fd;
 	const char *path; /* NULL: stdout */
 	bool terminal;
-	bool regular;	 /* a file: nobody waits for it as the reader of a pipe does */
-	bool append;	 /* what the file has stays */
-	bool begun;	 /* something has been written; the file's old contents are gone */
-	int error;	 /* errno of the write that failed; nothing is written after it */
-	const char *why; /* it failed, where that is no matter of writing; NULL */
-	off_t whole;	 /* bytes of whole records in a file */
-	char *buffer;	 /* records that wait to be written */
+	bool regular;		  /* a file: nobody waits for it as the reader of a pipe does */
+	bool append;		  /* what the file has stays */
+	bool begun;		  /* something has been written; the file's old contents are gone */
+	int error;		  /* errno of the write that failed; nothing is written after it */
+	const char *why;	  /* it failed, where that is no matter of writing; NULL */
+	off_t whole;		  /* bytes of whole records in a file */
+	unsigned long long bytes; /* of all records that were put */
+	char *buffer;		  /* records that wait to be written */
 	size_t used, room;
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
 };

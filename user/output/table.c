@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "output/output.h"
 #include "output/rows.h"
@@ -99,19 +100,92 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
-/* Only the table's own steering of the screen reaches the terminal. */
-static void add_part(struct text *text, const struct stream *stream, const char *part)
+/* Whether the terminal takes UTF-8, by the variables of the environment that say so. */
+static bool utf8(void)
 {
-	struct text screen = {0};
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
-	row_screen(&screen, stream);
-	if (screen.used && !strncmp(part, screen.bytes, screen.used)) {
-		text_add(text, "%s", screen.bytes);
-		part += screen.used;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
 	}
-	text_add_visible(text, part);
-	free(screen.bytes);
+	return false;
 }
+
+/* --- a screen --------------------------------------------------------------------------------- */
+
+/* Ends each line behind so many columns. */
+static void cut_columns(struct text *text, int most)
+{
+	size_t kept = 0;
+	int columns = 0;
+
+	for (size_t i = 0; i < text->used; i++) {
+		char byte = text->bytes[i];
+
+		columns = byte == '\n' ? 0 : columns + ((byte & 0xc0) != 0x80);
+		if (columns <= most)
+			text->bytes[kept++] = byte;
+	}
+	text->used = kept;
+}
+
+/* Ends the text behind so many lines. Returns how many it has. */
+static int cut_rows(struct text *text, int most)
+{
+	int rows = 0;
+
+	for (size_t i = 0; i < text->used; i++) {
+		if (text->bytes[i] != '\n' || ++rows < most)
+			continue;
+		text->used = i + 1;
+		break;
+	}
+	return rows;
+}
+
+/* Has each line erase what was behind it, and the last one what was below. A terminal keeps no copy of what
+ * is written over, as it does of a screen that is cleared. */
+static void write_over(struct text *text)
+{
+	struct text result = {0};
+
+	for (size_t i = 0; i < text->used; i++)
+		text_add(&result, text->bytes[i] == '\n' ? "\033[K%c" : "%c", text->bytes[i]);
+	text_add(&result, "\033[J");
+	free(text->bytes);
+	*text = result;
+}
+
+/* An interval begins at the top of the screen, and has no more lines than fit. What belongs to none stays
+ * below. */
+static void put_on_screen(struct text *text, struct stream *stream, const json_t *record)
+{
+	const char *since = string(record, "start_time");
+	struct winsize size = {0};
+
+	if (!*since || !text->used)
+		return;
+	/* A terminal need not know its size. */
+	if (ioctl(stream->sink.fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		size = (struct winsize){.ws_row = 24, .ws_col = TEXT_WIDTH};
+	if (strcmp(since, stream->live_since)) {
+		snprintf(stream->live_since, sizeof(stream->live_since), "%.31s", since);
+		stream->live_rows = 0;
+		sink_put(&stream->sink, "\033[H", strlen("\033[H"));
+	}
+	if (stream->live_rows >= size.ws_row - 1) {
+		text->used = 0;
+		return;
+	}
+	cut_columns(text, size.ws_col);
+	stream->live_rows += cut_rows(text, size.ws_row - 1 - stream->live_rows);
+	write_over(text);
+}
+
+/* --- the format ------------------------------------------------------------------------------- */
 
 /* An error and a warning have no table: they are told in words, on stderr. */
 static int write_table(struct stream *stream, const json_t *record)
@@ -129,9 +203,13 @@ static int write_table(struct stream *stream, const json_t *record)
 			      table->section ? table->section(stream, record) : string(record, "section"));
 		table->add(&part, stream, record);
 		if (part.used)
-			add_part(&text, stream, part.bytes);
+			text_add_visible(&text, part.bytes);
 		free(part.bytes);
 	}
+	if (stream->sink.terminal && !utf8())
+		text_to_ascii(&text);
+	if (stream->live)
+		put_on_screen(&text, stream, record);
 	if (text.used)
 		err = sink_put(&stream->sink, text.bytes, text.used);
 	free(text.bytes);

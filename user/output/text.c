@@ -81,3 +81,33 @@ void text_wrap(struct text *text, int indent, const char *of)
 	text_add(text, "\n");
 	free(shown.bytes);
 }
+
+void text_to_ascii(struct text *text)
+{
+	static const struct {
+		const char *character, *instead;
+	} similar[] = {
+		{"…", "..."}, {"→", "->"}, {"·", "."}, {"µ", "u"}, {"×", "x"}, {"▁", "1"}, {"▂", "2"},
+		{"▃", "3"},   {"▄", "4"},  {"▅", "5"}, {"▆", "6"}, {"▇", "7"}, {"█", "8"},
+	};
+	struct text result = {0};
+
+	for (size_t i = 0; i < text->used;) {
+		size_t length = 1, s = 0;
+
+		while (i + length < text->used && (text->bytes[i + length] & 0xc0) == 0x80)
+			length++;
+		while (s < sizeof(similar) / sizeof(similar[0]) &&
+		       (strlen(similar[s].character) != length ||
+			memcmp(text->bytes + i, similar[s].character, length)))
+			s++;
+		if (!(text->bytes[i] & 0x80))
+			text_add(&result, "%c", text->bytes[i]);
+		else
+			text_add(&result, "%s",
+				 s < sizeof(similar) / sizeof(similar[0]) ? similar[s].instead : "?");
+		i += length;
+	}
+	free(text->bytes);
+	*text = result;
+}

@@ -22,4 +22,7 @@ void text_add_visible(struct text *text, const char *from);
  * line behind `indent` spaces. */
 void text_wrap(struct text *text, int indent, const char *words);
 
+/* Replaces what is not ASCII by what looks much like it; what nothing looks like becomes a '?'. */
+void text_to_ascii(struct text *text);
+
 #endif

@@ -33,6 +33,7 @@ static ssize_t fill(struct stored_lines *lines)
 	if (got < 0)
 		return -errno;
 	lines->end += got;
+	lines->read += got;
 	return got;
 }
 

@@ -16,6 +16,7 @@ struct stored_lines {
 	size_t begin, end;
 	bool in_long; /* the last piece given was one of a longer line, without its end */
 	bool ended;
+	unsigned long long read; /* bytes so far */
 };
 
 /* The descriptor stays the caller's, and open. */

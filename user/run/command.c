@@ -40,6 +40,7 @@ static int run(const struct options *options, struct refusal *refusal)
 		request.host_root = options->host_root;
 		request.check = own->check;
 		request.verbose = own->check;
+		request.quiet = options->quiet;
 		status = run_session(&request, own->check ? NULL : read_again, refusal);
 	}
 	request_release(&request);
@@ -56,7 +57,7 @@ static const struct command run_command = {
 	.name = "run",
 	.arguments = "[OPTIONS] CONFIG [-- COMMAND …]",
 	.help = "does all that CONFIG asks for, in one session, until it is told to end",
-	.options = {rows, host_rows, help_rows},
+	.options = {rows, quiet_rows, host_rows, help_rows},
 	.own_size = sizeof(struct run_options),
 	.stops_at_word = true,
 	.run = run,

@@ -26,7 +26,7 @@ struct run {
 	struct running **members;
 	size_t nr;
 	int signal_fd;
-	struct source *signals, *control, *grace;
+	struct source *signals, *control, *grace, *progress;
 	struct source **outputs; /* one a stream */
 	bool unwritable;	 /* no stream is left that can be written to */
 };
@@ -53,6 +53,12 @@ void flush(struct run *run);
 
 /* No stream is left: counting ends, and the session with it, unless a command is waited for. */
 void unwritable(struct session *session);
+
+/* --- progress.c ------------------------------------------------------------------------------- */
+
+/* A line on stderr while the session goes on, where it is of use. */
+void begin_progress(struct run *run);
+void end_progress(struct run *run);
 
 /* --- records.c -------------------------------------------------------------------------------- */
 

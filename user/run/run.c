@@ -105,6 +105,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 		run->control = loop_watch(session->loop, session->control.fd, POLLIN, on_control, run);
 	watch_outputs(run);
 	share_time(run);
+	begin_progress(run);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_wait(&run->members[i]->activity);
@@ -115,6 +116,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 		activity_wait_no_more(&run->members[i]->activity);
 		loop_remove(session->loop, &run->members[i]->again);
 	}
+	end_progress(run);
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
 	loop_remove(session->loop, &run->grace);
@@ -337,6 +339,8 @@ int run_one(struct options *options, struct refusal *refusal)
 		.pmu_events = options->pmu_events,
 		.host_root = options->host_root,
 		.verbose = options->verbose,
+		.quiet = options->quiet,
+		.live = options->live,
 	};
 
 	/* It takes over what the options own. */

@@ -32,7 +32,7 @@ struct request {
 	const char *events_dir, *pmu_events, *host_root;
 	const char *config; /* the file's path; NULL: it is one activity from the command line */
 	json_t *document;   /* what it says, with variables expanded; owns what entries point to */
-	bool verbose;
+	bool verbose, quiet, live;
 	bool check;		/* nothing is opened: start records say what would be, on stdout */
 	const json_t *resource; /* attributes for start records, NULL if there are none */
 	size_t names_bytes;	/* memory for names, 0: the default */

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What people see who sit at a terminal: the line of progress, screens that are repainted, sizes, characters."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from puppet import command
+from records import NHMTAP, program
+from terminal import Terminal
+
+FAULTS = ["-e", "page-faults", "-c", "1"]
+TIME = re.compile(r"^\d\d:\d\d:\d\d\.\d\d\d", re.M)
+
+
+def endless(*arguments):
+    """Faults until it is told to end."""
+    return [NHMTAP, *arguments, "--", program("faults"), str(1 << 40)]
+
+
+# --- the line of progress ---------------------------------------------------------------------------
+
+
+def test_a_run_whose_records_go_elsewhere_says_how_far_it_is(tmp_path):
+    with Terminal(*endless("profile", *FAULTS, "-I", "100", "--duration", "5", "-o", tmp_path / "out")) as seen:
+        line = seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, .* samples", screen, re.M))
+        assert re.search(r"^nhmtap: \d+\.\d s, [\d,]+ samples \([\d,]+/s\), \d+ lost, [\d.]+ [KM]iB written$", line,
+                         re.M)
+        assert seen.end() == "", "the line is gone"
+
+
+def test_counting_has_no_samples_to_tell_of(tmp_path):
+    with Terminal(NHMTAP, "stat", "-a", "-I", "100", "--duration", "3", "-o", tmp_path / "out") as seen:
+        seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, [\d.]+ (bytes|KiB) written$", screen, re.M))
+        assert seen.end() == ""
+
+
+def test_a_pipe_is_elsewhere_as_well():
+    shell = f"{NHMTAP} stat -a -I 100 --duration 3 | cat > /dev/null"
+    with Terminal(shell) as seen:
+        seen.until(lambda screen: "written" in screen)
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_quiet_shows_none(tmp_path, option):
+    with Terminal(NHMTAP, "stat", option, "-a", "-o", tmp_path / "out", "--duration", "1.5") as seen:
+        while not seen.ended():
+            assert seen.screen() == ""
+    assert (tmp_path / "out").stat().st_size
+
+
+def test_whoever_sees_the_records_sees_no_line():
+    with Terminal(NHMTAP, "stat", "-e", "page-faults", "-a", "-I", "700", "--interval-count", "3") as seen:
+        while not seen.ended():
+            assert "written" not in seen.screen()
+        assert len(TIME.findall(seen.everything())) == 3
+
+
+def test_without_a_terminal_stderr_stays_empty(nhmtap, tmp_path):
+    result = nhmtap("stat", "-e", "page-faults", "-a", "--duration", "1.2", "-o", tmp_path / "out")
+    assert result.err == ""
+
+
+def test_a_message_takes_the_place_of_the_line(tmp_path):
+    os.mkfifo(tmp_path / "control")
+    with Terminal(NHMTAP, "stat", "-a", "--control", f"fifo:{tmp_path}/control", "-o", tmp_path / "out") as seen:
+        seen.until(lambda screen: "written" in screen)
+        with open(tmp_path / "control", "w", encoding="ascii") as control:
+            control.write("dance\nstop\n")
+        said = seen.end().strip()
+    assert said == ("nhmtap: option --control: there is no command 'dance'. "
+                    "Next: write enable, disable, snapshot, ping or stop.")
+
+
+@pytest.mark.parametrize("reads, writes", [("symbolize", "-o {out}"), ("flamegraph", "-o {out}")])
+def test_reading_a_large_stream_says_how_much_is_read(nhmtap, tmp_path, reads, writes):
+    stored = tmp_path / "stored"
+    nhmtap.into(stored, "profile", "-g", *FAULTS, "--", *command("faults=100", "exit=0"))
+    # Whoever writes it takes longer than the line needs to appear.
+    shell = (f"(i=0; while [ $i -lt 20 ]; do cat {stored}; sleep 0.1; i=$((i+1)); done) | "
+             f"{NHMTAP} {reads} {writes.format(out=tmp_path / 'out')}")
+    with Terminal(shell) as seen:
+        seen.until(lambda screen: re.search(r"^nhmtap: \d+\.\d s, [\d.]+ (KiB|MiB) read$", screen, re.M))
+        seen.end()
+        assert "read" not in seen.everything()
+
+
+# --- repainting -------------------------------------------------------------------------------------
+
+
+def test_intervals_scroll():
+    with Terminal(NHMTAP, "stat", "-e", "page-faults", "-a", "-I", "100", "--interval-count", "40") as seen:
+        assert len(TIME.findall(seen.end())) == 40
+
+
+def test_live_shows_one_interval_at_a_time():
+    with Terminal(NHMTAP, "stat", "--live", "-e", "page-faults", "-a", "-I", "200", "--interval-count",
+                  "12") as seen:
+        times = set()
+        while not seen.ended():
+            times |= set(shown := TIME.findall(seen.screen()))
+            assert len(set(shown)) <= 1
+        assert len(times) > 1
+        assert len(set(TIME.findall(seen.everything()))) == 1, "nothing has scrolled"
+
+
+def test_live_fits_the_screen_also_when_that_changes():
+    with Terminal(*endless("profile", "--live", "-I", "200", "-a", "--by", "comm,line")) as seen:
+        seen.until(lambda screen: "samples in" in screen)
+        seen.resize(40, 8)
+        seen.until(lambda screen: TIME.match(screen) and len(screen.splitlines()) <= 8)
+        lines = len(seen.everything().splitlines())
+        for _ in range(5):
+            before = seen.screen().splitlines()[0]
+            seen.until(lambda screen: TIME.match(screen) and screen.splitlines()[0] != before)
+        assert len(seen.everything().splitlines()) <= lines, "nothing has scrolled"
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--live"], "no intervals|without intervals"),
+    (["--live", "-I", "100"], "do not go to a terminal")])
+def test_live_is_refused_where_there_is_nothing_to_repaint(nhmtap, words, said):
+    result = nhmtap("stat", *words, "-e", "page-faults", "--", "true")
+    assert result.status == 1 and re.search(said, result.err)
+
+
+# --- what fits and what is shown --------------------------------------------------------------------
+
+
+def test_a_profile_shows_functions_on_a_screen():
+    with Terminal(NHMTAP, "profile", program("demo")) as seen:
+        screen = seen.end()
+    assert re.search(r"^ +[\d,]+ +[\d.]+% +demo +large_loop \(demo\)$", screen, re.M)
+    assert len(screen.splitlines()) <= 26
+
+
+def test_a_terminal_without_utf8_gets_ascii():
+    words = [NHMTAP, "profile", "-g", "--max-stack", "1", *FAULTS, "--top", "3", *command("faults=100", "exit=0")]
+    with Terminal(*words) as seen:
+        assert "…" in seen.end()
+    with Terminal(*words, LC_ALL="C") as seen:
+        screen = seen.end()
+    assert "..." in screen and screen.isascii()
+
+
+def test_there_is_no_colour():
+    with Terminal(NHMTAP, "doctor", "--need", "software,stat") as seen:
+        seen.end()
+        assert "WORKS" in seen.screen("-e") and "\x1b" not in seen.screen("-e")
+
+
+def test_doctor_fits_a_screen_of_80_by_24():
+    with Terminal(NHMTAP, "doctor") as seen:
+        assert len(seen.end().splitlines()) <= 24
+        assert "WORKS" in seen.screen() and "WHAT TO DO" in seen.screen()

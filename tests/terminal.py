@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a terminal shows: tmux, which nobody looks at."""
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+
+DEADLINE = 120  # against hanging; a busy machine takes its time
+
+
+class Terminal:
+    """A terminal with one shell command in it; to be used in a with statement, at whose end it is gone."""
+
+    def __init__(self, *command, columns=80, rows=24, **variables):
+        self.folder = tempfile.mkdtemp()  # a socket's path is short
+        self.socket, self.status = os.path.join(self.folder, "tmux"), os.path.join(self.folder, "status")
+        settings = {"LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
+        shell = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
+        words = command[0] if len(command) == 1 else shlex.join(map(str, command))
+        # The pane stays when its command has ended, so that the last of it can be looked at.
+        script = f"export {shell}; {words}; echo $? > {shlex.quote(self.status)}; exec sleep {DEADLINE}"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-c", script)
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-u", "-S", self.socket, *arguments], check=True, capture_output=True,
+                              text=True, encoding="utf-8").stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tmux("kill-server")
+        shutil.rmtree(self.folder)
+
+    def screen(self, *options):
+        return self.tmux("capture-pane", "-p", *options).rstrip("\n")
+
+    def everything(self):
+        """With what has scrolled out at the top, and lines whole that were wrapped."""
+        return self.screen("-J", "-S", "-")
+
+    def resize(self, columns, rows):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def until(self, seen, look=None):
+        """Looks until what is seen satisfies; returns it."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            screen = (look or self.screen)()
+            if seen(screen):
+                return screen
+            assert time.monotonic() < deadline, screen
+            time.sleep(0.02)
+
+    def ended(self):
+        return os.path.exists(self.status) and os.path.getsize(self.status)
+
+    def end(self):
+        """Waits for the command's end; returns all that it has left on the terminal."""
+        deadline = time.monotonic() + DEADLINE
+        while not self.ended():
+            assert time.monotonic() < deadline, self.screen()
+            time.sleep(0.02)
+        time.sleep(0.1)  # what was written last is on its way through tmux
+        return self.everything()

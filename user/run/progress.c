@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the line on stderr says of a session: see output/progress.h. */
+#include "run/parts.h"
+
+#include "clock.h"
+#include "output/progress.h"
+#include "output/rows.h"
+
+/* Whoever sees the records needs no line, and none may run through them. */
+static bool seen(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].sink.terminal)
+			return true;
+	return false;
+}
+
+static void on_progress(void *context)
+{
+	struct run *run = context;
+	struct so_far sum = {0};
+	char samples[40], rate[40], lost[40], size[40];
+	__u64 bytes = 0;
+	double seconds;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		struct activity *activity = &run->members[i]->activity;
+
+		if (run->members[i]->going && activity->ops->so_far)
+			activity->ops->so_far(activity, &sum);
+	}
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		bytes += run->session.streams[i].sink.bytes;
+	progress_size(bytes, size, sizeof(size));
+	if (!sum.sampled) {
+		progress_show(", %s written", size);
+		return;
+	}
+	seconds = (clock_ns(CLOCK_MONOTONIC) - timespec_ns(&run->session.began)) / 1e9;
+	progress_show(", %s samples (%s/s), %s lost, %s written",
+		      row_grouped(sum.samples, samples, sizeof(samples)),
+		      row_grouped(sum.samples / seconds, rate, sizeof(rate)),
+		      row_grouped(sum.lost, lost, sizeof(lost)), size);
+}
+
+void begin_progress(struct run *run)
+{
+	struct session *session = &run->session;
+
+	if (!seen(session) && progress_begin(run->request->quiet))
+		run->progress =
+			loop_every(session->loop, clock_ns(CLOCK_MONOTONIC), PROGRESS_NS, on_progress, run);
+}
+
+void end_progress(struct run *run)
+{
+	loop_remove(run->session.loop, &run->progress);
+	progress_end();
+}
