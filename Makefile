@@ -100,12 +100,14 @@ libperf_ready  := $(O)/.build-packages
 libperf_cflags  = $(shell pkg-config --cflags libperf)
 libperf_libs    = $(shell pkg-config --libs libperf)
 # The one file that sees libperf's internals finds them beside the public headers.
+libperf_version = $(shell pkg-config --modversion libperf)
 internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf) -Iuser/collection/tools
 else
 libperf_ready  := $(LIBPERF)/ready
 tools           = $(LIBPERF)/source/tools
 libperf_cflags := -I$(LIBPERF)/inst/usr/include
 libperf_libs   := $(LIBPERF)/inst/usr/lib/libperf.a $(LIBPERF)/obj/libapi.a
+libperf_version = of $(shell ls /usr/src/linux-source-*.tar.xz | sort -V | tail -1 | xargs -r basename -s .tar.xz)
 internal_cflags = -DLIBPERF_TREE -I$(tools)/lib/perf/include -I$(tools)/lib -I$(tools)/include \
 		  -I$(tools)/arch/x86/include
 
@@ -153,6 +155,8 @@ $(O)/user/%.o: user/%.c | $(libperf_ready)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
 $(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
+# libperf does not tell its version: it is that of the kernel's source.
+$(O)/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	$(call say,BPF,$<)

@@ -12,6 +12,7 @@
 #include "option/command.h"
 #include "output/output.h"
 #include "run/run.h"
+#include "versions.h"
 #include "visible.h"
 
 /* What ends a sentence that may end with a mark of its own. */
@@ -53,7 +54,9 @@ static int help(FILE *out)
 	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
 	for (size_t i = 0; (command = command_at(i)); i++)
 		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
-	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version.\n", out);
+	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version, with -v the "
+	      "libraries'.\n",
+	      out);
 	return printed();
 }
 
@@ -107,6 +110,8 @@ int main(int argc, char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "--version")) {
 		puts("nhmtap " NHMTAP_VERSION);
+		if (argc > 2 && (!strcmp(argv[2], "-v") || !strcmp(argv[2], "--verbose")))
+			versions_print();
 		return printed();
 	}
 	command = command_find(argv[1]);

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "option/command.h"
 #include "record/record.h"
+#include "note.h"
 
 /* --- intervals -------------------------------------------------------------------------------- */
 
@@ -119,12 +120,36 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
+/* What was opened, as perf_event_open(2) has it. */
+static void note_events(const struct activity *activity)
+{
+	const struct places *places = counters_places(activity->counters);
+	size_t open = 0;
+
+	for (size_t p = 0; p < places->nr; p++)
+		open += places->list[p].open;
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+		const struct event *event = &activity->plan.events.list[i];
+		const struct perf_event_attr *attr = &event->attr;
+
+		note("opened %s: type %u, config 0x%llx, config1 0x%llx, %s %llu, precise %u%s%s, on %zu of "
+		     "%zu "
+		     "CPUs or threads",
+		     event->name, attr->type, attr->config, attr->config1,
+		     attr->freq ? "frequency" : "period",
+		     attr->freq ? attr->sample_freq : attr->sample_period, (unsigned int)attr->precise_ip,
+		     attr->exclude_kernel ? ", user" : "", attr->exclude_user ? ", kernel" : "", open,
+		     places->nr);
+	}
+}
+
 static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
 	struct session *session = activity->session;
 
 	if (counters_open(&activity->counters, &activity->plan, session->child.pid, &session->host, refusal))
 		return -1;
+	note_events(activity);
 	if (activity->ops->attach && activity->ops->attach(activity, refusal))
 		return -1;
 	hotplug_begin(activity);

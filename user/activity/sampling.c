@@ -15,6 +15,7 @@
 #include "activity/sampling.h"
 #include "activity/warning.h"
 #include "record/type.h"
+#include "note.h"
 
 #define DEFAULT_TABLE_ENTRIES 20
 
@@ -149,6 +150,8 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		if (state->aggregations[i] &&
 		    aggregation_load(state->aggregations[i], &activity->session->host, refusal))
 			return -1;
+	note("loaded %zu of bpf/%s.bpf.c, keys %s", state->nr, state->sampling->aggregation,
+	     activity->keys.kernel);
 	if ((state->sampling->places || activity->keys.detail) &&
 	    names_read(&activity->reader, activity->session->names, &activity->plan.target,
 		       activity->session->child.pid, activity->keys.detail | shown_detail(activity),
@@ -159,6 +162,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	for (size_t p = 0; p < places->nr; p++)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
+	note("attached it to every counter");
 	return 0;
 }
 

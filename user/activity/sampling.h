@@ -56,8 +56,7 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr);
 		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,               \
 		.attach = sampling_attach, .attach_at = sampling_attach_at, .detach_at = sampling_detach_at, \
 		.drain = sampling_drain, .so_far = sampling_so_far, .report = sampling_report,               \
-		.finish = sampling_finish,                                                                   \
-		.release = sampling_release,                                                                 \
+		.finish = sampling_finish, .release = sampling_release,                                      \
 	}
 int sampling_check(struct activity *activity, struct refusal *refusal);
 void sampling_describe(struct activity *activity, json_t *start);

@@ -91,9 +91,21 @@ const struct option_row format_rows[] = {
 								.help = "no line of progress on stderr"      \
 	}
 
+#define VERBOSE                                                                                              \
+	{                                                                                                    \
+		'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),                                          \
+			.line_only = true,                                                                   \
+			.help = "say on stderr what is opened, loaded and attached; stat's table shows "     \
+				"groups and "                                                                \
+				"counters"                                                                   \
+	}
+
 const struct option_row quiet_rows[] = {QUIET, {0}};
 
+const struct option_row told_rows[] = {VERBOSE, QUIET, {0}};
+
 const struct option_row screen_rows[] = {
+	VERBOSE,
 	{0, "live", NULL, OPTION_FLAG, COMMON(live), .line_only = true,
 	 .help = "with -I on a terminal: each interval takes the place of the one before"},
 	QUIET,

@@ -63,7 +63,8 @@ extern const struct option_row top_rows[];	/* --top */
 extern const struct option_row output_rows[];	/* -o */
 extern const struct option_row format_rows[];	/* --format */
 extern const struct option_row quiet_rows[];	/* -q */
-extern const struct option_row screen_rows[];	/* --live, -q */
+extern const struct option_row told_rows[];	/* -v, -q */
+extern const struct option_row screen_rows[];	/* -v, --live, -q */
 extern const struct option_row plan_rows[];	/* --force */
 extern const struct option_row table_rows[];	/* --events-dir */
 extern const struct option_row host_rows[];	/* --host-root */

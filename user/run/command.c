@@ -4,6 +4,7 @@
 
 #include "option/command.h"
 #include "run/config.h"
+#include "note.h"
 
 /* run's own options. */
 struct run_options {
@@ -39,8 +40,9 @@ static int run(const struct options *options, struct refusal *refusal)
 	} else {
 		request.host_root = options->host_root;
 		request.check = own->check;
-		request.verbose = own->check;
+		request.verbose = own->check || options->verbose;
 		request.quiet = options->quiet;
+		note_begin(options->verbose);
 		status = run_session(&request, own->check ? NULL : read_again, refusal);
 	}
 	request_release(&request);
@@ -57,7 +59,7 @@ static const struct command run_command = {
 	.name = "run",
 	.arguments = "[OPTIONS] CONFIG [-- COMMAND …]",
 	.help = "does all that CONFIG asks for, in one session, until it is told to end",
-	.options = {rows, quiet_rows, host_rows, help_rows},
+	.options = {rows, told_rows, host_rows, help_rows},
 	.own_size = sizeof(struct run_options),
 	.stops_at_word = true,
 	.run = run,

@@ -7,10 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <bpf/libbpf.h>
+
 #include "memory.h"
 #include "collection/trial.h"
 #include "option/command.h"
 #include "record/record.h"
+#include "note.h"
 
 void asked_release(struct asked *asked)
 {
@@ -128,6 +131,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 /* All are switched off before the first is reported. */
 static void report_last(struct run *run)
 {
+	note("ending: %s", run->session.reason ? run->session.reason : "no output is left");
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			counters_disable(run->members[i]->activity.counters);
@@ -151,6 +155,8 @@ static int execute(struct run *run, struct refusal *refusal)
 		return -1;
 	if (session->command && child_go(&session->child, session->command, refusal))
 		return -1;
+	if (session->command)
+		note("process %d runs %s", session->child.pid, session->command[0]);
 	if (session->repeat == 1)
 		write_starts(run);
 	err = wait_for_end(run, refusal);
@@ -222,6 +228,20 @@ static int plan_members(struct run *run, struct refusal *refusal)
 	return refusal->asked[0] ? -1 : 0;
 }
 
+static void note_machine(const struct host *host)
+{
+	char cpus[256];
+
+	note("nhmtap " NHMTAP_VERSION ", libbpf %s, Linux %s", libbpf_version_string(), host->release);
+	note("%s family %u model %u stepping %u, events of %s, CPUs %s online%s", host->cpu.vendor,
+	     host->cpu.family, host->cpu.model, host->cpu.stepping,
+	     host->events ? host->events->name : "no table", cpus_print(&host->online, cpus, sizeof(cpus)),
+	     host->virtual ? ", virtual" : "");
+	note("perf_event_paranoid %d, capabilities 0x%llx, seccomp %d, lockdown %s, %llu descriptors",
+	     host->perf_event_paranoid, (unsigned long long)host->capabilities, host->seccomp,
+	     host->lockdown[0] ? host->lockdown : "none", (unsigned long long)host->descriptor_limit);
+}
+
 /* All that is known before anything is opened. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
@@ -234,6 +254,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 		refusal->error = -err;
 		return because(refusal, "/sys or /proc can't be read: %s", strerror(-err));
 	}
+	note_machine(&session->host);
 	session->loop = loop_open();
 	if (!session->loop)
 		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
@@ -343,6 +364,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.live = options->live,
 	};
 
+	note_begin(options->verbose);
 	/* It takes over what the options own. */
 	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "note.h"
 #include "visible.h"
 
 /* How long a command that was told to end (SIGTERM) is waited for. Containers get ten seconds
@@ -50,13 +51,14 @@ static void add_spent(struct spent *sum, const struct spent *spent)
 void on_command_ended(struct run *run)
 {
 	struct session *session = &run->session;
-
 	bool known = session->child.exited;
 
 	if (!child_reap(&session->child) || !session->child.pid)
 		return;
-	if (!known)
+	if (!known) {
+		note("process %d has ended, status %d", session->child.pid, child_status(&session->child));
 		add_spent(&session->spent, &session->child.spent);
+	}
 	if (!session->reason)
 		session->reason = "exited";
 	loop_stop(session->loop);
@@ -81,6 +83,7 @@ void on_signal(void *context, short events)
 		if (session->ended_by)
 			_exit(STATUS_SIGNAL + info.ssi_signo);
 		session->ended_by = info.ssi_signo;
+		note("signal %u from process %u", info.ssi_signo, info.ssi_pid);
 		/* The terminal sends ^C to the command as well. */
 		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
 			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);

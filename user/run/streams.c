@@ -8,6 +8,7 @@
 
 #include "memory.h"
 #include "option/command.h"
+#include "note.h"
 
 static int check_live(const struct stream *stream, const struct options *options, struct refusal *refusal)
 {
@@ -44,6 +45,8 @@ int open_streams(struct run *run, struct refusal *refusal)
 		session->nr_streams++;
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
 		stream->verbose = request->verbose;
+		note("records go to %s as %s", stream->sink.path ? stream->sink.path : "stdout",
+		     stream->format->name);
 		stream->live = request->live;
 		if (stream->live && check_live(stream, options, refusal))
 			return -1;
@@ -83,6 +86,8 @@ static void on_output(void *context, short events)
 			continue;
 		if (!run->session.streams[i].sink.error)
 			run->session.streams[i].sink.error = EPIPE;
+		note("the reader of %s has gone",
+		     run->session.streams[i].sink.path ? run->session.streams[i].sink.path : "stdout");
 		loop_remove(run->session.loop, &run->outputs[i]);
 	}
 	flush(run);

@@ -10,6 +10,7 @@
 #include "collection/sideband.h"
 #include "memory.h"
 #include "record/code.h"
+#include "note.h"
 
 /* A CPU may take the time of a note a moment before it writes it; see the stream's. */
 #define SETTLED_NS 1000000
@@ -212,6 +213,9 @@ static struct listening *listen(struct names *names, const struct target *target
 	if (!names->listening)
 		notices_listen(names->notices, names->loop, names->host->root, on_cpus, names);
 	listening->next = names->listening;
+	note("listening to the kernel's notes of mappings: %s", target->cpus_given ? "of all processes"
+								: child ? "of the command and its children"
+									: "of the target's processes");
 	return names->listening = listening;
 }
 

@@ -419,8 +419,6 @@ static const struct option_row rows[] = {
 	 .help = "run COMMAND N times, one after the other; mean and variance at the end"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct stat_options, expect),
 	 .help = "exit 4 unless it holds; repeatable: 'ipc>0.8', 'page-faults<=1e4'"},
-	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose), .line_only = true,
-	 .help = "the table shows which events are counted together, and each one's counter"},
 	{0},
 };
 

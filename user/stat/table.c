@@ -64,6 +64,8 @@ static void count_table(struct text *text, const struct stream *stream, const js
 	else if (strcmp(status, "not_counted"))
 		row_grouped(integer(record, "scaled"), number, sizeof(number));
 	text_add(text, explained ? "%24s %-6s %-17s" : "%24s %-6s %s", number, unit, string(record, "event"));
+	if (*string(record, "why"))
+		text_add(text, "  (%s)", string(record, "why"));
 	if (!strcmp(status, "multiplexed")) {
 		text_add(text, "  (ran %.1f%% of the time",
 			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")));

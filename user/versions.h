@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a report of something that went wrong begins with. */
+#ifndef NHMTAP_VERSIONS_H
+#define NHMTAP_VERSIONS_H
+
+/* Prints the versions of the libraries that run, and what this kernel has, a line each, on stdout. */
+void versions_print(void);
+
+#endif
