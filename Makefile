@@ -67,6 +67,7 @@ runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
 tmux         | tmux -V
+zsh          | zsh --version
 util-linux   | setpriv --version
 endef
 comma := ,
@@ -142,7 +143,8 @@ sources  := $(sort $(wildcard user/*.c user/*/*.c))
 objects  := $(sources:%.c=$(O)/%.o) $(O)/gen/known_events.o $(O)/gen/pprof.pb-c.o
 programs := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard bpf/*.bpf.c)))
 schemas  := $(sort $(wildcard schema/*.json))
-embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html
+embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
+	    user/command/completion.bash user/command/completion.zsh
 
 all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
 
@@ -235,15 +237,18 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 dist_info     = $(pythondir)/nhmtap-$(version).dist-info
 python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
 
-install: $(O)/nhmtap ## install the program and its Python package (DESTDIR, prefix, pythondir)
+install: $(O)/nhmtap ## install the program, its completion and its Python package (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
+	install -D -m 644 user/command/completion.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap
+	install -D -m 644 user/command/completion.zsh $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
 	install -d $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 	install -m 644 $(python_files) $(DESTDIR)$(pythondir)/nhmtap
 	printf 'Metadata-Version: 2.1\nName: nhmtap\nVersion: $(version)\n' > $(DESTDIR)$(dist_info)/METADATA
 	printf '[pytest11]\nnhmtap.plugin = nhmtap.plugin\n' > $(DESTDIR)$(dist_info)/entry_points.txt
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(prefix)/bin/nhmtap
+	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap \
+	      $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 
 # The emulated machine's C++ follows the emulator that it is part of.

@@ -41,6 +41,10 @@ class Terminal:
         """With what has scrolled out at the top, and lines whole that were wrapped."""
         return self.screen("-J", "-S", "-")
 
+    def type(self, keys):
+        """As from the keyboard; "\\t" is the tabulator's."""
+        self.tmux("send-keys", "-l", keys)
+
     def resize(self, columns, rows):
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 

@@ -189,12 +189,15 @@ REGISTER_RECORD(branch_record);
 
 static const char *const orders[] = {"count", "mispredicted", NULL};
 
+static const char *const keys[] = {"symbol", "edge", "function", "callpair", "line",
+				   "range",  "pid",  "comm",	 "cgroup",   NULL};
+
 static const struct option_row rows[] = {
 	{0, "trace", NULL, OPTION_FLAG, OWN(struct branch_options, trace),
 	 .help = "every branch of the threads, by the branch trace store (BTS), instead of samples"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
 	 .help = "with --trace: also each branch as a record, in the order of its thread"},
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "
 		 "their place alone), or what they add up to: function, callpair (caller and callee), line; "
 		 "range (the code between them); and any of pid,comm,cgroup"},

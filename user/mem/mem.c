@@ -324,8 +324,12 @@ REGISTER_RECORD(shared_line_record);
 
 static const char *const sides[] = {"u", "k", NULL};
 
+static const char *const keys[] = {"comm", "symbol",	"line", "module", "place",     "ip",
+				   "pid",  "tid",	"cpu",	"cgroup", "cacheline", "offset",
+				   "page", "phys_page", "node", "tlb",	  "lock",      NULL};
+
 static const struct option_row rows[] = {
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock, names of the code "
 		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},

@@ -4,7 +4,7 @@
 #include "shared.h"
 
 const struct option_row event_rows[] = {
-	{'e', "event", "EVENTS", OPTION_LIST, COMMON(events),
+	{'e', "event", "EVENTS", OPTION_LIST, COMMON(events), .values = VALUES_EVENTS,
 	 .help = "what to count or sample: names, rNNNN, cpu/event=…,umask=…/, {groups}, modifiers "
 		 "u k h p pp"},
 	{0},
@@ -28,10 +28,11 @@ const struct option_row stack_rows[] = {
 };
 
 const struct option_row target_rows[] = {
-	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids),
+	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .values = VALUES_PIDS,
 	 .help = "these processes: their threads, and those to come"},
-	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .help = "these threads, and what they start"},
-	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups),
+	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .values = VALUES_PIDS,
+	 .help = "these threads, and what they start"},
+	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .values = VALUES_CGROUPS,
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
 		 "them"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "everything on all CPUs"},
@@ -40,11 +41,12 @@ const struct option_row target_rows[] = {
 };
 
 static const char *const per_cpu[] = {"cpu", NULL};
+static const char *const per_keys[] = {"cpu", "core", "socket", "node", "thread", "cgroup", NULL};
 
 const struct option_row per_rows[] = {
-	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup),
+	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .values = VALUES_CGROUPS,
 	 .help = "the same, each cgroup by itself: -G PATH,… --per cgroup"},
-	{0, "per", "KEYS", OPTION_TEXT, COMMON(per),
+	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .words = per_keys,
 	 .help = "counts apart for each: any of cpu,core,socket,node,thread,cgroup"},
 	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,
 	 .help = "as --per cpu"},
@@ -80,7 +82,7 @@ const struct option_row output_rows[] = {
 };
 
 const struct option_row format_rows[] = {
-	{0, "format", "FORMAT", OPTION_TEXT, COMMON(format), .line_only = true,
+	{0, "format", "FORMAT", OPTION_TEXT, COMMON(format), .values = VALUES_FORMATS, .line_only = true,
 	 .help = "json (a record a line) or table (default on a terminal)"},
 	{0},
 };
@@ -134,7 +136,7 @@ const struct option_row host_rows[] = {
 };
 
 const struct option_row cpu_rows[] = {
-	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .line_only = true,
+	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
 	 .help = "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep, westmere-ep-dp, "
 		 "westmere-ex"},
 	{0},

@@ -34,6 +34,17 @@ struct texts {
 	size_t nr;
 };
 
+/* What a text is one of, or a list of with commas between, for the completion of shells. */
+enum option_values {
+	VALUES_WORDS, /* row->words; anything where there are none */
+	VALUES_EVENTS,
+	VALUES_METRICS,
+	VALUES_FORMATS,
+	VALUES_PIDS,
+	VALUES_CGROUPS, /* paths below the mount of cgroup2 */
+	VALUES_CPUS,	/* CPUs of the tables: nehalem-ep */
+};
+
 struct option_row {
 	char letter;	      /* 0: long only */
 	const char *name;     /* "interval"; NULL ends a group */
@@ -42,10 +53,11 @@ struct option_row {
 	size_t offset;		  /* where the value goes: in struct options */
 	bool own;		  /* or in the struct of options->own */
 	__u64 least, most;	  /* of numbers */
-	const char *const *words; /* ended by NULL */
-	const char *member;	  /* its name in CONFIG; NULL: the option's, with _ for - */
-	bool line_only;		  /* it is no member of an activity in CONFIG */
-	const char *help;	  /* NULL: for tests, not listed */
+	const char *const *words; /* ended by NULL; those of a text are for completion alone */
+	enum option_values values;
+	const char *member; /* its name in CONFIG; NULL: the option's, with _ for - */
+	bool line_only;	    /* it is no member of an activity in CONFIG */
+	const char *help;   /* NULL: for tests, not listed */
 };
 
 /* Where a value goes. */

@@ -30,7 +30,7 @@ const struct format *format_at(size_t wanted)
 	return NULL;
 }
 
-static bool has_format(const struct format *format, const char *command)
+bool format_is_of(const struct format *format, const char *command)
 {
 	return !command || !format->command || !strcmp(format->command, command);
 }
@@ -42,7 +42,7 @@ const struct format *format_find(const char *name, const char *command, struct r
 	size_t used = 0;
 
 	for (size_t i = 0; (format = format_at(i)); i++) {
-		if (!has_format(format, command))
+		if (!format_is_of(format, command))
 			continue;
 		if (!strcmp(format->name, name))
 			return format;
@@ -59,7 +59,7 @@ void formats_help(const char *command, FILE *out)
 	const struct format *format;
 
 	for (size_t i = 0; (format = format_at(i)); i++)
-		if (has_format(format, command))
+		if (format_is_of(format, command))
 			fprintf(out, "    %-22s %s\n", format->name, format->help);
 }
 

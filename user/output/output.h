@@ -45,6 +45,9 @@ const struct format *format_at(size_t i);
 /* The format of this name, for a command; NULL: for any. Returns NULL with the refusal if there is none. */
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal);
 
+/* Whether a command (NULL: any) has the format. */
+bool format_is_of(const struct format *format, const char *command);
+
 /* Prints the formats that a command has, for --help. */
 void formats_help(const char *command, FILE *out);
 

@@ -101,8 +101,11 @@ static const struct record_type frames_record = {
 };
 REGISTER_RECORD(frames_record);
 
+static const char *const keys[] = {"comm",  "symbol", "line", "module", "place",  "ip",
+				   "stack", "pid",    "tid",  "cpu",	"cgroup", NULL};
+
 static const struct option_row rows[] = {
-	{0, "by", "KEYS", OPTION_TEXT, COMMON(by),
+	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,cgroup,stack, names of the code (symbol, "
 		 "line, "
 		 "module, place: module and offset) and its address, ip (default comm,symbol)"},

@@ -413,7 +413,7 @@ static const struct activity_type type = {choose};
 /* --- the command ------------------------------------------------------------------------------ */
 
 static const struct option_row rows[] = {
-	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
+	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics), .values = VALUES_METRICS,
 	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
 	{'r', "repeat", "N", OPTION_NUMBER, COMMON(repeats), .least = 1, .most = 1000000, .line_only = true,
 	 .help = "run COMMAND N times, one after the other; mean and variance at the end"},
