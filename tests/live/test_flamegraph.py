@@ -2,6 +2,7 @@
 """The page that flamegraph makes, used in a browser with clicks and keys."""
 import json
 import os
+import random
 import subprocess
 
 import pytest
@@ -46,9 +47,13 @@ def records(event="cpu-clock", entries=ENTRIES, frames=FRAMES):
     return found
 
 
-def page(*streams):
-    text = "".join(json.dumps(record) + "\n" for record in [r for s in streams for r in s])
-    return subprocess.run([NHMTAP, "flamegraph"], input=text, capture_output=True, text=True, check=True).stdout
+def text_of(*streams):
+    return "".join(json.dumps(record) + "\n" for record in [r for s in streams for r in s])
+
+
+def page(*streams, options=()):
+    return subprocess.run([NHMTAP, "flamegraph", *options], input=text_of(*streams), capture_output=True,
+                          text=True, check=True).stdout
 
 
 class Page:
@@ -94,10 +99,23 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def opened(driver, tmp_path):
-    def run(*streams):
+    def run(*streams, options=()):
         path = tmp_path / "flame.html"
-        path.write_text(page(*(streams or [records()])), encoding="utf-8")
+        path.write_text(page(*(streams or [records()]), options=options), encoding="utf-8")
         return Page(driver, path)
+    return run
+
+
+@pytest.fixture
+def compared(driver, tmp_path):
+    """The difference of two streams."""
+    def run(before, now):
+        for name, stream in (("before.jsonl", before), ("now.jsonl", now)):
+            (tmp_path / name).write_text(text_of(stream), encoding="utf-8")
+        done = subprocess.run([NHMTAP, "flamegraph", "-o", tmp_path / "x.html", tmp_path / "before.jsonl",
+                               tmp_path / "now.jsonl"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return Page(driver, tmp_path / "x.html")
     return run
 
 
@@ -352,6 +370,136 @@ def test_a_run_becomes_a_page(nhmtap, driver, tmp_path):
     assert 1500 <= total <= 1700
     assert {1000, 500} <= {int(f.get_attribute("aria-label").split(", ")[1].split()[0].replace(",", ""))
                            for f in driver.find_elements(By.CLASS_NAME, "frame")}
+
+
+def change_of(flame, name):
+    return flame.find(name).get_attribute("aria-label").rsplit(", ", 1)[1].split(",")[0]
+
+
+def hue_of(flame, name):
+    """What the eye sees: red, blue or grey."""
+    red, green, blue = flame.js("""const c = getComputedStyle(arguments[0]).backgroundColor;
+        return c.match(/[\\d.]+/g).slice(0, 3).map(Number)""", flame.find(name))
+    return "grey" if max(red, green, blue) - min(red, green, blue) < 20 else "red" if red > blue else "blue"
+
+
+BEFORE = [([1, 0], 4000), ([2, 0], 3000), ([5, 4, 0], 2000), ([7, 0], 1000)]
+NOW = [([1, 0], 4040), ([2, 0], 4500), ([5, 4, 0], 960), ([3, 0], 500)]
+
+
+def test_a_difference_shows_what_became_more_and_less_and_what_did_not_change(compared):
+    flame = compared(records(entries=BEFORE), records(entries=NOW))
+    assert {name: hue_of(flame, name) for name in ("parse", "render", "vfs_write", "draw<Shape>", "libx.so+0x1234")} == {
+        "parse": "grey", "render": "red", "vfs_write": "blue", "draw<Shape>": "red", "libx.so+0x1234": "blue"}
+    assert "30.0 % before, 45.0 % now, +15.0 points, more" in flame.find("render").get_attribute("aria-label")
+    assert "20.0 % before, 9.6 % now, −10.4 points, less" in flame.find("vfs_write").get_attribute("aria-label")
+    assert "within the bounds" in flame.find("parse").get_attribute("aria-label")
+    assert "10,000 samples before, 10,000 now" in flame.text("summary")
+    assert "now.jsonl against before.jsonl" in flame.driver.title
+
+
+def test_what_is_only_in_one_stream_is_as_wide_as_half_its_share(compared):
+    found = compared(records(entries=BEFORE), records(entries=NOW)).frames()
+    assert round(found["libx.so+0x1234"][1], 3) == .05 and round(found["draw<Shape>"][1], 3) == .025
+    assert round(found["render"][1], 3) == .375
+
+
+def test_streams_of_other_lengths_are_compared_by_shares(compared):
+    flame = compared(records(entries=BEFORE), records(entries=[(stack, 3 * n) for stack, n in BEFORE]))
+    assert {hue_of(flame, name) for name in ("parse", "render", "vfs_write", "libx.so+0x1234")} == {"grey"}
+
+
+def test_too_few_samples_show_no_difference(compared):
+    flame = compared(records(entries=[([1, 0], 10), ([2, 0], 10)]), records(entries=[([1, 0], 13), ([2, 0], 7)]))
+    assert hue_of(flame, "parse") == hue_of(flame, "render") == "grey"
+
+
+def test_functions_that_changed_are_listed_by_how_much(compared):
+    flame = compared(records(entries=BEFORE), records(entries=NOW))
+    flame.driver.find_element(By.CSS_SELECTOR, "#list summary").click()
+    rows = [row.text for row in flame.driver.find_elements(By.CSS_SELECTOR, "#rows tr")]
+    assert rows[0] == "30.0 % 45.0 % +15.0 points render" and rows[1] == "20.0 % 9.6 % −10.4 points vfs_write"
+    assert not any("parse" in row for row in rows)
+
+
+def test_reversed_each_function_lies_above_its_callers(opened):
+    flame = opened(options=["--reverse"])
+    found = flame.frames()
+    assert round(found["parse"][1], 2) == .4 and round(found["draw<Shape>"][1], 2) == .3
+    tops = [flame.find(name).location["y"] for name in ("all", "vfs_write", "entry_SYSCALL_64")]
+    assert tops == sorted(tops) and len(set(tops)) == 3
+
+
+def test_reversed_what_is_inlined_lies_above_what_it_is_inlined_in(opened):
+    inlining = frame(0, "outer", file="/src/a.c", line=7,
+                     inlined=[{"symbol": "inner", "call_file": "/src/b.c", "call_line": 12}])
+    flame = opened(records(entries=[([0], 5)], frames=[inlining]), options=["--reverse"])
+    assert flame.find("inner").location["y"] < flame.find("outer").location["y"]
+
+
+def test_a_title_of_ones_own(opened):
+    assert opened(options=["--title", "Tuesday <b>"]).driver.title == "Tuesday <b>"
+
+
+def interval(second, entries):
+    of = records(entries=entries)
+    of[1]["start_time"] = f"2026-01-31T23:59:{50 + second:02d}.000000000Z"
+    return of
+
+
+@pytest.mark.parametrize("options, left", [
+    (["--from", "2"], {"render", "draw<Shape>"}), (["--to", "2"], {"parse"}),
+    (["--from", "2", "--to", "4"], {"render"})])
+def test_a_part_of_the_time_has_the_intervals_that_begin_in_it(opened, options, left):
+    flame = opened(interval(0, [([1, 0], 10)]), interval(2, [([2, 0], 10)]), interval(4, [([3, 0], 10)]),
+                   options=options)
+    assert set(flame.frames()) & {"parse", "render", "draw<Shape>"} == left
+
+
+def test_a_part_without_intervals_is_refused(tmp_path):
+    done = subprocess.run([NHMTAP, "flamegraph", "--from", "9"], input=text_of(records()), capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and "none of the 1 intervals begins in this part" in done.stderr
+    done = subprocess.run([NHMTAP, "flamegraph", "--from", "3", "--to", "2"], input=text_of(records()),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "no time between them" in done.stderr
+    done = subprocess.run([NHMTAP, "flamegraph", tmp_path / "none"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "it can't be read: No such file" in done.stderr
+
+
+def many_stacks(stacks, functions=3000, depth=24):
+    """A stream of so many stacks, each of its own."""
+    frames = [frame(i, f"function_{i:04d}_of_a_program_with_names_of_usual_length") for i in range(functions)]
+    chance = random.Random(1)
+    entries = [([chance.randrange(functions) for _ in range(chance.randrange(1, depth - 4))] +
+                [i % functions, i % 60, i // functions % 40, 0], 1 + chance.randrange(9)) for i in range(stacks)]
+    return [{"type": "frames", "frames": frames},
+            *({"type": "profile", "event": "cycles", "start_time": "2026-01-31T23:59:58.123456789Z",
+               "entries": [{"stack": stack, "comm": "server", "samples": n} for stack, n in entries[i:i + 1000]]}
+              for i in range(0, stacks, 1000))]
+
+
+def test_a_hundred_thousand_stacks_open_in_less_than_a_second(opened):
+    """By the time of the page's thread, which other work on the machine makes no longer."""
+    flame = opened()
+    flame.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = flame.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return {m["name"]: m["value"] for m in metrics}["TaskDuration"]
+    try:
+        path = flame.driver.current_url[len("file://"):]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page(many_stacks(100000)))
+        before = spent()
+        flame.driver.refresh()
+        assert int(flame.text("summary").split(" · ")[1].split()[0].replace(",", "")) > 400000
+        drawn = len(flame.driver.find_elements(By.CLASS_NAME, "frame"))
+        seconds = spent() - before
+        print(f"{seconds:.2f} s, {drawn} frames, {os.path.getsize(path) / 1e6:.1f} MB")
+    finally:
+        flame.driver.execute_cdp_cmd("Performance.disable", {})
+    assert seconds < 1 and 1000 < drawn <= 4100
 
 
 def test_a_picture_of_it_is_not_empty(opened, tmp_path):

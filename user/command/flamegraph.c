@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap flamegraph: the stacks of a stream of records, read from stdin, as one page that draws them. */
+/* nhmtap flamegraph: the stacks of a stream of records, or how two streams differ, as one page. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +14,22 @@
 #include "output/sink.h"
 #include "record/stored_lines.h"
 
-static int refuse_line(size_t line, const char *why, struct refusal *refusal)
+struct flamegraph_options {
+	const char *title;
+	bool reverse;
+	double from_s, to_s; /* 0: not given */
+};
+
+static int refuse_line(const char *file, size_t line, const char *why, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_USAGE, "line %zu of stdin", line);
+	refuse(refusal, STATUS_USAGE, "line %zu of %.200s", line, file);
 	because(refusal, "it is no record: %.200s", why);
 	return instead(refusal, "give it what nhmtap profile -g --format json writes");
 }
 
-static int refuse_input(int err, struct refusal *refusal)
+static int refuse_input(const char *file, int err, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_PARTIAL, "reading the records");
+	refuse(refusal, STATUS_PARTIAL, "reading the records of %.200s", file);
 	return because(refusal, "%s", strerror(-err));
 }
 
@@ -39,8 +48,12 @@ static void take_title(char *title, size_t size, const json_t *start)
 		snprintf(title, size, "Flame graph of CPUs %.80s", cpus);
 }
 
-static int read_records(struct flamegraph *flamegraph, char *title, size_t size, struct refusal *refusal)
+/* file: NULL is stdin. */
+static int read_records(struct flamegraph *flamegraph, const char *file, char *title, size_t size,
+			struct refusal *refusal)
 {
+	const char *name = file ? file : "stdin";
+	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	struct stored_lines lines;
 	const char *line;
 	size_t number = 0;
@@ -48,23 +61,32 @@ static int read_records(struct flamegraph *flamegraph, char *title, size_t size,
 	bool whole;
 	int err = 0;
 
-	stored_lines_open(&lines, STDIN_FILENO);
+	if (fd < 0) {
+		err = errno;
+		refuse(refusal, STATUS_USAGE, "file '%.200s'", file);
+		refusal->error = err;
+		because(refusal, "it can't be read: %s", strerror(err));
+		return instead(refusal, "nhmtap flamegraph A B takes two files of records");
+	}
+	stored_lines_open(&lines, fd);
 	while (!err && (length = stored_lines_next(&lines, &line, &whole)) > 0) {
 		json_error_t error = {.text = "it is too long"};
 		json_t *record = whole ? json_loadb(line, length, 0, &error) : NULL;
 
 		number++;
 		if (progress_due())
-			progress_show_read(STDIN_FILENO, lines.read);
+			progress_show_read(fd, lines.read);
 		if (!record)
-			err = refuse_line(number, error.text, refusal);
+			err = refuse_line(name, number, error.text, refusal);
 		else if (!*title)
 			take_title(title, size, record);
 		flamegraph_take(flamegraph, record);
 		json_decref(record);
 	}
 	stored_lines_close(&lines);
-	return err || length >= 0 ? err : refuse_input(length, refusal);
+	if (file)
+		close(fd);
+	return err || length >= 0 ? err : refuse_input(name, length, refusal);
 }
 
 static int write_page(const struct flamegraph *flamegraph, const char *title, const char *path,
@@ -81,26 +103,74 @@ static int write_page(const struct flamegraph *flamegraph, const char *title, co
 	return sink_close(&sink) ? sink_refusal(&sink, refusal) : 0;
 }
 
+static int refuse_empty(const struct flamegraph *flamegraph, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "flamegraph");
+	if (flamegraph_left_out(flamegraph)) {
+		because(refusal, "none of the %zu intervals begins in this part of the time",
+			flamegraph_left_out(flamegraph));
+		return instead(refusal, "record shorter ones: nhmtap profile -g -I MS");
+	}
+	because(refusal, "there are no stacks in these records");
+	return instead(refusal, "record them with nhmtap profile -g");
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int read_streams(struct flamegraph *flamegraph, const struct options *options, char *title,
+			size_t size, struct refusal *refusal)
+{
+	char second[128] = "";
+	size_t used;
+
+	if (read_records(flamegraph, options->nr_rest ? options->rest[0] : NULL, title, size, refusal))
+		return -1;
+	if (options->nr_rest < 2)
+		return 0;
+	if (!flamegraph_events(flamegraph))
+		return refuse_empty(flamegraph, refusal);
+	flamegraph_second(flamegraph);
+	if (read_records(flamegraph, options->rest[1], second, sizeof(second), refusal))
+		return -1;
+	used = strlen(title);
+	snprintf(title + used, size - used, "%s: %.40s against %.40s", used ? "" : "Flame graph",
+		 file_name(options->rest[1]), file_name(options->rest[0]));
+	return 0;
+}
+
 static int draw(struct flamegraph *flamegraph, const struct options *options, struct refusal *refusal)
 {
-	char title[128] = "";
+	const struct flamegraph_options *own = options->own;
+	char title[256] = "";
 	int err;
 
-	if (isatty(STDIN_FILENO) || options->nr_rest) {
+	if (options->nr_rest > 2 || (!options->nr_rest && isatty(STDIN_FILENO))) {
 		refuse(refusal, STATUS_USAGE, "flamegraph");
-		because(refusal, "it reads records from stdin");
+		because(refusal, "it reads the records of one file or of two, or from stdin");
 		return instead(refusal, "nhmtap flamegraph < records.jsonl > flame.html");
 	}
+	if (own->to_s && own->to_s <= own->from_s) {
+		refuse(refusal, STATUS_USAGE, "options --from %g --to %g", own->from_s, own->to_s);
+		because(refusal, "there is no time between them");
+		return instead(refusal, "both are seconds since the first interval began");
+	}
+	if (own->reverse)
+		flamegraph_reverse(flamegraph);
+	flamegraph_part(flamegraph, own->from_s, own->to_s ? own->to_s : INFINITY);
 	progress_begin(options->quiet);
-	err = read_records(flamegraph, title, sizeof(title), refusal);
+	err = read_streams(flamegraph, options, title, sizeof(title), refusal);
 	progress_end();
 	if (err)
 		return -1;
-	if (!flamegraph_events(flamegraph)) {
-		refuse(refusal, STATUS_USAGE, "flamegraph");
-		because(refusal, "there are no stacks in these records");
-		return instead(refusal, "record them with nhmtap profile -g");
-	}
+	if (!flamegraph_events(flamegraph))
+		return refuse_empty(flamegraph, refusal);
+	if (own->title)
+		snprintf(title, sizeof(title), "%.250s", own->title);
 	return write_page(flamegraph, *title ? title : "Flame graph", options->output, refusal);
 }
 
@@ -113,11 +183,24 @@ static int run(const struct options *options, struct refusal *refusal)
 	return err ? (int)refusal->status : STATUS_DONE;
 }
 
+static const struct option_row rows[] = {
+	{0, "title", "TEXT", OPTION_TEXT, OWN(struct flamegraph_options, title),
+	 .help = "the page's heading"},
+	{0, "reverse", NULL, OPTION_FLAG, OWN(struct flamegraph_options, reverse),
+	 .help = "each function above its callers, from the innermost outwards"},
+	{0, "from", "S", OPTION_SECONDS, OWN(struct flamegraph_options, from_s),
+	 .help = "only intervals that begin so many seconds after the first, or later"},
+	{0, "to", "S", OPTION_SECONDS, OWN(struct flamegraph_options, to_s),
+	 .help = "only intervals that begin earlier than that"},
+	{0},
+};
+
 static const struct command flamegraph_command = {
 	.name = "flamegraph",
-	.arguments = "[OPTIONS] < RECORDS",
-	.help = "draws the stacks of a stream of records: one page, for any browser",
-	.options = {output_rows, quiet_rows, help_rows},
+	.arguments = "[OPTIONS] [A [B]] < RECORDS",
+	.help = "draws the stacks of a stream of records, or how B differs from A: one page, for any browser",
+	.options = {rows, output_rows, quiet_rows, help_rows},
+	.own_size = sizeof(struct flamegraph_options),
 	.run = run,
 };
 REGISTER_COMMAND(flamegraph_command);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "output/flamegraph.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "embedded.h"
 #include "interned.h"
@@ -23,8 +25,14 @@ struct node_key {
 #define NOBODY (~0U)
 
 struct node {
-	__u32 place; /* where its code comes from: in the texts */
-	__u64 samples;
+	__u32 code;	  /* name, place and kind: in the codes */
+	__u64 samples[2]; /* of the first stream and of the second */
+};
+
+/* What a frame is of. */
+struct code_key {
+	__u32 name, place; /* in the texts */
+	__u64 kind;
 };
 
 struct graph {
@@ -32,15 +40,21 @@ struct graph {
 	struct interned keys; /* of nodes, by number: a parent's is less than its children's */
 	struct node *nodes;
 	size_t room;
-	__u64 lost; /* samples that are in no entry */
+	__u64 lost[2]; /* samples that are in no entry */
 };
 
 struct flamegraph {
 	struct calls calls;
 	json_t *texts;	/* in their order */
 	json_t *places; /* {text: its place} */
+	struct interned codes;
 	struct graph *graphs;
 	size_t nr;
+	int stream; /* the one that is being read: 0, 1 */
+	bool reverse;
+	double from_s, to_s; /* the part of the time, since the stream's first interval began */
+	double began_s[2];   /* that is, since 1970; NAN: none yet */
+	size_t left_out;     /* intervals that are of other parts */
 };
 
 struct flamegraph *flamegraph_new(void)
@@ -49,6 +63,9 @@ struct flamegraph *flamegraph_new(void)
 
 	flamegraph->texts = json_array();
 	flamegraph->places = json_object();
+	flamegraph->to_s = INFINITY;
+	flamegraph->began_s[0] = flamegraph->began_s[1] = NAN;
+	interned_init(&flamegraph->codes, sizeof(struct code_key));
 	return flamegraph;
 }
 
@@ -62,7 +79,30 @@ void flamegraph_release(struct flamegraph *flamegraph)
 	calls_release(&flamegraph->calls);
 	json_decref(flamegraph->texts);
 	json_decref(flamegraph->places);
+	interned_release(&flamegraph->codes);
 	free(flamegraph);
+}
+
+void flamegraph_reverse(struct flamegraph *flamegraph)
+{
+	flamegraph->reverse = true;
+}
+
+void flamegraph_part(struct flamegraph *flamegraph, double from_s, double to_s)
+{
+	flamegraph->from_s = from_s;
+	flamegraph->to_s = to_s;
+}
+
+void flamegraph_second(struct flamegraph *flamegraph)
+{
+	flamegraph->stream = 1;
+	calls_release(&flamegraph->calls); /* its frames have numbers of their own */
+}
+
+size_t flamegraph_left_out(const struct flamegraph *flamegraph)
+{
+	return flamegraph->left_out;
 }
 
 size_t flamegraph_events(const struct flamegraph *flamegraph)
@@ -98,6 +138,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		      const char *place, unsigned int kind, __u64 samples)
 {
 	struct node_key key = {parent, add_text(flamegraph, name), kind};
+	struct code_key code;
 	size_t seen = graph->keys.nr;
 	__u32 number = interned_number(&graph->keys, &key);
 
@@ -105,9 +146,11 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 		graph->room = 2 * graph->keys.nr;
 		graph->nodes = xrealloc(graph->nodes, graph->room * sizeof(*graph->nodes));
 	}
-	if (number == seen)
-		graph->nodes[number] = (struct node){.place = add_text(flamegraph, place)};
-	graph->nodes[number].samples += samples;
+	if (number == seen) {
+		code = (struct code_key){key.name, add_text(flamegraph, place), kind};
+		graph->nodes[number] = (struct node){.code = interned_number(&flamegraph->codes, &code)};
+	}
+	graph->nodes[number].samples[flamegraph->stream] += samples;
 	return number;
 }
 
@@ -142,8 +185,8 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 	unsigned int side = calls_of_kernel(frame) ? KERNEL : USER;
 	char name[CALLS_NAME_MAX], place[2 * CALLS_NAME_MAX];
 
-	for (size_t i = calls_in(frame); i--;) {
-		struct call call = calls_at(frame, i);
+	for (size_t calls = calls_in(frame), i = 0; i < calls; i++) {
+		struct call call = calls_at(frame, flamegraph->reverse ? i : calls - 1 - i);
 
 		parent = add_node(flamegraph, graph, parent, calls_name(&call, name, sizeof(name)),
 				  place_of(&call, place, sizeof(place)), side | (call.inlined ? INLINED : 0),
@@ -152,25 +195,35 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 	return parent;
 }
 
+/* From the outermost function to the innermost below their owner; reversed, each function is above its
+ * callers, and the owner comes last. */
 static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32 root, const json_t *entry)
 {
 	__u64 samples = number_of(entry, "samples");
 	const json_t *stack = json_object_get(entry, "stack");
+	size_t frames = json_array_size(stack);
 	const char *lost = string(entry, "stack_lost");
 	char owner[CALLS_NAME_MAX], words[64];
-	__u32 parent;
+	__u32 parent = root;
 
 	calls_owner(entry, owner, sizeof(owner));
-	parent = add_node(flamegraph, graph, root, owner, "", OTHER, samples);
-	for (size_t i = json_array_size(stack); i--;)
+	snprintf(words, sizeof(words), "[stack lost: %.32s]", lost);
+	if (!flamegraph->reverse)
+		parent = add_node(flamegraph, graph, root, owner, "", OTHER, samples);
+	else if (*lost)
+		parent = add_node(flamegraph, graph, root, words, "", OTHER, samples);
+	for (size_t i = 0; i < frames; i++) {
+		size_t at = flamegraph->reverse ? i : frames - 1 - i;
+
 		parent = add_frame(
 			flamegraph, graph, parent,
-			calls_frame(&flamegraph->calls, json_integer_value(json_array_get(stack, i))),
+			calls_frame(&flamegraph->calls, json_integer_value(json_array_get(stack, at))),
 			samples);
-	if (!*lost)
-		return;
-	snprintf(words, sizeof(words), "[stack lost: %.32s]", lost);
-	add_node(flamegraph, graph, parent, words, "", OTHER, samples);
+	}
+	if (flamegraph->reverse)
+		add_node(flamegraph, graph, parent, owner, "", OTHER, samples);
+	else if (*lost)
+		add_node(flamegraph, graph, parent, words, "", OTHER, samples);
 }
 
 static void take_profile(struct flamegraph *flamegraph, const json_t *record)
@@ -190,7 +243,7 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 	if (rest)
 		add_node(flamegraph, graph, root, "[others]", "", OTHER, number_of(rest, "samples"));
 	json_object_foreach(json_object_get(json_object_get(record, "samples"), "lost"), cause, count)
-		graph->lost += json_integer_value(count);
+		graph->lost[flamegraph->stream] += json_integer_value(count);
 }
 
 /* A part of a profile has no stacks' account but the first; all have entries. */
@@ -199,39 +252,44 @@ static bool has_stacks(const json_t *record)
 	return json_object_get(json_array_get(json_object_get(record, "entries"), 0), "stack");
 }
 
+/* "2026-01-31T23:59:58.123456789Z" in seconds since 1970; NAN of anything else. */
+static double seconds_of(const char *text)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+	return rest ? timegm(&tm) + (*rest == '.' ? strtod(rest, NULL) : 0) : NAN;
+}
+
+/* Whether the interval begins in the part of the time that is wanted. */
+static bool in_part(struct flamegraph *flamegraph, const json_t *record)
+{
+	double *began = &flamegraph->began_s[flamegraph->stream];
+	double at = seconds_of(string(record, "start_time"));
+
+	if (isnan(*began))
+		*began = at;
+	at -= *began;
+	if (isnan(at) || (at >= flamegraph->from_s && at < flamegraph->to_s))
+		return true;
+	flamegraph->left_out++;
+	return false;
+}
+
 void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 {
 	const char *type = string(record, "type");
 
 	if (!strcmp(type, "frames"))
 		calls_define(&flamegraph->calls, record);
-	if (!strcmp(type, "profile") && has_stacks(record))
+	if (!strcmp(type, "profile") && has_stacks(record) && in_part(flamegraph, record))
 		take_profile(flamegraph, record);
-}
-
-/* --- the page --------------------------------------------------------------------------------- */
-
-static json_t *graph_value(const struct graph *graph)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < graph->keys.nr; i++) {
-		const struct node_key *key = interned_at(&graph->keys, i);
-
-		json_array_append_new(rows,
-				      json_pack("[I, I, I, I, I]",
-						key->parent == NOBODY ? -1 : (json_int_t)key->parent,
-						(json_int_t)key->name, (json_int_t)graph->nodes[i].place,
-						(json_int_t)key->kind, (json_int_t)graph->nodes[i].samples));
-	}
-	return json_pack("{s:o, s:I, s:o}", "name", value_text(graph->name, sizeof(graph->name)), "lost",
-			 (json_int_t)graph->lost, "rows", rows);
 }
 
 /* JSON that may stand in a page: with no '<', whatever the names are, nothing in it ends the element. */
 static void add_json(struct text *page, json_t *value)
 {
-	char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII);
+	char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
 
 	for (const char *at = dumped; *at;) {
 		size_t length = strcspn(at, "<");
@@ -247,18 +305,154 @@ static void add_json(struct text *page, json_t *value)
 	json_decref(value);
 }
 
+/* --- nodes in the order in which the page draws them ------------------------------------------ */
+
+/* Depth first, a node before its children, these by name: the same function is at the same place in every
+ * graph of the program. A subtree is then one piece. */
+struct order {
+	const struct flamegraph *flamegraph;
+	const struct graph *graph;
+	__u32 *first, *next; /* of a node: its first child, its next sibling */
+};
+
+static const char *name_of(const struct order *order, __u32 number)
+{
+	const struct node_key *key = interned_at(&order->graph->keys, number);
+
+	return json_string_value(json_array_get(order->flamegraph->texts, key->name));
+}
+
+struct named {
+	const char *name;
+	__u32 parent, number;
+};
+
+static int by_parent_and_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int names;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	names = strcmp(x->name, y->name);
+	return names ? names : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void find_children(struct order *order)
+{
+	size_t nr = order->graph->keys.nr;
+	struct named *list = xmalloc(nr * sizeof(*list));
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct node_key *key = interned_at(&order->graph->keys, i);
+
+		list[i] = (struct named){name_of(order, i), key->parent, i};
+		order->first[i] = order->next[i] = NOBODY;
+	}
+	qsort(list, nr, sizeof(*list), by_parent_and_name);
+	for (size_t i = nr; i--;) {
+		if (list[i].parent == NOBODY)
+			continue;
+		order->next[list[i].number] = order->first[list[i].parent];
+		order->first[list[i].parent] = list[i].number;
+	}
+	free(list);
+}
+
+/* The numbers of nodes in order, and the depth of each. */
+static void put_in_order(struct order *order, __u32 *numbers, __u32 *depths)
+{
+	__u32 *path = xmalloc((order->graph->keys.nr + 1) * sizeof(*path));
+	size_t done = 0, depth = 0;
+	__u32 at = 0; /* the root */
+
+	find_children(order);
+	while (at != NOBODY) {
+		numbers[done] = at;
+		depths[done++] = depth;
+		path[depth] = at;
+		if (order->first[at] != NOBODY) {
+			at = order->first[at];
+			depth++;
+			continue;
+		}
+		while (depth && order->next[path[depth]] == NOBODY)
+			depth--;
+		at = depth ? order->next[path[depth]] : NOBODY;
+	}
+	free(path);
+}
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+static void add_column(struct text *page, const char *name, const struct graph *graph, const __u32 *numbers,
+		       const __u32 *depths, int stream)
+{
+	text_add(page, ",\"%s\":[", name);
+	for (size_t i = 0; i < graph->keys.nr; i++) {
+		const struct node *node = &graph->nodes[numbers[i]];
+		__u64 value = stream >= 0 ? node->samples[stream] : depths ? depths[i] : node->code;
+
+		text_add(page, i ? ",%llu" : "%llu", value);
+	}
+	text_add(page, "]");
+}
+
+/* Columns, as a browser reads hundreds of thousands of numbers faster than of lists. */
+static void add_graph(struct text *page, const struct flamegraph *flamegraph, const struct graph *graph)
+{
+	size_t size = graph->keys.nr * sizeof(__u32);
+	struct order order = {flamegraph, graph, xmalloc(size), xmalloc(size)};
+	__u32 *numbers = xmalloc(size), *depths = xmalloc(size);
+	bool both = flamegraph->stream;
+
+	put_in_order(&order, numbers, depths);
+	text_add(page, "{\"name\":");
+	add_json(page, value_text(graph->name, sizeof(graph->name)));
+	text_add(page, ",\"lost\":%llu", graph->lost[0] + graph->lost[1]);
+	add_column(page, "depth", graph, numbers, depths, -1);
+	add_column(page, "code", graph, numbers, NULL, -1);
+	add_column(page, "samples", graph, numbers, NULL, both);
+	if (both)
+		add_column(page, "before", graph, numbers, NULL, 0);
+	text_add(page, "}");
+	free(numbers);
+	free(depths);
+	free(order.first);
+	free(order.next);
+}
+
+static json_t *codes_value(const struct flamegraph *flamegraph)
+{
+	json_t *codes = json_array();
+
+	for (size_t i = 0; i < flamegraph->codes.nr; i++) {
+		const struct code_key *code = interned_at(&flamegraph->codes, i);
+
+		json_array_append_new(codes, json_pack("[I, I, I]", (json_int_t)code->name,
+						       (json_int_t)code->place, (json_int_t)code->kind));
+	}
+	return codes;
+}
+
 #define MARK "@DATA@"
 
 void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page)
 {
 	struct embedded form = embedded_find("flamegraph.html");
 	const char *mark = strstr(form.data, MARK);
-	json_t *events = json_array();
 
-	for (size_t i = 0; i < flamegraph->nr; i++)
-		json_array_append_new(events, graph_value(&flamegraph->graphs[i]));
 	text_add(page, "%.*s", (int)(mark - form.data), form.data);
-	add_json(page, json_pack("{s:o, s:O, s:o}", "title", value_text(title, strlen(title)), "texts",
-				 flamegraph->texts, "events", events));
-	text_add(page, "%s", mark + strlen(MARK));
+	text_add(page, "{\"title\":");
+	add_json(page, value_text(title, strlen(title)));
+	text_add(page, ",\"reverse\":%s,\"texts\":", flamegraph->reverse ? "true" : "false");
+	add_json(page, json_incref(flamegraph->texts));
+	text_add(page, ",\"codes\":");
+	add_json(page, codes_value(flamegraph));
+	text_add(page, ",\"events\":[");
+	for (size_t i = 0; i < flamegraph->nr; i++) {
+		text_add(page, i ? "," : "");
+		add_graph(page, flamegraph, &flamegraph->graphs[i]);
+	}
+	text_add(page, "]}%s", mark + strlen(MARK));
 }
