@@ -570,6 +570,20 @@ def test_what_a_core_has_but_one_of_is_taken_in_turns_and_check_says_so(nhmtap, 
     assert "threshold" in reason
 
 
+@pytest.mark.parametrize("model, names, taken", [
+    (26, "ab", {"a": ["b"], "b": ["a"]}),  # Nehalem: one register
+    (37, "ab", {}), (37, "abc", {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]})])  # Westmere: two
+def test_values_take_turns_where_they_are_more_than_the_registers(nhmtap, tmp_path, host, model, names, taken):
+    values = {"a": 0x4001, "b": 0x4002, "c": 0x4004}
+    activities = [{"name": name, "command": "stat", "all_cpus": True,
+                   "event": f"cpu/event=0xb7,umask=1,offcore_rsp={values[name]:#x}/u"} for name in names]
+    done = nhmtap("run", host(hosts.NEHALEM, {"proc/cpuinfo": hosts.cpuinfo(model=model)}), "--check",
+                  write(tmp_path / "c", activities))
+    assert done.status == 0, done.err
+    assert {r["activity"]: t["with"] for r in done.of("start") for t in r.get("takes_turns", [])
+            if t["what"] == "offcore_rsp"} == taken
+
+
 def test_a_trace_may_be_asked_for_without_a_pace(nhmtap, tmp_path, host):
     """What samples get by themselves in a long run is no contradiction to it."""
     bts = hosts.pmu("intel_bts", 9)

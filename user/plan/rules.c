@@ -406,19 +406,21 @@ static const struct shared_register *contested(const struct subject *s, const st
 	return NULL;
 }
 
-const char *rules_contested(const struct event *a, const struct event *b, struct host *host)
+size_t rules_register(const struct event *event, const char *name, struct host *host, __u64 *value)
 {
-	struct subject first = {.cpu = host->events, .host = host}, second = first;
+	struct subject subject = {.cpu = host->events, .host = host};
 
-	if (!host->events || !look_at(&first, a) || !look_at(&second, b))
-		return NULL;
+	if (!host->events || !look_at(&subject, event))
+		return 0;
 	for (size_t i = 0; i < sizeof(shared_registers) / sizeof(shared_registers[0]); i++) {
 		const struct shared_register *reg = &shared_registers[i];
 
-		if (reg->used(&first) && reg->used(&second) && reg->value(&first) != reg->value(&second))
-			return reg->name;
+		if (strcmp(reg->name, name) || !reg->used(&subject))
+			continue;
+		*value = reg->value(&subject);
+		return reg->number(&subject);
 	}
-	return NULL;
+	return 0;
 }
 
 static const char *number_of(const struct subject *s, const struct shared_register *reg)

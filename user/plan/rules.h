@@ -17,8 +17,9 @@
 int rules_check(const struct events *events, const struct target *target, struct host *host, bool force,
 		struct refusal *refusal);
 
-/* The register that the threads of a core share and in which the two events want different values, in
- * words: "off-core register", of which a CPU may have two; NULL if there is none. */
-const char *rules_contested(const struct event *a, const struct event *b, struct host *host);
+/* Of the registers that the threads of a core share ("off-core register", "load-latency threshold", "branch
+ * filter"): how many of this kind a core has, and the value that the event wants in one; 0 if it wants none.
+ */
+size_t rules_register(const struct event *event, const char *name, struct host *host, __u64 *value);
 
 #endif

@@ -9,14 +9,13 @@
 #include "memory.h"
 #include "plan/rules.h"
 
-/* Registers that the threads of a core share, as rules_contested() calls them. */
+/* Registers that the threads of a core share, as rules_register() calls them. */
 static const struct contest {
 	const char *reg, *what, *why;
 } contests[] = {
 	{"off-core register", "offcore_rsp",
-	 "a core counts off-core responses by one register (Westmere by two), for both of its threads: "
-	 "events with "
-	 "other values wait, and on one of the threads they may never run"},
+	 "a core counts off-core responses by one register (Westmere by two), for both of its threads: more "
+	 "values than that wait for each other, and on one of the threads they may never run"},
 	{"load-latency threshold", "load_latency",
 	 "a core has one load-latency threshold, for both of its threads: events with another one wait"},
 	{"branch filter", "branch_filter",
@@ -38,16 +37,65 @@ static bool meet(const struct target *a, const struct target *b, const struct ho
 	return false;
 }
 
-static const char *contested(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
-{
-	for (size_t i = 0; i < a->events.nr; i++)
-		for (size_t j = 0; j < b->events.nr; j++) {
-			const char *found = rules_contested(&a->events.list[i], &b->events.list[j], host);
+/* The values that plans want in registers of a kind. */
+struct wanted {
+	const char *reg;
+	size_t registers; /* of a core; 0: no plan wants any */
+	__u64 *values;	  /* each once */
+	size_t nr;
+};
 
-			if (found && !strcmp(found, reg))
-				return found;
-		}
-	return NULL;
+static bool wants(const struct wanted *wanted, __u64 value)
+{
+	for (size_t i = 0; i < wanted->nr; i++)
+		if (wanted->values[i] == value)
+			return true;
+	return false;
+}
+
+static void add_wanted(struct wanted *wanted, const struct plan *plan, struct host *host)
+{
+	for (size_t i = 0; i < plan->events.nr; i++) {
+		__u64 value;
+		size_t registers = rules_register(&plan->events.list[i], wanted->reg, host, &value);
+
+		if (!registers)
+			continue;
+		wanted->registers = registers;
+		if (wants(wanted, value))
+			continue;
+		wanted->values = xrealloc(wanted->values, (wanted->nr + 1) * sizeof(*wanted->values));
+		wanted->values[wanted->nr++] = value;
+	}
+}
+
+/* Whether one of the plans wants a value that the other does not. */
+static bool differ(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
+{
+	struct wanted of_a = {.reg = reg}, of_b = {.reg = reg};
+	bool found = false;
+
+	add_wanted(&of_a, a, host);
+	add_wanted(&of_b, b, host);
+	for (size_t i = 0; i < of_a.nr && of_b.nr && !found; i++)
+		found = of_b.nr > 1 || of_a.nr > 1 || !wants(&of_b, of_a.values[i]);
+	free(of_a.values);
+	free(of_b.values);
+	return found;
+}
+
+/* Whether all that want the register where this one runs want more values than a core has registers. */
+static bool too_many(const struct party *parties, size_t nr, size_t which, const char *reg, struct host *host)
+{
+	struct wanted wanted = {.reg = reg};
+	bool found;
+
+	for (size_t p = 0; p < nr; p++)
+		if (meet(&parties[p].plan->target, &parties[which].plan->target, host))
+			add_wanted(&wanted, parties[p].plan, host);
+	found = wanted.nr > wanted.registers;
+	free(wanted.values);
+	return found;
 }
 
 static bool takes_counters(const struct plan *plan, struct host *host)
@@ -104,9 +152,9 @@ size_t together_turns(const struct party *parties, size_t nr, size_t which, stru
 	for (size_t c = 0; c < CONTESTS; c++) {
 		struct turn turn = {contests[c].what, contests[c].why, 0};
 
-		for (size_t p = 0; p < nr; p++)
+		for (size_t p = 0; p < nr && too_many(parties, nr, which, contests[c].reg, host); p++)
 			if (p != which && meet(&own->target, &parties[p].plan->target, host) &&
-			    contested(own, parties[p].plan, contests[c].reg, host))
+			    differ(own, parties[p].plan, contests[c].reg, host))
 				turn.with |= 1ULL << p;
 		if (turn.with)
 			turns[found++] = turn;
