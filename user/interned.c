@@ -75,6 +75,11 @@ __u32 interned_number(struct interned *interned, const void *item)
 	return *slot - 1;
 }
 
+bool interned_has(const struct interned *interned, const void *item)
+{
+	return interned->nr && *slot_of(interned, item);
+}
+
 /* What comes next is expected to be as much as what there was: an eighth of the room is a lot less. */
 bool interned_is_sparse(size_t nr, size_t room)
 {

@@ -273,7 +273,8 @@ def test_members_of_an_activity_are_the_commands_options(name):
     other = {"interval": "interval_ms", "delay": "delay_ms", "duration": "duration_s"}
     named = {other.get(option, option.replace("-", "_")) for option in options_of(name)}
     own = {"name", "command", "retry"}
-    line_only = {"control", "quiet", "live", "output", "format", "events_dir", "pmu_events", "help", "verbose", "repeat", "per_cpu"}
+    line_only = {"control", "quiet", "live", "output", "append", "queue", "format", "events_dir", "pmu_events",
+                 "help", "verbose", "repeat", "per_cpu"}
     assert set(members) - own <= named
     assert named - set(members) <= line_only
     for member in set(members) - {"name", "command", "retry"}:

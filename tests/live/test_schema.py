@@ -37,6 +37,7 @@ def records(tmp_path_factory):
                        "ip,comm,pid", "--", "true"],
                       ["profile", "-g", "-e", "page-faults", "-c", "1", "--", "true"],
                       ["stat", "-e", "cycels", "--", "true"]):
+        out.unlink(missing_ok=True)  # a refused run would leave it as it is
         subprocess.run([NHMTAP, arguments[0], "-o", out, *arguments[1:]], check=False,
                        stderr=subprocess.DEVNULL)
         for line in out.read_text(encoding="utf-8").splitlines():

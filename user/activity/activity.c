@@ -22,6 +22,8 @@ void activity_add_interval(const struct activity *activity, struct fields *field
 {
 	fields_text(fields, "start_time", start_time, TIME_TEXT - 1);
 	fields_number(fields, "duration_ns", activity_interval_ns(activity));
+	if (activity->merged > 1)
+		fields_number(fields, "merged", activity->merged);
 }
 
 void activity_put_interval(const struct activity *activity, json_t *record)
@@ -66,16 +68,24 @@ int activity_switch(struct activity *activity, bool on)
 
 void activity_report(struct activity *activity, bool last)
 {
-	struct timespec ended_at = now_of(CLOCK_REALTIME);
-	struct clock_lead lead = clock_lead();
+	struct session *session = activity->session;
+	struct timespec ended_at;
+	struct clock_lead lead;
 
+	activity->merged++;
+	if (!last && !session_has_room(session, activity->name))
+		return;
+	ended_at = now_of(CLOCK_REALTIME);
+	lead = clock_lead();
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_check(activity, last);
 	cgroup_watch_look(activity);
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
+	session_begin_interval(session, last);
 	activity->ops->report(activity, last);
 	warn_of_clock(activity, &lead);
+	session_end_interval(session);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
 	hotplug_next(activity);
@@ -84,6 +94,7 @@ void activity_report(struct activity *activity, bool last)
 	activity->interval_began = activity->interval_ended;
 	activity->interval_began_at = ended_at;
 	activity->interval_lead = lead;
+	activity->merged = 0;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -50,6 +50,7 @@ struct activity {
 	struct source *interval, *drain, *deadline, *delay, *wake;
 	struct targets *targets;
 	__u64 intervals_left; /* 0: they end with the session */
+	__u64 merged;	      /* intervals that the next report covers: those before it found no room */
 };
 
 /* For the line of progress. */
@@ -117,8 +118,12 @@ void activity_wait_no_more(struct activity *activity);
 void activity_close(struct activity *activity);
 void activity_release(struct activity *activity);
 
-/* Reports what came since the report before. The next interval begins where this one ends, which is
- * before its records are written: no moment is in two of them, and none in neither. */
+/*
+ * Reports what came since the report before. The next interval begins where this one ends, which is
+ * before its records are written: no moment is in two of them, and none in neither. Where the output has
+ * no room for it, an interval that is not the last is not taken: counters and tables go on, and the next
+ * report covers it as well.
+ */
 void activity_report(struct activity *activity, bool last);
 
 /* Switches counting. Returns 0 or -errno. */
@@ -139,7 +144,7 @@ int activity_write_fields(struct activity *activity, const char *type, struct fi
 /* How long the interval was that is being reported. */
 __u64 activity_interval_ns(const struct activity *activity);
 
-/* Members that the records of an interval have in common: start_time, duration_ns. */
+/* Members that the records of an interval have in common: start_time, duration_ns, merged. */
 void activity_put_interval(const struct activity *activity, json_t *record);
 
 /* The same as members of a list; start_time is the text of interval_began_at. */

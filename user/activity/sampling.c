@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdint.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,10 @@
 #define FILLING	       25
 #define HARDLY_FILLED  6
 
+/* Keys of an event that are kept while the output takes no interval: those that come then may be without
+ * an end. */
+#define MERGED_KEYS_MOST (1UL << 20)
+
 struct state {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
@@ -36,6 +41,7 @@ struct state {
 	struct samples *accounts;	   /* an event's, so far */
 	const char **causes;		   /* an event's missed_cause() */
 	__u64 *streamed, *ring_lost;	   /* an event's samples in the stream, and those that missed it */
+	__u64 *unwritten;		   /* an event's that the output had no room for */
 	__u64 *throttled;		   /* an event's, times so far */
 	bool *warned;			   /* of an event's: see warn_of_loss() */
 	__u64 real_ns;			   /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
@@ -70,6 +76,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->before = xcalloc(state->nr, sizeof(*state->before));
 	state->accounts = xcalloc(state->nr, sizeof(*state->accounts));
 	state->streamed = xcalloc(state->nr, sizeof(*state->streamed));
+	state->unwritten = xcalloc(state->nr, sizeof(*state->unwritten));
 	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
@@ -253,6 +260,10 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 
 	while (!err && state->aggregations[i] &&
 	       aggregation_next(state->aggregations[i], before, &sample, &state->ring_lost[i])) {
+		if (!session_takes_single(activity->session, "sample", activity->name)) {
+			state->unwritten[i]++;
+			continue;
+		}
 		state->streamed[i]++;
 		err = activity_write(activity, sample_record(activity, i, &sample));
 	}
@@ -270,7 +281,8 @@ static void drain_tables(struct activity *activity)
 
 		fullest = fill > fullest ? fill : fullest;
 		if (fill >= FILLING)
-			aggregation_drain(state->aggregations[i]);
+			aggregation_drain(state->aggregations[i],
+					  activity->merged ? MERGED_KEYS_MOST : SIZE_MAX);
 	}
 	if (fullest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
 		activity->drain_ns /= 2;
@@ -300,13 +312,18 @@ void sampling_so_far(struct activity *activity, struct so_far *sum)
 
 static json_t *stream_value(const struct state *state)
 {
-	json_int_t streamed = 0, lost = 0;
+	json_int_t streamed = 0, lost = 0, unwritten = 0;
+	json_t *value;
 
 	for (size_t i = 0; i < state->nr; i++) {
 		streamed += state->streamed[i];
 		lost += state->ring_lost[i];
+		unwritten += state->unwritten[i];
 	}
-	return json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
+	value = json_pack("{s:I, s:I}", "samples", streamed, "ring_lost", lost);
+	if (unwritten)
+		json_object_set_new(value, "queue_full", json_integer(unwritten));
+	return value;
 }
 
 /* --- intervals -------------------------------------------------------------------------------- */
@@ -509,6 +526,7 @@ void sampling_release(struct activity *activity)
 	free(state->accounts);
 	free(state->streamed);
 	free(state->ring_lost);
+	free(state->unwritten);
 	free(state->throttled);
 	free(state->warned);
 	free(state->causes);

@@ -182,7 +182,7 @@ static const struct activity_type type = {choose};
 static const struct record_type branch_record = {
 	.name = "branch",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns"},
+	.kept = {"event", "start_time", "duration_ns", "merged"},
 	.code = {"from", "to"},
 };
 REGISTER_RECORD(branch_record);
@@ -214,7 +214,7 @@ static const struct command branch = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "shows which branches are taken, how often, how often mispredicted",
 	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, output_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct branch_options),
 	.activity = &type,
 };

@@ -193,9 +193,12 @@ static json_t *branch_record(const struct state *state, const struct traced *tra
 
 static void stream(struct state *state, struct thread *thread, const struct traced *traced)
 {
+	const struct activity *activity = state->activity;
+
 	for (size_t i = 0; i < traced->nr && !state->sink_error; i++, thread->number++)
-		state->sink_error =
-			activity_write(state->activity, branch_record(state, traced, &traced->records[i]));
+		if (session_takes_single(activity->session, "traced", activity->name))
+			state->sink_error = activity_write(state->activity,
+							   branch_record(state, traced, &traced->records[i]));
 }
 
 /* A thread's name may change with every exec. Once it has ended it keeps the last one. */

@@ -215,9 +215,9 @@ unsigned int aggregation_fill(const struct aggregation *aggregation)
 	return table_reader_fill(aggregation->reader);
 }
 
-void aggregation_drain(struct aggregation *aggregation)
+void aggregation_drain(struct aggregation *aggregation, size_t most_keys)
 {
-	table_reader_drain(aggregation->reader);
+	table_reader_drain(aggregation->reader, most_keys);
 }
 
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost)

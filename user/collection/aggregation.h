@@ -55,7 +55,7 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation);
 /* Reads its tables, looks how full they are, empties them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, struct reading *reading);
 unsigned int aggregation_fill(const struct aggregation *aggregation);
-void aggregation_drain(struct aggregation *aggregation);
+void aggregation_drain(struct aggregation *aggregation, size_t most_keys);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);
 
 #endif

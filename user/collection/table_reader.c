@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,7 @@ struct table_reader {
 	bool *behind;		/* of each CPU: the generation that was switched from is not read yet */
 	struct sums sums[2];	/* those being gathered, and those of the last reading */
 	unsigned int gathering; /* which of the two */
+	size_t most_keys;	/* that may be gathered */
 	struct reading counts;	/* so far; its entries are those of the last reading */
 	size_t room;		/* entries that there is room for */
 };
@@ -49,6 +51,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 	reader->stack = layout_key_of_type(layout, "stack_id_t");
 	reader->areas = areas;
 	reader->nr_cpus = nr_cpus;
+	reader->most_keys = SIZE_MAX;
 	reader->behind = xcalloc(nr_cpus, sizeof(*reader->behind));
 	for (size_t i = 0; i < 2; i++)
 		sums_init(&reader->sums[i], layout, areas ? stack_frames : 0);
@@ -168,6 +171,27 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	sums_add(sums, words, values);
 }
 
+/* Stacks are not told apart here: their keys are taken for new ones. */
+static bool has_room(const struct table_reader *reader, const char *key)
+{
+	const struct interned *keys = &reader->sums[reader->gathering].keys;
+
+	return keys->nr < reader->most_keys || (!reader->areas && interned_has(keys, key));
+}
+
+/* As the program counts what finds no room in its table. */
+static void lose(struct table_reader *reader, const char *key, const struct value_head *value)
+{
+	struct reading *counts = &reader->counts;
+
+	if (stands_for_sample(reader, key)) {
+		counts->table_full += value->samples;
+		counts->period += value->period;
+	} else {
+		counts->further_lost += value->samples;
+	}
+}
+
 /* Takes what is in the slots, and frees them. */
 static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 {
@@ -180,6 +204,11 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 		char *slot = table + layout->slots + order[i] * layout->slot_size;
 		struct value_head *value = (void *)(slot + layout->value);
 
+		if (!has_room(reader, slot + layout->key)) {
+			lose(reader, slot + layout->key, value);
+			memset(value, 0, reader->layout->value_size);
+			continue;
+		}
 		if (stands_for_sample(reader, slot + layout->key)) {
 			reader->counts.aggregated += value->samples;
 			reader->counts.period += value->period;
@@ -207,8 +236,9 @@ static void take_generation(struct table_reader *reader, int cpu, unsigned int w
 		stack_areas_clear(reader->areas, cpu, which);
 }
 
-void table_reader_drain(struct table_reader *reader)
+void table_reader_drain(struct table_reader *reader, size_t most_keys)
 {
+	reader->most_keys = most_keys;
 	switch_generations(reader);
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!wait_until_left(reader, cpu))
@@ -220,7 +250,7 @@ void table_reader_drain(struct table_reader *reader)
 
 void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *lost)
 {
-	table_reader_drain(reader);
+	table_reader_drain(reader, reader->most_keys);
 	*samples += reader->counts.aggregated;
 	*lost += reader->counts.table_full + reader->counts.stack_failed;
 }
@@ -263,7 +293,7 @@ void table_reader_read(struct table_reader *reader, struct reading *reading)
 	const struct sums *sums = &reader->sums[reader->gathering];
 	struct reading *counts = &reader->counts;
 
-	table_reader_drain(reader);
+	table_reader_drain(reader, SIZE_MAX);
 	reader->gathering = !reader->gathering;
 	sums_clear(&reader->sums[reader->gathering]);
 	list_entries(reader, sums);

@@ -54,8 +54,9 @@ void table_reader_read(struct table_reader *reader, struct reading *reading);
 /* How full the fullest table or area of stacks is, in percent. From 70 on, some samples find no slot. */
 unsigned int table_reader_fill(const struct table_reader *reader);
 
-/* Empties the tables between two readings; what was in them is part of the next one. */
-void table_reader_drain(struct table_reader *reader);
+/* Empties the tables between two readings; what was in them is part of the next one. Samples of keys that
+ * would be more than most_keys are lost, and counted as those of a full table. */
+void table_reader_drain(struct table_reader *reader, size_t most_keys);
 
 /* Empties the tables likewise, and adds the samples that came since the beginning, and those that were
  * lost. */

@@ -125,7 +125,7 @@ static int take_lines(struct symbolizing *symbolizing)
 		if (progress_due())
 			progress_show_read(symbolizing->input, lines.read);
 		if (stored_lines_would_wait(&lines))
-			sink_flush(&symbolizing->sink);
+			sink_finish(&symbolizing->sink, ~0ULL);
 	}
 	stored_lines_close(&lines);
 	if (!err)

@@ -309,7 +309,7 @@ static const struct activity_type type = {choose};
 static const struct record_type mem_record = {
 	.name = "mem",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns"},
+	.kept = {"event", "start_time", "duration_ns", "merged"},
 	.code = {"code"},
 };
 REGISTER_RECORD(mem_record);
@@ -317,7 +317,7 @@ REGISTER_RECORD(mem_record);
 static const struct record_type shared_line_record = {
 	.name = "shared_line",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns", "cacheline"},
+	.kept = {"event", "start_time", "duration_ns", "merged", "cacheline"},
 	.code = {"code"},
 };
 REGISTER_RECORD(shared_line_record);
@@ -356,7 +356,7 @@ static const struct command mem = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples loads by where they found their data, and how long they took",
 	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, output_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct mem_options),
 	.activity = &type,
 };

@@ -342,7 +342,7 @@ static const struct record_type offcore_record = {
 	.name = "offcore",
 	.list = "cells",
 	.kept = {"cpu", "node", "socket", "core", "tid", "comm", "cgroup", "start_time", "duration_ns",
-		 "cpus_missing", "cgroups_missing", "repeated"},
+		 "merged", "cpus_missing", "cgroups_missing", "repeated"},
 };
 REGISTER_RECORD(offcore_record);
 
@@ -369,8 +369,8 @@ static const struct command offcore = {
 	.name = "offcore",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "counts requests that leave the core, by who asked and who answered",
-	.options = {rows, target_rows, per_rows, interval_rows, output_rows, format_rows, screen_rows,
-		    plan_rows, table_rows, host_rows, help_rows},
+	.options = {rows, target_rows, per_rows, interval_rows, output_rows, stream_rows, format_rows,
+		    screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct offcore_options),
 	.activity = &type,
 };

@@ -77,7 +77,16 @@ const struct option_row top_rows[] = {
 
 const struct option_row output_rows[] = {
 	{'o', "output", "FILE", OPTION_TEXT, COMMON(output), .line_only = true,
-	 .help = "write to FILE instead of stdout"},
+	 .help = "write to FILE instead of stdout; replaces what it has"},
+	{0},
+};
+
+const struct option_row stream_rows[] = {
+	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
+	 .help = "with -o: keep what FILE has, and write behind it"},
+	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
+	 .line_only = true,
+	 .help = "how much waits for a slow reader (default 8388608) before intervals are merged"},
 	{0},
 };
 

@@ -73,6 +73,7 @@ extern const struct option_row per_rows[];	/* --for-each-cgroup, --per, --per-cp
 extern const struct option_row interval_rows[]; /* -I, --interval-count, -D, --control, --duration */
 extern const struct option_row top_rows[];	/* --top */
 extern const struct option_row output_rows[];	/* -o */
+extern const struct option_row stream_rows[];	/* --append, --queue */
 extern const struct option_row format_rows[];	/* --format */
 extern const struct option_row quiet_rows[];	/* -q */
 extern const struct option_row told_rows[];	/* -v, -q */

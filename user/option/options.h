@@ -37,6 +37,8 @@ struct options {
 	const char *cpu;	/* --cpu of list and explain: a CPU of the tables, NULL: this machine's */
 	__u64 top;		/* --top, 0: all */
 	const char *output;	/* -o, NULL: stdout */
+	bool append;		/* --append */
+	__u64 queue_bytes;	/* --queue, 0 if not given */
 	const char *format;	/* --format, NULL: table on a terminal, else json */
 	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *pmu_events; /* --pmu-events, NULL if not given */

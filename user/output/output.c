@@ -12,6 +12,7 @@
 #include "option/command.h"
 #include "record/record.h"
 #include "record/type.h"
+#include "visible.h"
 
 /* --- formats ---------------------------------------------------------------------------------- */
 
@@ -75,6 +76,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 		return -1;
 	if (sink_open(&stream->sink, place->path, place->append, refusal))
 		return -1;
+	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
 		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
 	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
@@ -207,7 +209,7 @@ static void remember(struct stream *stream, json_t *record)
 		stream->start = json_incref(record);
 }
 
-static bool takes(const struct stream *stream, const char *activity)
+bool stream_takes(const struct stream *stream, const char *activity)
 {
 	json_t *name;
 	size_t i;
@@ -219,17 +221,16 @@ static bool takes(const struct stream *stream, const char *activity)
 	return false;
 }
 
-int stream_write(struct stream *stream, json_t *record, const char *activity)
+/* A record that no stream has yet. */
+static int write_record(struct stream *stream, json_t *record, const char *activity)
 {
 	const struct record_type *type = record_type_of(record);
-	int err = 0;
+	int err;
 
 	stream->activity = activity;
 	if (!stream->format->lines)
 		remember(stream, record);
-	if (!takes(stream, activity))
-		err = 0;
-	else if (type && type->list && stream->format->lines)
+	if (type && type->list && stream->format->lines)
 		err = write_parts(stream, record, type);
 	else
 		err = output(stream, record);
@@ -237,18 +238,136 @@ int stream_write(struct stream *stream, json_t *record, const char *activity)
 	return err;
 }
 
+/* --- room ------------------------------------------------------------------------------------- */
+
+bool stream_has_room(const struct stream *stream)
+{
+	return stream->ending || sink_has_room(&stream->sink, 1);
+}
+
+/* A sample or a branch by itself: it is in a table as well. */
+static bool is_single(const char *type)
+{
+	return !strcmp(type, "sample") || !strcmp(type, "traced");
+}
+
+/* What comes seldom may take as much again as the queue: what a stream that nobody reads is told for weeks
+ * has an end all the same. */
+static bool is_let_in(const struct stream *stream, const char *type)
+{
+	if (stream->ending || stream->admits == ADMIT_ALL)
+		return true;
+	return stream->admits != ADMIT_NONE && sink_has_room(&stream->sink, is_single(type) ? 1 : 2);
+}
+
+void stream_miss(struct stream *stream, const char *type)
+{
+	struct gap *gap = &stream->gap;
+	json_int_t before;
+
+	clock_gettime(CLOCK_REALTIME, &gap->until);
+	if (!gap->records++ && !gap->full)
+		gap->since = gap->until;
+	if (!gap->types)
+		gap->types = json_object();
+	before = json_integer_value(json_object_get(gap->types, type));
+	json_object_set_new(gap->types, type, json_integer(before + 1));
+}
+
+void stream_tell_gap(struct stream *stream)
+{
+	struct gap gap = stream->gap;
+	char message[64];
+	json_t *record;
+
+	if (!gap.records && !gap.full)
+		return;
+	stream->gap = (struct gap){0};
+	if (!gap.until.tv_sec)
+		clock_gettime(CLOCK_REALTIME, &gap.until);
+	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
+			   gap.full ? "disk_full" : "queue_full", "since", value_time(&gap.since), "until",
+			   value_time(&gap.until), "records", (json_int_t)gap.records);
+	if (gap.types)
+		json_object_set_new(record, "types", gap.types);
+	if (gap.full)
+		json_object_set_new(record, "why",
+				    json_string(strerror_r(gap.full, message, sizeof(message))));
+	write_record(stream, record, stream->owner);
+}
+
+void stream_begin_interval(struct stream *stream, bool last)
+{
+	stream->admits = sink_has_room(&stream->sink, last ? 2 : 1) ? ADMIT_ALL : ADMIT_NONE;
+}
+
+void stream_end_interval(struct stream *stream)
+{
+	stream->admits = ADMIT_BY_ROOM;
+}
+
+static bool let_in(struct stream *stream, const char *type, const char *activity)
+{
+	if (!stream_takes(stream, activity))
+		return false;
+	if (!is_let_in(stream, type)) {
+		stream_miss(stream, type);
+		return false;
+	}
+	/* A disk that is still full is told when it no longer is. */
+	if (stream->gap.records && !stream->sink.full)
+		stream_tell_gap(stream);
+	return true;
+}
+
+int stream_write(struct stream *stream, json_t *record, const char *activity)
+{
+	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity))
+		return write_record(stream, record, activity);
+	json_decref(record);
+	return -stream->sink.error;
+}
+
 int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
 			const char *activity)
 {
 	json_t *record;
 
+	if (!let_in(stream, type, activity))
+		return -stream->sink.error;
 	if (!stream->format->write_fields) {
 		record = json_pack("{s:s}", "type", type);
 		fields_put(fields, record);
-		return stream_write(stream, record, activity);
+		return write_record(stream, record, activity);
 	}
 	stream->activity = activity;
-	return takes(stream, activity) ? stream->format->write_fields(stream, type, fields) : 0;
+	return stream->format->write_fields(stream, type, fields);
+}
+
+/* The disk has no room: what waits, waits. */
+static void suspend(struct stream *stream)
+{
+	const struct sink *sink = &stream->sink;
+
+	stream->gap.full = sink->full;
+	clock_gettime(CLOCK_REALTIME, &stream->gap.since);
+	say("nhmtap: writing to %s: %s; it goes on when there is room", sink->path ? sink->path : "stdout",
+	    strerror(sink->full));
+}
+
+int stream_flush(struct stream *stream)
+{
+	int err = sink_flush(&stream->sink);
+
+	if (stream->ending)
+		return err;
+	if (stream->sink.full && !stream->gap.full)
+		suspend(stream);
+	if (err || stream->sink.full || !stream->gap.full)
+		return err;
+	stream->gap.until = (struct timespec){0};
+	stream_tell_gap(stream);
+	return sink_flush(&stream->sink);
 }
 
 int stream_close(struct stream *stream)
@@ -257,5 +376,6 @@ int stream_close(struct stream *stream)
 	stream->line = (struct compact){0};
 	calls_release(&stream->calls);
 	json_decref(stream->start);
+	json_decref(stream->gap.types);
 	return sink_close(&stream->sink);
 }

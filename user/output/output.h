@@ -63,16 +63,40 @@ struct sizes sizes_of(const json_t *list);
  * any, so that it ends. */
 size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
+#define QUEUE_BYTES (8 << 20)
+
 /* Where a stream goes. */
 struct place_of_output {
 	const char *path;	  /* NULL: stdout */
 	const char *format;	  /* NULL: table on a terminal, else json */
 	bool append;		  /* what the file has stays */
+	size_t queue_bytes;	  /* how much may wait; 0: whoever writes waits, which no session does */
 	const json_t *activities; /* names of those whose records it takes; NULL: of all */
+};
+
+/* What a stream has missed since its last record. */
+struct gap {
+	__u64 records;
+	json_t *types;		      /* how many of each type; NULL: none was */
+	int full;		      /* errno: its disk had no room, whether anything was missed or not; 0 */
+	struct timespec since, until; /* CLOCK_REALTIME */
+};
+
+/* Which records are let in. */
+enum admission {
+	ADMIT_BY_ROOM, /* those that the queue has room for */
+	ADMIT_ALL,     /* those of an interval that found room */
+	ADMIT_NONE,    /* those of one that did not */
 };
 
 struct stream {
 	struct sink sink;
+	enum admission admits;
+	bool ending; /* all are let in: no more will come */
+	struct gap gap;
+	const char *owner;     /* whose records the stream's own are; NULL: nobody's */
+	struct source *source; /* of the session's loop: it tells when the sink takes more */
+	bool listening;	       /* for that */
 	const struct format *format;
 	const json_t *activities; /* see struct place_of_output */
 	char run_id[33];
@@ -96,17 +120,40 @@ struct stream {
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal);
 
+/* Whether records of an activity (NULL: of none) go there. */
+bool stream_takes(const struct stream *stream, const char *activity);
+
 /* What stands for an activity where a record is the session's own. */
 #define SESSION "session"
 
-/* Writes a record of an activity (NULL: of none), which is consumed, if the stream takes records of that; it
- * takes the session's own in any case. Returns 0 or -errno of the sink. */
+/*
+ * Writes a record of an activity (NULL: of none), which is consumed, if the stream takes records of that; it
+ * takes the session's own in any case. One that finds no room is counted instead, and what was counted so is
+ * told by a record of type gap before the next one. Returns 0 or -errno of the sink.
+ */
 int stream_write(struct stream *stream, json_t *record, const char *activity);
 
 /* Writes a record of this type with these members, which is never cut. The list stays as it is. Returns 0 or
  * -errno of the sink. */
 int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
 			const char *activity);
+
+/* Whether an interval, or a single sample, finds room. */
+bool stream_has_room(const struct stream *stream);
+
+/* Begins and ends an interval's records: they are let in all, or none of them. The last one of an activity
+ * finds room where others do not. */
+void stream_begin_interval(struct stream *stream, bool last);
+void stream_end_interval(struct stream *stream);
+
+/* Counts a record of this type that found no room. */
+void stream_miss(struct stream *stream, const char *type);
+
+/* Tells of what was missed up to now. */
+void stream_tell_gap(struct stream *stream);
+
+/* As sink_flush(). A disk without room is told on stderr, and in a gap once there is some again. */
+int stream_flush(struct stream *stream);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */
 int stream_close(struct stream *stream);

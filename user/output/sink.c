@@ -3,35 +3,79 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "memory.h"
 
-#define FLUSH_AT 65536
-#define FLUSH_NS 200000000ULL
+#define FLUSH_AT     65536
+#define FLUSH_NS     200000000ULL
+#define LAST_WORD_NS 2000000000ULL
 
-static bool is_regular(int fd)
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Records hold addresses and command lines: they are nobody else's business. A file that another program
+ * cuts off (copytruncate) is written from its new end on. */
+static int open_file(const char *path, int flags)
 {
-	struct stat stat;
-
-	return !fstat(fd, &stat) && S_ISREG(stat.st_mode);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
 }
 
-/* Records hold addresses and command lines: they are nobody else's business. */
-static int open_file(const char *path, bool append)
+int sink_unwaiting(int fd)
 {
-	return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (append ? O_APPEND : 0), 0640);
+	struct stat stat;
+	char path[40];
+
+	if (fstat(fd, &stat) || (!S_ISFIFO(stat.st_mode) && !isatty(fd)))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+/* The flags of stdout are shared with the shell and COMMAND. */
+static void take_stdout(struct sink *sink)
+{
+	int own = sink_unwaiting(STDOUT_FILENO);
+
+	sink->fd = own >= 0 ? own : STDOUT_FILENO;
+	sink->lent = own < 0;
+}
+
+static void look_at(struct sink *sink)
+{
+	struct stat stat = {0};
+
+	fstat(sink->fd, &stat);
+	sink->terminal = isatty(sink->fd);
+	sink->regular = S_ISREG(stat.st_mode);
+	sink->socket = S_ISSOCK(stat.st_mode);
+	sink->lent = sink->lent && (S_ISFIFO(stat.st_mode) || sink->terminal);
+	if (sink->path && !sink->regular)
+		fcntl(sink->fd, F_SETFL, fcntl(sink->fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* A file that may not get longer is an error as any other: EFBIG. */
+static void block_size_signal(void)
+{
+	sigset_t size;
+
+	sigemptyset(&size);
+	sigaddset(&size, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &size, NULL);
 }
 
 int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal)
 {
-	*sink = (struct sink){.fd = STDOUT_FILENO, .path = path, .append = append, .begun = append};
+	*sink = (struct sink){.fd = -1, .path = path, .append = append, .begun = append || !path};
+	block_size_signal();
 	if (path) {
-		sink->fd = open_file(path, append);
+		sink->fd = open_file(path, 0);
 		if (sink->fd < 0) {
 			int error = errno;
 
@@ -40,118 +84,209 @@ int sink_open(struct sink *sink, const char *path, bool append, struct refusal *
 			because(refusal, "it can't be written: %s", strerror(error));
 			return instead(refusal, "check the folder and its permissions");
 		}
+	} else {
+		take_stdout(sink);
 	}
-	if (append)
-		sink->whole = lseek(sink->fd, 0, SEEK_END);
-	sink->terminal = isatty(sink->fd);
-	sink->regular = is_regular(sink->fd);
+	look_at(sink);
 	return 0;
 }
 
-int sink_reopen(struct sink *sink)
-{
-	int fd;
+/* --- writing ---------------------------------------------------------------------------------- */
 
-	sink_flush(sink);
-	if (!sink->path)
-		return -sink->error;
-	fd = open_file(sink->path, true);
-	if (fd < 0)
-		return -sink->error;
-	close(sink->fd);
-	sink->fd = fd;
-	sink->append = sink->begun = true;
-	sink->error = 0;
-	sink->whole = lseek(fd, 0, SEEK_END);
+/* Takes the written part of a record back, unless another program has written behind it. */
+static void take_back(struct sink *sink)
+{
+	off_t end = sink->regular ? lseek(sink->fd, 0, SEEK_CUR) : -1, torn = queue_torn(&sink->queue);
+	struct stat stat;
+
+	if (torn && end >= torn && !fstat(sink->fd, &stat) && stat.st_size == end &&
+	    !ftruncate(sink->fd, end - torn))
+		lseek(sink->fd, end - torn, SEEK_SET);
+	if (sink->regular)
+		queue_rewind(&sink->queue);
+}
+
+static int failed(struct sink *sink, int error)
+{
+	sink->error = error;
+	take_back(sink);
+	return -error;
+}
+
+/* Errors that pass: somebody makes room, or cuts the file off. */
+static bool is_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+/* A pipe that tells of room takes this much, unless somebody else is faster. */
+static ssize_t write_where_room_is(int fd, const char *text, size_t size)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+
+	if (poll(&room, 1, 0) <= 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(fd, text, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+static ssize_t write_some(struct sink *sink, const char *text, size_t size)
+{
+	if (sink->socket)
+		return send(sink->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sink->lent && sink->most)
+		return write_where_room_is(sink->fd, text, size);
+	return write(sink->fd, text, size);
+}
+
+/* Fails harmlessly on what can't be cut off: pipes, devices. */
+static int begin_file(struct sink *sink)
+{
+	if (!sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
+		return failed(sink, errno);
+	sink->begun = true;
 	return 0;
+}
+
+int sink_flush(struct sink *sink)
+{
+	struct queue *queue = &sink->queue;
+
+	if (sink->error)
+		return -sink->error;
+	if (!queue_waiting(queue))
+		return 0;
+	if (begin_file(sink))
+		return -sink->error;
+	while (queue_waiting(queue)) {
+		ssize_t n = write_some(sink, queue_next(queue), queue_waiting(queue));
+
+		if (n > 0) {
+			sink->full = 0;
+			queue_advance(queue, n);
+		} else if (!n || errno == EAGAIN) {
+			return 0;
+		} else if (is_full(errno) && sink->most) {
+			sink->full = errno;
+			return 0;
+		} else if (errno != EINTR) {
+			return failed(sink, errno);
+		}
+	}
+	return 0;
+}
+
+bool sink_waits(const struct sink *sink)
+{
+	return queue_waiting(&sink->queue) && !sink->full && !sink->error;
+}
+
+bool sink_has_room(const struct sink *sink, unsigned int times)
+{
+	return !sink->most || queue_waiting(&sink->queue) < times * sink->most;
+}
+
+int sink_finish(struct sink *sink, unsigned long long until_ns)
+{
+	while (!sink_flush(sink) && sink_waits(sink)) {
+		struct pollfd room = {.fd = sink->fd, .events = POLLOUT};
+		unsigned long long now = clock_ns(CLOCK_MONOTONIC);
+
+		if (now >= until_ns)
+			break;
+		poll(&room, 1, until_ns == ~0ULL ? -1 : (int)((until_ns - now) / 1000000) + 1);
+	}
+	return -sink->error;
 }
 
 int sink_put(struct sink *sink, const char *text, size_t size)
 {
 	if (sink->error)
 		return -sink->error;
-	if (sink->used + size > sink->room) {
-		sink->room = 2 * (sink->used + size);
-		sink->buffer = xrealloc(sink->buffer, sink->room);
-	}
-	memcpy(sink->buffer + sink->used, text, size);
-	sink->used += size;
 	sink->bytes += size;
-	return sink->used >= FLUSH_AT ? sink_flush(sink) : 0;
+	queue_add(&sink->queue, text, size);
+	return !sink->most && queue_waiting(&sink->queue) >= FLUSH_AT ? sink_finish(sink, ~0ULL) : 0;
 }
 
-static void failed(struct sink *sink, int error)
-{
-	sink->error = error;
-	/* A record that was half-written is taken back; a pipe keeps it, a device has nothing to take. */
-	if (sink->path && !ftruncate(sink->fd, sink->whole))
-		lseek(sink->fd, sink->whole, SEEK_SET);
-}
-
-static void write_all(struct sink *sink, const char *text, size_t size)
-{
-	size_t done = 0;
-
-	while (!sink->error && done < size) {
-		ssize_t n = write(sink->fd, text + done, size - done);
-
-		if (n >= 0)
-			done += n;
-		else if (errno != EINTR)
-			failed(sink, errno);
-	}
-}
-
-int sink_flush(struct sink *sink)
-{
-	if (sink->error)
-		return -sink->error;
-	if (!sink->used)
-		return 0;
-	/* Fails harmlessly on what can't be truncated: pipes, devices. */
-	if (sink->path && !sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
-		failed(sink, errno);
-	sink->begun = true;
-	write_all(sink, sink->buffer, sink->used);
-	if (!sink->error) {
-		sink->whole += sink->used;
-		sink->used = 0;
-	}
-	return -sink->error;
-}
-
-int sink_flush_soon(struct sink *sink, unsigned long long *due_ns)
+bool sink_is_due(struct sink *sink, unsigned long long *due_ns)
 {
 	unsigned long long now, due = sink->flushed_ns + FLUSH_NS;
 
-	if (!sink->regular || !sink->used)
-		return sink_flush(sink);
+	if (!sink->regular || !queue_waiting(&sink->queue))
+		return true;
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (now >= due) {
-		sink->flushed_ns = now;
-		return sink_flush(sink);
+	if (now < due) {
+		*due_ns = due < *due_ns ? due : *due_ns;
+		return false;
 	}
-	*due_ns = due < *due_ns ? due : *due_ns;
-	return 0;
+	sink->flushed_ns = now;
+	return true;
 }
 
 int sink_put_last(struct sink *sink, const char *text, size_t size)
 {
-	if (sink_flush(sink))
-		return -sink->error;
-	write_all(sink, text, size);
-	return -sink->error;
+	unsigned long long until = clock_ns(CLOCK_MONOTONIC) + LAST_WORD_NS;
+
+	if (sink_finish(sink, until) || queue_waiting(&sink->queue))
+		return sink->error ? -sink->error : -EAGAIN;
+	/* The text takes the place of what has been written, if there is room for it; it need not be kept. */
+	sink->queue = (struct queue){.bytes = (char *)text, .used = size, .ends = &size, .nr = 1};
+	return sink_finish(sink, until);
+}
+
+/* --- other files ------------------------------------------------------------------------------ */
+
+static bool is_same_file(int a, int b)
+{
+	struct stat first, second;
+
+	return !fstat(a, &first) && !fstat(b, &second) && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+void sink_reopen(struct sink *sink)
+{
+	int fd;
+
+	if (!sink->path)
+		return;
+	sink_flush(sink);
+	fd = open_file(sink->path, O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (is_same_file(fd, sink->fd)) {
+		close(fd);
+	} else {
+		take_back(sink);
+		close(sink->fd);
+		sink->fd = fd;
+		look_at(sink);
+	}
+	sink->append = sink->begun = true;
+	sink->error = 0;
+}
+
+void sink_keep_old(struct sink *sink)
+{
+	struct stat stat;
+
+	if (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size)
+		queue_clear(&sink->queue);
 }
 
 int sink_close(struct sink *sink)
 {
-	sink_flush(sink);
+	sink_finish(sink, sink->most ? 0 : ~0ULL);
+	if (queue_waiting(&sink->queue) && !sink->error) {
+		sink->why = sink->full ? NULL : "its reader has not taken the last records";
+		failed(sink, sink->full ? sink->full : ETIMEDOUT);
+	}
 	/* Some file systems tell only now that there was no room. */
-	if (sink->path && sink->fd >= 0 && close(sink->fd) && !sink->error)
+	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
 	sink->fd = -1;
-	free(sink->buffer);
-	sink->buffer = NULL;
+	queue_release(&sink->queue);
 	return -sink->error;
 }
 

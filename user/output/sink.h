@@ -1,55 +1,77 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the output goes: stdout or a file, in whole records. */
+/*
+ * Where the output goes: stdout or a file, in whole records. A session's sink never waits: what its reader
+ * does not take stays in a queue. Other commands have nothing to do but wait.
+ */
 #ifndef NHMTAP_SINK_H
 #define NHMTAP_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
+#include "output/queue.h"
 #include "refusal.h"
 
 struct sink {
 	int fd;
 	const char *path; /* NULL: stdout */
 	bool terminal;
-	bool regular;		  /* a file: nobody waits for it as the reader of a pipe does */
-	bool append;		  /* what the file has stays */
-	bool begun;		  /* something has been written; the file's old contents are gone */
-	int error;		  /* errno of the write that failed; nothing is written after it */
-	const char *why;	  /* it failed, where that is no matter of writing; NULL */
-	off_t whole;		  /* bytes of whole records in a file */
-	unsigned long long bytes; /* of all records that were put */
-	char *buffer;		  /* records that wait to be written */
-	size_t used, room;
+	bool regular; /* a file: nobody waits for it as the reader of a pipe does */
+	bool socket;
+	bool lent;	 /* a pipe that others write to as well, and that makes whoever writes wait */
+	bool append;	 /* what the file has stays */
+	bool begun;	 /* something has been written; the file's old contents are gone */
+	size_t most;	 /* bytes that may wait; 0: whoever puts more waits until they are written */
+	int error;	 /* errno of the write that failed; nothing is written after it */
+	int full;	 /* errno of a write that found no room on the disk and is to be tried again; 0 */
+	const char *why; /* it failed, where that is no matter of writing; NULL */
+	struct queue queue;
+	unsigned long long bytes;      /* of all records that were put */
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Opens the file, or stdout if path is NULL. The file's old contents stay until the first record; with
- * `append` they stay. Returns 0, or -1 with the refusal. */
+/* Opens the file, or stdout if path is NULL. The file's old contents stay until something is written;
+ * with `append` they stay. Returns 0, or -1 with the refusal. */
 int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal);
 
-/* Writes what waits, and opens the file again, which another program may have renamed. Where it can't be
- * opened, the old one is written on. Returns as sink_put(). */
-int sink_reopen(struct sink *sink);
+/* Another descriptor of this pipe or terminal, by which writing never waits, whatever others do with
+ * theirs; -1: there is none. */
+int sink_unwaiting(int fd);
+
+/* Opens the file again, which another program may have renamed. Where it can't be opened, the old one is
+ * written on. A record that was begun is whole in the new file, and not in the old one. */
+void sink_reopen(struct sink *sink);
 
 /* Adds one whole record's text. Returns 0, or -errno of a write that failed, now or before. */
 int sink_put(struct sink *sink, const char *text, size_t size);
 
-/* Writes what waits. Returns as sink_put(). After a failure a file ends with its last whole record. */
+/* Writes as much as is taken without waiting. Returns as sink_put(). After a failure a file ends with its
+ * last whole record. */
 int sink_flush(struct sink *sink);
 
+/* The same, and waits until all is written or the time is over (CLOCK_MONOTONIC, ns; ~0: without an end). */
+int sink_finish(struct sink *sink, unsigned long long until_ns);
+
+/* Whether something waits for its reader to take it. */
+bool sink_waits(const struct sink *sink);
+
+/* Whether so many times `most` may wait, and less does. */
+bool sink_has_room(const struct sink *sink, unsigned int times);
+
 /*
- * The same for records of which more will come soon: into a regular file they are written five times a
- * second and no more often, for the call is much of what a short interval costs. *due_ns (CLOCK_MONOTONIC)
- * is set to when it is to be called again, if that is earlier, where something waits.
+ * Whether records of which more will come soon are to be written now: those for a regular file are five
+ * times a second and no more often, for the call is much of what a short interval costs. If not, *due_ns
+ * (CLOCK_MONOTONIC) is set to when they are, if that is earlier.
  */
-int sink_flush_soon(struct sink *sink, unsigned long long *due_ns);
+bool sink_is_due(struct sink *sink, unsigned long long *due_ns);
+
+/* Drops what waits, if it would take the place of what a file has. */
+void sink_keep_old(struct sink *sink);
 
 /* Writes what waits and then this text, without allocating. Returns as sink_put(). */
 int sink_put_last(struct sink *sink, const char *text, size_t size);
 
-/* Flushes and closes; returns as sink_put(). */
+/* Writes what is taken (a session's), or all, and closes; returns as sink_put(). */
 int sink_close(struct sink *sink);
 
 /* A failed write as a refusal (status 3). */

@@ -81,12 +81,22 @@ static void target_table(struct text *text, const struct stream *stream, const j
 		text_add(text, "%s\n", !strcmp(change, "appeared") ? "is there, and measured" : "has gone");
 }
 
+static void gap_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	char number[40];
+
+	row_time(text, stream, record);
+	text_add(text, "# %s records are missing: %s\n",
+		 row_grouped(integer(record, "records"), number, sizeof(number)), string(record, "cause"));
+}
+
 /* --- by type ---------------------------------------------------------------------------------- */
 
 REGISTER_TABLE(start, start_table);
 REGISTER_TABLE(end, end_table);
 REGISTER_TABLE(hotplug, hotplug_table);
 REGISTER_TABLE(target, target_table);
+REGISTER_TABLE(gap, gap_table);
 
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct table *const __start_tables[], *const __stop_tables[];

@@ -88,7 +88,7 @@ static const struct activity_type type = {choose};
 static const struct record_type profile_record = {
 	.name = "profile",
 	.list = "entries",
-	.kept = {"event", "start_time", "duration_ns"},
+	.kept = {"event", "start_time", "duration_ns", "merged"},
 	.code = {"code"},
 };
 REGISTER_RECORD(profile_record);
@@ -96,7 +96,7 @@ REGISTER_RECORD(profile_record);
 static const struct record_type frames_record = {
 	.name = "frames",
 	.list = "frames",
-	.kept = {"event", "start_time", "duration_ns"},
+	.kept = {"event", "start_time", "duration_ns", "merged"},
 	.code = {""},
 };
 REGISTER_RECORD(frames_record);
@@ -117,7 +117,8 @@ static const struct command profile = {
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples an event and aggregates the samples in the kernel",
 	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
-		    output_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+		    output_rows, stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows,
+		    help_rows},
 	.activity = &type,
 };
 REGISTER_COMMAND(profile);

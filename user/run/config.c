@@ -421,9 +421,23 @@ static int text_member(const json_t *object, const char *pointer, const char *me
 			       : 0;
 }
 
+#define QUEUE_LEAST 8192
+
+static int take_queue(struct place_of_output *output, const json_t *value, const char *pointer,
+		      struct refusal *refusal)
+{
+	char path[POINTER_MOST];
+
+	output->queue_bytes = value ? json_integer_value(value) : QUEUE_BYTES;
+	return value && json_integer_value(value) < QUEUE_LEAST
+		       ? refuse_kind(refusal, below(path, sizeof(path), pointer, "queue_bytes"),
+				     "a whole number from 8192 on, bytes")
+		       : 0;
+}
+
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
-	static const char *const known[] = {"format", "path", "activities"};
+	static const char *const known[] = {"format", "path", "activities", "queue_bytes"};
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
 	char path[POINTER_MOST];
 	json_t *element;
@@ -435,15 +449,16 @@ static int take_output(struct request *request, json_t *value, const char *point
 	{
 		size_t i = 0;
 
-		while (i < 3 && strcmp(known[i], member))
+		while (i < 4 && strcmp(known[i], member))
 			i++;
-		if (i == 3)
-			return refuse_unknown(pointer, member, known, 3, refusal);
+		if (i == 4)
+			return refuse_unknown(pointer, member, known, 4, refusal);
 	}
 	output->append = true;
 	output->activities = json_object_get(value, "activities");
 	if (text_member(value, pointer, "format", &output->format, refusal) ||
 	    text_member(value, pointer, "path", &output->path, refusal) ||
+	    take_queue(output, json_object_get(value, "queue_bytes"), pointer, refusal) ||
 	    check_activities(request, output->activities, below(path, sizeof(path), pointer, "activities"),
 			     refusal))
 		return -1;
@@ -462,7 +477,7 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 		return refuse_kind(refusal, "/outputs", "a list of 1 to 16 outputs");
 	request->outputs = xcalloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
 	if (!list)
-		request->nr_outputs = 1;
+		request->outputs[request->nr_outputs++].queue_bytes = QUEUE_BYTES;
 	json_array_foreach(list, i, value)
 	{
 		snprintf(pointer, sizeof(pointer), "/outputs/%zu", i);

@@ -27,11 +27,16 @@ struct run {
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
-	struct source **outputs; /* one a stream */
-	bool unwritable;	 /* no stream is left that can be written to */
+	bool unwritable;     /* no stream is left that can be written to */
+	bool draining;	     /* all is done but for writing what waits */
+	__u64 ended_ns;	     /* when a signal ended it, CLOCK_MONOTONIC */
+	struct source *over; /* what waits is not waited for any longer */
 };
 
 /* --- streams.c -------------------------------------------------------------------------------- */
+
+/* Has messages on stderr wait for no reader: one that finds no room is lost. */
+void speak_without_waiting(void);
 
 int open_streams(struct run *run, struct refusal *refusal);
 void close_streams(struct run *run, struct refusal *refusal);
@@ -48,8 +53,20 @@ int open_other_outputs(const struct run *run, struct request *request, struct ru
  * others now. */
 bool take_other_outputs(struct run *run, struct run *other);
 
-/* Writes what waits in the streams. */
+/* Opens files again that another program may have renamed. */
+void reopen_outputs(struct run *run);
+
+/* Whether there are such files. */
+bool has_files(const struct run *run);
+
+/* Writes what waits in the streams, as much as is taken. */
 void flush(struct run *run);
+
+/* Waits until all is written, or if a signal has ended the session, or does, for a short time. */
+void drain(struct run *run);
+
+/* A signal has come while it waits so. */
+void limit_drain(struct run *run);
 
 /* No stream is left: counting ends, and the session with it, unless a command is waited for. */
 void unwritable(struct session *session);
@@ -108,6 +125,9 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 
 /* --- signals.c -------------------------------------------------------------------------------- */
 
+/* A signal that ends the session before there is one ends the program, of process 1 as well. */
+void catch_signals(struct run *run);
+
 /* Blocks the signals that are read from here on, and opens what tells them. Returns 0, or -1 with the
  * refusal. */
 int block_signals(struct run *run, struct refusal *refusal);
@@ -115,8 +135,11 @@ int block_signals(struct run *run, struct refusal *refusal);
 /* Refuses, because the kernel refuses something without which nothing can be waited for. Returns -1. */
 int refuse_to_wait(struct refusal *refusal, int error, const char *what);
 
+/* Has the loop tell of signals. */
+void listen_to_signals(struct run *run);
+void listen_no_more(struct run *run);
+
 /* For the loop. */
-void on_signal(void *context, short events);
 void on_control(void *context, short events);
 
 /* The command may have ended: if so, the session does. */

@@ -168,6 +168,8 @@ void write_session_end(struct run *run, const char *reason, int status)
 		struct stream *stream = &session->streams[i];
 		json_t *own = json_copy(end);
 
+		stream->ending = true;
+		stream_tell_gap(stream);
 		json_object_set_new(own, "records", json_integer(stream->records + 1));
 		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
 	}

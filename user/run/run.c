@@ -100,10 +100,9 @@ static void write_starts(struct run *run)
 static int wait_for_end(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
-
 	int err = 0;
 
-	run->signals = loop_watch(session->loop, run->signal_fd, POLLIN, on_signal, run);
+	listen_to_signals(run);
 	if (session->control.fd >= 0)
 		run->control = loop_watch(session->loop, session->control.fd, POLLIN, on_control, run);
 	watch_outputs(run);
@@ -124,7 +123,8 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	loop_remove(session->loop, &run->control);
 	loop_remove(session->loop, &run->grace);
 	loop_remove(session->loop, &session->late);
-	loop_remove(session->loop, &run->signals);
+	loop_remove(session->loop, &session->retry);
+	listen_no_more(run);
 	return err ? refuse_to_wait(refusal, -err, "no descriptor can be waited for") : 0;
 }
 
@@ -132,6 +132,8 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 static void report_last(struct run *run)
 {
 	note("ending: %s", run->session.reason ? run->session.reason : "no output is left");
+	if (run->session.repeat >= run->members[0]->asked->options.repeats || run->session.ended_by)
+		session_take_all(&run->session);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			counters_disable(run->members[i]->activity.counters);
@@ -316,6 +318,8 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	session->control.fd = session->control.ack_fd = -1;
 	session->notices = (struct notices)NOTICES_CLOSED;
 	*refusal = (struct refusal){0};
+	catch_signals(&run);
+	speak_without_waiting();
 	if (open_streams(&run, refusal)) {
 		close_streams(&run, refusal);
 		release(&run);
@@ -337,6 +341,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 		write_own(&run, record_error(refusal));
 	write_session_end(&run, session->reason, exit_status(&run, refusal));
 	memory_last_words(NULL, NULL);
+	drain(&run);
 	close_streams(&run, refusal);
 	status = exit_status(&run, refusal);
 	release(&run);
@@ -347,7 +352,12 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 
 int run_one(struct options *options, struct refusal *refusal)
 {
-	struct place_of_output output = {.path = options->output, .format = options->format};
+	struct place_of_output output = {
+		.path = options->output,
+		.format = options->format,
+		.append = options->append,
+		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
+	};
 	struct asked *asked = xcalloc(1, sizeof(*asked));
 	struct request request = {
 		.entries = &asked,

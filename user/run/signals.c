@@ -2,6 +2,7 @@
 #include "run/parts.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,7 @@ void on_command_ended(struct run *run)
 	struct session *session = &run->session;
 	bool known = session->child.exited;
 
-	if (!child_reap(&session->child) || !session->child.pid)
+	if (!child_reap(&session->child) || !session->child.pid || run->draining)
 		return;
 	if (!known) {
 		note("process %d has ended, status %d", session->child.pid, child_status(&session->child));
@@ -64,7 +65,44 @@ void on_command_ended(struct run *run)
 	loop_stop(session->loop);
 }
 
-void on_signal(void *context, short events)
+static void quit(int number)
+{
+	_exit(STATUS_SIGNAL + number);
+}
+
+/* As without a handler. Process 1 does not die of a signal. */
+static void die(int number)
+{
+	sigset_t this;
+
+	sigemptyset(&this);
+	sigaddset(&this, number);
+	signal(number, SIG_DFL);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &this, NULL);
+	quit(number);
+}
+
+/* A second signal means now, whatever the loop is held by: it is caught, not read. */
+static void catch_next(const struct run *run)
+{
+	sigset_t next = run->session.ending;
+
+	sigdelset(&next, SIGCHLD);
+	if (run->again || has_files(run))
+		sigdelset(&next, SIGHUP);
+	sigprocmask(SIG_UNBLOCK, &next, NULL);
+}
+
+static void on_hangup(struct run *run)
+{
+	if (run->again && !run->draining)
+		reload(run);
+	else if (!run->again)
+		reopen_outputs(run);
+}
+
+static void on_signal(void *context, short events)
 {
 	struct run *run = context;
 	struct session *session = &run->session;
@@ -75,45 +113,68 @@ void on_signal(void *context, short events)
 			on_command_ended(run);
 			continue;
 		}
-		if (info.ssi_signo == SIGHUP && run->again) {
-			reload(run);
+		if (info.ssi_signo == SIGHUP && (run->again || has_files(run))) {
+			on_hangup(run);
 			continue;
 		}
-		/* A second signal means now: nothing more is written. */
 		if (session->ended_by)
-			_exit(STATUS_SIGNAL + info.ssi_signo);
+			quit(info.ssi_signo);
 		session->ended_by = info.ssi_signo;
+		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
+		catch_next(run);
 		note("signal %u from process %u", info.ssi_signo, info.ssi_pid);
+		if (run->draining) {
+			limit_drain(run);
+			continue;
+		}
 		/* The terminal sends ^C to the command as well. */
 		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
 			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
 	}
 }
 
-/* Signals that end a session are read, not caught. One that was ignored when the program was started
- * (nohup, a shell's background) stays so: a blocked signal would be kept all the same. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+#define ENDING (sizeof(ending) / sizeof(ending[0]))
+
+/* One that was ignored when the program was started (nohup, a shell's background) stays so. */
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN;
+}
+
+void catch_signals(struct run *run)
+{
+	struct session *session = &run->session;
+
+	sigprocmask(SIG_SETMASK, NULL, &session->inherited.signals);
+	session->inherited.limited = !getrlimit(RLIMIT_NOFILE, &session->inherited.descriptors);
+	for (size_t i = 0; i < ENDING; i++)
+		if (!is_ignored(ending[i]))
+			signal(ending[i], die);
+}
+
+/* Signals that end a session are read, not caught: a blocked signal would be kept though it is ignored. */
 int block_signals(struct run *run, struct refusal *refusal)
 {
-	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 	struct session *session = &run->session;
 	sigset_t blocked;
 
 	sigemptyset(&session->ending);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-		struct sigaction action;
-
-		if (!sigaction(ending[i], NULL, &action) &&
-		    (action.sa_handler != SIG_IGN || (ending[i] == SIGHUP && run->again)))
+	for (size_t i = 0; i < ENDING; i++)
+		if (!is_ignored(ending[i]) || (ending[i] == SIGHUP && (run->again || has_files(run))))
 			sigaddset(&session->ending, ending[i]);
-	}
 	/* Ignored, it would take the command's status with it. */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(&session->ending, SIGCHLD);
 	blocked = session->ending;
 	sigaddset(&blocked, SIGPIPE);
-	session->inherited.limited = !getrlimit(RLIMIT_NOFILE, &session->inherited.descriptors);
-	if (sigprocmask(SIG_BLOCK, &blocked, &session->inherited.signals))
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL))
 		return refuse_to_wait(refusal, errno, "signals can't be blocked");
+	for (size_t i = 0; i < ENDING; i++)
+		if (!is_ignored(ending[i]))
+			signal(ending[i], quit);
 	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	return run->signal_fd < 0 ? refuse_to_wait(refusal, errno, "the kernel gives no signalfd") : 0;
 }
@@ -123,6 +184,16 @@ int refuse_to_wait(struct refusal *refusal, int error, const char *what)
 	refuse(refusal, STATUS_REFUSED, "waiting for events");
 	refusal->error = error;
 	return because(refusal, "%s: %s", what, strerror(error));
+}
+
+void listen_to_signals(struct run *run)
+{
+	run->signals = loop_watch(run->session.loop, run->signal_fd, POLLIN, on_signal, run);
+}
+
+void listen_no_more(struct run *run)
+{
+	loop_remove(run->session.loop, &run->signals);
 }
 
 /* --- control ---------------------------------------------------------------------------------- */

@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "option/command.h"
 #include "note.h"
@@ -25,9 +28,20 @@ static int check_live(const struct stream *stream, const struct options *options
 	return 0;
 }
 
+void speak_without_waiting(void)
+{
+	int fd = sink_unwaiting(STDERR_FILENO);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!file)
+		return;
+	setvbuf(file, NULL, _IONBF, 0);
+	stderr = file;
+}
+
 int open_streams(struct run *run, struct refusal *refusal)
 {
-	static const struct place_of_output on_stdout;
+	static const struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
 	const struct request *request = run->request;
 	struct session *session = &run->session;
 	/* A line of output that only one command has a format for is for that command. */
@@ -35,7 +49,6 @@ int open_streams(struct run *run, struct refusal *refusal)
 	size_t nr = request->check ? 1 : request->nr_outputs;
 
 	session->streams = xcalloc(nr, sizeof(*session->streams));
-	run->outputs = xcalloc(nr, sizeof(*run->outputs));
 	for (size_t i = 0; i < nr; i++) {
 		struct stream *stream = &session->streams[i];
 		const struct options *options = &request->entries[0]->options;
@@ -44,6 +57,7 @@ int open_streams(struct run *run, struct refusal *refusal)
 			return refused_at(run, refusal, "/outputs/%zu/path", i);
 		session->nr_streams++;
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
+		stream->owner = session->alone ? request->entries[0]->name : SESSION;
 		stream->verbose = request->verbose;
 		note("records go to %s as %s", stream->sink.path ? stream->sink.path : "stdout",
 		     stream->format->name);
@@ -75,37 +89,112 @@ void unwritable(struct session *session)
 		loop_stop(run->session.loop);
 }
 
+static void look_for_reader(struct stream *stream)
+{
+	struct pollfd end = {.fd = stream->sink.fd};
+
+	if (!stream->source || poll(&end, 1, 0) <= 0 || !(end.revents & (POLLERR | POLLHUP)))
+		return;
+	if (!stream->sink.error)
+		stream->sink.error = EPIPE;
+	note("the reader of %s has gone", stream->sink.path ? stream->sink.path : "stdout");
+}
+
 static void on_output(void *context, short events)
 {
 	struct run *run = context;
+	struct session *session = &run->session;
 
-	for (size_t i = 0; i < run->session.nr_streams; i++) {
-		struct pollfd end = {.fd = run->session.streams[i].sink.fd};
-
-		if (!run->outputs[i] || poll(&end, 1, 0) <= 0 || !(end.revents & (POLLERR | POLLHUP)))
-			continue;
-		if (!run->session.streams[i].sink.error)
-			run->session.streams[i].sink.error = EPIPE;
-		note("the reader of %s has gone",
-		     run->session.streams[i].sink.path ? run->session.streams[i].sink.path : "stdout");
-		loop_remove(run->session.loop, &run->outputs[i]);
-	}
+	for (size_t i = 0; events & (POLLERR | POLLHUP) && i < session->nr_streams; i++)
+		look_for_reader(&session->streams[i]);
 	flush(run);
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].sink.error)
+			loop_remove(session->loop, &session->streams[i].source);
+	if (run->draining && !session_waits(session))
+		loop_stop(session->loop);
 }
 
 void watch_outputs(struct run *run)
 {
 	struct session *session = &run->session;
 
-	/* No events are asked for: that its reader has gone is told all the same. */
-	for (size_t i = 0; i < session->nr_streams; i++)
-		run->outputs[i] = loop_watch(session->loop, session->streams[i].sink.fd, 0, on_output, run);
+	/* That its reader has gone is told without being asked for. */
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		struct stream *stream = &session->streams[i];
+
+		stream->listening = sink_waits(&stream->sink);
+		stream->source = loop_watch(session->loop, stream->sink.fd, stream->listening ? POLLOUT : 0,
+					    on_output, run);
+	}
 }
 
 void unwatch_outputs(struct run *run)
 {
 	for (size_t i = 0; i < run->session.nr_streams; i++)
-		loop_remove(run->session.loop, &run->outputs[i]);
+		loop_remove(run->session.loop, &run->session.streams[i].source);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* From the signal on, or from when all is in the queues: a command may have taken its time to end. */
+#define DRAIN_NS       2000000000ULL
+#define DRAIN_LEAST_NS 500000000ULL
+
+static void on_drain_over(void *context)
+{
+	struct run *run = context;
+
+	run->over = NULL;
+	loop_stop(run->session.loop);
+}
+
+void limit_drain(struct run *run)
+{
+	__u64 least = clock_ns(CLOCK_MONOTONIC) + DRAIN_LEAST_NS, until = run->ended_ns + DRAIN_NS;
+
+	run->over = loop_at(run->session.loop, until > least ? until : least, on_drain_over, run);
+}
+
+void drain(struct run *run)
+{
+	struct session *session = &run->session;
+
+	for (size_t i = 0; !session->began.tv_sec && i < session->nr_streams; i++)
+		sink_keep_old(&session->streams[i].sink);
+	session_flush(session);
+	if (!session->loop || !session_waits(session))
+		return;
+	run->draining = true;
+	if (session->ended_by)
+		limit_drain(run);
+	listen_to_signals(run);
+	watch_outputs(run);
+	loop_run(session->loop);
+	unwatch_outputs(run);
+	listen_no_more(run);
+	loop_remove(session->loop, &run->over);
+	loop_remove(session->loop, &session->retry);
+	loop_remove(session->loop, &session->late);
+}
+
+/* --- other outputs ---------------------------------------------------------------------------- */
+
+bool has_files(const struct run *run)
+{
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		if (run->session.streams[i].sink.path)
+			return true;
+	return false;
+}
+
+void reopen_outputs(struct run *run)
+{
+	unwatch_outputs(run);
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		sink_reopen(&run->session.streams[i].sink);
+	watch_outputs(run);
+	flush(run);
 }
 
 /* What the streams borrow is in the new request as well, where the outputs are the same. */
@@ -158,7 +247,6 @@ bool take_other_outputs(struct run *run, struct run *other)
 		close_streams(run, &ignored);
 		session->streams = other->session.streams;
 		session->nr_streams = other->session.nr_streams;
-		run->outputs = other->outputs;
 	} else {
 		borrow_from(run, other->request);
 	}
@@ -178,8 +266,6 @@ void close_streams(struct run *run, struct refusal *refusal)
 		session->stream_error = session->stream_error ? session->stream_error : stream->sink.error;
 	}
 	free(session->streams);
-	free(run->outputs);
 	session->streams = NULL;
 	session->nr_streams = 0;
-	run->outputs = NULL;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "session/session.h"
 
+#include <poll.h>
 #include <string.h>
+
+#include "clock.h"
 
 struct timespec now_of(clockid_t clock)
 {
@@ -48,13 +51,59 @@ int session_write_fields(struct session *session, const char *type, const struct
 	return outcome(&written);
 }
 
-int session_flush(struct session *session)
+bool session_has_room(const struct session *session, const char *activity)
 {
-	struct written written = {0};
+	bool any = false;
 
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		const struct stream *stream = &session->streams[i];
+
+		if (stream->sink.error || !stream_takes(stream, activity))
+			continue;
+		if (stream_has_room(stream))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+bool session_takes_single(struct session *session, const char *type, const char *activity)
+{
+	if (session_has_room(session, activity))
+		return true;
 	for (size_t i = 0; i < session->nr_streams; i++)
-		note(&written, sink_flush(&session->streams[i].sink));
-	return outcome(&written);
+		if (stream_takes(&session->streams[i], activity))
+			stream_miss(&session->streams[i], type);
+	return false;
+}
+
+void session_begin_interval(struct session *session, bool last)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		stream_begin_interval(&session->streams[i], last);
+}
+
+void session_end_interval(struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		stream_end_interval(&session->streams[i]);
+}
+
+void session_take_all(struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		session->streams[i].ending = true;
+}
+
+/* --- flushing --------------------------------------------------------------------------------- */
+
+/* A disk without room is looked at so often. */
+#define RETRY_NS 500000000ULL
+
+static void flush_or_give_up(struct session *session)
+{
+	if (session_flush(session))
+		session->unwritable(session);
 }
 
 static void on_late(void *context)
@@ -62,8 +111,46 @@ static void on_late(void *context)
 	struct session *session = context;
 
 	session->late = NULL;
-	if (session_flush(session))
-		session->unwritable(session);
+	flush_or_give_up(session);
+}
+
+static void on_retry(void *context)
+{
+	struct session *session = context;
+
+	session->retry = NULL;
+	flush_or_give_up(session);
+}
+
+/* What its reader does not take now is written when the loop tells that it takes more. */
+static void listen(struct stream *stream)
+{
+	bool waits = sink_waits(&stream->sink);
+
+	if (!stream->source || waits == stream->listening)
+		return;
+	loop_listen(stream->source, waits ? POLLOUT : 0);
+	stream->listening = waits;
+}
+
+static int flush_stream(struct session *session, struct stream *stream)
+{
+	int err = stream_flush(stream);
+
+	listen(stream);
+	if (stream->sink.full && !session->retry && session->loop)
+		session->retry =
+			loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + RETRY_NS, on_retry, session);
+	return err;
+}
+
+int session_flush(struct session *session)
+{
+	struct written written = {0};
+
+	for (size_t i = 0; i < session->nr_streams; i++)
+		note(&written, flush_stream(session, &session->streams[i]));
+	return outcome(&written);
 }
 
 int session_flush_soon(struct session *session)
@@ -71,11 +158,23 @@ int session_flush_soon(struct session *session)
 	struct written written = {0};
 	unsigned long long due = ~0ULL;
 
-	for (size_t i = 0; i < session->nr_streams; i++)
-		note(&written, sink_flush_soon(&session->streams[i].sink, &due));
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		struct stream *stream = &session->streams[i];
+
+		note(&written,
+		     sink_is_due(&stream->sink, &due) ? flush_stream(session, stream) : -stream->sink.error);
+	}
 	if (due != ~0ULL && !session->late)
 		session->late = loop_at(session->loop, due, on_late, session);
 	return outcome(&written);
+}
+
+bool session_waits(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (sink_waits(&session->streams[i].sink))
+			return true;
+	return false;
 }
 
 bool session_all_people(const struct session *session)

@@ -28,11 +28,12 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
-	struct source *late; /* writes what waits in files */
-	int stream_error;    /* errno of a stream that was closed and could not be written to; 0: none */
-	char **command;	     /* COMMAND …, NULL if there is none */
-	struct child child;  /* the same at work */
-	struct spent spent;  /* by all of its executions that have ended */
+	struct source *late;  /* writes what waits in files */
+	struct source *retry; /* tries a disk without room again */
+	int stream_error;     /* errno of a stream that was closed and could not be written to; 0: none */
+	char **command;	      /* COMMAND …, NULL if there is none */
+	struct child child;   /* the same at work */
+	struct spent spent;   /* by all of its executions that have ended */
 	struct names *names;
 	struct notices notices;
 	struct control control;
@@ -59,8 +60,25 @@ int session_write(struct session *session, json_t *record, const char *activity)
 int session_write_fields(struct session *session, const char *type, const struct fields *fields,
 			 const char *activity);
 
-/* Writes what waits in the streams. Returns as session_write(). */
+/* Whether an interval of this activity finds room: in one of the streams that take its records, if not in
+ * all; the others then count what they miss. */
+bool session_has_room(const struct session *session, const char *activity);
+
+/* Whether a single sample or branch finds room, as a record of this type; if not, each stream counts it. */
+bool session_takes_single(struct session *session, const char *type, const char *activity);
+
+/* Before and behind the records of an interval; see stream_begin_interval(). */
+void session_begin_interval(struct session *session, bool last);
+void session_end_interval(struct session *session);
+
+/* What comes now is the last: the streams take it whatever room they have. */
+void session_take_all(struct session *session);
+
+/* Writes what waits in the streams, as much as is taken. Returns as session_write(). */
 int session_flush(struct session *session);
+
+/* Whether something waits for a reader to take it. */
+bool session_waits(const struct session *session);
 
 /* The same for what an interval has written, of which more will come: a file may wait a moment. */
 int session_flush_soon(struct session *session);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* An empty queue gives back more than this. */
+#define ROOM_KEPT (1UL << 20)
+
+void queue_release(struct queue *queue)
+{
+	free(queue->bytes);
+	free(queue->ends);
+	*queue = (struct queue){0};
+}
+
+/* Moves what waits to the front. */
+static void compact(struct queue *queue)
+{
+	size_t gone = queue->first;
+
+	memmove(queue->bytes, queue->bytes + gone, queue->used - gone);
+	for (size_t i = 0; i < queue->nr; i++)
+		queue->ends[i] -= gone;
+	queue->first = 0;
+	queue->done -= gone;
+	queue->used -= gone;
+}
+
+void queue_add(struct queue *queue, const char *text, size_t size)
+{
+	if (queue->used + size > queue->room && queue->first > queue->used / 2)
+		compact(queue);
+	if (queue->used + size > queue->room) {
+		queue->room = 2 * (queue->used + size);
+		queue->bytes = xrealloc(queue->bytes, queue->room);
+	}
+	if (queue->nr == queue->ends_room) {
+		queue->ends_room = queue->ends_room ? 2 * queue->ends_room : 64;
+		queue->ends = xrealloc(queue->ends, queue->ends_room * sizeof(*queue->ends));
+	}
+	memcpy(queue->bytes + queue->used, text, size);
+	queue->used += size;
+	queue->ends[queue->nr++] = queue->used;
+}
+
+void queue_advance(struct queue *queue, size_t size)
+{
+	size_t whole = 0;
+
+	queue->done += size;
+	if (queue->done == queue->used) {
+		queue_clear(queue);
+		return;
+	}
+	while (queue->ends[whole] <= queue->done)
+		whole++;
+	if (!whole)
+		return;
+	queue->first = queue->ends[whole - 1];
+	queue->nr -= whole;
+	memmove(queue->ends, queue->ends + whole, queue->nr * sizeof(*queue->ends));
+}
+
+void queue_rewind(struct queue *queue)
+{
+	queue->done = queue->first;
+}
+
+void queue_clear(struct queue *queue)
+{
+	if (queue->room > ROOM_KEPT)
+		queue_release(queue);
+	queue->first = queue->done = queue->used = queue->nr = 0;
+}
