@@ -21,23 +21,24 @@ struct {
 SEC("raw_tracepoint")
 int find_namespace(struct bpf_raw_tracepoint_args *ctx __attribute__((unused)))
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task();
+	/* What task.bpf.h uses: a kernel that does not have it is found out here. */
+	const struct task_struct *task = bpf_get_current_task_btf();
 	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	__u32 zero = 0, level = BPF_CORE_READ(pid, level), numbers;
+	__u32 zero = 0, level = BPF_CORE_READ(pid, level);
 	struct own_namespace *own = bpf_map_lookup_elem(&own_namespaces, &zero);
-	struct pid_namespace *address;
+	struct upid upid = {};
 
-	if (!own)
+	if (!own || bpf_core_field_offset(struct upid, nr) != 0 ||
+	    bpf_core_field_offset(struct upid, ns) != 8)
 		return 0;
-	numbers = bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
 	own->level = level;
 	own->leader_offset = bpf_core_field_offset(struct task_struct, group_leader);
 	own->pid_offset = bpf_core_field_offset(struct task_struct, thread_pid);
 	own->level_offset = bpf_core_field_offset(struct pid, level);
-	own->number_offset = numbers + bpf_core_field_offset(struct upid, nr);
-	own->address_offset = numbers + bpf_core_field_offset(struct upid, ns);
-	if (!bpf_probe_read_kernel(&address, sizeof(address), (const char *)pid + own->address_offset))
-		own->address = (__u64)address;
+	own->upid_offset =
+		bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+	bpf_probe_read_kernel(&upid, sizeof(upid), (const char *)pid + own->upid_offset);
+	own->address = (__u64)upid.ns;
 	return 0;
 }
 

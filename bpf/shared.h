@@ -158,13 +158,13 @@ struct counter_reading {
  * it. Offsets are in bytes.
  */
 struct own_namespace {
-	__u64 address;	      /* of its struct pid_namespace; 0: not found */
-	__u32 level;	      /* 0: the initial one */
-	__u32 leader_offset;  /* task_struct.group_leader */
-	__u32 pid_offset;     /* task_struct.thread_pid */
-	__u32 level_offset;   /* pid.level */
-	__u32 number_offset;  /* pid.numbers[level].nr */
-	__u32 address_offset; /* pid.numbers[level].ns */
+	__u64 address;	     /* of its struct pid_namespace; 0: not found */
+	__u32 level;	     /* 0: the initial one */
+	__u32 leader_offset; /* task_struct.group_leader */
+	__u32 pid_offset;    /* task_struct.thread_pid */
+	__u32 level_offset;  /* pid.level */
+	__u32 upid_offset;   /* pid.numbers[level] */
+	__u32 padding;
 };
 
 #endif

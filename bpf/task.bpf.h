@@ -17,43 +17,44 @@
 const volatile __u64 namespace_device, namespace_inode;
 /* struct own_namespace; address 0: not known, and tasks of deeper namespaces then have no number. */
 const volatile __u64 namespace_address;
-const volatile __u32 namespace_level, leader_offset, pid_offset, level_offset, number_offset, address_offset;
+const volatile __u32 namespace_level, leader_offset, pid_offset, level_offset, upid_offset;
 
-static __always_inline void read_kernel(void *to, __u32 size, __u64 address)
+/* A task's number in its pid namespace of nhmtap's level: struct upid, include/linux/pid.h. */
+struct number {
+	__u32 number;
+	__u32 padding;
+	__u64 address; /* the namespace's */
+};
+
+/* 0: the task is in no namespace of nhmtap's. What is loaded from a pointer to nothing is 0. */
+static __always_inline __u32 number_of(const char *task)
 {
-	bpf_probe_read_kernel(to, size, (const void *)address);
+	const char *pid = *(const char *const *)(task + pid_offset);
+	struct number number;
+
+	if (*(const __u32 *)(pid + level_offset) < namespace_level ||
+	    bpf_probe_read_kernel(&number, sizeof(number), pid + upid_offset))
+		return 0;
+	return number.address == namespace_address ? number.number : 0;
 }
 
-/* 0: the task is in no namespace of nhmtap's. */
-static __always_inline __u32 number_of(__u64 task)
-{
-	__u64 pid = 0, address = 0;
-	__u32 level = 0, number = 0;
-
-	read_kernel(&pid, sizeof(pid), task + pid_offset);
-	read_kernel(&level, sizeof(level), pid + level_offset);
-	if (!pid || level < namespace_level)
-		return 0;
-	read_kernel(&address, sizeof(address), pid + address_offset);
-	if (address != namespace_address)
-		return 0;
-	read_kernel(&number, sizeof(number), pid + number_offset);
-	return number;
-}
-
+/* By loads of the kernel's memory that the verifier allows: a helper's call takes as long as all of them. */
 static __noinline __u64 ids_in_namespace(void)
 {
 	struct bpf_pidns_info ids = {};
-	__u64 task, leader = 0;
+	const char *task, *leader;
+	__u32 process;
 
+	if (namespace_address) {
+		task = (const char *)bpf_get_current_task_btf();
+		leader = *(const char *const *)(task + leader_offset);
+		process = number_of(leader);
+		return (__u64)process << 32 | (task == leader ? process : number_of(task));
+	}
 	/* Fails for a task whose own namespace is another one, a deeper one too. */
-	if (!bpf_get_ns_current_pid_tgid(namespace_device, namespace_inode, &ids, sizeof(ids)))
-		return (__u64)ids.tgid << 32 | ids.pid;
-	if (!namespace_address)
+	if (bpf_get_ns_current_pid_tgid(namespace_device, namespace_inode, &ids, sizeof(ids)))
 		return 0;
-	task = bpf_get_current_task();
-	read_kernel(&leader, sizeof(leader), task + leader_offset);
-	return (__u64)number_of(leader) << 32 | number_of(task);
+	return (__u64)ids.tgid << 32 | ids.pid;
 }
 
 /* As bpf_get_current_pid_tgid(): the process in the upper half, the thread in the lower one. Both are 0

@@ -77,8 +77,7 @@ static void set(struct bpf_object *object, const struct pid_namespace *namespace
 		{"leader_offset", own->leader_offset},
 		{"pid_offset", own->pid_offset},
 		{"level_offset", own->level_offset},
-		{"number_offset", own->number_offset},
-		{"address_offset", own->address_offset},
+		{"upid_offset", own->upid_offset},
 	};
 
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
