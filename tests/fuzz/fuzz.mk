@@ -9,6 +9,9 @@ fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefi
 		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
 # What names code in files.
 naming_sources := user/memory.c user/guarded.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
+naming_sources := user/memory.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
+# What makes tables of .eh_frame.
+unwind_sources := user/memory.c user/interned.c user/unwind/table.c $(patsubst %,user/naming/%.c,pool order spans symbols image demangle)
 
 .PHONY: fuzz
 fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)
@@ -23,3 +26,10 @@ fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.
 	$(Q)tests/fuzz/elf-seeds $(O)/fuzz/elf-corpus
 	$(Q)$(O)/fuzz/elf $(FUZZ_LIMIT) -max_len=65536 -timeout=10 -rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/ \
 		-print_final_stats=1 $(O)/fuzz/elf-corpus
+	$(call say,FUZZ,tests/fuzz/eh_frame.c)
+	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/eh_frame tests/fuzz/eh_frame.c $(unwind_sources) -ldw -lelf -llzma -liberty
+	$(Q)mkdir -p $(O)/fuzz/eh_frame-corpus && for file in /bin/true /lib64/ld-linux-x86-64.so.2; do \
+		objcopy -O binary --only-section=.eh_frame --set-section-flags .eh_frame=alloc $$file \
+			$(O)/fuzz/eh_frame-corpus/$$(basename $$file); done
+	$(Q)$(O)/fuzz/eh_frame $(FUZZ_LIMIT) -max_len=65536 -timeout=1 -rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/ \
+		-print_final_stats=1 $(O)/fuzz/eh_frame-corpus

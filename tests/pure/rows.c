@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Compares a file's table with what elfutils' libdw says of the same addresses: rows FILE [EVERY].
+ * Each EVERYth row is compared, and the last address before the next one. Prints how many were, how many
+ * differ, and what the table takes.
+ */
+#include <dwarf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <elfutils/libdw.h>
+
+#include "naming/image.h"
+#include "unwind/table.h"
+
+static Dwarf_CFI *cfi;
+
+static struct unwind_rule of_frame(const Dwarf_Op *ops, size_t nr, int frame, int at_frame, struct unwind_rule rule)
+{
+	rule.offset = ops[0].number;
+	if (nr == 2 && ops[1].atom == DW_OP_plus_uconst) /* libdw's way to write reg + offset */
+		rule.offset += ops[1].number;
+	if (nr == 1 || (nr == 2 && ops[1].atom == DW_OP_plus_uconst))
+		rule.frame = frame;
+	else if (nr == 2 && ops[1].atom == DW_OP_deref)
+		rule.frame = at_frame;
+	else
+		rule.frame = FRAME_OTHER;
+	return rule;
+}
+
+static struct unwind_rule theirs(__u64 address)
+{
+	struct unwind_rule rule = {.frame = FRAME_NONE};
+	Dwarf_Frame *frame;
+	Dwarf_Op mem[3], *ops;
+	size_t nr;
+	bool signal;
+
+	if (dwarf_cfi_addrframe(cfi, address, &frame))
+		return rule;
+	rule.frame = FRAME_OTHER;
+	dwarf_frame_info(frame, NULL, NULL, &signal);
+	/* The return address: undefined is no operations, and not in memory. */
+	if (dwarf_frame_register(frame, 16, mem, &ops, &nr)) {
+		goto out;
+	}
+	if (!nr && ops == mem) {
+		rule.frame = FRAME_END;
+		goto out;
+	}
+	if (!signal && !(nr == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst &&
+			 (int64_t)ops[1].number == -8))
+		goto out;
+	if (dwarf_frame_cfa(frame, &ops, &nr) || !nr)
+		goto out;
+	if (signal) {
+		if (nr == 2 && ops[0].atom == DW_OP_breg7 && ops[0].number == 160 && ops[1].atom == DW_OP_deref)
+			rule.frame = FRAME_SIGNAL;
+		goto out;
+	}
+	if (ops[0].atom == DW_OP_bregx && (ops[0].number == 7 || ops[0].number == 6)) {
+		rule.offset = ops[0].number2;
+		rule.frame = nr > 1 ? FRAME_OTHER : ops[0].number == 7 ? FRAME_SP : FRAME_BP;
+	} else if (ops[0].atom == DW_OP_breg7 && nr == 9 && ops[2].atom == DW_OP_lit15 && ops[8].atom == DW_OP_plus) {
+		rule.frame = FRAME_PLT;
+		rule.offset = ops[4].atom - DW_OP_lit0;
+	} else if (ops[0].atom == DW_OP_breg7) {
+		rule = of_frame(ops, nr, FRAME_SP, FRAME_AT_SP, rule);
+	} else if (ops[0].atom == DW_OP_breg6) {
+		rule = of_frame(ops, nr, FRAME_BP, FRAME_AT_BP, rule);
+	}
+	if (rule.frame == FRAME_OTHER) {
+		rule.offset = 0;
+		goto out;
+	}
+	rule.bp = BP_LOST;
+	if (dwarf_frame_register(frame, 6, mem, &ops, &nr))
+		goto out;
+	if (!nr && !ops) {
+		rule.bp = BP_SAME;
+	} else if (nr && ops[0].atom == DW_OP_call_frame_cfa && (nr == 1 || (nr == 2 && ops[1].atom == DW_OP_plus_uconst))) {
+		rule.bp = BP_AT_FRAME;
+		rule.bp_offset = nr == 1 ? 0 : ops[1].number;
+	} else if (nr == 1 && ops[0].atom == DW_OP_breg6) {
+		rule.bp = BP_AT_BP;
+		rule.bp_offset = ops[0].number;
+	} else if (nr == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value) {
+		rule.bp = BP_LOST;
+	}
+out:
+	free(frame);
+	return rule;
+}
+
+static unsigned long compared, different;
+
+static void compare(const struct unwind_table *table, __u64 address)
+{
+	struct unwind_rule ours = unwind_table_at(table, address), wanted = theirs(address);
+
+	/* The entry point that has no function is ours alone. */
+	compared++;
+	if (!memcmp(&ours, &wanted, sizeof(ours)) || (ours.frame == FRAME_END && wanted.frame == FRAME_NONE))
+		return;
+	if (different++ < 10)
+		printf("%llx: ours %d %d bp %d %d, libdw's %d %d bp %d %d\n", address, ours.frame, ours.offset,
+		       ours.bp, ours.bp_offset, wanted.frame, wanted.offset, wanted.bp, wanted.bp_offset);
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	size_t every = argc > 2 ? strtoul(argv[2], NULL, 0) : 1, other = 0;
+	struct unwind_table table;
+	struct image image;
+	const char *why = image_from_file(&image, open(argv[1], O_RDONLY | O_CLOEXEC));
+	double begin = seconds(), took;
+
+	why = why ? why : unwind_table_of_image(&table, &image);
+	took = seconds() - begin;
+	if (why) {
+		printf("%s\n", why);
+		return 1;
+	}
+	cfi = dwarf_getcfi_elf(image.elf);
+	for (size_t page = 0, row = 0; page < table.nr_pages; page++)
+		for (size_t i = 0; i < table.pages[page].nr; i++, row++) {
+			__u32 word = table.rows[table.pages[page].first + i];
+			__u64 address = table.base + (page << UNWIND_PAGE_SHIFT) + (word & UNWIND_PAGE_MASK);
+
+			other += table.rules[word >> 16].frame == FRAME_OTHER;
+			if (row % every || !cfi)
+				continue;
+			compare(&table, address);
+			if (address > table.base)
+				compare(&table, address - 1);
+		}
+	printf("rows %zu compared %lu different %lu other %zu rules %zu bytes %zu ms %.1f\n", table.nr_rows, compared,
+	       different, other, table.nr_rules,
+	       table.nr_rows * sizeof(*table.rows) + table.nr_pages * sizeof(*table.pages) +
+		       table.nr_rules * sizeof(*table.rules),
+	       took * 1000);
+	unwind_table_release(&table);
+	image_close(&image);
+	return different != 0;
+}

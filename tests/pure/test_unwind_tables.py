@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tables by which stacks are walked, against what elfutils' libdw says of the same addresses."""
+import glob
+import os
+import re
+import subprocess
+
+import pytest
+
+ROOT = os.path.join(os.path.dirname(__file__), "../..")
+SOURCES = ["tests/pure/rows.c", "user/unwind/table.c", "user/interned.c", "user/memory.c",
+           *(f"user/naming/{name}.c" for name in ("image", "symbols", "spans", "pool", "order", "demangle"))]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """rows(FILE, EVERY): the numbers that rows.c prints of a file."""
+    program = tmp_path_factory.mktemp("rows") / "rows"
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Iuser", "-Ibpf", "-o", program, *SOURCES,
+                    "-ldw", "-lelf", "-llzma", "-liberty"], cwd=ROOT, check=True)
+
+    def compare(path, every=1):
+        said = subprocess.run([program, path, str(every)], capture_output=True, text=True, check=False)
+        numbers = dict(re.findall(r"([a-z]+) ([0-9]+)", said.stdout.splitlines()[-1]))
+        assert said.returncode == 0, said.stdout
+        return {name: int(number) for name, number in numbers.items()}
+    return compare
+
+
+def library(pattern):
+    found = sorted(glob.glob(f"/usr/lib/x86_64-linux-gnu/{pattern}"))
+    assert found, f"no {pattern} here"
+    return os.path.realpath(found[-1])
+
+
+@pytest.mark.parametrize("path, at_least", [
+    (library("libc.so.6"), 20000), (os.path.realpath("/usr/bin/python3"), 50000),
+    (library("libcrypto.so.*"), 50000), (library("ld-linux-x86-64.so.2"), 2000)],
+    ids=["libc", "python3", "libcrypto", "ld.so"])
+def test_each_row_of_a_file_is_what_libdw_says(rows, path, at_least):
+    found = rows(path)
+    assert found["rows"] > at_least and found["compared"] >= 2 * found["rows"] - 1
+    assert found["other"] * 100 < found["rows"]  # what the format has not
+    assert found["bytes"] < 5 * found["rows"]
+
+
+def test_rows_of_a_large_library_are_what_libdw_says(rows):
+    found = rows(library("libLLVM*.so*"), 61)
+    assert found["rows"] > 500000 and found["compared"] > 2 * found["rows"] // 61
+
+
+ASSEMBLER = """
+        .text
+        .globl f
+f:      .cfi_startproc
+        push %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset 6, -16
+        mov %rsp, %rbp
+        .cfi_remember_state
+        .cfi_def_cfa_register 6
+        nop
+        .cfi_restore_state
+        nop
+        .cfi_escape 0x0f, 3, 0x76, 0x78, 0x06   # CFA = *(rbp - 8)
+        nop
+        .cfi_def_cfa 10, 0                      # r10: not in the format
+        nop
+        .cfi_undefined 16
+        nop
+        .cfi_endproc
+        .skip 200000
+        .globl g
+g:      .cfi_startproc simple
+        .cfi_def_cfa 7, 8
+        .cfi_offset 16, -8
+        .skip 200000
+        .cfi_register 6, 3
+        nop
+        .cfi_endproc
+"""
+
+
+def test_code_of_an_assembler_far_apart_is_what_libdw_says(rows, tmp_path):
+    (tmp_path / "x.s").write_text(ASSEMBLER)
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--no-ld-generated-unwind-info", "-o", tmp_path / "x.so",
+                    tmp_path / "x.s"], check=True)
+    found = rows(tmp_path / "x.so")
+    # f has five rows besides its first two, g two; a page that a gap or a function reaches into has one of its own.
+    assert 10 <= found["rows"] <= 16 and found["other"] == 1
