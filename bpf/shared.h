@@ -111,12 +111,38 @@ enum stack_id {
 	STACK_FIRST,
 };
 
+/* How a stack's outermost frame became the last one. */
+enum stack_end {
+	STACK_UNTOLD, /* the kernel walked it by frame pointers, as it was asked to */
+	STACK_WHOLE,  /* nobody called it */
+	STACK_CUT,    /* there are as many frames as were asked for */
+	/* By tables it could not be walked any further, and by a frame pointer neither: */
+	STACK_NO_TABLE,	  /* it is in code without a table */
+	STACK_NO_ROW,	  /* its file's table does not say */
+	STACK_UNREADABLE, /* the memory could not be read, or holds no stack */
+};
+
+/* Which of the user's frames were found by frame pointers, for want of a table. */
+enum stack_guessed {
+	GUESSED_NONE,
+	GUESSED_SOME, /* those that say so: FRAME_GUESSED */
+	GUESSED_ALL,  /* all but the first: the kernel has walked them */
+};
+
 struct stored_stack {
 	__u64 hash;
 	__u32 pid; /* whose the user's frames are; 0 if there are none */
-	__u16 kernel_frames, user_frames;
+	__u8 kernel_frames, user_frames;
+	__u8 end;	/* enum stack_end */
+	__u8 guessed;	/* enum stack_guessed */
 	__u64 frames[]; /* the kernel's, then the user's, each from the innermost */
 };
+
+/* In a user's frame, which has no such address: it was found by a frame pointer, for want of a table; it is
+ * where a signal came, not where a call returns to. */
+#define FRAME_GUESSED	     (1ULL << 62)
+#define FRAME_INTERRUPTED    (1ULL << 61)
+#define FRAME_ADDRESS(frame) ((__s64)(frame) < 0 ? (frame) : (frame) & ~(FRAME_GUESSED | FRAME_INTERRUPTED))
 
 /* At the beginning of each area; its words follow. User space empties it: none used, and a new epoch. */
 struct stacks_head {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The stack of a sample, by its id, for the key of an aggregation; see struct stored_stack. The frames
- * are the kernel's own call chain of the sample, by frame pointers on the user's side.
+ * The stack of a sample, by its id, for the key of an aggregation; see struct stored_stack. The kernel's
+ * frames are those of its own call chain; the user's too, by frame pointers, or they are walked by tables:
+ * unwind.bpf.h.
  *
- * The kernel writes them where the next new stack would stand. Most stacks are not new: then that room
- * is just not taken, and nothing was copied.
+ * They are written where the next new stack would stand. Most stacks are not new: then that room is just not
+ * taken, and nothing was copied.
  */
 #ifndef NHMTAP_STACK_BPF_H
 #define NHMTAP_STACK_BPF_H
 
 #include "task.bpf.h"
 #include "words.bpf.h"
+#include "unwind.bpf.h"
 
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
@@ -60,7 +62,7 @@ __noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 	if (!stacks)
 		return 0;
 	stack = (const struct stored_stack *)&stacks->words[word & (STACK_WORDS - 1)];
-	hash = hash_word(nr, (__u64)stack->pid << 16 | stack->kernel_frames);
+	hash = hash_word(0, *(const __u64 *)&stack->pid);
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < STACK_FRAMES; i++) {
 		if (i >= nr)
@@ -97,10 +99,62 @@ __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32
 	return STACK_FULL;
 }
 
+/* Puts the frame that the walk has come to at the given word, and goes on to its caller. Returns 0, or why
+ * there is none: enum stack_end. */
+__noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk *walk)
+{
+	if (!tables_walk || !stacks || !walk || word >= STACK_WORDS + STACK_LONGEST)
+		return STACK_CUT;
+	stacks->words[word] = walk->ip | walk->mark;
+	return unwind_step(walk);
+}
+
+/* Walks the user's frames of the stack that stands at the given word, behind its `kernel` ones. Returns how
+ * many there are, and above them how the walk ended: enum stack_end. */
+__noinline __u32 walk_stack(struct stacks *stacks, __u64 word, __u32 kernel, struct unwind_walk *walk)
+{
+	__u32 nr, end = STACK_CUT;
+
+	if (!tables_walk || !stacks || !walk)
+		return 0;
+	word += sizeof(struct stored_stack) / 8 + kernel;
+#pragma clang loop unroll(disable)
+	for (nr = 0; nr < STACK_FRAMES; nr++) {
+		if (kernel + nr >= max_stack)
+			break;
+		end = walk_frame(stacks, word + nr, walk);
+		if (end)
+			return end << 16 | (nr + 1);
+	}
+	return STACK_CUT << 16 | nr;
+}
+
 /* Whether the sample was taken in user mode: it then has no frames of the kernel. */
 static __always_inline _Bool in_user_mode(struct bpf_perf_event_data *ctx)
 {
 	return (ctx->regs.cs & 3) == 3;
+}
+
+/* The user's frames, behind the kernel's; *how becomes its end, and above it whether there are guesses. */
+static __always_inline __u64 user_frames(struct bpf_perf_event_data *ctx, struct stacks *stacks, __u64 used,
+					 __u64 kernel, __u32 *how)
+{
+	struct stored_stack *stack = (struct stored_stack *)&stacks->words[used];
+	struct unwind_walk walk = {};
+	__u64 user;
+	__u32 done;
+
+	if (tables_walk && unwind_begin(ctx, &walk)) {
+		done = walk_stack(stacks, used, kernel, &walk);
+		*how = done >> 16 | (walk.guessed ? GUESSED_SOME : 0) << 8;
+		return done & STACK_FRAMES;
+	}
+	user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);
+	if (tables_walk && user) /* no list: all but the first are by frame pointers */
+		*how = STACK_NO_TABLE | GUESSED_ALL << 8;
+	else if (tables_walk)
+		*how = STACK_WHOLE; /* the kernel's own thread */
+	return user;
 }
 
 /* The id of the sample's stack in the given generation. Not inline: what it keeps on its own stack would
@@ -112,7 +166,7 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 	struct stacks *stacks = bpf_map_lookup_elem(&stack_areas, &area);
 	struct stored_stack *stack;
 	__u64 used, kernel = 0, user = 0, end;
-	__u32 id;
+	__u32 id, how = 0;
 
 	if (!stacks)
 		return STACK_FAILED;
@@ -121,12 +175,14 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 	if (kernel_stacks && !in_user_mode(ctx))
 		kernel = get_frames(ctx, stack->frames, 0, 0);
 	if (user_stacks)
-		user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);
+		user = user_frames(ctx, stacks, used, kernel, &how);
 	if (!kernel && !user)
 		return STACK_FAILED;
 	stack->pid = user ? current_ids() >> 32 : 0;
 	stack->kernel_frames = kernel;
 	stack->user_frames = user;
+	stack->end = how;
+	stack->guessed = how >> 8;
 	stack->hash = hash_stack(stacks, used, kernel + user);
 	end = used + sizeof(*stack) / 8 + kernel + user;
 	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end < STACK_WORDS);

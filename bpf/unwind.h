@@ -45,8 +45,70 @@ struct unwind_rule {
 #define UNWIND_PAGE_MASK  0xffffU
 
 struct unwind_page {
-	__u32 first; /* row */
+	__u32 first; /* row; in the memory that programs read, where it stands: see struct unwind_block */
 	__u32 nr;
+};
+
+/*
+ * The memory: blocks of 1 MiB, each an array map that user space has mapped, made when it is needed. Where
+ * something stands is the number of its block and the word in it: `block << UNWIND_WORD_BITS | word`. Nothing
+ * reaches from one block into the next one. Word 0 of block 0 is nobody's.
+ */
+#define UNWIND_WORD_BITS   18
+#define UNWIND_BLOCK_WORDS (1U << UNWIND_WORD_BITS)
+#define UNWIND_BLOCKS	   64
+
+struct unwind_block {
+	__u32 words[UNWIND_BLOCK_WORDS];
+};
+
+/* A file with code. */
+struct unwind_file {
+	__u64 base;	/* of its directory: see struct unwind_table in unwind/table.h */
+	__u32 pages;	/* where the directory stands */
+	__u32 nr_pages; /* 0: it has no table, or none yet; set last */
+	__u32 rules;	/* where they stand */
+	__u32 used;	/* a program has needed it since user space wrote 0 here */
+};
+
+#define UNWIND_FILES   8192 /* a power of two */
+#define UNWIND_NO_FILE 0    /* of mappings without one: code that was made at run time */
+
+struct unwind_files {
+	struct unwind_file list[UNWIND_FILES];
+};
+
+/* What a process has mapped: a list in the memory, sorted by address, which never changes as long as a
+ * program may be in it. */
+struct unwind_list {
+	__u32 serial; /* no two lists have the same */
+	__u32 nr;
+	__u32 unused[6];
+};
+
+struct unwind_mapping {
+	__u64 begin, end;
+	__u64 bias; /* an address less this is the file's own */
+	__u32 file; /* its number */
+	__u32 unused;
+};
+
+#define UNWIND_MAPPINGS                                                                                      \
+	((UNWIND_BLOCK_WORDS * 4 - sizeof(struct unwind_list)) / sizeof(struct unwind_mapping))
+
+/* Of a process: where its list stands. If what stands there has another serial by now, there is none. */
+struct unwind_process {
+	__u32 list;
+	__u32 serial;
+};
+
+#define UNWIND_PROCESSES 32768
+
+/* How often processes that have a list executed something, by the low bits of their pids. */
+#define UNWIND_EXECUTIONS 4096
+
+struct unwind_executions {
+	__u32 nr[UNWIND_EXECUTIONS];
 };
 
 #endif

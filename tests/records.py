@@ -160,6 +160,9 @@ def check_stacks(records, first, pieces):
     stacks, defined = first["stacks"], frames_of(records, first)
     assert stacks["delivered"] + stacks["failed"] + stacks["table_full"] == first["samples"]["aggregated"]
     assert stacks["truncated"] <= stacks["delivered"]
+    if "whole" in stacks:  # each walk by tables has one end
+        ends = ("whole", "truncated", "no_table", "no_row", "unreadable")
+        assert sum(stacks[end] for end in ends) == stacks["delivered"] >= stacks["guessed"]
     assert list(defined) == list(range(len(defined)))
     used = set()
     for entry in (e for p in pieces for e in p["entries"]):

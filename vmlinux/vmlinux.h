@@ -71,6 +71,7 @@ struct pid {
 };
 
 struct task_struct {
+	int tgid; /* in the first namespace */
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 };

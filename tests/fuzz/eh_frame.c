@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the tables by which stacks are walked: an .eh_frame of any bytes makes a table that holds together, of
- * no more rows than its bytes allow.
+ * Fuzzes the tables by which stacks are walked: an .eh_frame of any bytes makes a table that holds together,
+ * of no more rows than its bytes allow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,12 @@ static void check(const struct unwind_table *table, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct unwind_section section = {
-		.bytes = data, .size = size, .address = 0x100000, .low = 0x1000, .high = 0x180000, .entry = 0x1100};
+	struct unwind_section section = {.bytes = data,
+					 .size = size,
+					 .address = 0x100000,
+					 .low = 0x1000,
+					 .high = 0x180000,
+					 .entry = 0x1100};
 	struct unwind_table table;
 
 	/* As in a file: the section is at most as large as its code is far. */

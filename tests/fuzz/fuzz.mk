@@ -9,9 +9,8 @@ fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefi
 		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
 # What names code in files.
 naming_sources := user/memory.c user/guarded.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
-naming_sources := user/memory.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
 # What makes tables of .eh_frame.
-unwind_sources := user/memory.c user/interned.c user/unwind/table.c $(patsubst %,user/naming/%.c,pool order spans symbols image demangle)
+unwind_sources := user/memory.c user/guarded.c user/interned.c user/unwind/table.c $(patsubst %,user/naming/%.c,pool order spans symbols image demangle)
 
 .PHONY: fuzz
 fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)

@@ -17,7 +17,8 @@
 
 static Dwarf_CFI *cfi;
 
-static struct unwind_rule of_frame(const Dwarf_Op *ops, size_t nr, int frame, int at_frame, struct unwind_rule rule)
+static struct unwind_rule of_frame(const Dwarf_Op *ops, size_t nr, int frame, int at_frame,
+				   struct unwind_rule rule)
 {
 	rule.offset = ops[0].number;
 	if (nr == 2 && ops[1].atom == DW_OP_plus_uconst) /* libdw's way to write reg + offset */
@@ -57,14 +58,16 @@ static struct unwind_rule theirs(__u64 address)
 	if (dwarf_frame_cfa(frame, &ops, &nr) || !nr)
 		goto out;
 	if (signal) {
-		if (nr == 2 && ops[0].atom == DW_OP_breg7 && ops[0].number == 160 && ops[1].atom == DW_OP_deref)
+		if (nr == 2 && ops[0].atom == DW_OP_breg7 && ops[0].number == 160 &&
+		    ops[1].atom == DW_OP_deref)
 			rule.frame = FRAME_SIGNAL;
 		goto out;
 	}
 	if (ops[0].atom == DW_OP_bregx && (ops[0].number == 7 || ops[0].number == 6)) {
 		rule.offset = ops[0].number2;
 		rule.frame = nr > 1 ? FRAME_OTHER : ops[0].number == 7 ? FRAME_SP : FRAME_BP;
-	} else if (ops[0].atom == DW_OP_breg7 && nr == 9 && ops[2].atom == DW_OP_lit15 && ops[8].atom == DW_OP_plus) {
+	} else if (ops[0].atom == DW_OP_breg7 && nr == 9 && ops[2].atom == DW_OP_lit15 &&
+		   ops[8].atom == DW_OP_plus) {
 		rule.frame = FRAME_PLT;
 		rule.offset = ops[4].atom - DW_OP_lit0;
 	} else if (ops[0].atom == DW_OP_breg7) {
@@ -81,7 +84,8 @@ static struct unwind_rule theirs(__u64 address)
 		goto out;
 	if (!nr && !ops) {
 		rule.bp = BP_SAME;
-	} else if (nr && ops[0].atom == DW_OP_call_frame_cfa && (nr == 1 || (nr == 2 && ops[1].atom == DW_OP_plus_uconst))) {
+	} else if (nr && ops[0].atom == DW_OP_call_frame_cfa &&
+		   (nr == 1 || (nr == 2 && ops[1].atom == DW_OP_plus_uconst))) {
 		rule.bp = BP_AT_FRAME;
 		rule.bp_offset = nr == 1 ? 0 : ops[1].number;
 	} else if (nr == 1 && ops[0].atom == DW_OP_breg6) {
@@ -106,8 +110,9 @@ static void compare(const struct unwind_table *table, __u64 address)
 	if (!memcmp(&ours, &wanted, sizeof(ours)) || (ours.frame == FRAME_END && wanted.frame == FRAME_NONE))
 		return;
 	if (different++ < 10)
-		printf("%llx: ours %d %d bp %d %d, libdw's %d %d bp %d %d\n", address, ours.frame, ours.offset,
-		       ours.bp, ours.bp_offset, wanted.frame, wanted.offset, wanted.bp, wanted.bp_offset);
+		printf("%llx: ours %d %d bp %d %d, libdw's %d %d bp %d %d\n", address, ours.frame,
+		       ours.offset, ours.bp, ours.bp_offset, wanted.frame, wanted.offset, wanted.bp,
+		       wanted.bp_offset);
 }
 
 static double seconds(void)
@@ -145,8 +150,8 @@ int main(int argc, char **argv)
 			if (address > table.base)
 				compare(&table, address - 1);
 		}
-	printf("rows %zu compared %lu different %lu other %zu rules %zu bytes %zu ms %.1f\n", table.nr_rows, compared,
-	       different, other, table.nr_rules,
+	printf("rows %zu compared %lu different %lu other %zu rules %zu bytes %zu ms %.1f\n", table.nr_rows,
+	       compared, different, other, table.nr_rules,
 	       table.nr_rows * sizeof(*table.rows) + table.nr_pages * sizeof(*table.pages) +
 		       table.nr_rules * sizeof(*table.rules),
 	       took * 1000);

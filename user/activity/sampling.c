@@ -17,6 +17,8 @@
 #include "activity/warning.h"
 #include "record/type.h"
 #include "note.h"
+#include "plan/unwind.h"
+#include "unwind/unwinding.h"
 
 #define DEFAULT_TABLE_ENTRIES 20
 
@@ -46,6 +48,8 @@ struct state {
 	bool *warned;			   /* of an event's: see warn_of_loss() */
 	__u64 real_ns;			   /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
 	__u64 forks;			   /* of the machine, when the run began */
+	struct unwinding *unwinding;	   /* NULL: stacks are not walked by tables */
+	const char *unwind_why;		   /* not, where that was left open; NULL otherwise */
 };
 
 static const char *keys_of(const struct activity *activity)
@@ -147,11 +151,51 @@ static unsigned int shown_detail(const struct activity *activity)
 	       (activity->keys.detail ? 0 : sampling->names);
 }
 
+/* Tables that are not there by then are missed by the first samples only. */
+#define WAIT_FOR_TABLES_NS 1000000000ULL
+
+static bool any_user_stacks(const struct activity *activity)
+{
+	for (size_t i = 0; i < activity->plan.events.nr; i++)
+		if (!activity->plan.events.list[i].attr.exclude_user)
+			return true;
+	return false;
+}
+
+/* Has stacks walked by tables, where the options and the machine let it. */
+static int begin_unwinding(struct activity *activity, struct refusal *refusal)
+{
+	struct state *state = activity->state;
+	const struct options *options = activity->options;
+	bool tables;
+
+	if (plan_unwind(options, &activity->session->host, &tables, &state->unwind_why, refusal))
+		return -1;
+	if (!tables || !any_user_stacks(activity))
+		return 0;
+	if (names_unwind(activity->session->names, &state->unwinding, refusal)) {
+		if (options->unwind && !strcmp(options->unwind, UNWIND_TABLES))
+			return -1;
+		state->unwind_why = "their memory can't be made";
+		*refusal = (struct refusal){0};
+		return 0;
+	}
+	for (size_t i = 0; i < state->nr; i++)
+		if (state->aggregations[i])
+			aggregation_unwind(state->aggregations[i], unwinding_memory(state->unwinding),
+					   activity->plan.events.list[i].attr.precise_ip);
+	if (activity->session->child.pid && activity->plan.target.command)
+		unwinding_expect(state->unwinding, activity->plan.target.command);
+	return 0;
+}
+
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
 	struct state *state = activity->state;
 
+	if (begin_unwinding(activity, refusal))
+		return -1;
 	/* Programs first: where they are refused, that is the reason to be told. */
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] &&
@@ -170,7 +214,34 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
 	note("attached it to every counter");
+	if (state->unwinding)
+		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
 	return 0;
+}
+
+bool sampling_unwinds(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+
+	return state->unwinding;
+}
+
+static json_t *unwind_value(const struct state *state)
+{
+	json_t *value = json_pack("{s:s}", "by", state->unwinding ? UNWIND_TABLES : UNWIND_FP);
+	struct unwinding_account account;
+
+	if (state->unwind_why)
+		json_object_set_new(value, "why", json_string(state->unwind_why));
+	if (!state->unwinding)
+		return value;
+	account = unwinding_account(state->unwinding);
+	json_object_set_new(value, "tables", json_integer(account.tables));
+	json_object_set_new(value, "tables_refused", json_integer(account.refused));
+	json_object_set_new(value, "bytes", json_integer(account.bytes));
+	json_object_set_new(value, "build_ms", json_real(account.ns / 1e6));
+	json_object_set_new(value, "follow", json_string(account.follows ? "programs" : "notes"));
+	return value;
 }
 
 void sampling_describe(struct activity *activity, json_t *start)
@@ -182,6 +253,8 @@ void sampling_describe(struct activity *activity, json_t *start)
 		sampled++;
 	json_object_set_new(start, "by",
 			    keys_value(&activity->keys, aggregation_layout(state->aggregations[sampled])));
+	if (activity->options->call_graph)
+		json_object_set_new(start, "unwind", unwind_value(state));
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */

@@ -47,6 +47,9 @@ struct sampling {
 
 /* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says
  * otherwise. */
+/* Whether users' stacks are walked by tables. */
+bool sampling_unwinds(const struct activity *activity);
+
 size_t sampling_most_entries(const struct activity *activity, size_t nr);
 
 /* The operations of all that sample: activity->details is a struct sampling. A command's own are these,

@@ -12,6 +12,7 @@
 #include "collection/constants.h"
 #include "collection/libbpf_words.h"
 #include "collection/own_pids.h"
+#include "collection/unwind_memory.h"
 #include "embedded.h"
 #include "memory.h"
 #include "plan/denial.h"
@@ -20,8 +21,9 @@ struct aggregation {
 	struct bpf_object *object;
 	struct layout layout;
 	struct table_layout table;
-	unsigned int stack_frames; /* of a stack at most */
-	struct stack_areas *areas; /* NULL: stacks are not told apart */
+	unsigned int stack_frames;	    /* of a stack at most */
+	struct stack_areas *areas;	    /* NULL: stacks are not told apart */
+	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
 	struct table_reader *reader;
 	bool stream;
 	struct rings *rings; /* NULL: there is no stream */
@@ -103,6 +105,13 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
 	constants_set(aggregation->object, "max_stack", frames);
 }
 
+void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise)
+{
+	aggregation->unwind = memory;
+	constants_set(aggregation->object, "tables_walk", true);
+	constants_set(aggregation->object, "precise", precise);
+}
+
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost)
 {
 	return rings_next(aggregation->rings, before, sample, lost);
@@ -149,6 +158,7 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 		table_reader_prepare(aggregation->object, nr_cpus, &aggregation->layout, &aggregation->table,
 				     aggregation->areas, aggregation->stack_frames);
 	own_pids_set(aggregation->object);
+	unwind_memory_share(aggregation->unwind, aggregation->object);
 	libbpf_words_begin(&words);
 	err = bpf_object__load(aggregation->object);
 	libbpf_words_end(&words);

@@ -16,6 +16,7 @@
 #include "refusal.h"
 
 struct aggregation;
+struct unwind_memory;
 
 /*
  * Opens the aggregation of this name (its file's: "profile") with the keys of `by` ("pid,ip") told
@@ -43,6 +44,10 @@ void aggregation_stream(struct aggregation *aggregation);
 /* Which sides' frames the stacks are to have, and how many of both together, if stacks are among the
  * keys. To be called before loading. */
 void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames);
+
+/* Has the users' stacks walked by the tables in this memory, which must live longer; of samples whose
+ * registers are not all of one moment, if they are `precise`. To be called before loading. */
+void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise);
 
 /* Tells a key of `by` apart as before, but does not show it. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);

@@ -68,8 +68,18 @@ struct stack stacks_at(const struct stacks *stacks, __u32 number)
 	const struct stored_stack *stored =
 		(const void *)(stacks->words + stacks->offsets[number - STACK_FIRST]);
 
-	return (struct stack){stored->frames, stored->pid, stored->kernel_frames, stored->user_frames,
-			      stored->kernel_frames + stored->user_frames >= stacks->frames};
+	return (struct stack){
+		.frames = stored->frames,
+		.pid = stored->pid,
+		.kernel_frames = stored->kernel_frames,
+		.user_frames = stored->user_frames,
+		.full_depth = stored->end == STACK_UNTOLD || stored->end == STACK_NO_TABLE
+				      ? (unsigned int)(stored->kernel_frames + stored->user_frames) >=
+						stacks->frames
+				      : stored->end == STACK_CUT,
+		.end = stored->end,
+		.guessed = stored->guessed,
+	};
 }
 
 void stacks_clear(struct stacks *stacks)

@@ -16,6 +16,8 @@ struct stack {
 	__u32 pid;	     /* whose the user's frames are; 0 if there are none */
 	unsigned int kernel_frames, user_frames;
 	bool full_depth; /* as deep as was asked for: there may be more */
+	__u8 end;	 /* enum stack_end */
+	__u8 guessed;	 /* enum stack_guessed */
 };
 
 /* `frames`: how many were asked for of each stack, at most. */

@@ -178,6 +178,21 @@ static void read_cgroup_mounts(struct host *host)
 		fclose(file);
 }
 
+/* Debian's release keeps its last number; what it is made of stands in the build's text. */
+static void read_version(struct host *host)
+{
+	static const char debian[] = "Debian ";
+	char text[256];
+	const char *at;
+
+	if (slurp(host, host->version, sizeof(host->version), "/proc/sys/kernel/osrelease") <= 0)
+		snprintf(host->version, sizeof(host->version), "%s", host->release);
+	at = slurp(host, text, sizeof(text), "/proc/sys/kernel/version") > 0 ? strstr(text, debian) : NULL;
+	if (at && at[sizeof(debian) - 1] >= '0' && at[sizeof(debian) - 1] <= '9')
+		snprintf(host->version, sizeof(host->version), "%.*s",
+			 (int)strcspn(at + sizeof(debian) - 1, " -~+"), at + sizeof(debian) - 1);
+}
+
 int host_gather(struct host *host, const char *root)
 {
 	char text[4096];
@@ -191,6 +206,7 @@ int host_gather(struct host *host, const char *root)
 	snprintf(host->name, sizeof(host->name), "%s", names.nodename);
 	snprintf(host->release, sizeof(host->release), "%s", names.release);
 	snprintf(host->machine, sizeof(host->machine), "%s", names.machine);
+	read_version(host);
 	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
 	read_processor(host);
 	host->events = events_among(host, known_cpus, nr_known_cpus);

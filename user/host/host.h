@@ -55,6 +55,7 @@ struct host {
 	char root[256];
 	char name[65];	  /* host.name */
 	char release[65]; /* the kernel's */
+	char version[65]; /* what it is made of: "6.1.192", where Debian's release says 6.1.0-49-amd64 */
 	char machine[65]; /* "x86_64" */
 	char boot_id[40]; /* random for each boot; "" if not known */
 	struct {

@@ -60,7 +60,26 @@ struct mappings {
 	struct process *buckets[BUCKETS];
 	size_t nr; /* mappings in all spaces */
 	__u64 dropped;
+	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
+	void *context; /* of changed */
 };
+
+static void tell(const struct mappings *mappings, enum mappings_change change, pid_t pid, pid_t parent)
+{
+	if (mappings->changed)
+		mappings->changed(mappings->context, change, pid, parent);
+}
+
+void mappings_watch(struct mappings *mappings,
+		    void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent),
+		    void *context)
+{
+	mappings->changed = changed;
+	mappings->context = context;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct process *process = mappings->buckets[i]; process; process = process->next)
+			tell(mappings, MAPPINGS_ADDED, process->pid, 0);
+}
 
 /* --- spaces and lives ------------------------------------------------------------------------- */
 
@@ -235,6 +254,7 @@ void mappings_forget(struct mappings *mappings, __u64 since)
 				at = &process->next;
 				continue;
 			}
+			tell(mappings, MAPPINGS_GONE, process->pid, 0);
 			*at = process->next;
 			free(process);
 		}
@@ -344,6 +364,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 	space = own_space(mappings, life);
 	replace(mappings, space, &mapping);
 	space_add(mappings, space, &mapping);
+	tell(mappings, MAPPINGS_ADDED, process->pid, 0);
 	/* The kernel maps a program before its interpreter: load_elf_binary(), fs/binfmt_elf.c. */
 	if (!life->program && mapping.file->kind == FILE_REGULAR)
 		life->program = mapped_file_again(mapping.file);
@@ -376,6 +397,7 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 	if (!root && process->life)
 		root = root_get(process->life->root);
 	begin_life(process, note->time, space_new(), root);
+	tell(mappings, MAPPINGS_EXECUTED, note->pid, 0);
 }
 
 static void take_forked(struct mappings *mappings, const struct sideband_note *note)
@@ -392,6 +414,7 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 	life = begin_life(process, note->time, parent->life->space, root_get(parent->life->root));
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
+	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 
 static void take_exited(struct mappings *mappings, const struct sideband_note *note)
@@ -555,6 +578,20 @@ struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, _
 	process->looked = clock_ns(CLOCK_MONOTONIC);
 	search(process, address, since, &place);
 	return place;
+}
+
+void mappings_each(struct mappings *mappings, pid_t pid,
+		   void (*each)(void *context, const struct mapped_file *file, __u64 begin, __u64 end,
+				__u64 offset),
+		   void *context)
+{
+	const struct process *process = find(mappings, pid);
+	const struct space *space = process && process->life ? process->life->space : NULL;
+
+	for (size_t i = 0; space && i < space->nr; i++)
+		if (space->list[i].until == FOREVER)
+			each(context, space->list[i].file, space->list[i].begin, space->list[i].end,
+			     space->list[i].offset);
 }
 
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)

@@ -24,6 +24,22 @@ struct mappings;
 struct mappings *mappings_new(void);
 void mappings_release(struct mappings *mappings);
 
+/* What happens to processes: one has something mapped that it had not; is another's child, and has what that
+ * has; executed something, and has nothing; is forgotten. */
+enum mappings_change { MAPPINGS_ADDED, MAPPINGS_FORKED, MAPPINGS_EXECUTED, MAPPINGS_GONE };
+
+/* Has all changes told, from now on, and first that those are there that are known already. `parent`: of
+ * FORKED. NULL: no more. */
+void mappings_watch(struct mappings *mappings,
+		    void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent),
+		    void *context);
+
+/* Calls `each` with all that a process has mapped now. */
+void mappings_each(struct mappings *mappings, pid_t pid,
+		   void (*each)(void *context, const struct mapped_file *file, __u64 begin, __u64 end,
+				__u64 offset),
+		   void *context);
+
 /* Takes in a note, of a process. They come in the order of their times, as good as the kernel can tell. */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
 

@@ -19,9 +19,14 @@ const struct option_row sampling_rows[] = {
 	{0},
 };
 
+static const char *const unwind_ways[] = {UNWIND_AUTO, UNWIND_FP, UNWIND_TABLES, NULL};
+
 const struct option_row stack_rows[] = {
 	{'g', "call-graph", NULL, OPTION_FLAG, COMMON(call_graph),
-	 .help = "the calls that led to each sample, by frame pointers (default keys: stack,comm)"},
+	 .help = "the calls that led to each sample (default keys: stack,comm)"},
+	{0, "unwind", "WAY", OPTION_WORD, COMMON(unwind), .words = unwind_ways,
+	 .help = "with -g, how to walk programs' stacks: fp (frame pointers; the default), tables (of "
+		 ".eh_frame), or auto (tables where this kernel allows them)"},
 	{0, "max-stack", "N", OPTION_NUMBER, COMMON(max_stack), .least = 1, .most = STACK_FRAMES,
 	 .help = "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
 	{0},

@@ -9,6 +9,11 @@
 
 struct command;
 
+/* Ways of --unwind. */
+#define UNWIND_AUTO   "auto"
+#define UNWIND_FP     "fp"
+#define UNWIND_TABLES "tables"
+
 /* Texts point into argv, into the CONFIG that they came from, or into `joined`. */
 struct options {
 	const struct command *command;
@@ -21,6 +26,7 @@ struct options {
 	const char *by;			   /* --by, NULL if not given */
 	bool call_graph;		   /* -g, or the key stack */
 	__u64 max_stack;		   /* --max-stack, frames; 0 if not given */
+	const char *unwind;		   /* --unwind: how users' stacks are walked, NULL if not given */
 	const char *filter;		   /* --filter: branches, NULL if not given */
 	const char *pids;		   /* -p */
 	const char *tids;		   /* -t */

@@ -7,6 +7,7 @@
 #include "activity/activity.h"
 #include "activity/sampling.h"
 #include "option/command.h"
+#include "plan/unwind.h"
 #include "profile/stacks.h"
 #include "record/type.h"
 
@@ -19,16 +20,16 @@ static void put_stacks(const struct activity *activity, json_t *record, const st
 	unsigned int detail = activity->keys.detail		      ? activity->keys.detail
 			      : session_all_people(activity->session) ? CODE_SYMBOL
 								      : FULL_DETAIL;
-	struct called *called =
-		called_of(&activity->session->host, reader_codes(activity->reader), detail, layout, reading);
+	struct called *called = called_of(&activity->session->host, reader_codes(activity->reader), detail,
+					  sampling_unwinds(activity), layout, reading);
 
 	called_put(called, record, sampling_most_entries(activity, called_count(called)));
 	called_release(called);
 }
 
-static int refuse_depth(struct refusal *refusal)
+static int refuse_without_stacks(const char *option, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_USAGE, "option --max-stack");
+	refuse(refusal, STATUS_USAGE, "option --%s", option);
 	because(refusal, "no stacks are asked for");
 	return instead(refusal, "give -g as well");
 }
@@ -38,7 +39,11 @@ static int plan_profile(struct plan *plan, const struct options *options, struct
 {
 	const char *events = options->events ? options->events : plan_default_sampled(plan, host);
 
-	if (plan_sampling(plan, events, options, host, refusal))
+	const char *why;
+	bool tables;
+
+	if (plan_unwind(options, host, &tables, &why, refusal) ||
+	    plan_sampling(plan, events, options, host, refusal))
 		return -1;
 	return plan_check(plan, options, host, refusal);
 }
@@ -75,8 +80,10 @@ static int choose(struct activity *activity, struct refusal *refusal)
 	activity->ops = &ops;
 	activity->details = &profile_by_keys;
 	options->call_graph = wants_stacks(activity);
+	if (!options->call_graph && (options->max_stack || options->unwind))
+		return refuse_without_stacks(options->max_stack ? "max-stack" : "unwind", refusal);
 	if (!options->call_graph)
-		return options->max_stack ? refuse_depth(refusal) : 0;
+		return 0;
 	activity->details = &calls;
 	if (options->by && !list_has(options->by, "stack"))
 		options_join(options, &options->by, "stack");

@@ -15,15 +15,20 @@
 
 /* Where a frame is. */
 struct place {
-	__u32 code;    /* its number */
-	__u32 returns; /* 1: it is where a call returns to, which may be behind the calling function */
+	__u32 code; /* its number */
+	__u32 what; /* of the following */
 };
+
+#define PLACE_RETURNS 1 /* it is where a call returns to, which may be behind the calling function */
+#define PLACE_GUESSED 2 /* found by a frame pointer, for want of a table */
 
 /* A stack by its places. */
 struct chain {
 	__u32 *places; /* numbers, from the innermost */
 	unsigned int nr;
 	bool truncated; /* as deep as was asked for: what lies further out is missing */
+	__u8 end;	/* enum stack_end */
+	bool guessed;	/* some of its places are */
 };
 
 struct called {
@@ -32,6 +37,7 @@ struct called {
 	const struct reading *reading;
 	struct codes *codes;
 	unsigned int detail;	    /* of frames: of enum code_detail */
+	bool by_tables;		    /* users' stacks were walked by tables, as far as there were any */
 	const struct member *stack; /* of the key */
 	struct interned places;	    /* struct place, by number */
 	struct interned hashes;	    /* of chains, by number */
@@ -57,6 +63,26 @@ static bool tells_address(const struct code *code)
 	return code->has_offset || code->has_address;
 }
 
+static struct place place_of(struct called *called, const struct stack *stack, unsigned int i)
+{
+	bool users = i >= stack->kernel_frames, innermost = !i || i == stack->kernel_frames;
+	__u64 frame = stack->frames[i];
+	struct place place = {0};
+
+	/* The first of each side is where the CPU was, or where it left the user's code. */
+	if (!innermost && !(users && frame & FRAME_INTERRUPTED))
+		place.what |= PLACE_RETURNS;
+	if (users && !innermost &&
+	    (stack->guessed == GUESSED_ALL || (stack->guessed && frame & FRAME_GUESSED)))
+		place.what |= PLACE_GUESSED;
+	place.code =
+		codes_number(called->codes, called->detail | (place.what & PLACE_RETURNS ? CODE_RETURN : 0),
+			     stack->pid, FRAME_ADDRESS(frame), 1);
+	if (!tells_address(codes_at(called->codes, place.code)))
+		place.what &= ~PLACE_RETURNS;
+	return place;
+}
+
 static void take_frames(struct called *called, struct chain *chain, const struct stack *stack)
 {
 	unsigned int nr = stack->kernel_frames + stack->user_frames;
@@ -64,13 +90,9 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 	chain->places = xcalloc(nr, sizeof(*chain->places));
 	chain->nr = nr;
 	for (unsigned int i = 0; i < nr; i++) {
-		/* The first of each side is where the CPU was, or where it left the user's code. */
-		struct place place = {.returns = i && i != stack->kernel_frames};
+		struct place place = place_of(called, stack, i);
 
-		place.code = codes_number(called->codes, called->detail | (place.returns ? CODE_RETURN : 0),
-					  stack->pid, stack->frames[i], 1);
-		if (!tells_address(codes_at(called->codes, place.code)))
-			place.returns = 0;
+		chain->guessed |= place.what & PLACE_GUESSED;
 		chain->places[i] = interned_number(&called->places, &place);
 	}
 }
@@ -78,7 +100,7 @@ static void take_frames(struct called *called, struct chain *chain, const struct
 /* The same mixing as of the program's own hash: bpf/table.bpf.h. */
 static __u64 hash_of(const struct chain *chain)
 {
-	__u64 hash = chain->truncated;
+	__u64 hash = chain->truncated | chain->end << 1;
 
 	for (unsigned int i = 0; i < chain->nr; i++) {
 		hash = (hash ^ (chain->places[i] + 1)) * 0x9e3779b97f4a7c15ULL;
@@ -125,6 +147,7 @@ static __u32 chain_of(struct called *called, __u32 number)
 	if (!called->chain_of[at]) {
 		stack = stacks_at(called->reading->stacks, number);
 		chain.truncated = stack.full_depth;
+		chain.end = stack.end;
 		take_frames(called, &chain, &stack);
 		called->chain_of[at] = number_chain(called, &chain) + 1;
 	}
@@ -143,7 +166,7 @@ static void take_entry(struct called *called, const struct entry *entry)
 	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
 }
 
-struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail,
+struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
 			 const struct layout *layout, const struct reading *reading)
 {
 	struct called *called = xcalloc(1, sizeof(*called));
@@ -152,6 +175,7 @@ struct called *called_of(const struct host *host, struct codes *codes, unsigned 
 	called->host = host;
 	called->codes = codes;
 	called->detail = detail;
+	called->by_tables = by_tables;
 	called->layout = layout;
 	called->reading = reading;
 	for (size_t i = 0; i < layout->nr_keys; i++)
@@ -196,8 +220,10 @@ static json_t *frame_value(const struct called *called, const struct place *plac
 	json_t *value = json_pack("{s:I}", "id", (json_int_t)number);
 
 	json_object_update_new(value, code_value(codes_at(called->codes, place->code)));
-	if (place->returns)
+	if (place->what & PLACE_RETURNS)
 		json_object_set_new(value, "return", json_true());
+	if (place->what & PLACE_GUESSED)
+		json_object_set_new(value, "guessed", json_true());
 	return value;
 }
 
@@ -224,9 +250,20 @@ static const char *lack(__u32 number)
 	return number == STACK_FULL ? "table_full" : "failed";
 }
 
+static const char *const end_names[] = {
+	[STACK_WHOLE] = "whole",   [STACK_CUT] = "truncated",	      [STACK_NO_TABLE] = "no_table",
+	[STACK_NO_ROW] = "no_row", [STACK_UNREADABLE] = "unreadable",
+};
+
+static enum stack_end end_of(const struct chain *chain)
+{
+	return chain->truncated ? STACK_CUT : chain->end;
+}
+
 static void put_stack(const struct called *called, json_t *value, __u32 number, struct numbering *numbering)
 {
 	json_t *stack = json_array();
+	const struct chain *chain;
 
 	json_object_set_new(value, "stack", stack);
 	if (number < STACK_FIRST) {
@@ -238,8 +275,11 @@ static void put_stack(const struct called *called, json_t *value, __u32 number, 
 
 		json_array_append_new(stack, json_integer(renumber(called, numbering, place)));
 	}
-	if (called->chains[number - STACK_FIRST].truncated)
+	chain = &called->chains[number - STACK_FIRST];
+	if (chain->truncated)
 		json_object_set_new(value, "truncated", json_true());
+	else if (chain->end > STACK_CUT)
+		json_object_set_new(value, "incomplete", json_string(end_names[chain->end]));
 }
 
 static json_t *called_value(const struct called *called, const struct entry *entry,
@@ -260,7 +300,8 @@ static json_t *called_value(const struct called *called, const struct entry *ent
 /* What became of the samples' stacks. */
 static json_t *account(const struct called *called)
 {
-	json_int_t delivered = 0, truncated = 0, failed = 0, full = 0;
+	json_int_t delivered = 0, failed = 0, full = 0, guessed = 0, ends[STACK_UNREADABLE + 1] = {0};
+	json_t *value;
 
 	for (size_t i = 0; i < called->keys.nr; i++) {
 		__u32 number = *stack_of(called, called->entries[i].key);
@@ -272,11 +313,20 @@ static json_t *account(const struct called *called)
 			failed += samples;
 		else
 			delivered += samples;
-		if (number >= STACK_FIRST && called->chains[number - STACK_FIRST].truncated)
-			truncated += samples;
+		if (number < STACK_FIRST)
+			continue;
+		ends[end_of(&called->chains[number - STACK_FIRST])] += samples;
+		guessed += called->chains[number - STACK_FIRST].guessed ? samples : 0;
 	}
-	return json_pack("{s:I, s:I, s:I, s:I}", "delivered", delivered, "truncated", truncated, "failed",
-			 failed, "table_full", full);
+	value = json_pack("{s:I, s:I, s:I, s:I}", "delivered", delivered, "truncated", ends[STACK_CUT],
+			  "failed", failed, "table_full", full);
+	if (!called->by_tables)
+		return value;
+	for (size_t i = STACK_WHOLE; i <= STACK_UNREADABLE; i++)
+		if (i != STACK_CUT)
+			json_object_set_new(value, end_names[i], json_integer(ends[i]));
+	json_object_set_new(value, "guessed", json_integer(guessed));
+	return value;
 }
 
 void called_put(struct called *called, json_t *record, size_t top)

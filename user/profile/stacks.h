@@ -15,8 +15,9 @@
 
 struct called;
 
-/* Takes in what was read. Reading and codes must live as long. */
-struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail,
+/* Takes in what was read. Reading and codes must live as long. `by_tables`: users' stacks were walked by
+ * tables, as far as there were any; the account then says how the walks ended. */
+struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
 			 const struct layout *layout, const struct reading *reading);
 void called_release(struct called *called);
 

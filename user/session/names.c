@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "record/code.h"
 #include "note.h"
+#include "unwind/unwinding.h"
 
 /* A CPU may take the time of a note a moment before it writes it; see the stream's. */
 #define SETTLED_NS 1000000
@@ -45,6 +46,7 @@ struct names {
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
 	__u64 lost;		       /* notes, by those that do not listen any more */
+	struct unwinding *unwinding;   /* NULL: nobody walks stacks by tables */
 	char kallsyms[300];
 };
 
@@ -83,8 +85,18 @@ void names_release(struct names *names)
 	if (!names)
 		return;
 	close_naming(names);
+	unwinding_close(names->unwinding);
 	mappings_release(names->mappings);
 	free(names);
+}
+
+int names_unwind(struct names *names, struct unwinding **unwinding, struct refusal *refusal)
+{
+	if (!names->unwinding &&
+	    unwinding_open(&names->unwinding, names->mappings, names->memory, names->host, refusal))
+		return -1;
+	*unwinding = names->unwinding;
+	return 0;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -144,6 +156,8 @@ static void take(struct names *names, bool all)
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
 	}
+	if (names->unwinding)
+		unwinding_publish(names->unwinding);
 }
 
 static void on_pause_over(void *context)
@@ -151,6 +165,7 @@ static void on_pause_over(void *context)
 	struct listening *listening = context;
 
 	listening->pause = NULL;
+	take(listening->names, false); /* what was too young before; it wakes nobody again */
 	loop_listen(listening->source, POLLIN);
 }
 
@@ -254,6 +269,8 @@ static void look(struct names *names, const struct target *target, pid_t child)
 	for (size_t i = 0; i < nr; i++)
 		mappings_look(names->mappings, pids[i]);
 	free(pids);
+	if (names->unwinding)
+		unwinding_publish(names->unwinding);
 }
 
 int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,

@@ -20,11 +20,19 @@
 
 struct names;
 struct reader;
+struct unwinding;
 
 /* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default.
  * The host, the loop and the notices, by which CPUs are followed, stay the caller's. */
 struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices, size_t memory);
 void names_release(struct names *names);
+
+/*
+ * From now on programs can walk the stacks of the processes that readers tell of by tables. To be called
+ * before there is a reader; a second call gives the same. Returns 0, or -1 with the refusal. It is released
+ * with the names.
+ */
+int names_unwind(struct names *names, struct unwinding **unwinding, struct refusal *refusal);
 
 /*
  * Begins to listen for a target, where no other reader listens already, then looks at the processes that

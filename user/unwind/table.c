@@ -163,8 +163,8 @@ static bool take_base(struct reader *reader, struct expression *expression)
 	return true;
 }
 
-/* "rsp + 8 + (((rip & 15) >= k) << 3)": what ld writes for the procedure linkage table, elf_x86_64_eh_frame_plt
- * of binutils' bfd/elf64-x86-64.c. */
+/* "rsp + 8 + (((rip & 15) >= k) << 3)": what ld writes for the procedure linkage table,
+ * elf_x86_64_eh_frame_plt of binutils' bfd/elf64-x86-64.c. */
 static bool take_plt(struct reader *reader, struct expression *expression)
 {
 	struct expression ip;
@@ -339,7 +339,8 @@ static void add_row(struct run *run)
 /* Instructions go forward in a function, never out of it. */
 static bool advance(struct run *run, __u64 by)
 {
-	if (!run->rows || by > (run->end - run->address) / (run->cie->code_factor ? run->cie->code_factor : 1))
+	if (!run->rows ||
+	    by > (run->end - run->address) / (run->cie->code_factor ? run->cie->code_factor : 1))
 		return false;
 	add_row(run);
 	run->address += by * run->cie->code_factor;
@@ -533,7 +534,8 @@ static bool take_address(struct parser *parser, struct reader *reader, __u8 enco
 		return false;
 	if (relative && (encoding & 0x70) == DW_EH_PE_pcrel)
 		*address += own;
-	return !reader->broken && (!relative || (encoding & 0x70) == 0 || (encoding & 0x70) == DW_EH_PE_pcrel);
+	return !reader->broken &&
+	       (!relative || (encoding & 0x70) == 0 || (encoding & 0x70) == DW_EH_PE_pcrel);
 }
 
 /* "zPLR", in front of the data that the letters stand for. */
@@ -730,8 +732,8 @@ static void add_entry(struct parser *parser)
 	parser->rows[parser->nr_rows++] = (struct early_row){begin, number};
 }
 
-/* All rows in the order of their addresses, from the begin of the table's first page on: a function ends where
- * the next one begins, and where none does, nothing is known. */
+/* All rows in the order of their addresses, from the begin of the table's first page on: a function ends
+ * where the next one begins, and where none does, nothing is known. */
 static struct early_row *in_order(struct parser *parser, size_t *nr_rows)
 {
 	__u32 none = interned_number(&parser->rules, &nothing), rule = none;
@@ -827,7 +829,8 @@ const char *unwind_table_of_section(struct unwind_table *table, const struct unw
 	const char *why = NULL;
 
 	*table = (struct unwind_table){0};
-	if (section->high <= section->low || section->high - (section->low & ~(__u64)UNWIND_PAGE_MASK) >= 1ULL << 32)
+	if (section->high <= section->low ||
+	    section->high - (section->low & ~(__u64)UNWIND_PAGE_MASK) >= 1ULL << 32)
 		return "the file's code has no place, or is larger than 4 GiB";
 	interned_init(&parser.rules, sizeof(struct unwind_rule));
 	read_entries(&parser);

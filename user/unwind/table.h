@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How to step from a function to its caller, for each address of a file: rows made of its .eh_frame in one
- * pass. Whatever the section holds, nothing beyond it is read, and there are no more than two rows for each of its
- * bytes.
+ * pass. Whatever the section holds, nothing beyond it is read, and there are no more than two rows for each
+ * of its bytes.
  */
 #ifndef NHMTAP_UNWIND_TABLE_H
 #define NHMTAP_UNWIND_TABLE_H

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keeps the lists of what processes have mapped right at the moment when that changes: a child has its
+ * parent's, and a program that is executed has none until user space has made it.
+ */
+#include "vmlinux.h"
+#include "task.bpf.h"
+#include "unwind_maps.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_executions);
+} unwind_executions SEC(".maps");
+
+SEC("raw_tracepoint/sched_process_fork")
+int on_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct task_struct *parent = (const void *)ctx->args[0], *child = (const void *)ctx->args[1];
+	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid);
+	struct unwind_process *process, copy;
+
+	if (from == to) /* a thread */
+		return 0;
+	if (namespace_inode) {
+		from = current_ids() >> 32;
+		to = namespace_address ? number_of((__u64)child) : 0;
+	}
+	if (!to)
+		return 0;
+	process = bpf_map_lookup_elem(&unwind_processes, &from);
+	if (process) {
+		copy = *process;
+		bpf_map_update_elem(&unwind_processes, &to, &copy, BPF_ANY);
+	} else {
+		bpf_map_delete_elem(&unwind_processes, &to);
+	}
+	return 0;
+}
+
+SEC("raw_tracepoint/sched_process_exec")
+int on_exec(void *ctx __attribute__((unused)))
+{
+	__u32 zero = 0, pid = current_ids() >> 32;
+	struct unwind_executions *executions = bpf_map_lookup_elem(&unwind_executions, &zero);
+
+	if (!bpf_map_delete_elem(&unwind_processes, &pid) && executions)
+		__sync_fetch_and_add(&executions->nr[pid & (UNWIND_EXECUTIONS - 1)], 1);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

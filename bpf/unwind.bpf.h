@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks a user's stack by tables: mapping, file, row, rule; then the caller's registers by the rule. Where
+ * there is no table, a frame pointer may help, if what it leads to is a return address: the frame is
+ * marked as guessed then.
+ *
+ * What has a loop is not static: the kernel then verifies it once, by itself. Such functions are verified
+ * also where nothing calls them, so each looks first whether there are tables: without, there are no maps.
+ */
+#ifndef NHMTAP_UNWIND_BPF_H
+#define NHMTAP_UNWIND_BPF_H
+
+#include "task.bpf.h"
+#include "words.bpf.h"
+#include "unwind_maps.bpf.h"
+
+/* Set by user space before loading. */
+const volatile _Bool tables_walk; /* user's stacks are walked by tables */
+const volatile _Bool precise;	  /* samples are: the registers' ip is not the interrupt's */
+
+struct unwind_walk {
+	__u64 ip, sp, bp;
+	__u64 at; /* where the row is looked for: a return address may lie behind its function */
+	/* The process's list: */
+	__u32 list, nr;
+	/* The mapping that `at` lies in; the next frame often lies in the same. */
+	__u64 begin, end, bias;
+	__u32 file;
+	__u32 guessed; /* frames, so far */
+	__u64 mark;    /* of the frame that was found last: FRAME_GUESSED, … */
+};
+
+/* Rules that are found beside those of a table; see enum unwind_frame. */
+#define FRAME_NO_TABLE 0xff
+
+static __always_inline struct unwind_block *unwind_block_of(__u32 position)
+{
+	__u32 zero = 0, number = position >> UNWIND_WORD_BITS;
+	void *map = bpf_map_lookup_elem(&unwind_blocks, &number);
+
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
+static __always_inline __u64 unwind_two_words(const struct unwind_block *block, __u32 position)
+{
+	return *(const __u64 *)&block->words[position & (UNWIND_BLOCK_WORDS - 2)];
+}
+
+#define MAPPING_WORDS (sizeof(struct unwind_mapping) / 4)
+
+/* 1 if a <= b, else 0, of numbers below 2^63. Without a branch: the verifier would go both ways each time,
+ * and the CPU would guess. */
+static __always_inline __u32 unwind_no_later(__u64 a, __u64 b)
+{
+	__u64 sign = (a - b - 1) >> 63;
+
+	barrier_var(sign);
+	return sign;
+}
+
+/* Finds the mapping that walk->at lies in; returns 0, or -1 if it is in none. */
+__noinline int unwind_find_mapping(struct unwind_walk *walk)
+{
+	const struct unwind_block *block;
+	__u32 first, half;
+
+	if (!tables_walk || !walk)
+		return -1;
+	if (walk->at >= walk->begin && walk->at < walk->end)
+		return 0;
+	block = unwind_block_of(walk->list);
+	if (!block)
+		return -1;
+	first = walk->list + sizeof(struct unwind_list) / 4;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0, nr = walk->nr; i < 16 && nr > 1; i++, nr -= half) {
+		__u64 begin;
+
+		half = nr / 2;
+		begin = unwind_two_words(block, first + half * MAPPING_WORDS);
+		first += (half & -unwind_no_later(begin, walk->at)) * MAPPING_WORDS;
+	}
+	walk->begin = unwind_two_words(block, first);
+	walk->end = unwind_two_words(block, first + 2);
+	walk->bias = unwind_two_words(block, first + 4);
+	walk->file = unwind_two_words(block, first + 6);
+	if (walk->at >= walk->begin && walk->at < walk->end)
+		return 0;
+	walk->end = 0;
+	return -1;
+}
+
+/* The last of the page's rows that begins no later than `low_bits`: its rule's number. */
+__noinline __u32 unwind_search(__u32 position, __u32 nr, __u32 low_bits)
+{
+	const struct unwind_block *block;
+	__u32 half;
+
+	if (!tables_walk)
+		return 0;
+	block = unwind_block_of(position);
+	if (!block)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < 17 && nr > 1; i++, nr -= half) {
+		__u32 row;
+
+		half = nr / 2;
+		row = block->words[(position + half) & (UNWIND_BLOCK_WORDS - 1)] & UNWIND_PAGE_MASK;
+		position += half & -unwind_no_later(row, low_bits);
+	}
+	return block->words[position & (UNWIND_BLOCK_WORDS - 1)] >> 16;
+}
+
+/* The rule at the address of a file, a struct unwind_rule; its frame may be FRAME_NO_TABLE. */
+__noinline __u64 unwind_rule_at(__u32 number, __u64 address)
+{
+	const struct unwind_block *block;
+	struct unwind_files *files;
+	struct unwind_file *file;
+	__u32 zero = 0, rule;
+	__u64 page;
+
+	if (!tables_walk)
+		return FRAME_NO_TABLE;
+	files = bpf_map_lookup_elem(&unwind_files, &zero);
+	if (!files || number == UNWIND_NO_FILE)
+		return FRAME_NO_TABLE;
+	file = &files->list[number & (UNWIND_FILES - 1)];
+	if (!*(volatile __u32 *)&file->nr_pages)
+		return FRAME_NO_TABLE;
+	if (!file->used)
+		file->used = 1;
+	page = (address - file->base) >> UNWIND_PAGE_SHIFT;
+	if (address < file->base || page >= file->nr_pages)
+		return FRAME_NONE;
+	block = unwind_block_of(file->pages);
+	if (!block)
+		return FRAME_NO_TABLE;
+	page = unwind_two_words(block, file->pages + 2 * (__u32)page);
+	rule = unwind_search((__u32)page, page >> 32, address & UNWIND_PAGE_MASK);
+	block = unwind_block_of(file->rules);
+	return block ? unwind_two_words(block, file->rules + 2 * rule) : FRAME_NO_TABLE;
+}
+
+/* Whether what stands before the address is a call: e8, or ff with /2. */
+static __always_inline _Bool unwind_follows_call(__u64 address)
+{
+	__u8 code[8];
+
+	if (bpf_probe_read_user(code, sizeof(code), (void *)(address - sizeof(code))))
+		return 0;
+#define CALL_AT(i) (code[8 - (i)] == 0xff && (code[9 - (i)] & 0x38) == 0x10)
+	return code[3] == 0xe8 || CALL_AT(2) || CALL_AT(3) || CALL_AT(4) || CALL_AT(6) || CALL_AT(7);
+#undef CALL_AT
+}
+
+#define UNWIND_FRAME_MOST (64UL << 20) /* no frame is larger */
+
+/* By the frame pointer, where `why` there is no other way. */
+__noinline int unwind_guess(struct unwind_walk *walk, int why)
+{
+	__u64 saved[2];
+
+	if (!tables_walk || !walk)
+		return STACK_NO_TABLE;
+	if (walk->bp < walk->sp || walk->bp - walk->sp > UNWIND_FRAME_MOST || walk->bp & 7 ||
+	    bpf_probe_read_user(saved, sizeof(saved), (void *)walk->bp))
+		return why;
+	walk->at = saved[1] - 1;
+	if (unwind_find_mapping(walk) || !unwind_follows_call(saved[1]))
+		return why;
+	walk->sp = walk->bp + sizeof(saved);
+	walk->bp = saved[0];
+	walk->ip = saved[1];
+	walk->guessed++;
+	walk->mark = FRAME_GUESSED;
+	return 0;
+}
+
+/* Where the kernel has put the registers before it called a signal's handler, seen from what the handler
+ * returns to: struct ucontext, arch/x86/include/uapi/asm/{ucontext,sigcontext}.h. */
+#define SIGNAL_BP 120
+#define SIGNAL_SP 160
+
+static __always_inline int unwind_signal(struct unwind_walk *walk)
+{
+	__u64 registers[2]; /* rsp, rip */
+
+	if (bpf_probe_read_user(registers, sizeof(registers), (void *)(walk->sp + SIGNAL_SP)) ||
+	    bpf_probe_read_user(&walk->bp, sizeof(walk->bp), (void *)(walk->sp + SIGNAL_BP)))
+		return STACK_UNREADABLE;
+	walk->sp = registers[0];
+	walk->ip = walk->at = registers[1];
+	walk->mark = FRAME_INTERRUPTED;
+	return 0;
+}
+
+/* Goes from a frame to its caller. Returns 0, or why there is none: enum stack_end. */
+__noinline int unwind_step(struct unwind_walk *walk)
+{
+	struct unwind_rule rule;
+	__u64 word, frame, saved[2];
+
+	if (!tables_walk || !walk)
+		return STACK_NO_TABLE;
+	walk->mark = 0;
+	if (unwind_find_mapping(walk))
+		return unwind_guess(walk, STACK_NO_TABLE);
+	word = unwind_rule_at(walk->file, walk->at - walk->bias);
+	/* In a system call ip is behind the instruction, which may be behind the function. */
+	if ((__u8)word == FRAME_NONE && walk->at == walk->ip)
+		word = unwind_rule_at(walk->file, walk->at - 1 - walk->bias);
+	__builtin_memcpy(&rule, &word, sizeof(rule));
+	switch (rule.frame) {
+	case FRAME_END:
+		return STACK_WHOLE;
+	case FRAME_SIGNAL:
+		return unwind_signal(walk);
+	case FRAME_SP:
+		frame = walk->sp + rule.offset;
+		break;
+	case FRAME_BP:
+		frame = walk->bp + rule.offset;
+		break;
+	case FRAME_PLT:
+		frame = walk->sp + 8 + ((walk->at & 15) >= (__u32)rule.offset ? 8 : 0);
+		break;
+	case FRAME_AT_SP:
+	case FRAME_AT_BP:
+		frame = (rule.frame == FRAME_AT_SP ? walk->sp : walk->bp) + rule.offset;
+		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)frame))
+			return STACK_UNREADABLE;
+		break;
+	default:
+		return unwind_guess(walk, rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
+	}
+	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
+	    bpf_probe_read_user(saved, sizeof(saved), (void *)(frame - sizeof(saved))))
+		return STACK_UNREADABLE;
+	if (rule.bp == BP_AT_FRAME && rule.bp_offset == -16)
+		walk->bp = saved[0];
+	else if (rule.bp == BP_LOST)
+		walk->bp = 0;
+	else if (rule.bp != BP_SAME &&
+		 bpf_probe_read_user(&walk->bp, sizeof(walk->bp),
+				     (void *)((rule.bp == BP_AT_FRAME ? frame : walk->bp) + rule.bp_offset)))
+		return STACK_UNREADABLE;
+	walk->sp = frame;
+	walk->ip = saved[1];
+	walk->at = saved[1] - 1;
+	return saved[1] ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
+}
+
+#define USER_CS_64 0x33 /* arch/x86/include/asm/segment.h, __USER_CS */
+
+/* The user's registers: those of the sample, or what the kernel has put aside of them. Returns whether they
+ * are of 64-bit code. */
+static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+{
+	const struct pt_regs *regs;
+	__u64 cs = ctx->regs.cs, ip;
+
+	walk->sp = ctx->regs.rsp;
+	/* Of a precise sample, whose code is the user's, the rest may be the kernel's. */
+	if ((cs & 3) == 3 && (__s64)walk->sp >= 0) {
+		walk->ip = ctx->regs.rip;
+		walk->bp = ctx->regs.rbp;
+		/* The kernel's own walk begins where the interrupt came. */
+		if (precise && bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1) == sizeof(ip))
+			walk->ip = ip;
+	} else {
+		regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+		if (bpf_probe_read_kernel(&walk->ip, sizeof(__u64), &regs->rip) ||
+		    bpf_probe_read_kernel(&walk->sp, sizeof(__u64), &regs->rsp) ||
+		    bpf_probe_read_kernel(&walk->bp, sizeof(__u64), &regs->rbp) ||
+		    bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs))
+			return 0;
+	}
+	walk->at = walk->ip;
+	return (cs & 0xffff) == USER_CS_64;
+}
+
+/* Gets ready to walk the current process's stack; returns false where it can't be walked by tables: the
+ * process has no list. */
+static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
+{
+	__u32 pid = current_ids() >> 32;
+	const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &pid);
+	const struct unwind_block *block;
+	__u64 head;
+
+	if (!process || !process->list)
+		return 0;
+	walk->list = process->list;
+	head = process->serial;
+	block = unwind_block_of(walk->list);
+	if (!block || (__u32)unwind_two_words(block, walk->list) != (__u32)head)
+		return 0;
+	walk->nr = unwind_two_words(block, walk->list) >> 32;
+	return unwind_registers(ctx, walk);
+}
+
+#endif

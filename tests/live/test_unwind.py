@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a call that is known, and
+processes are attached to before they make them, so that the tables are there: what is counted is exact."""
+import collections
+import os
+import subprocess
+
+import pytest
+
+import chain
+import hosts
+from chain import Chain, is_whole, named
+from records import frames_of
+from stacks import by_perf
+
+EVERY_FAULT = ["-g", "--unwind", "tables", "-e", "page-faults", "-c", "1", "--by", "symbol,comm"]
+TICKS = ["-g", "--unwind", "tables", "-e", "cpu-clock:u", "-F", "1000", "--by", "symbol,comm"]
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory):
+    return chain.build(tmp_path_factory.mktemp("chain"))
+
+
+def of_chain(result):
+    """{whether the chain is whole: samples} of samples in the program's rounds, which all are in leaf()."""
+    found = collections.Counter()
+    for names, samples in named(result).items():
+        if "leaf" in names:
+            found[is_whole(names)] += samples
+    return found
+
+
+def attached(nhmtap, running, options, *steps):
+    process = nhmtap.attach("profile", *options, "-p", running.pid)
+    for step in steps:
+        running.do(step)
+    return nhmtap.interrupt(process)
+
+
+def account(result):
+    return {name: sum(r["stacks"][name] for r in result.of("profile") if "stacks" in r)
+            for name in ("delivered", "whole", "guessed", "no_table", "no_row", "unreadable", "truncated")}
+
+
+def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap, program):
+    with Chain(program) as running:
+        result = attached(nhmtap, running, EVERY_FAULT, "rounds 1000")
+    assert of_chain(result) == {True: 1000}
+    assert len([names for names in named(result) if is_whole(names)]) == 1
+    unwind = result.one("start")["unwind"]
+    assert unwind["by"] == "tables" and unwind["tables"] >= 4 and unwind["bytes"] > 100000
+    told = account(result)
+    assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
+
+
+def test_by_frame_pointers_it_is_not(nhmtap, program):
+    with Chain(program) as running:
+        result = attached(nhmtap, running, [*EVERY_FAULT, "--unwind", "fp"], "rounds 200")
+    assert of_chain(result)[True] == 0
+    assert result.one("start")["unwind"] == {"by": "fp"} and "whole" not in result.of("profile")[0]["stacks"]
+
+
+@pytest.mark.parametrize("flags, static", [(["-no-pie"], False), (["-fno-pic"], True)], ids=["non-PIE", "static"])
+def test_it_is_whole_in_programs_of_another_kind(nhmtap, tmp_path, flags, static):
+    with Chain(chain.build(tmp_path, *flags, static=static)) as running:
+        result = attached(nhmtap, running, EVERY_FAULT, "rounds 300")
+    assert of_chain(result) == {True: 300}
+
+
+def in_leaf(result):
+    """{names from the outermost: samples} of samples in leaf(), which its callback's functions lead to."""
+    found = {names: samples for names, samples in named(result).items() if "leaf" in names}
+    assert all(names[-len(chain.INNER):] == chain.INNER for names in found)
+    return found
+
+
+def test_it_is_whole_in_threads_and_children(nhmtap, program):
+    for step, outermost in (("thread 300", "in_thread"), ("fork 300", "main")):
+        with Chain(program) as running:
+            result = attached(nhmtap, running, EVERY_FAULT, step)
+        (names, samples), = in_leaf(result).items()
+        assert samples == 300 and outermost in names
+        at = names.index("rounds")
+        assert 1 <= names.index(outermost) < at and names[at:at + len(chain.OUTER) - 1] == chain.OUTER[1:]
+        assert not any(e.get("incomplete") for e in result.entries() if e["samples"] >= 300)
+
+
+def test_it_goes_on_beyond_a_signal_in_what_that_interrupted(nhmtap, program):
+    with Chain(program) as running:
+        result = attached(nhmtap, running, EVERY_FAULT, "signals 300")
+    found = in_leaf(result)
+    assert sum(found.values()) == 300
+    for names in found:
+        # What raise() calls is where the signal came; the handler's return is the C library's.
+        assert names.index("main") + 1 < names.index("on_signal") and any("raise" in name for name in names if name)
+    frames = [f for r in result.of("frames") for f in r["frames"]]
+    assert any("kill" in f.get("symbol", "") and "return" not in f for f in frames)
+
+
+def test_samples_in_the_kernel_go_on_in_its_caller(nhmtap, program):
+    """mmap() and munmap() of each round."""
+    with Chain(program) as running:
+        result = attached(nhmtap, running, ["-g", "--unwind", "tables", "-e", "cpu-clock", "-F", "5000", "--by",
+                                            "symbol,comm"], "rounds 30000")
+    told = account(result)
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
+    ways = [names for names in named(result) if "rounds" in names and any("mmap" in name for name in names if name)]
+    assert ways and all("main" in names for names in ways)
+
+
+def test_the_code_of_the_vdso_is_walked(nhmtap, program):
+    with Chain(program) as running:
+        result = attached(nhmtap, running, TICKS, "vdso 20000")
+    told = account(result)
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
+
+
+def test_a_library_that_is_loaded_later_has_its_table_soon(nhmtap, tmp_path):
+    """dlopen() of the library by a program that has it not; it goes on until a stack through it is whole."""
+    source = tmp_path / "late.c"
+    source.write_text(chain.LIBRARY_SOURCE)
+    subprocess.run(["gcc", *chain.FLAGS, "-shared", "-o", tmp_path / "liblate.so", source], check=True)
+    main = tmp_path / "main.c"
+    main.write_text(r"""
+#include <dlfcn.h>
+#include <stdio.h>
+static volatile long sum;
+static int compare(const void *a, const void *b) { for (int i = 0; i < 200000; i++) sum += i; return 0; }
+int main(void)
+{
+    puts("ready"); fflush(stdout); getchar();
+    void *library = dlopen("%s", RTLD_NOW);
+    long (*call)(long) = (long (*)(long))dlsym(library, "lib0");
+    *(void **)dlsym(library, "comparison") = (void *)compare;
+    for (int i = 0; i < 5000; i++)
+        call(1);
+    puts("done");
+    return 0;
+}
+""" % (tmp_path / "liblate.so"))
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", tmp_path / "main", main, "-ldl"], check=True)
+    with Chain(tmp_path / "main") as running:
+        result = attached(nhmtap, running, TICKS, "go")
+    whole = sum(n for names, n in named(result).items() if "main" in names and "lib0" in names and "compare" in names)
+    assert whole > 0.5 * account(result)["delivered"]
+
+
+def test_children_that_live_50_ms_are_walked_from_their_first_sample(nhmtap, program):
+    with Chain(program) as running:
+        result = attached(nhmtap, running, TICKS, "forks 20")
+    told = account(result)
+    assert told["whole"] >= 0.95 * told["delivered"] and told["delivered"] > 100
+    assert result.one("start")["unwind"]["follow"] == "programs"
+
+
+def test_a_program_that_is_executed_has_no_frame_of_the_one_before(nhmtap, program, tmp_path):
+    other = tmp_path / "other.c"
+    other.write_text("""
+#include <stdio.h>
+static volatile long sum;
+__attribute__((noinline)) static void alone(void) { for (long i = 0; i < 400000000; i++) sum += i; }
+int main(void) { alone(); puts("done"); return 0; }
+""")
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", tmp_path / "other", other], check=True)
+    with Chain(program) as running:
+        result = attached(nhmtap, running, TICKS, "spin 100", f"exec {tmp_path}/other")
+    before, after = named(result, comm="chain"), named(result, comm="other")
+    assert sum(before.values()) > 20 and sum(after.values()) > 100
+    assert not any(name and name.startswith(("own", "lib", "back", "leaf", "rounds")) for names in after for name in names)
+    assert sum(n for names, n in after.items() if "alone" in names and "main" in names) > 0.5 * sum(after.values())
+
+
+# --- programs of the distribution ---------------------------------------------------------------------
+
+
+def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
+    (tmp_path / "data").write_bytes(os.urandom(1 << 23))
+    text = tmp_path / "text"
+    text.write_text("\n".join(str(i * 7919 % 1000003) for i in range(1000000)))
+    script = ("import sys\nsys.stdin.readline()\ndef f(n):\n    return sorted(map(lambda x: x * x % 17, range(n)))\n"
+              "for i in range(300): f(3000)\n")
+    commands = {"python3": ["/usr/bin/python3", "-c", script], "xz": ["xz", "-c", "-6"],
+                "sort": ["sort", "--parallel=4", "-n"]}
+    inputs = {"python3": b"\n", "xz": (tmp_path / "data").read_bytes(), "sort": text.read_bytes()}
+    for name, command in commands.items():
+        running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        process = nhmtap.attach("profile", *TICKS, "-p", running.pid)
+        running.stdin.write(inputs[name])
+        running.stdin.close()
+        running.wait()
+        result = nhmtap.finish(process)
+        told = account(result)
+        assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50, (name, told)
+        assert told["guessed"] <= 0.02 * told["delivered"], (name, told)
+
+
+def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_path):
+    """The same process, faults by their number, with the address space as it is always laid out."""
+    script = ("import sys, json\nprint(json.dumps([1]), flush=True)\nsys.stdin.readline()\n"
+              "json.dumps([[i] * 50 for i in range(1500)])\n")
+    running = subprocess.Popen(["setarch", "-R", "/usr/bin/python3", "-c", script], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert running.stdout.readline() == b"[1]\n"
+    process = nhmtap.attach("profile", "-g", "--unwind", "tables", "-e", "page-faults:u", "-c", "1", "--by",
+                            "place,comm", "-p", running.pid)
+    perf = subprocess.Popen(["perf", "record", "-q", "--call-graph", "dwarf,32768", "-e", "page-faults:u", "-c", "1",
+                             "-m", "4096", "-o", tmp_path / "perf", "-p", str(running.pid), "--control", "fd:0,1"],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    perf.stdin.write(b"ping\n")
+    perf.stdin.flush()
+    assert b"ack" in perf.stdout.read(5)
+    running.stdin.write(b"\n")
+    running.stdin.close()
+    running.wait()
+    running.stdout.close()
+    result = nhmtap.finish(process)
+    perf.stdin.close()
+    assert perf.wait() == 0
+    perf.stdout.close()
+    ours = collections.Counter()
+    for record in result.of("profile"):
+        frames = frames_of(result.records, record)
+        for entry in record["entries"]:
+            # perf shows a caller by the last byte of its call.
+            ours[tuple((f["module"], int(f["offset"], 16) - ("return" in f))
+                       for f in (frames[i] for i in entry["stack"]) if "offset" in f)] += entry["samples"]
+    theirs = by_perf(tmp_path / "perf", "python3")
+    begin = ours.most_common(1)[0][0][-1]
+    assert begin[0] == os.path.realpath("/usr/bin/python3")
+    whole = {stack: n for stack, n in theirs.items() if stack[-1] == begin}
+    assert len(whole) >= 2 and sum(whole.values()) > 0.9 * sum(theirs.values()) > 300
+    assert not {stack: n for stack, n in whole.items() if stack not in ours}
+
+
+# --- what is asked for -----------------------------------------------------------------------------------
+
+
+def test_kernels_that_may_lock_up_refuse_tables(nhmtap, host):
+    for version, refused in (("5.18.19", False), ("5.19.0", True), ("6.0.19", True), ("6.1.35", True), ("6.1.36", False),
+                             ("6.2.16", True), ("6.3.9", True), ("6.3.10", False), ("6.4.0", False), ("6.18.44", False)):
+        machine = host(hosts.NEHALEM, {"proc/sys/kernel/osrelease": f"{version}\n"})
+        result = nhmtap("profile", machine, "-g", "--unwind", "tables", "-e", "page-faults", "--", "true")
+        told = [r for r in result.of("error") if r["asked"] == "option --unwind 'tables'"]
+        assert bool(told) == refused, version
+        if refused:
+            assert "lock up" in told[0]["why"] and "--unwind fp" in told[0]["remedy"] and result.status == 2
+    debian = host(hosts.NEHALEM, {"proc/sys/kernel/osrelease": "6.1.0-9-amd64\n",
+                                  "proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC Debian 6.1.27-1 (2023-05-08)\n"})
+    result = nhmtap("profile", debian, "-g", "--unwind", "tables", "-e", "page-faults", "--", "true")
+    assert "lock up" in result.one("error")["why"]
+
+
+def test_unwind_without_stacks_is_refused(nhmtap):
+    result = nhmtap("profile", "--unwind", "tables", "--", "true")
+    assert result.status == 1 and result.one("error")["asked"] == "option --unwind"

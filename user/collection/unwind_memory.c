@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/unwind_memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "collection/libbpf_words.h"
+#include "collection/own_pids.h"
+#include "embedded.h"
+#include "memory.h"
+#include "plan/denial.h"
+
+/* Room is given out by units of a cache line. */
+#define UNIT_WORDS 16
+#define UNITS	   (UNWIND_BLOCK_WORDS / UNIT_WORDS)
+
+struct block {
+	int fd;
+	struct unwind_block *mapped;
+	size_t nr_free; /* units */
+	size_t first;	/* none before it is free */
+	bool taken[UNITS];
+};
+
+struct unwind_memory {
+	struct bpf_object *object;
+	struct bpf_link *links[2];
+	struct unwind_files *files;
+	struct unwind_executions *executions;
+	pthread_mutex_t lock; /* of what follows */
+	struct block *blocks[UNWIND_BLOCKS];
+	size_t nr_blocks, most_blocks;
+	size_t units; /* taken */
+};
+
+static const char *const shared[] = {"unwind_blocks", "unwind_files", "unwind_processes"};
+static const char *const programs[] = {"on_fork", "on_exec"};
+#define NR(list) (sizeof(list) / sizeof((list)[0]))
+
+static int map_fd(const struct unwind_memory *memory, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(memory->object, name);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static void *map_of(const struct unwind_memory *memory, const char *name, size_t size)
+{
+	void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd(memory, name), 0);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* Returns 0 or -errno. */
+static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_words *words)
+{
+	struct embedded file = embedded_find("unwind.bpf.o");
+	int err;
+
+	libbpf_words_begin(words);
+	memory->object = bpf_object__open_mem(file.data, file.size,
+					      &(struct bpf_object_open_opts){
+						      .sz = sizeof(struct bpf_object_open_opts),
+						      .object_name = "unwind",
+					      });
+	err = memory->object ? 0 : -errno;
+	for (size_t i = 0; !err && i < NR(programs); i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(memory->object, programs[i]),
+					  with_programs);
+	if (!err)
+		own_pids_set(memory->object);
+	err = err ? err : bpf_object__load(memory->object);
+	for (size_t i = 0; !err && with_programs && i < NR(programs); i++) {
+		memory->links[i] =
+			bpf_program__attach(bpf_object__find_program_by_name(memory->object, programs[i]));
+		err = memory->links[i] ? 0 : -errno;
+	}
+	libbpf_words_end(words);
+	return err;
+}
+
+static void unload(struct unwind_memory *memory)
+{
+	for (size_t i = 0; i < NR(programs); i++)
+		bpf_link__destroy(memory->links[i]);
+	memset(memory->links, 0, sizeof(memory->links));
+	bpf_object__close(memory->object);
+	memory->object = NULL;
+}
+
+static bool add_block(struct unwind_memory *memory)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	__u32 number = memory->nr_blocks;
+	struct block *block;
+
+	if (number >= memory->most_blocks)
+		return false;
+	block = xcalloc(1, sizeof(*block));
+	block->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_block", sizeof(__u32),
+				   sizeof(struct unwind_block), 1, &options);
+	block->mapped = block->fd < 0 ? MAP_FAILED
+				      : mmap(NULL, sizeof(struct unwind_block), PROT_READ | PROT_WRITE,
+					     MAP_SHARED, block->fd, 0);
+	if (block->mapped == MAP_FAILED ||
+	    bpf_map_update_elem(map_fd(memory, "unwind_blocks"), &number, &block->fd, BPF_ANY)) {
+		if (block->mapped != MAP_FAILED)
+			munmap(block->mapped, sizeof(struct unwind_block));
+		if (block->fd >= 0)
+			close(block->fd);
+		free(block);
+		return false;
+	}
+	block->nr_free = UNITS;
+	memory->blocks[memory->nr_blocks++] = block;
+	return true;
+}
+
+int unwind_memory_open(struct unwind_memory **result, size_t most, const struct host *host,
+		       struct refusal *refusal)
+{
+	struct unwind_memory *memory = xcalloc(1, sizeof(*memory));
+	struct libbpf_words words;
+	int err;
+
+	pthread_mutex_init(&memory->lock, NULL);
+	memory->most_blocks = most / sizeof(struct unwind_block);
+	if (memory->most_blocks > UNWIND_BLOCKS)
+		memory->most_blocks = UNWIND_BLOCKS;
+	err = load(memory, true, &words);
+	if (err) { /* without the kernel's BTF, say */
+		unload(memory);
+		err = load(memory, false, &words);
+	}
+	if (!err) {
+		memory->files = map_of(memory, "unwind_files", sizeof(*memory->files));
+		memory->executions = map_of(memory, "unwind_executions", sizeof(*memory->executions));
+		if (!memory->files || !memory->executions || !add_block(memory))
+			err = errno ? -errno : -ENOMEM;
+	}
+	if (err) {
+		unwind_memory_close(memory);
+		return bpf_denied(refusal, host, "making memory for tables of stacks", -err, words.last);
+	}
+	*result = memory;
+	unwind_memory_take(memory, UNIT_WORDS); /* position 0 is none */
+	return 0;
+}
+
+void unwind_memory_close(struct unwind_memory *memory)
+{
+	if (!memory)
+		return;
+	for (size_t i = 0; i < memory->nr_blocks; i++) {
+		munmap(memory->blocks[i]->mapped, sizeof(struct unwind_block));
+		close(memory->blocks[i]->fd);
+		free(memory->blocks[i]);
+	}
+	if (memory->files)
+		munmap(memory->files, sizeof(*memory->files));
+	if (memory->executions)
+		munmap(memory->executions, sizeof(*memory->executions));
+	unload(memory);
+	pthread_mutex_destroy(&memory->lock);
+	free(memory);
+}
+
+void unwind_memory_share(const struct unwind_memory *memory, struct bpf_object *object)
+{
+	for (size_t i = 0; i < NR(shared); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, shared[i]);
+
+		if (map && memory)
+			bpf_map__reuse_fd(map, map_fd(memory, shared[i]));
+		else if (map)
+			bpf_map__set_autocreate(map, false);
+	}
+}
+
+bool unwind_memory_follows(const struct unwind_memory *memory)
+{
+	return memory->links[0] && memory->links[1];
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+/* Where so many free units follow each other; UNITS: nowhere. */
+static size_t find_room(struct block *block, size_t units)
+{
+	size_t run = 0;
+
+	while (block->first < UNITS && block->taken[block->first])
+		block->first++;
+	for (size_t i = block->first; i < UNITS && block->nr_free >= units; i++) {
+		run = block->taken[i] ? 0 : run + 1;
+		if (run == units)
+			return i + 1 - units;
+	}
+	return UNITS;
+}
+
+static void mark(struct unwind_memory *memory, struct block *block, size_t at, size_t units, bool taken)
+{
+	memset(block->taken + at, taken, units);
+	if (taken) {
+		block->nr_free -= units;
+		memory->units += units;
+		return;
+	}
+	block->nr_free += units;
+	memory->units -= units;
+	block->first = at < block->first ? at : block->first;
+}
+
+static size_t units_of(size_t words)
+{
+	return (words + UNIT_WORDS - 1) / UNIT_WORDS;
+}
+
+__u32 unwind_memory_take(struct unwind_memory *memory, size_t words)
+{
+	size_t units = units_of(words), at;
+	__u32 position = 0;
+
+	if (units > UNITS)
+		return 0;
+	pthread_mutex_lock(&memory->lock);
+	for (size_t i = 0; i < memory->nr_blocks || add_block(memory); i++) {
+		at = find_room(memory->blocks[i], units);
+		if (at == UNITS)
+			continue;
+		mark(memory, memory->blocks[i], at, units, true);
+		position = i << UNWIND_WORD_BITS | at * UNIT_WORDS;
+		break;
+	}
+	pthread_mutex_unlock(&memory->lock);
+	return position;
+}
+
+void unwind_memory_give(struct unwind_memory *memory, __u32 position, size_t words)
+{
+	pthread_mutex_lock(&memory->lock);
+	mark(memory, memory->blocks[position >> UNWIND_WORD_BITS],
+	     (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units_of(words), false);
+	pthread_mutex_unlock(&memory->lock);
+}
+
+void *unwind_memory_at(const struct unwind_memory *memory, __u32 position)
+{
+	return &memory->blocks[position >> UNWIND_WORD_BITS]
+			->mapped->words[position & (UNWIND_BLOCK_WORDS - 1)];
+}
+
+size_t unwind_memory_bytes(struct unwind_memory *memory)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&memory->lock);
+	bytes = memory->units * UNIT_WORDS * sizeof(__u32);
+	pthread_mutex_unlock(&memory->lock);
+	return bytes;
+}
+
+/* The kernel waits for all programs before it comes back from changing a map of maps:
+ * maybe_wait_bpf_programs(), kernel/bpf/syscall.c. Here it changes nothing. */
+void unwind_memory_wait(const struct unwind_memory *memory)
+{
+	__u32 zero = 0;
+
+	bpf_map_update_elem(map_fd(memory, "unwind_blocks"), &zero, &memory->blocks[0]->fd, BPF_ANY);
+}
+
+/* --- files, processes -------------------------------------------------------------------------- */
+
+struct unwind_file *unwind_memory_file(const struct unwind_memory *memory, __u32 number)
+{
+	return &memory->files->list[number];
+}
+
+int unwind_memory_set(const struct unwind_memory *memory, pid_t pid, const struct unwind_process *process)
+{
+	return bpf_map_update_elem(map_fd(memory, "unwind_processes"), &pid, process, BPF_ANY);
+}
+
+void unwind_memory_forget(const struct unwind_memory *memory, pid_t pid)
+{
+	bpf_map_delete_elem(map_fd(memory, "unwind_processes"), &pid);
+}
+
+__u32 unwind_memory_executions(const struct unwind_memory *memory, pid_t pid)
+{
+	return __atomic_load_n(&memory->executions->nr[pid & (UNWIND_EXECUTIONS - 1)], __ATOMIC_RELAXED);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Whether the stacks of a plan's samples are walked by tables of .eh_frame: see unwind/unwinding.h. */
+#ifndef NHMTAP_PLAN_UNWIND_H
+#define NHMTAP_PLAN_UNWIND_H
+
+#include <stdbool.h>
+
+#include "host/host.h"
+#include "option/options.h"
+#include "refusal.h"
+
+/* Why nothing may be walked by tables here: a sentence without an end; NULL: it may. */
+const char *unwind_forbidden(const struct host *host);
+
+/* Sets *tables to whether they are to be used, and *why to the reason where the options leave it open and
+ * they are not: NULL otherwise. Returns 0, or -1 with the refusal. */
+int plan_unwind(const struct options *options, const struct host *host, bool *tables, const char **why,
+		struct refusal *refusal);
+
+#endif

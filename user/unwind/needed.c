@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "unwind/needed.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/types.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+/* What is looked at, at most: a command's libraries are some tens. */
+#define FILES_MOST 256
+
+struct search {
+	void (*each)(void *context, int fd);
+	void *context;
+	char *seen[FILES_MOST]; /* paths */
+	size_t nr_seen;
+	char *cache; /* the dynamic linker's, NULL: there is none */
+	size_t cache_size;
+};
+
+/* --- the dynamic linker's cache --------------------------------------------------------------- */
+
+#define CACHE	   "/etc/ld.so.cache"
+#define CACHE_MOST (16UL << 20)
+
+/* glibc's sysdeps/generic/dl-cache.h, struct cache_file_new and struct file_entry_new. */
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
+
+struct cache_head {
+	char magic[20];
+	__u32 nr;
+	__u32 unused[6];
+};
+
+struct cache_entry {
+	__s32 flags;
+	__u32 key, value; /* texts: where they begin in the file */
+	__u32 os_version;
+	__u64 hardware;
+};
+
+#define CACHE_X86_64 0x303 /* libc6, 64-bit */
+
+static void read_cache(struct search *search)
+{
+	int fd = open(CACHE, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &stat) && stat.st_size > 0 && (size_t)stat.st_size < CACHE_MOST) {
+		search->cache = xmalloc(stat.st_size + 1);
+		search->cache_size = stat.st_size;
+		search->cache[stat.st_size] = '\0';
+		if (read(fd, search->cache, stat.st_size) != stat.st_size ||
+		    search->cache_size < sizeof(struct cache_head) ||
+		    memcmp(search->cache, CACHE_MAGIC, sizeof(CACHE_MAGIC) - 1)) {
+			free(search->cache);
+			search->cache = NULL;
+		}
+	}
+	close(fd);
+}
+
+static const char *find_in_cache(const struct search *search, const char *name)
+{
+	struct cache_head head;
+	struct cache_entry entry;
+
+	if (!search->cache)
+		return NULL;
+	memcpy(&head, search->cache, sizeof(head));
+	for (size_t i = 0; i < head.nr; i++) {
+		size_t at = sizeof(head) + i * sizeof(entry);
+
+		if (at + sizeof(entry) > search->cache_size)
+			return NULL;
+		memcpy(&entry, search->cache + at, sizeof(entry));
+		if (entry.flags == CACHE_X86_64 && !entry.hardware && entry.key < search->cache_size &&
+		    entry.value < search->cache_size && !strcmp(search->cache + entry.key, name))
+			return search->cache + entry.value;
+	}
+	return NULL;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void look(struct search *search, const char *path);
+
+/* A folder of a run path, in which $ORIGIN is the folder of the file that has it. Returns whether the library
+ * is there. */
+static bool look_in(struct search *search, const char *folder, size_t length, const char *origin,
+		    const char *name)
+{
+	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t word = strlen(words[i]);
+		int origin_length = strrchr(origin, '/') ? (int)(strrchr(origin, '/') - origin) : 0;
+
+		if (length < word || strncmp(folder, words[i], word))
+			continue;
+		snprintf(path, sizeof(path), "%.*s%.*s/%s", origin_length, origin, (int)(length - word),
+			 folder + word, name);
+		if (access(path, R_OK))
+			return false;
+		look(search, path);
+		return true;
+	}
+	snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, name);
+	if (!length || access(path, R_OK))
+		return false;
+	look(search, path);
+	return true;
+}
+
+static bool look_along(struct search *search, const char *folders, const char *origin, const char *name)
+{
+	while (folders && *folders) {
+		size_t length = strcspn(folders, ":");
+
+		if (look_in(search, folders, length, origin, name))
+			return true;
+		folders += length + (folders[length] == ':');
+	}
+	return false;
+}
+
+/* In the order of ld.so(8). */
+static void look_for_library(struct search *search, const char *name, const char *run_path,
+			     const char *origin)
+{
+	const char *cached;
+
+	if (strchr(name, '/')) {
+		look(search, name);
+		return;
+	}
+	if (look_along(search, getenv("LD_LIBRARY_PATH"), origin, name) ||
+	    look_along(search, run_path, origin, name))
+		return;
+	cached = find_in_cache(search, name);
+	if (cached)
+		look(search, cached);
+	else
+		look_along(search, "/lib:/usr/lib:/lib64:/usr/lib64", origin, name);
+}
+
+static void look_at_dynamic(struct search *search, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			    const char *path)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	const char *run_path = NULL;
+	GElf_Dyn entry;
+
+	for (int pass = 0; data && pass < 2; pass++)
+		for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
+			const char *text = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
+
+			if (!pass && (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH))
+				run_path = text;
+			if (pass && entry.d_tag == DT_NEEDED && text)
+				look_for_library(search, text, run_path, path);
+		}
+}
+
+static void look_at_elf(struct search *search, int fd, const char *path)
+{
+	char interpreter[PATH_MAX];
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	size_t nr = 0;
+	GElf_Phdr segment;
+	GElf_Shdr header;
+
+	if (elf)
+		elf_getphdrnum(elf, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		ssize_t got;
+
+		if (!gelf_getphdr(elf, i, &segment) || segment.p_type != PT_INTERP ||
+		    segment.p_filesz >= sizeof(interpreter))
+			continue;
+		got = pread(fd, interpreter, segment.p_filesz, segment.p_offset);
+		interpreter[got > 0 ? got : 0] = '\0';
+		look(search, interpreter);
+	}
+	for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNAMIC)
+			look_at_dynamic(search, elf, section, &header, path);
+	elf_end(elf);
+}
+
+static void look_for_program(struct search *search, const char *name);
+
+/* "#!/usr/bin/env python3": the program, and for env its argument, which it looks for in PATH. */
+static void look_at_script(struct search *search, char *line)
+{
+	char *program = line + strspn(line, " \t"), *end = program + strcspn(program, " \t\n"), *argument;
+	const char *name;
+
+	argument = *end && *end != '\n' ? end + 1 + strspn(end + 1, " \t") : end;
+	argument[strcspn(argument, " \t\n")] = '\0';
+	*end = '\0';
+	look(search, program);
+	name = strrchr(program, '/');
+	if (name && !strcmp(name, "/env") && argument != end && isalnum((unsigned char)*argument))
+		look_for_program(search, argument);
+}
+
+static void look(struct search *search, const char *path)
+{
+	char begin[256], real[PATH_MAX];
+	struct stat stat;
+	ssize_t got;
+	int fd;
+
+	if (!realpath(path, real) || search->nr_seen == FILES_MOST)
+		return;
+	for (size_t i = 0; i < search->nr_seen; i++)
+		if (!strcmp(search->seen[i], real))
+			return;
+	search->seen[search->nr_seen++] = xstrdup(real);
+	fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return;
+	got = fstat(fd, &stat) || !S_ISREG(stat.st_mode) ? -1 : pread(fd, begin, sizeof(begin) - 1, 0);
+	begin[got > 0 ? got : 0] = '\0';
+	if (!strncmp(begin, "#!", 2)) {
+		look_at_script(search, begin + 2);
+	} else if (!strncmp(begin, ELFMAG, SELFMAG)) {
+		search->each(search->context, fd);
+		look_at_elf(search, fd, real);
+	}
+	close(fd);
+}
+
+/* As execvp(3). */
+static void look_for_program(struct search *search, const char *name)
+{
+	const char *folders = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(name, '/')) {
+		look(search, name);
+		return;
+	}
+	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
+		size_t length = strcspn(folders, ":");
+
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)length, folders, length ? "/" : "", name);
+		if (!access(path, X_OK)) {
+			look(search, path);
+			return;
+		}
+		folders += length + (folders[length] == ':');
+	}
+}
+
+void needed_each(const char *name, void (*each)(void *context, int fd), void *context)
+{
+	struct search search = {.each = each, .context = context};
+
+	elf_version(EV_CURRENT);
+	read_cache(&search);
+	look_for_program(&search, name);
+	for (size_t i = 0; i < search.nr_seen; i++)
+		free(search.seen[i]);
+	free(search.cache);
+}

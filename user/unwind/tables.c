@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "unwind/tables.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collection/unwind_memory.h"
+#include "memory.h"
+#include "naming/image.h"
+#include "unwind/table.h"
+
+/* What can be mapped of a file beyond these segments is not walked; linkers write one with code. */
+#define SEGMENTS 4
+
+/* A part of the rows: pages that follow each other, and together fit into a block. */
+#define CHUNK_WORDS (1 << 14)
+
+struct chunk {
+	__u32 position;
+	size_t words;
+};
+
+struct file {
+	enum { FILE_FREE, FILE_WAITING, FILE_BUSY, FILE_READY, FILE_WITHOUT } state;
+	size_t users;
+	int fd; /* while it waits; -1: the vdso */
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	struct segment segments[SEGMENTS];
+	size_t nr_segments;
+	struct chunk *chunks; /* all that the table takes */
+	size_t nr_chunks;
+	__u64 used; /* CLOCK_MONOTONIC, ns: when that was seen last */
+	__u32 next; /* with the same hash; 0: none */
+};
+
+#define BUCKETS 1024 /* a power of two */
+
+struct unwind_tables {
+	struct unwind_memory *memory;
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock: */
+	bool ending;
+	struct file files[UNWIND_FILES];
+	__u32 buckets[BUCKETS];
+	__u32 nr_numbers; /* that were ever given out; 0 is none */
+	size_t nr_waiting;
+	bool busy;
+	struct chunk *retired;
+	size_t nr_retired, room_retired;
+	struct unwind_tables_account account;
+};
+
+struct unwind_tables *unwind_tables_open(struct unwind_memory *memory)
+{
+	struct unwind_tables *tables = xcalloc(1, sizeof(*tables));
+	pthread_condattr_t attributes;
+
+	tables->memory = memory;
+	tables->nr_numbers = 1;
+	pthread_mutex_init(&tables->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&tables->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return tables;
+}
+
+/* --- making one, in the thread ------------------------------------------------------------------ */
+
+static __u32 put(struct unwind_tables *tables, struct file *file, const void *from, size_t words)
+{
+	__u32 position = unwind_memory_take(tables->memory, words);
+
+	if (!position)
+		return 0;
+	if (from)
+		memcpy(unwind_memory_at(tables->memory, position), from, words * sizeof(__u32));
+	file->chunks = xrealloc(file->chunks, (file->nr_chunks + 1) * sizeof(*file->chunks));
+	file->chunks[file->nr_chunks++] = (struct chunk){position, words};
+	return position;
+}
+
+static void give_chunks(struct unwind_tables *tables, struct file *file)
+{
+	for (size_t i = 0; i < file->nr_chunks; i++)
+		unwind_memory_give(tables->memory, file->chunks[i].position, file->chunks[i].words);
+	free(file->chunks);
+	file->chunks = NULL;
+	file->nr_chunks = 0;
+}
+
+/* Puts the rows, page after page, and has the pages say where theirs stand. */
+static bool put_rows(struct unwind_tables *tables, struct file *file, const struct unwind_table *table,
+		     struct unwind_page *pages)
+{
+	for (size_t first = 0, next; first < table->nr_pages; first = next) {
+		__u32 begin = table->pages[first].first, end = begin + table->pages[first].nr, position;
+
+		for (next = first + 1; next < table->nr_pages; next++) {
+			const struct unwind_page *page = &table->pages[next];
+
+			if (page->first + page->nr - begin > CHUNK_WORDS)
+				break;
+			end = page->first + page->nr > end ? page->first + page->nr : end;
+		}
+		position = put(tables, file, table->rows + begin, end - begin);
+		if (!position)
+			return false;
+		for (size_t i = first; i < next; i++)
+			pages[i] = (struct unwind_page){position + (table->pages[i].first - begin),
+							table->pages[i].nr};
+	}
+	return true;
+}
+
+static bool put_table(struct unwind_tables *tables, struct file *file, __u32 number,
+		      const struct unwind_table *table)
+{
+	struct unwind_file *shown = unwind_memory_file(tables->memory, number);
+	struct unwind_page *pages = xcalloc(table->nr_pages, sizeof(*pages));
+	__u32 directory = 0, rules = put(tables, file, table->rules, 2 * table->nr_rules);
+	bool done = rules && put_rows(tables, file, table, pages);
+
+	if (done)
+		directory = put(tables, file, pages, 2 * table->nr_pages);
+	free(pages);
+	if (!directory) {
+		give_chunks(tables, file);
+		return false;
+	}
+	shown->base = table->base;
+	shown->pages = directory;
+	shown->rules = rules;
+	shown->used = 0;
+	__atomic_store_n(&shown->nr_pages, table->nr_pages, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* When programs have used tables last, as far as that was looked at. */
+static void note_uses(struct unwind_tables *tables)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	for (__u32 i = 1; i < tables->nr_numbers; i++) {
+		struct unwind_file *shown = unwind_memory_file(tables->memory, i);
+
+		if (tables->files[i].state == FILE_READY && shown->used) {
+			shown->used = 0;
+			tables->files[i].used = now;
+		}
+	}
+}
+
+/* Less than that is not long unused: tables would only take turns. */
+#define UNUSED_NS 2000000000ULL
+
+/* Takes away the table that was not used for longest. Returns false where there is none. */
+static bool take_away(struct unwind_tables *tables)
+{
+	struct file *oldest = NULL;
+	__u32 number = 0;
+
+	pthread_mutex_lock(&tables->lock);
+	note_uses(tables);
+	for (__u32 i = 1; i < tables->nr_numbers; i++) {
+		struct file *file = &tables->files[i];
+
+		if (file->state == FILE_READY && (!oldest || file->used < oldest->used)) {
+			oldest = file;
+			number = i;
+		}
+	}
+	if (oldest && oldest->users && oldest->used + UNUSED_NS > clock_ns(CLOCK_MONOTONIC))
+		oldest = NULL;
+	if (oldest) {
+		unwind_memory_file(tables->memory, number)->nr_pages = 0;
+		oldest->state = FILE_BUSY;
+		tables->account.tables--;
+	}
+	pthread_mutex_unlock(&tables->lock);
+	if (!oldest)
+		return false;
+	unwind_memory_wait(tables->memory);
+	pthread_mutex_lock(&tables->lock);
+	give_chunks(tables, oldest);
+	oldest->state = FILE_WITHOUT;
+	pthread_mutex_unlock(&tables->lock);
+	return true;
+}
+
+/* The vdso as a file: its size is that of its section headers' end, which are its last part. */
+static const char *open_vdso(struct image *image)
+{
+	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const void *)begin;
+	size_t size;
+
+	if (!begin)
+		return "there is no vdso";
+	size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+	return image_from_memory(image, memcpy(xmalloc(size), begin, size), size);
+}
+
+/* The file is the thread's as long as it is FILE_BUSY. */
+static void make(struct unwind_tables *tables, struct file *file, __u32 number)
+{
+	__u64 begin = clock_ns(CLOCK_MONOTONIC);
+	struct unwind_table table = {0};
+	struct image image;
+	const char *why = file->fd < 0 ? open_vdso(&image) : image_from_file(&image, file->fd);
+	bool made = false;
+
+	file->fd = -1; /* it was closed with the image, or by its failure */
+	if (!why) {
+		why = unwind_table_of_image(&table, &image);
+		image_close(&image);
+	}
+	if (!why)
+		do
+			made = put_table(tables, file, number, &table);
+		while (!made && take_away(tables));
+	unwind_table_release(&table);
+	pthread_mutex_lock(&tables->lock);
+	file->state = made ? FILE_READY : FILE_WITHOUT;
+	file->used = clock_ns(CLOCK_MONOTONIC);
+	tables->account.tables += made;
+	tables->account.refused += !why && !made;
+	tables->account.ns += file->used - begin;
+	pthread_mutex_unlock(&tables->lock);
+}
+
+/* --- the thread ----------------------------------------------------------------------------------- */
+
+static __u32 smallest(const struct unwind_tables *tables)
+{
+	__u32 found = 0;
+
+	for (__u32 i = 1; i < tables->nr_numbers; i++)
+		if (tables->files[i].state == FILE_WAITING &&
+		    (!found || tables->files[i].size < tables->files[found].size))
+			found = i;
+	return found;
+}
+
+/* Both are called with the lock, and let go of it meanwhile. */
+static void make_one(struct unwind_tables *tables)
+{
+	__u32 number = smallest(tables);
+	struct file *file = &tables->files[number];
+
+	file->state = FILE_BUSY;
+	tables->nr_waiting--;
+	pthread_mutex_unlock(&tables->lock);
+	make(tables, file, number);
+	pthread_mutex_lock(&tables->lock);
+}
+
+static void give_retired(struct unwind_tables *tables)
+{
+	struct chunk *retired = tables->retired;
+	size_t nr = tables->nr_retired;
+
+	tables->retired = NULL;
+	tables->nr_retired = tables->room_retired = 0;
+	pthread_mutex_unlock(&tables->lock);
+	unwind_memory_wait(tables->memory);
+	for (size_t i = 0; i < nr; i++)
+		unwind_memory_give(tables->memory, retired[i].position, retired[i].words);
+	free(retired);
+	pthread_mutex_lock(&tables->lock);
+}
+
+static void *work(void *argument)
+{
+	struct unwind_tables *tables = argument;
+
+	pthread_mutex_lock(&tables->lock);
+	while (!tables->ending) {
+		tables->busy = true;
+		if (tables->nr_waiting)
+			make_one(tables);
+		else if (tables->nr_retired)
+			give_retired(tables);
+		tables->busy = false;
+		pthread_cond_broadcast(&tables->changed);
+		while (!tables->ending && !tables->nr_waiting && !tables->nr_retired)
+			pthread_cond_wait(&tables->changed, &tables->lock);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	return NULL;
+}
+
+/* With the lock. Signals are for the thread that waits for them. */
+static void wake(struct unwind_tables *tables)
+{
+	sigset_t all, before;
+
+	if (!tables->started) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		tables->started = !pthread_create(&tables->thread, NULL, work, tables);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_broadcast(&tables->changed);
+}
+
+void unwind_tables_close(struct unwind_tables *tables)
+{
+	if (!tables)
+		return;
+	pthread_mutex_lock(&tables->lock);
+	tables->ending = true;
+	pthread_cond_broadcast(&tables->changed);
+	pthread_mutex_unlock(&tables->lock);
+	if (tables->started)
+		pthread_join(tables->thread, NULL);
+	for (__u32 i = 1; i < tables->nr_numbers; i++) {
+		if (tables->files[i].fd >= 0)
+			close(tables->files[i].fd);
+		free(tables->files[i].chunks);
+	}
+	free(tables->retired);
+	pthread_cond_destroy(&tables->changed);
+	pthread_mutex_destroy(&tables->lock);
+	free(tables);
+}
+
+/* --- numbers -------------------------------------------------------------------------------------- */
+
+static __u32 *bucket_of(struct unwind_tables *tables, const struct file *file)
+{
+	return &tables->buckets[(file->inode ^ file->inode >> 10 ^ file->device) & (BUCKETS - 1)];
+}
+
+static bool same(const struct file *a, const struct file *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* A number that was never used, or of a file that nobody has mapped. */
+static __u32 free_number(struct unwind_tables *tables)
+{
+	__u32 oldest = 0, *at;
+
+	if (tables->nr_numbers < UNWIND_FILES)
+		return tables->nr_numbers++;
+	for (__u32 i = 1; i < UNWIND_FILES; i++)
+		if (tables->files[i].state == FILE_WITHOUT && !tables->files[i].users &&
+		    (!oldest || tables->files[i].used < tables->files[oldest].used))
+			oldest = i;
+	if (!oldest)
+		return 0;
+	at = bucket_of(tables, &tables->files[oldest]);
+	while (*at != oldest)
+		at = &tables->files[*at].next;
+	*at = tables->files[oldest].next;
+	return oldest;
+}
+
+/* Segments with code, of 64-bit files. Returns whether there are any. */
+static bool read_segments(int fd, struct file *file)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header.e_machine != EM_X86_64 || header.e_phentsize != sizeof(segment))
+		return false;
+	for (unsigned int i = 0; i < header.e_phnum && i < 64 && file->nr_segments < SEGMENTS; i++) {
+		if (pread(fd, &segment, sizeof(segment), header.e_phoff + i * sizeof(segment)) !=
+		    sizeof(segment))
+			return false;
+		if (segment.p_type == PT_LOAD && segment.p_flags & PF_X)
+			file->segments[file->nr_segments++] =
+				(struct segment){segment.p_offset, segment.p_filesz, segment.p_vaddr};
+	}
+	return file->nr_segments;
+}
+
+/* With the lock: a file that is wanted; its descriptor, if it is new, is duplicated. */
+static __u32 number_of(struct unwind_tables *tables, struct file *wanted, int fd)
+{
+	__u32 *bucket = bucket_of(tables, wanted), number;
+
+	for (number = *bucket; number; number = tables->files[number].next)
+		if (same(&tables->files[number], wanted))
+			return number;
+	number = free_number(tables);
+	if (!number)
+		return 0;
+	wanted->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	wanted->state = fd >= 0 && wanted->fd < 0 ? FILE_WITHOUT : FILE_WAITING;
+	wanted->next = *bucket;
+	tables->files[number] = *wanted;
+	*bucket = number;
+	if (wanted->state == FILE_WAITING) {
+		tables->nr_waiting++;
+		wake(tables);
+	}
+	return number;
+}
+
+static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
+{
+	__u32 number;
+
+	pthread_mutex_lock(&tables->lock);
+	number = number_of(tables, wanted, fd);
+	if (number)
+		tables->files[number].users++;
+	pthread_mutex_unlock(&tables->lock);
+	return number;
+}
+
+__u32 unwind_tables_get(struct unwind_tables *tables, int fd)
+{
+	struct file wanted = {.fd = -1};
+	struct stat stat;
+
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !read_segments(fd, &wanted))
+		return 0;
+	wanted.device = stat.st_dev;
+	wanted.inode = stat.st_ino;
+	wanted.size = stat.st_size;
+	wanted.changed = stat.st_mtim;
+	return get(tables, &wanted, fd);
+}
+
+__u32 unwind_tables_get_vdso(struct unwind_tables *tables)
+{
+	struct file wanted = {.fd = -1, .nr_segments = 1};
+
+	/* It is mapped whole, from its first byte on. */
+	wanted.segments[0] = (struct segment){0, 1 << 16, 0};
+	return get(tables, &wanted, -1);
+}
+
+void unwind_tables_again(struct unwind_tables *tables, __u32 number)
+{
+	if (!number)
+		return;
+	pthread_mutex_lock(&tables->lock);
+	tables->files[number].users++;
+	pthread_mutex_unlock(&tables->lock);
+}
+
+void unwind_tables_put(struct unwind_tables *tables, __u32 number)
+{
+	if (!number)
+		return;
+	pthread_mutex_lock(&tables->lock);
+	tables->files[number].users--;
+	pthread_mutex_unlock(&tables->lock);
+}
+
+/* A mapping begins at the page that its segment's first byte is in. */
+#define PAGE 4096ULL
+
+bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin, __u64 offset, __u64 *bias)
+{
+	const struct file *file = &tables->files[number];
+
+	for (size_t i = 0; i < file->nr_segments; i++) {
+		const struct segment *segment = &file->segments[i];
+
+		if (offset < (segment->offset & ~(PAGE - 1)) || offset >= segment->offset + segment->size)
+			continue;
+		*bias = begin - offset + segment->offset - segment->address;
+		return true;
+	}
+	return false;
+}
+
+void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words)
+{
+	pthread_mutex_lock(&tables->lock);
+	if (tables->nr_retired == tables->room_retired) {
+		tables->room_retired = tables->room_retired ? 2 * tables->room_retired : 16;
+		tables->retired = xrealloc(tables->retired, tables->room_retired * sizeof(*tables->retired));
+	}
+	tables->retired[tables->nr_retired++] = (struct chunk){position, words};
+	wake(tables);
+	pthread_mutex_unlock(&tables->lock);
+}
+
+void unwind_tables_wait(struct unwind_tables *tables, __u64 deadline)
+{
+	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
+
+	pthread_mutex_lock(&tables->lock);
+	while (tables->started && (tables->nr_waiting || tables->busy))
+		if (pthread_cond_timedwait(&tables->changed, &tables->lock, &end))
+			break;
+	pthread_mutex_unlock(&tables->lock);
+}
+
+struct unwind_tables_account unwind_tables_account(struct unwind_tables *tables)
+{
+	struct unwind_tables_account account;
+
+	pthread_mutex_lock(&tables->lock);
+	account = tables->account;
+	pthread_mutex_unlock(&tables->lock);
+	return account;
+}

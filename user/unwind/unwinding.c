@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "unwind/unwinding.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collection/unwind_memory.h"
+#include "guarded.h"
+#include "memory.h"
+#include "unwind/needed.h"
+#include "unwind/tables.h"
+
+/* A list in the memory, which processes share that have it from a fork. */
+struct list {
+	size_t users;
+	__u32 position, serial;
+	size_t words;
+	__u32 *files; /* that it has a count of, one a mapping */
+	size_t nr;
+};
+
+struct follower {
+	pid_t pid;
+	struct list *list; /* NULL: programs have none of it */
+	bool changed;	   /* the list is to be made anew */
+	__u64 since;	   /* it waits for a note: CLOCK_MONOTONIC, ns; 0: it does not */
+	struct follower *next;
+};
+
+#define BUCKETS 4096 /* a power of two */
+
+struct unwinding {
+	struct unwind_memory *memory;
+	struct unwind_tables *tables;
+	struct mappings *mappings;
+	struct follower *buckets[BUCKETS];
+	pid_t *changed; /* processes to look at */
+	size_t nr_changed, room_changed;
+	__u32 serial;
+	__u32 executions[UNWIND_EXECUTIONS]; /* that notes have told of, of processes that had a list */
+	__u32 *expected;		     /* files of the command: counts of them */
+	size_t nr_expected;
+};
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static void list_put(struct unwinding *unwinding, struct list *list)
+{
+	if (!list || --list->users)
+		return;
+	for (size_t i = 0; i < list->nr; i++)
+		unwind_tables_put(unwinding->tables, list->files[i]);
+	unwind_tables_retire(unwinding->tables, list->position, list->words);
+	free(list->files);
+	free(list);
+}
+
+struct gathering {
+	struct unwinding *unwinding;
+	struct unwind_mapping *mappings;
+	size_t nr, room;
+};
+
+static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *file)
+{
+	static const struct guard guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
+	char path[PATH_MAX + 64];
+	__u32 number;
+	int fd;
+
+	if (file->kind == FILE_VDSO)
+		return unwind_tables_get_vdso(unwinding->tables);
+	if (file->kind != FILE_REGULAR)
+		return UNWIND_NO_FILE;
+	if (file->fd >= 0)
+		return unwind_tables_get(unwinding->tables, file->fd);
+	if (!mapped_file_path(file, path, sizeof(path)))
+		return UNWIND_NO_FILE;
+	fd = guarded_find(AT_FDCWD, path, 0);
+	fd = fd < 0 ? fd : guarded_open(fd, &guard);
+	if (fd < 0)
+		return UNWIND_NO_FILE;
+	number = unwind_tables_get(unwinding->tables, fd);
+	close(fd);
+	return number;
+}
+
+static void gather(void *context, const struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
+{
+	struct gathering *gathering = context;
+	struct unwind_mapping mapping = {.begin = begin, .end = end};
+
+	mapping.file = number_of(gathering->unwinding, file);
+	if (mapping.file &&
+	    !unwind_tables_bias(gathering->unwinding->tables, mapping.file, begin, offset, &mapping.bias)) {
+		unwind_tables_put(gathering->unwinding->tables, mapping.file);
+		mapping.file = UNWIND_NO_FILE;
+	}
+	if (gathering->nr == gathering->room) {
+		gathering->room = gathering->room ? 2 * gathering->room : 16;
+		gathering->mappings =
+			xrealloc(gathering->mappings, gathering->room * sizeof(*gathering->mappings));
+	}
+	gathering->mappings[gathering->nr++] = mapping;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct unwind_mapping *one = a, *two = b;
+
+	return one->begin < two->begin ? -1 : one->begin > two->begin;
+}
+
+/* What a process has mapped now, in the memory; NULL: nothing, or there is no room. */
+static struct list *list_new(struct unwinding *unwinding, pid_t pid)
+{
+	struct gathering gathering = {.unwinding = unwinding};
+	struct unwind_list *head;
+	struct list *list;
+	size_t words;
+
+	mappings_each(unwinding->mappings, pid, gather, &gathering);
+	if (!gathering.nr)
+		return NULL;
+	qsort(gathering.mappings, gathering.nr, sizeof(*gathering.mappings), by_begin);
+	for (; gathering.nr > UNWIND_MAPPINGS; gathering.nr--)
+		unwind_tables_put(unwinding->tables, gathering.mappings[gathering.nr - 1].file);
+	words = (sizeof(*head) + gathering.nr * sizeof(*gathering.mappings)) / sizeof(__u32);
+	list = xcalloc(1, sizeof(*list));
+	list->users = 1;
+	list->nr = gathering.nr;
+	list->words = words;
+	list->files = xmalloc(list->nr * sizeof(*list->files));
+	for (size_t i = 0; i < list->nr; i++)
+		list->files[i] = gathering.mappings[i].file;
+	list->position = unwind_memory_take(unwinding->memory, words);
+	if (list->position) {
+		head = unwind_memory_at(unwinding->memory, list->position);
+		list->serial = ++unwinding->serial;
+		head->nr = list->nr;
+		memcpy(head + 1, gathering.mappings, list->nr * sizeof(*gathering.mappings));
+		__atomic_store_n(&head->serial, list->serial, __ATOMIC_RELEASE);
+	} else {
+		for (size_t i = 0; i < list->nr; i++)
+			unwind_tables_put(unwinding->tables, list->files[i]);
+		free(list->files);
+		free(list);
+		list = NULL;
+	}
+	free(gathering.mappings);
+	return list;
+}
+
+/* --- processes -------------------------------------------------------------------------------- */
+
+static struct follower **find(struct unwinding *unwinding, pid_t pid)
+{
+	struct follower **at = &unwinding->buckets[pid & (BUCKETS - 1)];
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct follower *find_or_make(struct unwinding *unwinding, pid_t pid)
+{
+	struct follower **at = find(unwinding, pid);
+
+	if (!*at) {
+		*at = xcalloc(1, sizeof(**at));
+		(*at)->pid = pid;
+	}
+	return *at;
+}
+
+static void show(struct unwinding *unwinding, struct follower *follower)
+{
+	const struct list *list = follower->list;
+
+	if (!list || unwind_memory_set(unwinding->memory, follower->pid,
+				       &(struct unwind_process){list->position, list->serial}))
+		unwind_memory_forget(unwinding->memory, follower->pid);
+}
+
+static void drop(struct unwinding *unwinding, struct follower *follower)
+{
+	struct list *list = follower->list;
+
+	follower->list = NULL;
+	if (!list)
+		return;
+	unwind_memory_forget(unwinding->memory, follower->pid);
+	list_put(unwinding, list);
+}
+
+static void note_change(struct unwinding *unwinding, pid_t pid)
+{
+	struct follower *follower = find_or_make(unwinding, pid);
+
+	if (follower->changed)
+		return;
+	follower->changed = true;
+	if (unwinding->nr_changed == unwinding->room_changed) {
+		unwinding->room_changed = unwinding->room_changed ? 2 * unwinding->room_changed : 64;
+		unwinding->changed =
+			xrealloc(unwinding->changed, unwinding->room_changed * sizeof(*unwinding->changed));
+	}
+	unwinding->changed[unwinding->nr_changed++] = pid;
+}
+
+static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
+{
+	const struct follower *from = *find(unwinding, parent);
+	struct follower *child;
+
+	/* What the parent had mapped is known now, and not made for it yet. */
+	if (!from || !from->list || from->changed) {
+		note_change(unwinding, pid);
+		return;
+	}
+	child = find_or_make(unwinding, pid);
+	if (child->list == from->list)
+		return;
+	drop(unwinding, child);
+	child->list = from->list;
+	child->list->users++;
+	show(unwinding, child);
+}
+
+static void on_exec(struct unwinding *unwinding, pid_t pid)
+{
+	struct follower *follower = *find(unwinding, pid);
+
+	if (!follower || !follower->list)
+		return;
+	unwinding->executions[pid & (UNWIND_EXECUTIONS - 1)]++;
+	drop(unwinding, follower);
+}
+
+static void on_gone(struct unwinding *unwinding, pid_t pid)
+{
+	struct follower **at = find(unwinding, pid), *gone = *at;
+
+	if (!gone)
+		return;
+	drop(unwinding, gone);
+	*at = gone->next;
+	free(gone);
+}
+
+static void on_change(void *context, enum mappings_change change, pid_t pid, pid_t parent)
+{
+	struct unwinding *unwinding = context;
+
+	switch (change) {
+	case MAPPINGS_ADDED:
+		note_change(unwinding, pid);
+		return;
+	case MAPPINGS_FORKED:
+		on_fork(unwinding, pid, parent);
+		return;
+	case MAPPINGS_EXECUTED:
+		on_exec(unwinding, pid);
+		return;
+	case MAPPINGS_GONE:
+		on_gone(unwinding, pid);
+	}
+}
+
+/* A program has seen an exec that no note has told of yet: what is known is of the program before. Notes that
+ * got lost are not waited for for ever. */
+#define NOTE_LATE_NS 100000000ULL
+
+static bool is_behind(struct unwinding *unwinding, struct follower *follower)
+{
+	__u32 *told = &unwinding->executions[follower->pid & (UNWIND_EXECUTIONS - 1)];
+	__u32 seen = unwind_memory_executions(unwinding->memory, follower->pid);
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!unwind_memory_follows(unwinding->memory) || (__s32)(seen - *told) <= 0) {
+		follower->since = 0;
+		return false;
+	}
+	follower->since = follower->since ? follower->since : now;
+	if (now - follower->since < NOTE_LATE_NS)
+		return true;
+	follower->since = 0;
+	*told = seen;
+	return false;
+}
+
+static void publish(struct unwinding *unwinding, struct follower *follower)
+{
+	struct list *before = follower->list;
+
+	follower->list = list_new(unwinding, follower->pid);
+	show(unwinding, follower);
+	list_put(unwinding, before);
+	/* It executed something just now: the note will come. */
+	if (follower->list && is_behind(unwinding, follower))
+		unwind_memory_forget(unwinding->memory, follower->pid);
+}
+
+void unwinding_publish(struct unwinding *unwinding)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < unwinding->nr_changed; i++) {
+		struct follower *follower = *find(unwinding, unwinding->changed[i]);
+
+		if (!follower || !follower->changed)
+			continue;
+		if (is_behind(unwinding, follower)) {
+			unwinding->changed[kept++] = follower->pid;
+			continue;
+		}
+		follower->changed = false;
+		publish(unwinding, follower);
+	}
+	unwinding->nr_changed = kept;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int unwinding_open(struct unwinding **result, struct mappings *mappings, size_t most, const struct host *host,
+		   struct refusal *refusal)
+{
+	struct unwinding *unwinding = xcalloc(1, sizeof(*unwinding));
+
+	if (!most || most > UNWIND_MEMORY)
+		most = UNWIND_MEMORY;
+	if (unwind_memory_open(&unwinding->memory, most, host, refusal)) {
+		free(unwinding);
+		return -1;
+	}
+	unwinding->tables = unwind_tables_open(unwinding->memory);
+	unwinding->mappings = mappings;
+	mappings_watch(mappings, on_change, unwinding);
+	*result = unwinding;
+	return 0;
+}
+
+void unwinding_close(struct unwinding *unwinding)
+{
+	if (!unwinding)
+		return;
+	mappings_watch(unwinding->mappings, NULL, NULL);
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (unwinding->buckets[i])
+			on_gone(unwinding, unwinding->buckets[i]->pid);
+	unwind_tables_close(unwinding->tables);
+	unwind_memory_close(unwinding->memory);
+	free(unwinding->changed);
+	free(unwinding->expected);
+	free(unwinding);
+}
+
+static void expect_file(void *context, int fd)
+{
+	struct unwinding *unwinding = context;
+	__u32 number = unwind_tables_get(unwinding->tables, fd);
+
+	if (!number)
+		return;
+	unwinding->expected =
+		xrealloc(unwinding->expected, (unwinding->nr_expected + 1) * sizeof(*unwinding->expected));
+	unwinding->expected[unwinding->nr_expected++] = number;
+}
+
+void unwinding_expect(struct unwinding *unwinding, char **command)
+{
+	needed_each(command[0], expect_file, unwinding);
+	unwind_tables_get_vdso(unwinding->tables);
+}
+
+void unwinding_wait(struct unwinding *unwinding, __u64 ns)
+{
+	unwind_tables_wait(unwinding->tables, clock_ns(CLOCK_MONOTONIC) + ns);
+}
+
+struct unwind_memory *unwinding_memory(const struct unwinding *unwinding)
+{
+	return unwinding->memory;
+}
+
+struct unwinding_account unwinding_account(const struct unwinding *unwinding)
+{
+	struct unwind_tables_account tables = unwind_tables_account(unwinding->tables);
+
+	return (struct unwinding_account){.tables = tables.tables,
+					  .refused = tables.refused,
+					  .bytes = unwind_memory_bytes(unwinding->memory),
+					  .ns = tables.ns,
+					  .follows = unwind_memory_follows(unwinding->memory)};
+}
