@@ -146,11 +146,17 @@ schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
 	    user/command/completion.bash user/command/completion.zsh
 
-all: $(O)/nhmtap ## build the program (O=DIR, V=1, SANITIZE=1)
+all: $(O)/nhmtap $(O)/nhmtap-known ## build the program (O=DIR, V=1, SANITIZE=1)
 
 $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
+
+# What doctor --selftest measures: without a library, so that every instruction of it is known.
+$(O)/nhmtap-known: user/selftest/known.S | $(O)/.build-packages
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -nostdlib -static -no-pie -x assembler-with-cpp -o $@ $<
 
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
@@ -215,7 +221,7 @@ pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs)
 	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
 	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup $(T)
 
-test: $(O)/.test-packages $(O)/nhmtap $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
+test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
 	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine --ignore tests/live/test_memory.py)
 ifneq ($(SANITIZE),1)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
@@ -237,8 +243,9 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 dist_info     = $(pythondir)/nhmtap-$(version).dist-info
 python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
 
-install: $(O)/nhmtap ## install the program, its completion and its Python package (DESTDIR, prefix, pythondir)
+install: $(O)/nhmtap $(O)/nhmtap-known ## install the program, its completion and its Python package (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
+	install -D -m 755 $(O)/nhmtap-known $(DESTDIR)$(prefix)/lib/nhmtap/nhmtap-known
 	install -D -m 644 user/command/completion.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap
 	install -D -m 644 user/command/completion.zsh $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
 	install -d $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
@@ -249,6 +256,7 @@ install: $(O)/nhmtap ## install the program, its completion and its Python packa
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap \
 	      $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
+	rm -rf $(DESTDIR)$(prefix)/lib/nhmtap
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 
 # The emulated machine's C++ follows the emulator that it is part of.

@@ -9,7 +9,7 @@ enum status {
 	STATUS_REFUSED = 2,    /* the request is right; this machine or its permissions refuse it */
 	STATUS_PARTIAL = 3,    /* there are records, but not all that should be there; or an expectation of
 				* which the counts can't tell */
-	STATUS_UNEXPECTED = 4, /* an expectation has failed */
+	STATUS_UNEXPECTED = 4, /* an expectation, or a test of doctor --selftest, has failed */
 	/* As the shell has it, for a COMMAND that never ran. */
 	STATUS_NOT_EXECUTABLE = 126,
 	STATUS_NOT_FOUND = 127,

@@ -19,6 +19,7 @@
 #include "record/overhead.h"
 #include "record/record.h"
 #include "activity/start.h"
+#include "selftest/selftest.h"
 
 /* Looked for where CPUID does not say how many there are. */
 #define GENERAL_UNKNOWN 8
@@ -26,6 +27,7 @@
 /* doctor's own options. */
 struct doctor_options {
 	const char *need; /* --need, NULL if not given */
+	bool selftest;	  /* --selftest */
 };
 
 struct doctor {
@@ -73,6 +75,12 @@ static int check(const struct options *options, struct refusal *refusal)
 		refuse(refusal, STATUS_USAGE, "argument '%s'", options->rest[0]);
 		because(refusal, "doctor measures no command");
 		return instead(refusal, "name facilities with --need");
+	}
+	if (((const struct doctor_options *)options->own)->selftest &&
+	    ((const struct doctor_options *)options->own)->need) {
+		refuse(refusal, STATUS_USAGE, "options --selftest and --need");
+		because(refusal, "the one measures, the other tries what could be measured");
+		return instead(refusal, "give one of them");
 	}
 	return check_need(((const struct doctor_options *)options->own)->need, refusal);
 }
@@ -170,6 +178,36 @@ static json_t *end_record(const struct doctor *doctor, const char *reason, int s
 	return end;
 }
 
+/* Measures what is known, in the place of trying what works. */
+static int put_selftests(struct doctor *doctor, struct refusal *refusal)
+{
+	struct selftest selftest;
+	size_t failed = 0;
+
+	if (selftest_find(&selftest, &doctor->host, refusal))
+		return -1;
+	for (size_t i = 0; i < nr_selftests; i++) {
+		json_t *record = selftest_run(&selftest, i);
+
+		failed += !strcmp(json_string_value(json_object_get(record, "verdict")), "failed");
+		put(doctor, record);
+	}
+	if (!failed)
+		return 0;
+	refuse(refusal, STATUS_UNEXPECTED, "option --selftest");
+	because(refusal, "what %zu of %zu tests measured is not what is known", failed, nr_selftests);
+	return instead(refusal, "send the records (--format json), with what /proc/cpuinfo says");
+}
+
+static void self_test(struct doctor *doctor, struct refusal *refusal)
+{
+	put(doctor, start_base(&doctor->host, "doctor"));
+	put(doctor, processor_record(&doctor->processor, &doctor->host));
+	put(doctor, kernel_record(&doctor->host));
+	put_selftests(doctor, refusal);
+	put(doctor, end_record(doctor, "done", refusal->asked[0] ? refusal->status : STATUS_DONE));
+}
+
 static void examine(struct doctor *doctor, struct refusal *refusal)
 {
 	doctor->findings = json_array();
@@ -192,6 +230,7 @@ static void put_refusal(struct doctor *doctor, const struct refusal *refusal)
 
 static int run(const struct options *options, struct refusal *refusal)
 {
+	const struct doctor_options *own = options->own;
 	struct doctor examined = {.options = options};
 
 	*refusal = (struct refusal){0};
@@ -201,7 +240,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	if (gather(&examined, refusal))
 		put_refusal(&examined, refusal);
 	else
-		examine(&examined, refusal);
+		(own->selftest ? self_test : examine)(&examined, refusal);
 	if (stream_close(&examined.stream) && examined.stream.sink.error != EPIPE && !refusal->asked[0])
 		sink_refusal(&examined.stream.sink, refusal);
 	host_release(&examined.host);
@@ -211,6 +250,8 @@ static int run(const struct options *options, struct refusal *refusal)
 static const struct option_row rows[] = {
 	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need),
 	 .help = "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	{0, "selftest", NULL, OPTION_FLAG, OWN(struct doctor_options, selftest),
+	 .help = "measure a program of which everything is known, and compare: status 4 if anything differs"},
 	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),
 	 .help = "the table has every finding, not only what works and what to do about the rest"},
 	{0},

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What doctor --selftest shows: a test a line, and below it what was to come and what came. */
+#include <string.h>
+
+#include "output/table.h"
+
+#define INDENT 21
+
+static void add_words(struct text *text, const char *before, const char *words)
+{
+	text_add(text, "%*s%s", INDENT, "", before);
+	text_wrap(text, INDENT + strlen(before), words);
+}
+
+static void selftest_table(struct text *text, const struct stream *stream, const json_t *record)
+{
+	const char *verdict = string(record, "verdict");
+
+	text_add(text, "%-10s%-11s", string(record, "name"),
+		 strcmp(verdict, "left_out") ? verdict : "left out");
+	text_wrap(text, INDENT, string(record, "title"));
+	if (*string(record, "why"))
+		add_words(text, "why: ", string(record, "why"));
+	if (!strcmp(verdict, "failed"))
+		add_words(text, "expected: ", string(record, "expected"));
+	if (*string(record, "came"))
+		add_words(text, "came: ", string(record, "came"));
+}
+
+REGISTER_TABLE(selftest, selftest_table);
