@@ -135,7 +135,8 @@ def test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept(nhmta
     result = nhmtap("stat", "-e", "cs", *SHELL, "for i in $(seq 50); do (true &); done; "
                     "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done; exit 7",
                     before=INSIDE)
-    assert (result.status, result.one("end")["command"]) == (7, {"pid": 2, "exit_code": 7})
+    command_ = result.one("end")["command"]
+    assert (result.status, command_["pid"], command_["exit_code"]) == (7, 2, 7)
 
 
 def test_a_command_that_ends_by_the_signal_gives_128_plus_its_number(nhmtap):
