@@ -39,7 +39,7 @@ def everything(nhmtap):
 
 def test_everything_is_tried_and_nothing_asked_for_is_no_failure(everything):
     assert (everything.status, everything.err) == (0, "")
-    assert len(everything.of("permission")) == 13
+    assert len(everything.of("permission")) == 14
     assert len(everything.of("facility")) == len({f["name"] for f in everything.of("facility")}) > 20
     assert everything.one("end")["reason"] == "done"
 
