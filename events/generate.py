@@ -20,7 +20,7 @@ FORMULA_TOKEN = re.compile(r"\s*(?:([A-Za-z]\w*(?:[.:|-]\w+)*)|(\d+(?:\.\d+)?)|(
 # The folder of metrics over perf's own events, and the interval's length in ns, which is none.
 GENERIC, DURATION = "generic", "duration_time"
 
-KINDS = ("remote", "partly_remote", "hitm", "prefetch", "no_line")  # enum offcore_kind
+KINDS = ("remote", "partly_remote", "hitm", "prefetch", "no_line", "supplier", "snoop")  # enum offcore_kind
 
 # Fields of perf_event_attr.config, and those that the kernel compares for a fixed counter
 # (X86_RAW_EVENT_MASK) and for PEBS (X86_ALL_EVENT_FLAGS, pin control included).
@@ -163,6 +163,7 @@ class Cpu:
         self.entry = entry
         self.name = entry["name"]
         self.load_latency = entry.get("load_latency", getattr(parent, "load_latency", None))
+        self.precise_store = entry.get("precise_store", getattr(parent, "precise_store", None))
         for table in self.TABLES:
             setattr(self, table, dict(getattr(parent, table, {})))
 
@@ -316,20 +317,20 @@ class Tables:
             entry.setdefault("counters", list(range(cpu.entry["general_counters"])))
             self.check_counters(cpu, f"{where}: {entry['name']}", entry)
             cpu.registers[key] = entry
-        for key, parts, low, high in (("requests", cpu.requests, 0, 7),
-                                      ("responses", cpu.responses, 8, 15)):
-            for name, part in self.entries(where, table.get(key, [])).items():
-                if not low <= part.get("bit", low) <= high:
-                    self.report.add(f"{where}: {part['name']}",
-                                    f"a bit of {key} is from {low} to {high}")
-                parts[name] = part
+        for key, parts in (("requests", cpu.requests), ("responses", cpu.responses)):
+            parts.update(self.entries(where, table.get(key, [])))
+        lowest = min((part["bit"] for part in cpu.responses.values() if "bit" in part), default=64)
+        for part in cpu.requests.values():
+            if part.get("bit", -1) >= lowest:
+                self.report.add(f"{where}: {part['name']}",
+                                "a bit of requests is below those of responses")
         cpu.presets.update(self.entries(where, table.get("presets", [])))
         cpu.offcore["where"] = where
 
     def load_kernel(self, cpu, where, table):
         """Rules have no names, so a CPU's own table replaces the inherited one."""
         self.check_sources(where, table)
-        for key in ("fixed", "counters"):
+        for key in ("precise", "fixed", "counters"):
             for number, entry in enumerate(table[key], 1):
                 self.check_counters(cpu, f"{where}: \"{key}\" entry {number}", entry)
         cpu.kernel = table
@@ -462,7 +463,7 @@ class Tables:
         return names
 
     def counts(self, cpu, name):
-        steps = spelling(name).split(".")
+        steps = spelling(name).split(".", 2)
         return spelling(name) in cpu.events or len(steps) == 3 and all(
             step in parts
             for step, parts in zip(steps, (cpu.registers, cpu.requests, cpu.responses)))
@@ -487,7 +488,7 @@ class Tables:
 
 def config(event):
     """perf_event_attr.config (guide, Table 10)."""
-    return (int(event["code"], 16) | int(event.get("umask", "0x00"), 16) << 8
+    return (int(event.get("code", "0x00"), 16) | int(event.get("umask", "0x00"), 16) << 8
             | event.get("edge", False) * EDGE | event.get("any", False) * ANY
             | event.get("inv", False) * INV | event.get("cmask", 0) << 24)
 
@@ -590,7 +591,9 @@ class Writer:
                          [f"{{{entry['family']}, {model.lower()}}}" for model in entry["models"]]),
             general_counters=entry["general_counters"],
             fixed_counters=entry["fixed_counters"],
+            general_counters_smt=entry.get("general_counters_smt", 0),
             load_latency=f"{config(cpu.load_latency) if cpu.load_latency else 0:#x}",
+            precise_store=f"{config(cpu.precise_store) if cpu.precise_store else 0:#x}",
             **self.array("struct known_event", own, "events",
                          [event_row(cpu.events[key]) for key in sorted(cpu.events)]),
             **self.array("struct known_alias", own, "aliases", alias_rows(cpu.events.values())),
@@ -624,7 +627,7 @@ class Writer:
                          [initializer(**strings(preset, "name", "requests", "responses"))
                           for preset in cpu.presets.values()]),
             **self.array("struct known_alias", own, "aliases", alias_rows(every)),
-            reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}",
+            reserved=f"{sum(1 << part['bit'] for part in every if part.get('reserved')):#06x}ULL",
             default_period=cpu.offcore["period"],
             source=c_string(cpu.offcore["source"]))
 
@@ -632,11 +635,14 @@ class Writer:
         if not cpu.kernel:
             return "NULL"
         every = list(range(cpu.entry["general_counters"]))
-        precise = [rule(CODE | ("umask" in entry and UMASK) | (0 if "flags" in entry else FLAGS),
-                        config(entry), every) for entry in cpu.kernel["precise"]]
+        precise = [rule(("code" in entry and CODE) | ("umask" in entry and UMASK)
+                        | (0 if "flags" in entry else FLAGS),
+                        config(entry), entry.get("counters", every), entry=entry)
+                   for entry in cpu.kernel["precise"]]
         placed = [rule(FIXED_COMPARES, config(entry), entry.get("counters", every),
                        entry["fixed_counter"]) for entry in cpu.kernel["fixed"]]
-        placed += [rule(CODE, int(code, 16), entry["counters"])
+        placed += [rule(CODE | ("umask" in entry and UMASK),
+                        config({**entry, "code": code}), entry["counters"], entry=entry)
                    for entry in cpu.kernel["counters"] for code in entry["codes"]]
         return self.struct(
             "struct known_kernel", own,
@@ -651,6 +657,12 @@ class Writer:
                          [initializer(**strings(entry, "name", "description"),
                                       all_events=str(entry.get("all_events", False)).lower())
                           for entry in cpu.kernel["errata"]]),
+            **self.array("struct known_microcode", own, "microcode",
+                         [f"{{{entry['model'].lower()}, {entry['stepping']}, "
+                          f"{entry['revision'].lower()}}}"
+                          for entry in cpu.kernel.get("microcode", [])]),
+            precise_cycles=f"{config(cpu.kernel.get('precise_cycles', {})):#x}",
+            own_registers=str(cpu.kernel.get("own_registers", False)).lower(),
             lowest_period=cpu.kernel["lowest_period"],
             access_bits=str(cpu.kernel.get("access_bits", False)).lower(),
             source=c_string(cpu.kernel["source"]))
@@ -679,15 +691,16 @@ def event_row(event):
         **strings(event, "errata", "source"))
 
 
-def rule(mask, value, counters, fixed_counter=-1):
+def rule(mask, value, counters, fixed_counter=-1, entry=()):
     return (f"{{.mask = {mask:#x}, .config = {value:#x}, .counters = {counter_mask(counters)}, "
-            f".fixed_counter = {fixed_counter}}}")
+            f".fixed_counter = {fixed_counter}, "
+            f".exclusive = {'true' if 'exclusive' in entry else 'false'}}}")
 
 
 def part_rows(parts):
     ordered = sorted(parts.values(), key=lambda part: ("of" in part, part.get("bit", 0)))
     return [initializer(**strings(part, "name", "description"),
-                        bits=f"{part_bits(part, parts):#06x}",
+                        bits=f"{part_bits(part, parts):#06x}ULL",
                         kinds=sum(1 << KINDS.index(kind) for kind in part.get("kinds", [])))
             for part in ordered]
 

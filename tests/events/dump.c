@@ -12,13 +12,13 @@ static void print_aliases(const char *kind, const char *cpu, const struct known_
 static void print_parts(const char *kind, const char *cpu, const struct offcore_part *parts, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		printf("%s\t%s\t%s\t%#x\t%u\t%s\n", kind, cpu, parts[i].name, parts[i].bits, parts[i].kinds,
-		       parts[i].description);
+		printf("%s\t%s\t%s\t%#llx\t%u\t%s\n", kind, cpu, parts[i].name,
+		       (unsigned long long)parts[i].bits, parts[i].kinds, parts[i].description);
 }
 
 static void print_offcore(const char *cpu, const struct known_offcore *offcore)
 {
-	printf("offcore\t%s\t%#x\t%llu\t%s\n", cpu, offcore->reserved,
+	printf("offcore\t%s\t%#llx\t%llu\t%s\n", cpu, (unsigned long long)offcore->reserved,
 	       (unsigned long long)offcore->default_period, offcore->source);
 	for (size_t i = 0; i < offcore->nr_registers; i++) {
 		const struct offcore_register *reg = &offcore->registers[i];

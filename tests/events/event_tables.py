@@ -9,7 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GENERATOR = ROOT / "events" / "generate.py"
-CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex")
+CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex", "sandybridge", "sandybridge-ep")
+SANDYBRIDGES = CPUS[5:]
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 
 

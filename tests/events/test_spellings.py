@@ -192,7 +192,8 @@ def test_a_word_that_means_another_thing_in_libpfm4_is_told(machine):
 
 def test_an_event_of_another_cpu_is_told_with_both_cpus(machine):
     refusal = explain(machine(26), "ept.walk_cycles")
-    assert "an event of westmere-ep, westmere-ep-dp, westmere-ex; this machine is nehalem-ep" in refusal
+    assert ("an event of westmere-ep, westmere-ep-dp, westmere-ex, sandybridge, sandybridge-ep; "
+            "this machine is nehalem-ep") in refusal
     refusal = explain(machine(44), "mem_uncore_retired.l3_data_miss_unknown")
     assert "the table of westmere-ep-dp lacks it, as sources disagree about" in refusal
 

@@ -295,7 +295,7 @@ def test_a_model_of_two_cpus_is_refused(folder, refused):
 @pytest.mark.parametrize("part, message", [
     ({"name": "X", "description": "X"}, "needs either \"bit\" or \"of\""),
     ({"name": "X", "description": "X", "bit": 2, "of": ["READ", "WRITE"]}, "needs either"),
-    ({"name": "X", "description": "X", "bit": 8}, "a bit of requests is from 0 to 7"),
+    ({"name": "X", "description": "X", "bit": 8}, "a bit of requests is below those of responses"),
     ({"name": "X", "description": "X", "bit": 0}, "bit 0 is already READ"),
     ({"name": "X", "description": "X", "of": ["READ", "SLEEP"]}, "SLEEP, which does not exist"),
     ({"name": "X", "description": "X", "of": ["READ", "X"]}, "is composed of itself"),
@@ -363,7 +363,7 @@ def test_a_period_that_the_kernel_refuses_is_refused(folder, refused):
 
 @pytest.mark.parametrize("table, entry, message", [
     ("precise", {"code": "0xA0", "colour": "grey"}, "unknown field \"colour\""),
-    ("precise", {"umask": "0x01"}, "\"code\" is missing"),
+    ("precise", {"umask": "0x01"}, "\"umask\" means nothing without \"code\""),
     ("fixed", {"code": "0xA0", "umask": "0x00", "fixed_counter": 3}, "fixed counter 3 does not"),
     ("counters", {"codes": ["0xA0"], "counters": [4]}, "counter 4 does not exist"),
     ("counters", {"codes": ["A0"], "counters": [0]}, "\"codes\" entry 1 must be a number like"),

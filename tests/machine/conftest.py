@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import nehalem
-from guests import KERNELS, LITTLE_KALLSYMS, WESTMERES, forks, programs, tool
+from guests import KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, forks, programs, tool
 
 
 def pytest_configure(config):
@@ -93,13 +93,13 @@ def westmere(request, machines):
 @pytest.fixture
 def sandybridge(machines):
     """Two cores of one thread each."""
-    return machines(model="sandybridge", cores=2)
+    return machines(**SANDYBRIDGES["sandybridge"])
 
 
 @pytest.fixture
 def sandybridge_ep(machines):
     """Two packages, on the later kernel."""
-    return machines(model="sandybridge-ep", packages=2, kernel="6.12")
+    return machines(**SANDYBRIDGES["sandybridge-ep"])
 
 
 @pytest.fixture

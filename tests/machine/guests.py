@@ -17,6 +17,11 @@ WESTMERES = {
     "westmere-dp": {"model": "westmere-dp", "packages": 2, "kernel": "6.12"},
     "westmere-ex": {"model": "westmere-ex", "packages": 2, "kernel": "6.1"},
 }
+# The Sandy Bridges: of one package, of two cores; of two packages. The fixtures of these names are of them.
+SANDYBRIDGES = {
+    "sandybridge": {"model": "sandybridge", "cores": 2},
+    "sandybridge-ep": {"model": "sandybridge-ep", "packages": 2, "kernel": "6.12"},
+}
 TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-ex": "westmere-ex"}
 
 

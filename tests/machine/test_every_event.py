@@ -8,11 +8,11 @@ import subprocess
 
 import nehalem
 import pytest
-from guests import TABLES, tool
+from guests import SANDYBRIDGES, TABLES, tool
 
 FACTS = os.path.join(nehalem.HERE, "../events/facts")
 # Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr has no use for.
-FIXED = {"0x00", "0x0"}
+FIXED = {"0x00", "0x0", ""}
 
 
 def facts(table):
@@ -66,6 +66,13 @@ def agree(bench, table, precise, reserved):
             assert ours == kernel[name], f"{name}: kernel {kernel[name]}, nhmtap {ours}"
 
 
+@pytest.fixture(params=SANDYBRIDGES)
+def each_sandybridge(request, machines):
+    bench = machines(**SANDYBRIDGES[request.param])
+    bench.model = request.param
+    return bench
+
+
 PRECISE = pytest.mark.parametrize("precise", [0, 1], ids=["plainly", "precisely"])
 
 
@@ -77,3 +84,16 @@ def test_the_kernel_takes_an_event_exactly_where_nhmtap_plans_it(guest, precise)
 @PRECISE
 def test_the_same_on_each_westmere(westmere, precise):
     agree(westmere, TABLES[westmere.model], precise, reserved=False)
+
+
+@PRECISE
+def test_sandy_bridge_is_asked_for_what_the_cpu_can_record(each_sandybridge, precise):
+    rows = facts(each_sandybridge.model)
+    assert len(rows) > 340
+    kernel = kernel_takes(each_sandybridge, rows, precise)
+    options, modifier = (["-c", "100003"], ":p") if precise else ([], "")
+    for row in rows:
+        # The driver takes any event as precise; what PEBS can't record would leave no sample.
+        wanted = kernel[row["name"]] and (not precise or row["pebs"] != "0")
+        ours = nhmtap_takes(each_sandybridge.model, row["name"] + modifier, *options)
+        assert ours == wanted, f"{row['name']}: kernel {kernel[row['name']]}, nhmtap {ours}"

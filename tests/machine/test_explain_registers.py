@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from guests import KERNELS, WESTMERES, forks
+from guests import KERNELS, SANDYBRIDGES, WESTMERES, forks
 
 # By facility, and the options of explain that go with it.
 EVENTS = {
@@ -88,8 +88,44 @@ WESTMERES_OWN = {
 }
 
 
+SANDYBRIDGES_OWN = {
+    "general counters": ([], """
+        INST_RETIRED.ANY_P:u UOPS_ISSUED.ANY BR_INST_EXEC.ALL_CONDITIONAL:u MEM_UOPS_RETIRED.ALL_STORES
+        MEM_LOAD_UOPS_RETIRED.L2_HIT:k L2_RQSTS.ALL_RFO DTLB_STORE_MISSES.WALK_DURATION:u
+        UOPS_DISPATCHED_PORT.PORT_4_CORE UOPS_ISSUED.STALL_CYCLES IDQ.MS_SWITCHES ARITH.FPU_DIV:u"""),
+    "one counter only": ([], """
+        L1D_PEND_MISS.PENDING:u CYCLE_ACTIVITY.STALLS_L1D_PENDING INST_RETIRED.PREC_DIST:k
+        MEM_TRANS_RETIRED.PRECISE_STORE:u CYCLE_ACTIVITY.CYCLES_NO_DISPATCH"""),
+    "fixed counters": ([], """
+        INST_RETIRED.ANY CPU_CLK_UNHALTED.THREAD:k CPU_CLK_UNHALTED.REF_TSC CPU_CLK_UNHALTED.THREAD_ANY
+        cycles instructions:u ref-cycles"""),
+    "generic events": ([], """
+        cache-misses:u branch-misses stalled-cycles-frontend stalled-cycles-backend:k L1-dcache-loads
+        L1-dcache-stores L1-dcache-store-misses L1-dcache-prefetch-misses L1-icache-load-misses
+        dTLB-loads dTLB-store-misses:u iTLB-loads iTLB-load-misses branch-load-misses"""),
+    "off-core responses": ([], """
+        OFFCORE_RESPONSE.DEMAND_DATA_RD.LLC_HIT.HITM_OTHER_CORE OFFCORE_RESPONSE.ALL_READS.ANY_RESPONSE:u
+        OFFCORE_RESPONSE.DEMAND_RFO.LLC_MISS.DRAM:k OFFCORE_RESPONSE_1.PF_LLC_CODE_RD.LLC_HIT.SNOOP_MISS
+        OFFCORE_RESPONSE.OTHER.PORTIO_MMIO_UC OFFCORE_RESPONSE.STREAMING_STORES.ANY_RESPONSE
+        cpu/event=0xb7,umask=1,offcore_rsp=0x3f807f8fff/ LLC-loads LLC-store-misses node-loads
+        node-prefetch-misses:k"""),
+    "precise samples": (["-c", "1000003"], """
+        INST_RETIRED.PREC_DIST:pp UOPS_RETIRED.ALL:p BR_INST_RETIRED.NEAR_CALL:upp
+        MEM_UOPS_RETIRED.SPLIT_LOADS:p MEM_LOAD_UOPS_RETIRED.L1_HIT:kp BR_MISP_RETIRED.TAKEN:pp
+        cycles:pp cycles:up r0151:pp"""),
+    "stores and load latency": (["-c", "1000003"], """
+        mem-stores:upp MEM_TRANS_RETIRED.PRECISE_STORE:p mem-loads:pp
+        MEM_TRANS_RETIRED.LOAD_LATENCY_GT_64:up cpu/event=0xcd,umask=0x1,ldlat=500/k"""),
+    "LBR, calls": (["-c", "1000003", "--filter", "call,u"], "cycles BR_INST_RETIRED.NEAR_CALL:up"),
+    "LBR, any calls and returns": (["-c", "1000003", "--filter", "any_call,any_ret"], "cycles:u branches"),
+}
+
+
 def events_of(machine):
     """By facility, the options and the events that are explained on a machine."""
+    if machine in SANDYBRIDGES:
+        return {facility: (options, events.split())
+                for facility, (options, events) in SANDYBRIDGES_OWN.items()}
     if machine in KERNELS:
         return {facility: (options, events.split()) for facility, (options, events) in EVENTS.items()}
     without = NOT_WESTMERES | (NOT_OF_TWO_SOCKETS if machine == "westmere-dp" else
@@ -99,14 +135,15 @@ def events_of(machine):
     return {facility: row for facility, row in chosen.items() if row[1]}
 
 
-MACHINES = (*KERNELS, *WESTMERES)
+MACHINES = (*KERNELS, *WESTMERES, *SANDYBRIDGES)
 # All events of a machine look at one set of observations, which one worker makes.
 ALL = [pytest.param(machine, f"{facility}: {event}", id=f"{machine}-{facility}: {event}",
-                    marks=pytest.mark.xdist_group(machine if machine in WESTMERES else "explain"))
+                    marks=pytest.mark.xdist_group("explain" if machine in KERNELS else machine.replace("-", "_")
+                                                 if machine in SANDYBRIDGES else machine))
        for machine in MACHINES for facility, (_, events) in events_of(machine).items()
        for event in events]
 
-GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18A), 0x38D, 0x3F1, 0x1D9
+GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18E), 0x38D, 0x3F1, 0x1D9
 FREEZE_ON_SMI = 1 << 14  # of DEBUGCTL: the kernel sets it for good (attr_freeze_on_smi, intel/core.c)
 REGISTERS = [*GENERAL, FIXED_CTR_CTRL, 0x38F, PEBS_ENABLE, 0x3F6, 0x1A6, 0x1A7, 0x1C8, DEBUGCTL]
 
@@ -141,7 +178,8 @@ def observed(booted):
     def get(machine):
         if machine not in found:
             with forks(booted) as machines:
-                guest = machines(**WESTMERES.get(machine, {"kernel": machine}))
+                guest = machines(**{**WESTMERES, **SANDYBRIDGES}.get(machine, {"kernel": machine}))
+                guest.registers = [msr for msr in REGISTERS if msr < 0x18A or msr > 0x18D or machine in SANDYBRIDGES]
                 found[machine] = observe(guest, events_of(machine))
         return found[machine]
     return get
@@ -156,12 +194,13 @@ def observe(guest, events):
     names = [f"{facility}: {event}" for facility, (_, some) in events.items() for event in some]
     records = dict(zip(names, explained, strict=True))
     lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
-    said = guest.say("opened", "0", *map(hex, REGISTERS), stdin=lines.encode(), paranoid=-1)
+    said = guest.say("opened", "0", *map(hex, guest.registers), stdin=lines.encode(), paranoid=-1)
     found = {}
     for name, line in zip(records, said.splitlines(), strict=True):
         errno, *values = line.split()
         assert errno == "0", f"{name}: errno {errno}"
-        found[name] = (records[name], dict(zip(REGISTERS, (int(value, 16) for value in values))))
+        found[name] = (records[name], {**dict.fromkeys(REGISTERS, 0),
+                                       **dict(zip(guest.registers, (int(value, 16) for value in values)))})
     return found
 
 

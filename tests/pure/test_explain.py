@@ -368,7 +368,8 @@ def test_rights_on_this_machine_do_not_shape_another(record, host):
 def test_an_unknown_cpu_is_refused_with_those_there_are(refusal):
     status, sentence = refusal("--cpu", "pentium", "cycles")
     assert status == 1
-    for name in ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex"):
+    for name in ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex", "sandybridge",
+                 "sandybridge-ep"):
         assert name in sentence
 
 
@@ -393,7 +394,8 @@ def test_every_reason_is_told_and_every_member_has_one(record, text):
     assert event["attr"].keys() <= event["why"].keys()
 
 
-@pytest.fixture(params=["nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex"])
+@pytest.fixture(params=["nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex",
+                                 "sandybridge", "sandybridge-ep"])
 def all_records(request, nhmtap, records):
     """Every event of a CPU's table, as precisely as the kernel takes it."""
     cpu = f"--cpu={request.param}"

@@ -18,6 +18,7 @@
 struct subject {
 	const struct event *event;
 	const struct cpu_events *cpu;
+	const struct host *host;
 	struct encoding encoding;
 	struct registers registers;
 };
@@ -110,7 +111,7 @@ static json_t *precise_value(const struct subject *subject)
 	json_t *value = json_object();
 
 	precise.precise_ip = 1;
-	registers_of(&precise, subject->cpu, &subject->encoding, &registers);
+	registers_of(&precise, subject->host, &subject->encoding, &registers);
 	set(value, "accepted", json_boolean(!registers.refused));
 	if (known)
 		set(value, "by_table", json_string(by_table[known->precise]));
@@ -326,10 +327,10 @@ static void add_hardware(json_t *record, const struct subject *subject)
 /* Returns whether the event is one of the core's counters. */
 static bool look_into(struct host *host, const struct event *event, struct subject *subject)
 {
-	*subject = (struct subject){.event = event, .cpu = host->events};
+	*subject = (struct subject){.event = event, .cpu = host->events, .host = host};
 	if (!subject->cpu || !subject->cpu->kernel || !encoding_of(&event->attr, host, &subject->encoding))
 		return false;
-	registers_of(&event->attr, subject->cpu, &subject->encoding, &subject->registers);
+	registers_of(&event->attr, subject->host, &subject->encoding, &subject->registers);
 	return true;
 }
 

@@ -94,9 +94,10 @@ static void set_alias(json_t *record, const char *alias)
 /* --- what the counters do --------------------------------------------------------------------- */
 
 /* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
-static void set_hardware(json_t *record, const struct cpu_events *cpu, const struct encoding *encoding)
+static void set_hardware(json_t *record, const struct host *host, const struct encoding *encoding)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_RAW, .config = encoding->config};
+	const struct cpu_events *cpu = host->events;
 	struct registers registers;
 
 	set(record, "cpu", string(cpu->name));
@@ -105,12 +106,12 @@ static void set_hardware(json_t *record, const struct cpu_events *cpu, const str
 		set(record, "config1", value_hex(encoding->config1));
 	if (!cpu->kernel)
 		return;
-	registers_of(&attr, cpu, encoding, &registers);
+	registers_of(&attr, host, encoding, &registers);
 	set(record, "counters", value_bits(registers.counters));
 	if (registers.fixed_counter >= 0)
 		set(record, "fixed_counter", json_integer(registers.fixed_counter));
 	attr.precise_ip = 1;
-	registers_of(&attr, cpu, encoding, &registers);
+	registers_of(&attr, host, encoding, &registers);
 	set(record, "precise", json_boolean(!registers.refused));
 }
 
@@ -134,7 +135,7 @@ static void list_generic(struct listing *listing, const char *section, __u32 typ
 		if (event->unit[0])
 			set(record, "unit", string(event->unit));
 		if (cpu && cpu->kernel && encoding_of(&attr, listing->host, &encoding))
-			set_hardware(record, cpu, &encoding);
+			set_hardware(record, listing->host, &encoding);
 		offer(listing, record);
 	}
 }
@@ -152,7 +153,7 @@ static void list_cache(struct listing *listing)
 		if (generic_event_find(generic->name))
 			continue;
 		record = listed("hardware, caches", generic->name);
-		set_hardware(record, cpu, &encoding);
+		set_hardware(record, listing->host, &encoding);
 		offer(listing, record);
 	}
 }
@@ -188,7 +189,7 @@ static void list_event(struct listing *listing, const struct known_event *event)
 		if (!strcmp(cpu->aliases[i].of, event->name))
 			set_alias(record, cpu->aliases[i].name);
 	set(record, "description", string(event->description));
-	set_hardware(record, cpu, &encoding);
+	set_hardware(record, listing->host, &encoding);
 	set(record, "default_period", json_integer(event->default_period));
 	if (event->errata)
 		set(record, "errata", string(event->errata));

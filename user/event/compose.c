@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "event/encoding.h"
 #include "event/names.h"
 
 #define UMASK_BITS 0xff00ULL
@@ -116,20 +117,25 @@ static void note_disagreement(const struct cpu_events *cpu, const char *spelling
 	}
 }
 
-/* The part that has the most bits: all requests, any response. */
-static const struct offcore_part *widest(const struct kind *kind)
+/* The part that has the most bits: all requests, any response. Where responses are of suppliers and
+ * snoops, any response is the bit that is neither. */
+static const struct offcore_part *widest(const struct known_offcore *offcore, const struct kind *kind)
 {
+	__u64 sides = offcore_bits_of_kind(offcore, OFFCORE_SUPPLIER | OFFCORE_SNOOP);
 	const struct offcore_part *most = kind->parts;
 
-	for (size_t i = 1; i < kind->nr; i++)
-		if (__builtin_popcount(kind->parts[i].bits) > __builtin_popcount(most->bits))
+	for (size_t i = 0; i < kind->nr; i++) {
+		if (sides && kind->parts == offcore->responses && !(kind->parts[i].bits & sides))
+			return &kind->parts[i];
+		if (__builtin_popcountll(kind->parts[i].bits) > __builtin_popcountll(most->bits))
 			most = &kind->parts[i];
+	}
 	return most;
 }
 
-static void take_all(struct kind *kind, struct composed *composed)
+static void take_all(const struct known_offcore *offcore, struct kind *kind, struct composed *composed)
 {
-	const struct offcore_part *all = widest(kind);
+	const struct offcore_part *all = widest(offcore, kind);
 	size_t used = strlen(composed->note);
 
 	composed->config1 |= all->bits;
@@ -159,7 +165,8 @@ static int compose_offcore(const struct cpu_events *cpu, const char *name, struc
 	const struct offcore_register *reg;
 	struct piece piece;
 	char whole[160];
-	size_t at = 0;
+	size_t at = 0, from;
+	bool found;
 
 	if (!offcore)
 		return 0;
@@ -172,10 +179,17 @@ static int compose_offcore(const struct cpu_events *cpu, const char *name, struc
 
 	composed->config = reg->config;
 	while (name[at]) {
-		at++;
-		next_piece(name, &at, "|.:", &piece);
-		if (!add_part(offcore, &kinds[0], piece.text, composed) &&
-		    !add_part(offcore, &kinds[1], piece.text, composed)) {
+		from = ++at;
+		/* Names of responses may have dots: the longest one counts. */
+		next_piece(name, &at, "|:", &piece);
+		found = add_part(offcore, &kinds[1], piece.text, composed);
+		if (!found) {
+			at = from;
+			next_piece(name, &at, "|.:", &piece);
+			found = add_part(offcore, &kinds[0], piece.text, composed) ||
+				add_part(offcore, &kinds[1], piece.text, composed);
+		}
+		if (!found) {
 			composed->at = piece.at;
 			return refuse_part(name, &piece, kinds, refusal);
 		}
@@ -184,7 +198,7 @@ static int compose_offcore(const struct cpu_events *cpu, const char *name, struc
 	}
 	for (int k = 0; k < 2; k++)
 		if (!kinds[k].named[0])
-			take_all(&kinds[k], composed);
+			take_all(offcore, &kinds[k], composed);
 	snprintf(composed->description, sizeof(composed->description),
 		 "Off-core requests %.78s that are answered by %.78s", kinds[0].named, kinds[1].named);
 	return 1;

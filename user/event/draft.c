@@ -27,6 +27,7 @@ static const struct {
 	[DRAFT_PLACED] = {sizeof(struct kernel_rule), false},
 	[DRAFT_GENERIC] = {sizeof(struct known_generic), true},
 	[DRAFT_ERRATA] = {sizeof(struct known_erratum), true},
+	[DRAFT_MICROCODE] = {sizeof(struct known_microcode), false},
 	[DRAFT_MODELS] = {sizeof(struct cpu_model), false},
 };
 
@@ -176,6 +177,7 @@ void draft_begin(struct draft *draft, const struct cpu_events *base)
 		append(draft, DRAFT_PLACED, base->kernel->placed, base->kernel->nr_placed);
 		append(draft, DRAFT_GENERIC, base->kernel->generic, base->kernel->nr_generic);
 		append(draft, DRAFT_ERRATA, base->kernel->errata, base->kernel->nr_errata);
+		append(draft, DRAFT_MICROCODE, base->kernel->microcode, base->kernel->nr_microcode);
 	}
 	if (base->offcore) {
 		const struct known_offcore *offcore = base->offcore;
@@ -221,11 +223,11 @@ static int by_name_and_owner(const void *a, const void *b)
 static int by_bits(const void *a, const void *b)
 {
 	const struct offcore_part *x = a, *y = b;
-	int composed_x = x->bits & (x->bits - 1), composed_y = y->bits & (y->bits - 1);
+	bool composed_x = x->bits & (x->bits - 1), composed_y = y->bits & (y->bits - 1);
 
-	if (!composed_x != !composed_y)
+	if (composed_x != composed_y)
 		return composed_x ? 1 : -1;
-	return x->bits - y->bits;
+	return (x->bits > y->bits) - (x->bits < y->bits);
 }
 
 static int by_code(const void *a, const void *b)
@@ -264,6 +266,7 @@ void draft_seal(struct draft *draft)
 	SEAL(draft, draft->kernel, placed, DRAFT_PLACED);
 	SEAL(draft, draft->kernel, generic, DRAFT_GENERIC);
 	SEAL(draft, draft->kernel, errata, DRAFT_ERRATA);
+	SEAL(draft, draft->kernel, microcode, DRAFT_MICROCODE);
 	SEAL(draft, draft->offcore, registers, DRAFT_REGISTERS);
 	SEAL(draft, draft->offcore, requests, DRAFT_REQUESTS);
 	SEAL(draft, draft->offcore, responses, DRAFT_RESPONSES);

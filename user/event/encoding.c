@@ -73,6 +73,30 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 	       named_by_table(host->events, attr, encoding);
 }
 
+unsigned int general_counters_of(const struct host *host)
+{
+	const struct cpu_events *cpu = host->events;
+	int first = cpus_next(&host->online, 0);
+	bool shared =
+		cpu->general_counters_smt && !host->pretended && first >= 0 && host_sibling(host, first) >= 0;
+
+	return shared ? cpu->general_counters_smt : cpu->general_counters;
+}
+
+bool microcode_keeps_pebs_off(const struct host *host, __u32 *needed)
+{
+	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
+
+	*needed = 0;
+	if (!kernel || !kernel->nr_microcode)
+		return false;
+	for (size_t i = 0; i < kernel->nr_microcode; i++)
+		if (kernel->microcode[i].model == host->cpu.model &&
+		    kernel->microcode[i].stepping == host->cpu.stepping)
+			*needed = kernel->microcode[i].revision;
+	return !*needed || host->cpu.microcode < *needed;
+}
+
 const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config)
 {
 	const struct known_offcore *offcore = cpu->offcore;

@@ -28,6 +28,12 @@ static inline bool is_load_latency(const struct cpu_events *cpu, __u64 config)
 	return cpu->load_latency && (config & CONFIG_SELECT) == cpu->load_latency;
 }
 
+/* Whether it is the one whose records have the address of a store. */
+static inline bool is_precise_store(const struct cpu_events *cpu, __u64 config)
+{
+	return cpu->precise_store && (config & CONFIG_SELECT) == cpu->precise_store;
+}
+
 /* The raw event that counts: for perf's generic ones the kernel's choice. */
 struct encoding {
 	__u64 config, config1;
@@ -38,6 +44,40 @@ struct encoding {
 /* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. The
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
+
+/* The general counters that a thread has: fewer where it shares its core. */
+unsigned int general_counters_of(const struct host *host);
+
+/* Whether the kernel keeps PEBS off for the microcode of this machine. `needed` is the revision that it
+ * works with, 0 if the kernel knows none for the stepping (intel_snb_pebs_broken(), intel/core.c). */
+bool microcode_keeps_pebs_off(const struct host *host, __u32 *needed);
+
+/* The bits of a CPU's off-core register that requests have, and responses; those of a kind (enum
+ * offcore_kind). */
+static inline __u64 offcore_bits(const struct offcore_part *parts, size_t nr, unsigned int kinds)
+{
+	__u64 bits = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		bits |= !kinds || parts[i].kinds & kinds ? parts[i].bits : 0;
+	return bits;
+}
+
+static inline __u64 offcore_requests(const struct known_offcore *offcore)
+{
+	return offcore_bits(offcore->requests, offcore->nr_requests, 0);
+}
+
+static inline __u64 offcore_responses(const struct known_offcore *offcore)
+{
+	return offcore_bits(offcore->responses, offcore->nr_responses, 0);
+}
+
+static inline __u64 offcore_bits_of_kind(const struct known_offcore *offcore, unsigned int kinds)
+{
+	return offcore_bits(offcore->requests, offcore->nr_requests, kinds) |
+	       offcore_bits(offcore->responses, offcore->nr_responses, kinds);
+}
 
 /* The register that an event with this encoding's config counts off-core responses by, or NULL. */
 const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config);

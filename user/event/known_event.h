@@ -41,6 +41,10 @@ enum offcore_kind {
 	OFFCORE_HITM = 4,	   /* a cache that had modified the line answered */
 	OFFCORE_PREFETCH = 8,
 	OFFCORE_NO_LINE = 16, /* no line is moved, or not always */
+	/* Where a CPU has both, a response counts by one of each (SDM 18.9.5), or by a bit that is neither.
+	 */
+	OFFCORE_SUPPLIER = 32, /* who had the line */
+	OFFCORE_SNOOP = 64,    /* what came of asking others for it */
 };
 
 /* OFFCORE_RESPONSE.REQUEST.RESPONSE is a register, a request and a response: config is the
@@ -56,7 +60,7 @@ struct known_offcore {
 	const struct offcore_part {
 		const char *name;	 /* "DEMAND_DATA_RD" */
 		const char *description; /* one line, ours */
-		__u16 bits;		 /* several in a composite */
+		__u64 bits;		 /* several in a composite */
 		__u8 kinds;		 /* of a single bit: enum offcore_kind */
 	} * requests, *responses;	 /* single bits first, from the lowest; then the composites */
 	size_t nr_requests, nr_responses;
@@ -67,7 +71,7 @@ struct known_offcore {
 	size_t nr_presets;
 	const struct known_alias *aliases; /* of registers, requests and responses; sorted */
 	size_t nr_aliases;
-	__u16 reserved; /* bits that the hardware of this CPU does not support */
+	__u64 reserved; /* bits that the hardware of this CPU does not support */
 	__u64 default_period;
 	const char *source;
 };
@@ -98,6 +102,7 @@ struct known_kernel {
 		__u64 mask, config;
 		__u32 counters;	    /* bit i: general counter i */
 		__s8 fixed_counter; /* or this one, if not -1 */
+		bool exclusive;	    /* with two threads a core, halves what each of them may use */
 	} * precise;		    /* may have precise_ip > 0; where no rule holds, it is EINVAL */
 	size_t nr_precise;
 	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
@@ -115,8 +120,15 @@ struct known_kernel {
 		bool all_events;	 /* of every event, not of some */
 	} * errata;
 	size_t nr_errata;
-	__u64 lowest_period; /* a sample_period below is EINVAL */
-	bool access_bits;    /* PEBS records tell TLB misses and locked accesses */
+	__u64 lowest_period;  /* a sample_period below is EINVAL */
+	bool access_bits;     /* PEBS records tell TLB misses and locked accesses */
+	bool own_registers;   /* threads of a core share no off-core register, threshold or branch filter */
+	__u64 precise_cycles; /* what is counted for precise cycles, which have no PEBS */
+	/* Microcode that PEBS works with, by model and stepping; of others the driver keeps it off. */
+	const struct known_microcode {
+		__u32 model, stepping, revision; /* this one or a later one */
+	} * microcode;
+	size_t nr_microcode;
 	const char *source;
 };
 
@@ -160,7 +172,9 @@ struct cpu_events {
 	} * models;
 	size_t nr_models;
 	__u32 general_counters, fixed_counters;
-	__u64 load_latency; /* code and umask of the event with a threshold; 0: there is none */
+	__u32 general_counters_smt; /* of each of two threads of a core, where that is fewer; else 0 */
+	__u64 precise_store; /* code and umask of the event whose records have a store's address; 0: none */
+	__u64 load_latency;  /* code and umask of the event with a threshold; 0: there is none */
 	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. */
 	const struct known_event *events;
 	size_t nr_events;

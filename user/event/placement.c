@@ -5,22 +5,29 @@
 
 #include "event/encoding.h"
 
+static const struct kernel_rule *rule_of(const struct known_kernel *kernel, const struct event *event,
+					 __u64 config)
+{
+	if (!kernel)
+		return NULL;
+	/* PEBS has rules of its own, and no fixed counter. */
+	return event->attr.precise_ip ? kernel_rule_of(kernel->precise, kernel->nr_precise, config)
+				      : kernel_rule_of(kernel->placed, kernel->nr_placed, config);
+}
+
 unsigned long long placement_choices(struct host *host, const struct event *event)
 {
-	const struct cpu_events *cpu = host->events;
-	const struct kernel_rule *rule = NULL;
-	unsigned long long general = (1ULL << cpu->general_counters) - 1;
+	unsigned long long general = (1ULL << general_counters_of(host)) - 1;
+	const struct kernel_rule *rule;
 	struct encoding encoding;
 
 	if (!encoding_of(&event->attr, host, &encoding))
 		return 0;
-	if (cpu->kernel && event->attr.precise_ip) /* PEBS has rules of its own, and no fixed counter */
-		rule = kernel_rule_of(cpu->kernel->precise, cpu->kernel->nr_precise, encoding.config);
-	else if (cpu->kernel)
-		rule = kernel_rule_of(cpu->kernel->placed, cpu->kernel->nr_placed, encoding.config);
+	rule = rule_of(host->events->kernel, event, encoding.config);
 	if (!rule)
 		return general;
-	return rule->counters | (rule->fixed_counter >= 0 ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
+	return (rule->counters & general) |
+	       (rule->fixed_counter >= 0 ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
 }
 
 /* Gives event i a counter, moving others that have one to another if need be: Kuhn's algorithm for
@@ -40,11 +47,30 @@ static bool place(const unsigned long long *choices, int i, unsigned long long *
 	return false;
 }
 
+/* How many general counters the events may use: half of a thread's, where one of them is exclusive and
+ * the core has another thread (x86_schedule_events(), events/core.c: gpmax). */
+static unsigned int general_most(struct host *host, const struct event *events, size_t nr)
+{
+	unsigned int general = general_counters_of(host);
+	struct encoding encoding;
+
+	for (size_t i = 0; i < nr && general != host->events->general_counters; i++) {
+		const struct kernel_rule *rule = NULL;
+
+		if (encoding_of(&events[i].attr, host, &encoding))
+			rule = rule_of(host->events->kernel, &events[i], encoding.config);
+		if (rule && rule->exclusive)
+			return general / 2;
+	}
+	return general;
+}
+
 int placement_find(struct host *host, const struct event *events, size_t nr, unsigned long long taken,
 		   int *counters)
 {
 	unsigned long long choices[PLACEMENT_MOST];
 	int holder[64];
+	unsigned int used = 0;
 
 	memset(holder, -1, sizeof(holder));
 	for (size_t i = 0; i < nr; i++)
@@ -59,7 +85,9 @@ int placement_find(struct host *host, const struct event *events, size_t nr, uns
 			return i;
 	}
 	for (int counter = 0; counter < 64; counter++)
-		if (holder[counter] >= 0)
+		if (holder[counter] >= 0) {
 			counters[holder[counter]] = counter;
-	return -1;
+			used += counter < PLACED_FIXED;
+		}
+	return used > general_most(host, events, nr) ? (int)nr - 1 : -1;
 }

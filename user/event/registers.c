@@ -19,14 +19,15 @@
 
 /* hw.config of x86_pmu_hw_config(), events/core.c, and intel_pmu_hw_config(), intel/core.c, before a
  * counter is chosen. */
-static __u64 hardware_config(const struct perf_event_attr *attr, const struct encoding *encoding)
+static __u64 hardware_config(const struct perf_event_attr *attr, const struct cpu_events *cpu,
+			     const struct encoding *encoding)
 {
 	__u64 config = encoding->config & X86_RAW_EVENT_MASK;
 
-	/* intel_pebs_aliases_core2(): cycles have no PEBS, but "fewer than 16 instructions retired"
-	 * is true of every cycle, and has. */
-	if (attr->precise_ip && config == 0x3c)
-		config = 0x108000c0;
+	/* intel_pebs_aliases_core2(), intel_pebs_aliases_snb(): cycles have no PEBS, but "fewer than 16
+	 * instructions (or micro-ops) retired" is true of every cycle, and has. */
+	if (attr->precise_ip && config == 0x3c && cpu->kernel->precise_cycles)
+		config = cpu->kernel->precise_cycles;
 	if (!attr->exclude_user)
 		config |= USR;
 	if (!attr->exclude_kernel)
@@ -42,13 +43,13 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct en
 /* --- where ------------------------------------------------------------------------------------ */
 
 /* intel_get_event_constraints(): PEBS first, then the others. */
-static void place(const struct perf_event_attr *attr, const struct cpu_events *cpu, __u64 config,
-		  struct registers *registers)
+static void place(const struct perf_event_attr *attr, const struct cpu_events *cpu, unsigned int general,
+		  __u64 config, struct registers *registers)
 {
 	const struct known_kernel *kernel = cpu->kernel;
 	const struct kernel_rule *rule;
 
-	registers->counters = (1U << cpu->general_counters) - 1;
+	registers->counters = (1U << general) - 1;
 	registers->fixed_counter = -1;
 	if (attr->precise_ip) {
 		rule = kernel_rule_of(kernel->precise, kernel->nr_precise, config);
@@ -111,6 +112,7 @@ static const struct field_row fixed_ctr_ctrl[] = {CTL_FC(0), CTL_FC(1), CTL_FC(2
 	}
 static const struct field_row global_ctrl[] = {
 	ENABLE("PC0", 0),  ENABLE("PC1", 1),  ENABLE("PC2", 2),	 ENABLE("PC3", 3),
+	ENABLE("PC4", 4),  ENABLE("PC5", 5),  ENABLE("PC6", 6),	 ENABLE("PC7", 7),
 	ENABLE("FC0", 32), ENABLE("FC1", 33), ENABLE("FC2", 34),
 };
 
@@ -233,15 +235,40 @@ static void add_selection(struct registers *registers, __u64 config)
 /* __intel_pmu_enable_all(), intel/core.c: all counters, but for those of exclude_host, which only a
  * guest switches on. */
 static void add_global_control(const struct perf_event_attr *attr, const struct cpu_events *cpu,
-			       struct registers *registers)
+			       unsigned int general, struct registers *registers)
 {
-	__u64 all = ((1ULL << cpu->fixed_counters) - 1) << 32 | ((1ULL << cpu->general_counters) - 1);
+	__u64 all = ((1ULL << cpu->fixed_counters) - 1) << 32 | ((1ULL << general) - 1);
+	struct register_value *reg;
+	size_t kept = 0;
 	__u64 known = ~0ULL;
 
 	if (attr->exclude_host)
 		known = registers->fixed_counter < 0 ? ~(__u64)registers->counters
 						     : ~(1ULL << (32 + registers->fixed_counter));
-	add(registers, GLOBAL_CTRL, all & known, known);
+	reg = add(registers, GLOBAL_CTRL, all & known, known);
+	/* A CPU has the fields of the counters that it has. */
+	for (size_t i = 0; i < reg->nr_fields; i++)
+		if (all >> reg->fields[i].low & 1)
+			reg->fields[kept++] = reg->fields[i];
+	reg->nr_fields = kept;
+}
+
+/* A store's records come of the only counter that can have them, and of a bit that has no counter. */
+static void add_store(struct registers *registers)
+{
+	static const struct field_row stores = {
+		"PS_EN", 63, 63, {"", "the record has address and status of a store"}};
+	int counter = __builtin_ctz(registers->counters);
+	struct field_row records = pebs_enable[0];
+	struct register_value *reg;
+	__u64 value = 1ULL << counter | 1ULL << 63;
+
+	records.low = records.high = counter;
+	reg = add(registers, PEBS_ENABLE, value, value);
+	reg->counter = COUNTER_NOWHERE;
+	reg->nr_fields = 0;
+	add_field(reg, &records);
+	add_field(reg, &stores);
 }
 
 /* intel_pmu_pebs_enable(), intel/ds.c. */
@@ -252,6 +279,10 @@ static void add_pebs(const struct cpu_events *cpu, const struct encoding *encodi
 
 	if (is_load_latency(cpu, encoding->config))
 		value |= 1ULL << 32;
+	if (is_precise_store(cpu, encoding->config)) {
+		add_store(registers);
+		return;
+	}
 	add(registers, PEBS_ENABLE, value, value);
 }
 
@@ -267,8 +298,8 @@ static const char *guides_name(const struct known_offcore *offcore, const char *
 static void add_parts(struct register_value *reg, const struct known_offcore *offcore,
 		      const struct offcore_part *parts, size_t nr)
 {
-	for (size_t i = 0; i < nr && __builtin_popcount(parts[i].bits) == 1; i++) {
-		int bit = __builtin_ctz(parts[i].bits);
+	for (size_t i = 0; i < nr && __builtin_popcountll(parts[i].bits) == 1; i++) {
+		int bit = __builtin_ctzll(parts[i].bits);
 
 		add_field(reg, &(struct field_row){guides_name(offcore, parts[i].name),
 						   bit,
@@ -334,17 +365,19 @@ static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events 
 	add(registers, DEBUGCTL, 0x801, 0x801);
 }
 
-void registers_of(const struct perf_event_attr *attr, const struct cpu_events *cpu,
+void registers_of(const struct perf_event_attr *attr, const struct host *host,
 		  const struct encoding *encoding, struct registers *registers)
 {
-	__u64 config = hardware_config(attr, encoding);
+	const struct cpu_events *cpu = host->events;
+	unsigned int general = general_counters_of(host);
+	__u64 config = hardware_config(attr, cpu, encoding);
 
 	*registers = (struct registers){0};
-	place(attr, cpu, config & (X86_RAW_EVENT_MASK | CONFIG_ANY), registers);
+	place(attr, cpu, general, config & (X86_RAW_EVENT_MASK | CONFIG_ANY), registers);
 	if (registers->refused)
 		return;
 	add_selection(registers, config);
-	add_global_control(attr, cpu, registers);
+	add_global_control(attr, cpu, general, registers);
 	if (attr->precise_ip)
 		add_pebs(cpu, encoding, registers);
 	add_extra(cpu, encoding, registers);

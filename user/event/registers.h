@@ -22,7 +22,7 @@ struct register_field {
 	__u64 value;
 };
 
-#define REGISTER_FIELDS 16
+#define REGISTER_FIELDS 40
 
 struct register_value {
 	const char *name; /* "IA32_PERFEVTSELx" */
@@ -47,7 +47,7 @@ struct registers {
 };
 
 /* Fills in registers. cpu->kernel must not be NULL. */
-void registers_of(const struct perf_event_attr *attr, const struct cpu_events *cpu,
+void registers_of(const struct perf_event_attr *attr, const struct host *host,
 		  const struct encoding *encoding, struct registers *registers);
 
 /* Whether the LBR records branches while the event runs: because of branch_sample_type, or because

@@ -7,6 +7,8 @@
 #include "event/loader.h"
 #include "event/names.h"
 
+#define OFFCORE_BITS 64
+
 /* --- what rows have in common ----------------------------------------------------------------- */
 
 /* "counters" as bits, all of the CPU's where it is left out; -1 with the refusal. */
@@ -164,7 +166,8 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 /* enum offcore_kind. */
 static __u8 kinds_of(const json_t *entry)
 {
-	static const char *const names[] = {"remote", "partly_remote", "hitm", "prefetch", "no_line"};
+	static const char *const names[] = {"remote",  "partly_remote", "hitm", "prefetch",
+					    "no_line", "supplier",	"snoop"};
 	const json_t *kind;
 	__u8 kinds = 0;
 	size_t i;
@@ -177,15 +180,15 @@ static __u8 kinds_of(const json_t *entry)
 
 /* Composites are stored as their bits alone. Where a single part has moved to another bit, those that
  * it is in follow: Westmere swaps two, and every response that contains them is right. */
-static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const __u16 *moved_to)
+static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const __u64 *moved_to)
 {
 	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
 		struct offcore_part *part = draft_row(draft, kind, i);
-		__u16 bits = 0;
+		__u64 bits = 0;
 
 		if (!(part->bits & (part->bits - 1)))
 			continue;
-		for (int bit = 0; bit < 16; bit++)
+		for (int bit = 0; bit < OFFCORE_BITS; bit++)
 			if (part->bits >> bit & 1)
 				bits |= moved_to[bit];
 		part->bits = bits;
@@ -204,35 +207,32 @@ static int check_bits(struct loader *loader, struct draft *draft, enum draft_kin
 
 			if (other != part && other->bits == part->bits)
 				return FAULT(loader, part->name, "bit %d is already %s",
-					     __builtin_ctz(part->bits), other->name);
+					     __builtin_ctzll(part->bits), other->name);
 		}
 	}
 	return 0;
 }
 
 static int load_single_parts(struct loader *loader, struct draft *draft, enum draft_kind kind,
-			     const json_t *entries, int low)
+			     const json_t *entries)
 {
-	__u16 moved_to[16];
+	__u64 moved_to[OFFCORE_BITS];
 	const json_t *entry;
 	size_t i;
 
-	for (int bit = 0; bit < 16; bit++)
-		moved_to[bit] = 1 << bit;
+	for (int bit = 0; bit < OFFCORE_BITS; bit++)
+		moved_to[bit] = 1ULL << bit;
 	json_array_foreach(entries, i, entry)
 	{
 		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
-					   1 << number(entry, "bit", 0), kinds_of(entry)};
+					   1ULL << number(entry, "bit", 0), kinds_of(entry)};
 		const struct offcore_part *before = draft_find(draft, kind, row.name);
 		json_int_t bit = number(entry, "bit", -1);
 
 		if (bit < 0)
 			continue;
-		if (bit < low || bit > low + 7)
-			return FAULT(loader, row.name, "a bit of %s is from %d to %d",
-				     kind == DRAFT_REQUESTS ? "requests" : "responses", low, low + 7);
 		if (before && !(before->bits & (before->bits - 1)))
-			moved_to[__builtin_ctz(before->bits)] = row.bits;
+			moved_to[__builtin_ctzll(before->bits)] = row.bits;
 		if (before)
 			draft->offcore.reserved &= ~before->bits;
 		if (flag(entry, "reserved"))
@@ -245,10 +245,10 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 }
 
 /* The bits of what an entry is composed of; 0 if one of those has none yet, which is then `lacks`. */
-static __u16 composed_bits(struct draft *draft, enum draft_kind kind, const json_t *entry, const char **lacks)
+static __u64 composed_bits(struct draft *draft, enum draft_kind kind, const json_t *entry, const char **lacks)
 {
 	const json_t *name;
-	__u16 bits = 0;
+	__u64 bits = 0;
 	size_t i;
 
 	json_array_foreach(json_object_get(entry, "of"), i, name)
@@ -327,13 +327,28 @@ static int load_presets(struct loader *loader, struct draft *draft, const json_t
 	return 0;
 }
 
+/* Requests have the lower bits of the register, responses those above. */
+static int check_sides(struct loader *loader, const struct draft *draft)
+{
+	__u64 responses = 0;
+
+	for (size_t i = 0; i < draft->rows[DRAFT_RESPONSES].nr; i++)
+		responses |= ((const struct offcore_part *)draft_row(draft, DRAFT_RESPONSES, i))->bits;
+	for (size_t i = 0; i < draft->rows[DRAFT_REQUESTS].nr; i++) {
+		const struct offcore_part *part = draft_row(draft, DRAFT_REQUESTS, i);
+
+		if (responses && part->bits >= (responses & -responses))
+			return FAULT(loader, part->name, "a bit of requests is below those of responses");
+	}
+	return 0;
+}
+
 static int load_offcore(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	static const struct {
 		const char *field;
 		enum draft_kind kind;
-		int low;
-	} parts[] = {{"requests", DRAFT_REQUESTS, 0}, {"responses", DRAFT_RESPONSES, 8}};
+	} parts[] = {{"requests", DRAFT_REQUESTS}, {"responses", DRAFT_RESPONSES}};
 	const json_t *registers = json_object_get(table, "registers");
 
 	if (check_sources(loader, "", table) || check_entries(loader, registers, "name") ||
@@ -348,11 +363,13 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 		const json_t *entries = json_object_get(table, parts[i].field);
 
 		if (check_entries(loader, entries, "name") ||
-		    load_single_parts(loader, draft, parts[i].kind, entries, parts[i].low) ||
+		    load_single_parts(loader, draft, parts[i].kind, entries) ||
 		    load_composites(loader, draft, parts[i].kind, entries))
 			return -1;
 	}
-	return load_presets(loader, draft, json_object_get(table, "presets"));
+	return check_sides(loader, draft) || load_presets(loader, draft, json_object_get(table, "presets"))
+		       ? -1
+		       : 0;
 }
 
 static long counters_of_rule(struct loader *loader, const struct draft *draft, const char *list, size_t i,
@@ -364,22 +381,26 @@ static long counters_of_rule(struct loader *loader, const struct draft *draft, c
 	return counters_of(loader, draft, label, entry);
 }
 
-static void load_precise(struct draft *draft, const json_t *entries)
+/* Without a code, any event. */
+static int load_precise(struct loader *loader, struct draft *draft, const json_t *entries)
 {
 	const __u64 flags = CONFIG_EDGE | CONFIG_PC | CONFIG_ANY | CONFIG_INV | CONFIG_CMASK;
-	const __u32 every = (1U << draft->cpu.general_counters) - 1;
 	const json_t *entry;
 	size_t i;
 
 	json_array_foreach(entries, i, entry)
 	{
-		struct kernel_rule rule = {CONFIG_EVENT |
+		long counters = counters_of_rule(loader, draft, "precise", i, entry);
+		struct kernel_rule rule = {(json_object_get(entry, "code") ? CONFIG_EVENT : 0) |
 						   (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
 						   (flag(entry, "flags") ? 0 : flags),
-					   config_of(entry), every, -1};
+					   config_of(entry), counters, -1, flag(entry, "exclusive")};
 
+		if (counters < 0)
+			return -1;
 		draft_put(draft, DRAFT_PRECISE, &rule);
 	}
+	return 0;
 }
 
 static int load_fixed(struct loader *loader, struct draft *draft, const json_t *entries)
@@ -392,7 +413,7 @@ static int load_fixed(struct loader *loader, struct draft *draft, const json_t *
 	{
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
 		struct kernel_rule rule = {compared, config_of(entry), counters,
-					   number(entry, "fixed_counter", -1)};
+					   number(entry, "fixed_counter", -1), false};
 
 		if (counters < 0)
 			return -1;
@@ -414,8 +435,11 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 			return -1;
 		json_array_foreach(json_object_get(entry, "codes"), j, code)
 		{
-			struct kernel_rule rule = {CONFIG_EVENT, strtoull(json_string_value(code), NULL, 16),
-						   counters, -1};
+			struct kernel_rule rule = {
+				CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0),
+				strtoull(json_string_value(code), NULL, 16) | hexadecimal(entry, "umask")
+										      << 8,
+				counters, -1, flag(entry, "exclusive")};
 
 			draft_put(draft, DRAFT_PLACED, &rule);
 		}
@@ -451,6 +475,20 @@ static void load_errata(struct draft *draft, const json_t *entries)
 	}
 }
 
+static void load_microcode(struct draft *draft, const json_t *entries)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+	{
+		struct known_microcode row = {hexadecimal(entry, "model"), number(entry, "stepping", 0),
+					      hexadecimal(entry, "revision")};
+
+		draft_put(draft, DRAFT_MICROCODE, &row);
+	}
+}
+
 /* Rules have no names, so a table of them replaces the one before as a whole. */
 static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
 {
@@ -459,12 +497,15 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 	draft->kernel.source = text(table, "source");
 	draft->kernel.lowest_period = number(table, "lowest_period", 0);
 	draft->kernel.access_bits = flag(table, "access_bits");
-	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_ERRATA; kind++)
+	draft->kernel.own_registers = flag(table, "own_registers");
+	draft->kernel.precise_cycles = config_of(json_object_get(table, "precise_cycles"));
+	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_MICROCODE; kind++)
 		draft_clear(draft, kind);
-	load_precise(draft, json_object_get(table, "precise"));
+	load_microcode(draft, json_object_get(table, "microcode"));
 	load_generic(draft, json_object_get(table, "generic"));
 	load_errata(draft, json_object_get(table, "errata"));
-	if (load_fixed(loader, draft, json_object_get(table, "fixed")))
+	if (load_precise(loader, draft, json_object_get(table, "precise")) ||
+	    load_fixed(loader, draft, json_object_get(table, "fixed")))
 		return -1;
 	return load_counters(loader, draft, json_object_get(table, "counters"));
 }

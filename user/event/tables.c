@@ -139,6 +139,9 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.general_counters = number(row, "general_counters", 0);
 	if (json_object_get(row, "load_latency"))
 		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
+	if (json_object_get(row, "precise_store"))
+		draft->cpu.precise_store = config_of(json_object_get(row, "precise_store"));
+	draft->cpu.general_counters_smt = number(row, "general_counters_smt", 0);
 	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
 	draft_clear(draft, DRAFT_MODELS);
 	json_array_foreach(json_object_get(row, "models"), i, model)

@@ -33,6 +33,8 @@ static void read_processor(struct host *host)
 		host->cpu.model = strtoul(value, NULL, 10);
 	if (line_value(text, "stepping", value, sizeof(value)))
 		host->cpu.stepping = strtoul(value, NULL, 10);
+	if (line_value(text, "microcode", value, sizeof(value)))
+		host->cpu.microcode = strtoul(value, NULL, 0);
 	if (line_value(text, "flags", flags, sizeof(flags)))
 		host->virtual = strstr(flags, " hypervisor");
 }
@@ -387,13 +389,21 @@ static const struct pmu_format nehalem_formats[] = {
 	{"pc", 0, 1 << 19},	  {"any", 0, 1 << 21},	     {"inv", 0, 1 << 23},
 	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL}, {"ldlat", 1, 0xffff},
 };
-static const struct pmu_alias nehalem_aliases[] = {
-	{"mem-loads", "event=0x0b,umask=0x10,ldlat=3", "", 1},
-};
 
 static void *copy_of(const void *from, size_t size)
 {
 	return memcpy(xmalloc(size), from, size);
+}
+
+/* The driver's names of events, as nhm_mem_events_attrs and snb_mem_events_attrs have them. */
+static void pretend_alias(struct pmu *pmu, const char *name, __u64 config, const char *terms)
+{
+	struct pmu_alias *alias = &pmu->aliases[pmu->nr_aliases++];
+
+	*alias = (struct pmu_alias){.scale = 1};
+	snprintf(alias->name, sizeof(alias->name), "%s", name);
+	snprintf(alias->terms, sizeof(alias->terms), "event=%#llx,umask=%#llx%s", config & 0xff, config >> 8,
+		 terms);
 }
 
 static void pretend_core_pmu(struct host *host)
@@ -406,8 +416,11 @@ static void pretend_core_pmu(struct host *host)
 	pmu->branches = 16;
 	pmu->formats = copy_of(nehalem_formats, sizeof(nehalem_formats));
 	pmu->nr_formats = sizeof(nehalem_formats) / sizeof(nehalem_formats[0]);
-	pmu->aliases = copy_of(nehalem_aliases, sizeof(nehalem_aliases));
-	pmu->nr_aliases = sizeof(nehalem_aliases) / sizeof(nehalem_aliases[0]);
+	pmu->aliases = xcalloc(2, sizeof(*pmu->aliases));
+	if (host->events->load_latency)
+		pretend_alias(pmu, "mem-loads", host->events->load_latency, ",ldlat=3");
+	if (host->events->precise_store)
+		pretend_alias(pmu, "mem-stores", host->events->precise_store, "");
 	pmu->next = host->pmus;
 	host->pmus = pmu;
 }
@@ -442,6 +455,7 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 	if (!cpu)
 		return refuse_cpu(name, refusal);
 	host->events = cpu;
+	host->pretended = true;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);
 	snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", cpu->title);
 	host->cpu.family = cpu->models[0].family;

@@ -62,8 +62,10 @@ struct host {
 		char vendor[16];
 		char model_name[64];
 		__u32 family, model, stepping;
+		__u32 microcode; /* its revision; 0 where the kernel does not say */
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+	bool pretended;			 /* host_pretend_cpu() has put another one in its place */
 	struct tables tables;		 /* from a folder; without one, its metrics are those built in */
 
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */

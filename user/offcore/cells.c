@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/encoding.h"
 #include "memory.h"
 
 /* --- phases between turns --------------------------------------------------------------------- */
@@ -117,25 +118,55 @@ static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, 
 			   : all_requests && cell->response != MATRIX_ALL;
 }
 
+/* Whether no request is in both of two lines. Where responses are of a supplier and a snoop, they are
+ * apart if one of these is; a bit that is neither is any response. */
+static bool apart(const struct known_offcore *known, __u64 a, __u64 b)
+{
+	__u64 suppliers = offcore_bits_of_kind(known, OFFCORE_SUPPLIER);
+	__u64 snoops = offcore_bits_of_kind(known, OFFCORE_SNOOP);
+
+	if (!snoops || !((a | b) & offcore_responses(known)))
+		return !(a & b);
+	if ((a | b) & ~(suppliers | snoops))
+		return false;
+	return !(a & b & suppliers) || !(a & b & snoops);
+}
+
+/* The bits among which a kind's have to be told from the others. */
+static __u64 axis_of(const struct known_offcore *known, __u64 kind)
+{
+	static const unsigned int sides[] = {OFFCORE_SUPPLIER, OFFCORE_SNOOP};
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
+		if (kind & offcore_bits_of_kind(known, sides[i]))
+			return offcore_bits_of_kind(known, sides[i]);
+	return kind & offcore_requests(known) ? offcore_requests(known) : offcore_responses(known);
+}
+
 static bool find_lines(struct lines *lines, __u64 unclear)
 {
 	const struct matrix *matrix = lines->looks->matrix;
-	bool of_requests = lines->kind & REQUEST_BITS;
-	__u64 axis = of_requests ? REQUEST_BITS : RESPONSE_BITS, seen = 0, inside = 0;
+	const struct known_offcore *known = lines->looks->known;
+	bool of_requests = lines->kind & offcore_requests(known), inside = false, outside = false;
+	__u64 line = of_requests ? offcore_requests(known) : offcore_responses(known);
+	__u64 axis = axis_of(known, lines->kind);
 
 	for (int i = 0; i < matrix->nr_cells; i++) {
-		__u64 bits = matrix->cells[i].bits & axis;
+		__u64 all = matrix->cells[i].bits & line, bits = all & axis;
 
 		if (!is_sum(matrix, &matrix->cells[i], of_requests))
 			continue;
-		if (bits & (seen | unclear) || (bits & lines->kind && bits & ~lines->kind) ||
+		if (all & unclear || (bits & lines->kind && bits & ~lines->kind) ||
 		    !lines->looks->counts[i].running_ns)
 			return false;
-		seen |= bits;
-		inside |= bits & lines->kind ? bits : 0;
+		for (size_t j = 0; j < lines->nr; j++)
+			if (!apart(known, matrix->cells[lines->whole[j]].bits & line, all))
+				return false;
+		inside |= (bits & lines->kind) != 0;
+		outside |= !(bits & lines->kind);
 		lines->whole[lines->nr++] = i;
 	}
-	return inside && inside != seen;
+	return inside && outside;
 }
 
 static int share_of(const void *what, const struct count *counts, double *share)

@@ -26,6 +26,7 @@ struct measured {
 
 /* What was read: the counts of the matrix's cells, in its order, and the time that it was read in. */
 struct looks {
+	const struct known_offcore *known; /* whose bits they are */
 	const struct matrix *matrix;
 	const struct count *counts;
 	const struct turns *turns;  /* NULL: each cell was counted for the whole of some executions */

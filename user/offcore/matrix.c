@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "event/compose.h"
+#include "event/encoding.h"
 #include "list.h"
 #include "memory.h"
 
@@ -30,15 +31,14 @@ static const struct offcore_preset *find_preset(const struct known_offcore *offc
 
 /* --- rows and columns ------------------------------------------------------------------------- */
 
-/* One axis of the matrix: how its parts are asked for, and where a part stands in an event's name. */
+/* One axis of the matrix: how its parts are asked for. A name of a response may have dots. */
 struct axis {
-	const char *option;
-	__u16 bits;
-	const char *before, *behind; /* "OFFCORE_RESPONSE:", ":ANY_LOCATION" */
+	const char *option, *separators;
+	bool of_requests;
 };
 
-static const struct axis request_axis = {"--request", REQUEST_BITS, "", ":ANY_LOCATION"};
-static const struct axis response_axis = {"--response", RESPONSE_BITS, "ANY_REQUEST:", ""};
+static const struct axis request_axis = {"--request", ":.", true};
+static const struct axis response_axis = {"--response", ":", false};
 
 static int refuse_parts(const struct axis *axis, const char *text, struct refusal *refusal)
 {
@@ -50,22 +50,28 @@ static int refuse_parts(const struct axis *axis, const char *text, struct refusa
 static int add_part(struct matrix_part *part, const struct axis *axis, const char *name, size_t length,
 		    const struct host *host, struct refusal *refusal)
 {
-	const char *reg = host->events->offcore->registers[0].name;
+	const struct known_offcore *known = host->events->offcore;
+	const char *reg = known->registers[0].name;
 	struct composed composed;
 	char whole[200];
 
 	snprintf(part->name, sizeof(part->name), "%.*s", (int)length, name);
-	snprintf(whole, sizeof(whole), "%s:%s%.*s%s", reg, axis->before, (int)length, name, axis->behind);
-	if (length >= sizeof(part->name) || strpbrk(part->name, ":.")) {
+	if (axis->of_requests)
+		snprintf(whole, sizeof(whole), "%s:%.*s:%s", reg, (int)length, name,
+			 known->responses[0].name);
+	else
+		snprintf(whole, sizeof(whole), "%s:%s:%.*s", reg, known->requests[0].name, (int)length, name);
+	if (length >= sizeof(part->name) || strpbrk(part->name, axis->separators)) {
 		refuse(refusal, STATUS_USAGE, "option %s '%s'", axis->option, part->name);
 		because(refusal, "it is no name of one, or of several with '|' between them");
-		return instead(refusal, "names are in the guide's Table 12");
+		return instead(refusal, "nhmtap list offcore has the names");
 	}
 	if (compose_event(host->events, whole, &composed, refusal) <= 0) {
 		snprintf(refusal->asked, sizeof(refusal->asked), "option %s '%s'", axis->option, part->name);
 		return -1;
 	}
-	part->bits = composed.config1 & axis->bits;
+	part->bits =
+		composed.config1 & (axis->of_requests ? offcore_requests(known) : offcore_responses(known));
 	return 0;
 }
 
@@ -86,9 +92,9 @@ static int add_parts(struct matrix_part *parts, int *nr, const struct axis *axis
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-static __u16 bits_of(const struct matrix_part *parts, int nr, int which)
+static __u64 bits_of(const struct matrix_part *parts, int nr, int which)
 {
-	__u16 bits = 0;
+	__u64 bits = 0;
 
 	for (int i = 0; i < nr; i++)
 		if (which == MATRIX_ALL || which == i)
@@ -172,7 +178,7 @@ char *matrix_events(const struct matrix *matrix, const struct host *host, const 
 	FILE *out = xopen_memstream(&text, &size);
 
 	for (int i = 0; i < matrix->nr_cells; i++)
-		fprintf(out, "%scpu/event=%#llx,umask=%#llx,offcore_rsp=%#x,name=%s.%s/%s", i ? "," : "",
+		fprintf(out, "%scpu/event=%#llx,umask=%#llx,offcore_rsp=%#llx,name=%s.%s/%s", i ? "," : "",
 			config & 0xff, config >> 8, matrix->cells[i].bits,
 			matrix_request(matrix, &matrix->cells[i]), matrix_response(matrix, &matrix->cells[i]),
 			modifiers);

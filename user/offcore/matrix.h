@@ -15,9 +15,6 @@
 #define MATRIX_PARTS 16 /* requests, and responses, at most */
 #define MATRIX_ALL   -1 /* in a cell: all of them together, as one value */
 
-#define REQUEST_BITS  0x00ffU
-#define RESPONSE_BITS 0xff00U
-
 /* offcore's own options; NULL where not given. */
 struct offcore_options {
 	const char *request, *response, *preset;
@@ -28,7 +25,7 @@ struct offcore_options {
 struct matrix {
 	struct matrix_part {
 		char name[64]; /* the user's spelling */
-		__u16 bits;
+		__u64 bits;
 	} requests[MATRIX_PARTS], responses[MATRIX_PARTS];
 	int nr_requests, nr_responses;
 	/* In the order in which they take turns: neighbours differ in request and response, so that the
@@ -36,7 +33,7 @@ struct matrix {
 	 * are cells too. */
 	struct matrix_cell {
 		int request, response; /* indices, or MATRIX_ALL */
-		__u16 bits;
+		__u64 bits;
 	} cells[(MATRIX_PARTS + 1) * (MATRIX_PARTS + 1)];
 	int nr_cells;
 };

@@ -7,6 +7,7 @@
 
 #include "activity/activity.h"
 #include "activity/tally.h"
+#include "event/encoding.h"
 #include "memory.h"
 #include "offcore/cells.h"
 #include "offcore/executions.h"
@@ -105,17 +106,9 @@ static void offcore_describe(struct activity *activity, json_t *start)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-/* The bits of requests and responses that are of one of these kinds. */
-static __u16 bits_of_kind(const struct activity *activity, unsigned int kinds)
+static __u64 bits_of_kind(const struct activity *activity, unsigned int kinds)
 {
-	const struct known_offcore *known = activity->session->host.events->offcore;
-	__u16 bits = 0;
-
-	for (size_t i = 0; i < known->nr_requests; i++)
-		bits |= known->requests[i].kinds & kinds ? known->requests[i].bits : 0;
-	for (size_t i = 0; i < known->nr_responses; i++)
-		bits |= known->responses[i].kinds & kinds ? known->responses[i].bits : 0;
-	return bits;
+	return offcore_bits_of_kind(activity->session->host.events->offcore, kinds);
 }
 
 static json_t *cell_value(const struct activity *activity, const struct measured *measured)
@@ -243,7 +236,11 @@ static int offcore_report(struct activity *activity, bool last)
 	for (size_t r = 0; r < offcore->tally.nr && !err; r++) {
 		const struct tally_row *row = &offcore->tally.rows[r];
 		struct looks looks = {
-			&offcore->matrix, row->since, &row->interval_turns, activity_interval_ns(activity),
+			activity->session->host.events->offcore,
+			&offcore->matrix,
+			row->since,
+			&row->interval_turns,
+			activity_interval_ns(activity),
 			offcore->turn_ns,
 		};
 
@@ -273,7 +270,9 @@ static int offcore_finish(struct activity *activity, json_t *end)
 		return 0;
 	counts = xcalloc(offcore->matrix.nr_cells, sizeof(*counts));
 	for (size_t r = 0; r < offcore->executions.nr_rows && !err; r++) {
-		struct looks looks = {.matrix = &offcore->matrix, .counts = counts};
+		struct looks looks = {.known = activity->session->host.events->offcore,
+				      .matrix = &offcore->matrix,
+				      .counts = counts};
 
 		for (int i = 0; i < offcore->matrix.nr_cells; i++)
 			counts[i] = executions_count(&offcore->executions, r, i);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plan/plan.h"
 
+#include "event/encoding.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +51,28 @@ void plan_common(struct plan *plan, const struct host *host)
 	}
 }
 
+static int refuse_microcode(const struct host *host, __u32 needed, struct refusal *refusal)
+{
+	if (!needed)
+		because(refusal, "the kernel keeps PEBS off on stepping %u of this CPU, for an erratum",
+			host->cpu.stepping);
+	else
+		because(refusal,
+			"the kernel keeps PEBS off with this CPU's microcode, 0x%x, for an erratum; it works "
+			"from 0x%x on",
+			host->cpu.microcode, needed);
+	according(refusal, "kernel, intel_snb_pebs_broken()");
+	return instead(refusal, needed ? "load newer microcode (package intel-microcode), or leave out the "
+					 "modifier p"
+				       : "leave out the modifier p");
+}
+
 /* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip.
  */
 static int check_precise(const struct plan *plan, struct host *host, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);
+	__u32 needed;
 
 	for (size_t i = 0; pmu && pmu->max_precise >= 0 && i < plan->events.nr; i++) {
 		const struct perf_event_attr *attr = &plan->events.list[i].attr;
@@ -64,6 +83,8 @@ static int check_precise(const struct plan *plan, struct host *host, struct refu
 			continue;
 		refuse(refusal, STATUS_REFUSED, "event '%s'", plan->events.list[i].name);
 		refusal->error = EOPNOTSUPP;
+		if (!pmu->max_precise && microcode_keeps_pebs_off(host, &needed))
+			return refuse_microcode(host, needed, refusal);
 		because(refusal, "the PMU has no precise sampling of level %d (caps/max_precise is %d)",
 			(int)attr->precise_ip, pmu->max_precise);
 		return instead(refusal, "leave out the modifier p%s",

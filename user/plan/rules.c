@@ -106,37 +106,69 @@ static int second_offcore_register(const struct subject *s, struct refusal *refu
 
 /* --- off-core responses ----------------------------------------------------------------------- */
 
-#define REQUEST_BITS  0x00ffULL /* guide, Table 12 */
-#define RESPONSE_BITS 0xff00ULL
-
 static int offcore_width(const struct subject *s, struct refusal *refusal)
 {
-	if (!offcore(s) || !(s->config1 & ~(REQUEST_BITS | RESPONSE_BITS)))
+	const struct known_offcore *known = s->cpu->offcore;
+	__u64 requests, responses;
+	int highest;
+
+	if (!offcore(s))
+		return 0;
+	requests = offcore_requests(known);
+	responses = offcore_responses(known);
+	if (!(s->config1 & ~(requests | responses)))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "offcore_rsp=0x%llx has bits beyond 15", s->config1);
-	according(refusal, "guide, Table 12");
-	return instead(refusal, "requests are bits 0-7, responses bits 8-15");
+	highest = 63 - __builtin_clzll(requests | responses);
+	if (s->config1 >> highest > 1)
+		because(refusal, "offcore_rsp=0x%llx has bits beyond %d", s->config1, highest);
+	else
+		because(refusal, "offcore_rsp=0x%llx has bits that the register has not", s->config1);
+	according(refusal, "%s", known->source);
+	return instead(refusal, "requests are the bits of 0x%llx, responses those of 0x%llx", requests,
+		       responses);
+}
+
+/* Where responses are of suppliers and snoops, one of each has to be there, or a bit that is neither. */
+static const char *missing_of_response(const struct known_offcore *known, __u64 value)
+{
+	__u64 suppliers = offcore_bits_of_kind(known, OFFCORE_SUPPLIER);
+	__u64 snoops = offcore_bits_of_kind(known, OFFCORE_SNOOP), responses = offcore_responses(known);
+
+	if (!(value & responses))
+		return "response";
+	if (!snoops || value & responses & ~(suppliers | snoops))
+		return NULL;
+	if (!(value & suppliers))
+		return "supplier";
+	return value & snoops ? NULL : "snoop";
 }
 
 static int offcore_counts_nothing(const struct subject *s, struct refusal *refusal)
 {
-	__u64 value = s->config1;
+	const struct known_offcore *known = s->cpu->offcore;
+	const char *missing;
 
-	if (!offcore(s) || (value & REQUEST_BITS && value & RESPONSE_BITS))
+	if (!offcore(s))
+		return 0;
+	missing = s->config1 & offcore_requests(known) ? missing_of_response(known, s->config1) : "request";
+	if (!missing)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "offcore_rsp=0x%llx has no %s bit, so it counts nothing", value,
-		value & REQUEST_BITS ? "response" : "request");
-	according(refusal, "guide, Table 12");
-	return instead(refusal, "name both, as in OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM; --force insists");
+	because(refusal, "offcore_rsp=0x%llx has no %s bit, so it counts nothing", s->config1, missing);
+	according(refusal, "%s", known->source);
+	return instead(refusal, "name all, as in %s:%s:%s; --force insists", known->registers[0].name,
+		       known->requests[0].name, known->responses[known->nr_responses - 1].name);
 }
 
 static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 {
-	__u64 responses = s->config1 & RESPONSE_BITS;
+	__u64 responses;
 
-	if (!offcore(s) || responses & ~(__u64)s->cpu->offcore->reserved)
+	if (!offcore(s))
+		return 0;
+	responses = s->config1 & offcore_responses(s->cpu->offcore);
+	if (responses & ~s->cpu->offcore->reserved)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "its only response bits, 0x%llx, are reserved on this CPU", responses);
@@ -205,9 +237,8 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 
 	if (!s->event->attr.precise_ip || !kernel)
 		return 0;
-	for (size_t i = 0; i < kernel->nr_precise; i++)
-		if ((s->config & kernel->precise[i].mask) == kernel->precise[i].config)
-			return 0;
+	if (kernel_rule_of(kernel->precise, kernel->nr_precise, s->config))
+		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	refusal->error = EINVAL;
 	because(refusal, s->event->known && s->event->known->precise
@@ -215,6 +246,25 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 				 : "it can't be recorded precisely");
 	according(refusal, "kernel, intel_nehalem_pebs_event_constraints");
 	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
+}
+
+/* Some drivers take any event as precise, by a rule without a code. */
+static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
+{
+	const struct known_kernel *kernel = s->cpu->kernel;
+	const struct known_event *known = s->event->known;
+	const struct kernel_rule *rule;
+
+	if (!s->event->attr.precise_ip || !kernel || (!known && !offcore(s)) || (known && known->precise))
+		return 0;
+	rule = kernel_rule_of(kernel->precise, kernel->nr_precise, s->config);
+	if (!rule || rule->mask & CONFIG_EVENT)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "the kernel takes any event as precise, but the CPU can't record this one: it would "
+			 "count, and no sample would come");
+	according(refusal, "%s", known ? known->source : s->cpu->offcore->source);
+	return instead(refusal, "leave out the modifier p; --force insists");
 }
 
 /* --- periods and rights ----------------------------------------------------------------------- */
@@ -298,7 +348,7 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 		first[without].name);
 	according(refusal, "kernel, the CPU's event constraints");
 	return instead(refusal, "split it; %u general and %u fixed counters can count at once",
-		       s->cpu->general_counters, s->cpu->fixed_counters);
+		       general_counters_of(s->host), s->cpu->fixed_counters);
 }
 
 /* The kernel checks a group against all counters, and takes one that can never run beside what holds a
@@ -492,6 +542,7 @@ static const struct rule {
 	{.check = latency_range, .yields = true},
 	{.check = precise_any_thread},
 	{.check = precise_by_kernel},
+	{.check = precise_unrecorded, .yields = true},
 	{.check = precise_without_period},
 	{.check = short_period},
 	{.check = any_thread_rights},

@@ -29,7 +29,8 @@ static bool meet(const struct target *a, const struct target *b, const struct ho
 	if (!a->cpus_given || !b->cpus_given)
 		return true;
 	for (int cpu = cpus_next(&a->cpus, 0); cpu >= 0; cpu = cpus_next(&a->cpus, cpu + 1)) {
-		int sibling = host_sibling(host, cpu);
+		bool own = host->events && host->events->kernel && host->events->kernel->own_registers;
+		int sibling = own ? -1 : host_sibling(host, cpu);
 
 		if (cpus_has(&b->cpus, cpu) || (sibling >= 0 && cpus_has(&b->cpus, sibling)))
 			return true;

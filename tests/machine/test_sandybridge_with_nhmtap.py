@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nhmtap on Sandy Bridge: its table, stores by their sources, locks and TLB misses, groups, off-core
+responses, calls alone in the LBR, and the microcode that PEBS needs."""
+import nehalem
+import pytest
+
+import known
+import records
+import test_branch_on_nehalem
+from guests import tool
+from test_doctor_on_nehalem import OF_THE_CORE, doctor
+
+STORES = known.numbers("stores")
+
+
+def nhmtap(bench, *arguments, status=0, **options):
+    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
+    assert result.status == status, str(result)
+    found = records.parse(result.stdout)
+    records.check_stream(found)
+    return found
+
+
+def of_type(found, kind):
+    return [r for r in found if r["type"] == kind]
+
+
+def test_its_table_is_found_and_every_facility_of_the_core_works(sandybridge):
+    findings = doctor(sandybridge, "--need", ",".join(OF_THE_CORE))
+    assert findings.works() == set(OF_THE_CORE) and findings.status == 0
+    assert of_type(findings.records, "start")[0]["host"]["cpu"]["events"] == "sandybridge"
+    counters = findings.of("counters")
+    assert (counters["general_free"], counters["fixed_free"]) == (8, 3)
+
+
+def test_stores_are_told_by_hit_lock_and_tlb_miss(sandybridge):
+    found = nhmtap(sandybridge, "mem", "-e", "cpu/mem-stores/upp", "-c", 1000, "--by", "ip,source,tlb,lock", "--",
+                   "stores", "p")
+    record, = of_type(found, "mem")
+    at = known.addresses("stores")
+    expected = STORES["plain.stores"] // 1001
+    assert expected - 1 <= record["samples"]["aggregated"] <= expected
+    assert {(e["ip"], e["lock"]) for e in record["entries"]} == {
+        (hex(at["plain_store"]), "none"), (hex(at["locked_store"]), "locked")}
+    assert {e["tlb"] for e in record["entries"]} == {"hit"}
+    assert {e["source"] for e in record["entries"]} == {"store_l1_hit", "store_l1_miss"}
+    found = nhmtap(sandybridge, "mem", "--stores", "--side", "u", "-c", 997, "--by", "ip,tlb", "--", "stores", "t")
+    entries = [e for e in of_type(found, "mem")[0]["entries"] if e["ip"] == hex(at["page_store"])]
+    assert {e["tlb"] for e in entries} == {"stlb_miss"}
+    assert sum(e["samples"] for e in entries) >= STORES["tlb.stores"] // 998 - 1
+
+
+def test_a_chain_of_loads_is_found_in_memory_by_its_own_table(sandybridge):
+    record, = of_type(nhmtap(sandybridge, "mem", "-c", 100, "--", "chase", "memory"), "mem")
+    first = record["sources"][0]
+    assert (first["source"], first["codes"]) == ("local_dram_exclusive", ["0xc"])
+    assert first["latency_max"] >= 190
+
+
+def test_a_page_stride_is_a_tlb_miss_on_each_load(sandybridge):
+    record, = of_type(nhmtap(sandybridge, "mem", "-c", 20, "--side", "u", "--by", "ip,tlb", "--ldlat", "3", "--", "stride"), "mem")
+    site = hex(known.addresses("stride")["stride_site"])
+    assert {e["tlb"] for e in record["entries"] if e["ip"] == site} == {"stlb_miss"}
+
+
+def test_eight_events_are_counted_at_once_where_a_thread_has_its_core(sandybridge):
+    events = ["BR_INST_RETIRED.CONDITIONAL", "BR_INST_RETIRED.NEAR_CALL", "BR_INST_RETIRED.NEAR_RETURN",
+              "BR_INST_RETIRED.NOT_TAKEN", "BR_INST_RETIRED.NEAR_TAKEN", "UOPS_ISSUED.ANY", "UOPS_RETIRED.ALL",
+              "L1D.REPLACEMENT"]
+    group = "{" + ",".join(f"{event}:u" for event in events) + "}"
+    counts = of_type(nhmtap(sandybridge, "stat", "-e", group, "--", "count"), "count")
+    assert len(counts) == 8 and all(r["status"] == "counted" for r in counts)
+    ninth = group[:-1] + ",ICACHE.MISSES:u}"
+    error, _ = nhmtap(sandybridge, "stat", "-e", ninth, "--", "true", status=1)
+    assert "8 general" in error["remedy"]
+
+
+def test_of_events_that_need_half_the_counters_a_third_is_refused(sandybridge_threads):
+    events = [f"MEM_UOPS_RETIRED.{name}:u" for name in ("ALL_LOADS", "ALL_STORES", "LOCK_LOADS")]
+    counts = of_type(nhmtap(sandybridge_threads, "stat", "-e", "{%s}" % ",".join(events[:2]), "--", "stores", "p"), "count")
+    assert [r["value"] for r in counts][1] == STORES["plain.stores"]
+    assert all(r["enabled_ns"] == r["running_ns"] for r in counts)
+    error, _ = nhmtap(sandybridge_threads, "stat", "-e", "{%s}" % ",".join(events), "--", "true", status=1)
+    assert "can't be counted at once" in error["why"] and "4 general" in error["remedy"]
+
+
+def test_off_core_responses_are_told_by_who_had_the_line(sandybridge):
+    found = nhmtap(sandybridge, "offcore", "--request", "DEMAND_DATA_RD", "--response", "LLC_MISS.DRAM", "--side", "u",
+                   "--", "chase", "memory")
+    cell, = of_type(found, "offcore")[0]["cells"]
+    loads = known.numbers("chase")["memory.loads"]
+    assert loads <= cell["value"] <= loads + 200
+    assert cell["offcore_rsp"] == "0x300400001"
+
+
+def test_the_remote_share_is_that_of_the_other_package(sandybridge_ep):
+    for home, share in ((2**64 - 1, 0), (0, 1)):
+        found = nhmtap(sandybridge_ep, "offcore", "--request", "DEMAND_DATA_RD", "--response",
+                       "LLC_MISS.LOCAL_DRAM,LLC_MISS.REMOTE_DRAM", "--", "taskset", "-c", "0", "steady", "short",
+                       remote_from=home)
+        record, = of_type(found, "offcore")
+        assert abs(record["remote_share"] - share) <= 0.01
+
+
+def test_a_supplier_without_a_snoop_is_refused(sandybridge):
+    error, _ = nhmtap(sandybridge, "stat", "-e", "OFFCORE_RESPONSE:DEMAND_DATA_RD:SUPPLIER_LOCAL", "--", "true", status=1)
+    assert "no snoop bit, so it counts nothing" in error["why"]
+
+
+def test_direct_calls_alone_can_be_recorded(sandybridge):
+    found = test_branch_on_nehalem.branch(sandybridge, "-e branches:u -c 1009 --filter call", "kinds")
+    # Nehalem's driver has no such filter.
+    assert set(test_branch_on_nehalem.counts(found, "kinds")) == \
+        test_branch_on_nehalem.edges("kinds", ("rel_call", "leaf"))
+
+
+def test_every_metric_of_its_table_has_a_value(sandybridge):
+    listed = records.parse(sandybridge.say("/opt/nhmtap list --json"))
+    metrics = [r["name"] for r in listed if r.get("formula") and r.get("cpu")]
+    assert len(metrics) >= 15
+    found = nhmtap(sandybridge, "stat", "-M", ",".join(metrics), "--", "chase", "memory")
+    assert {r["metric"] for r in of_type(found, "metric")} >= set(metrics)
+
+
+def test_doctor_tells_the_microcode_that_precise_samples_need(booted):
+    machine = nehalem.Machine(model="sandybridge", microcode=0x27, memory=512, add=(tool(),))
+    with booted.boot(machine) as guest:
+        said = guest.run("/opt/nhmtap", "doctor", "--format", "json", "--need", "precise", paranoid=-1)
+    facility, = (r for r in records.parse(said.stdout) if r["type"] == "facility" and r["name"] == "precise")
+    assert not facility["works"]
+    assert "0x27" in facility["why"] and "0x28" in facility["why"]
