@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output/progress.h"
-
 /* Unicode 15, general categories Cc, Cf, Zl, Zp. */
 static const struct range {
 	unsigned int first, last;
@@ -90,6 +88,13 @@ size_t visible_lines(char *to, size_t size, const char *from)
 	return copy(to, size, from, true);
 }
 
+static void (*room)(void);
+
+void say_behind(void (*make_room)(void))
+{
+	room = make_room;
+}
+
 #define MESSAGE_MAX 4096
 
 void say(const char *format, ...)
@@ -101,6 +106,7 @@ void say(const char *format, ...)
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	visible(shown, sizeof(shown), message);
-	progress_hide();
+	if (room)
+		room();
 	fprintf(stderr, "%s\n", shown);
 }

@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 60
 FUZZ_LIMIT   ?= -max_total_time=$(FUZZ_SECONDS)
 # The plan and all that it is made from: nothing of it opens anything.
-fuzz_sources := $(filter-out user/main.c,$(wildcard user/*.c $(patsubst %,user/%/*.c,host event metric plan)))
+fuzz_sources := $(filter-out user/main.c user/versions.c,$(wildcard user/*.c $(patsubst %,user/%/*.c,host event metric plan tables)))
 fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
 # What names code in files.

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "output/text.h"
+#include "visible.h"
 
 static struct {
 	bool on;		 /* there is a line, or will be */
@@ -20,6 +21,7 @@ static struct {
 bool progress_begin(bool quiet)
 {
 	line.on = !quiet && isatty(STDERR_FILENO);
+	say_behind(progress_hide);
 	line.began_ns = clock_ns(CLOCK_MONOTONIC);
 	line.next_ns = line.began_ns + PROGRESS_NS;
 	return line.on;
