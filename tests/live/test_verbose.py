@@ -52,6 +52,17 @@ def test_it_says_that_a_process_has_gone(nhmtap):
     assert json.loads(out.splitlines()[-1])["type"] == "end" and "ending: exited" in err
 
 
+def test_a_table_says_that_the_processes_have_ended(nhmtap):
+    with Puppet() as puppet:
+        process = subprocess.Popen(nhmtap.command("stat", "-v", "--format", "table", "-e", "page-faults", "-p", puppet.pid),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while "opened page-faults" not in process.stderr.readline():
+            assert process.poll() is None
+    out, _ = process.communicate(timeout=120)
+    assert "# the processes that were measured have ended" in out.splitlines()
+    assert "have ended" not in nhmtap("stat", "--format", "table", "-e", "page-faults", "--", "true").out
+
+
 def test_it_says_that_the_reader_has_gone():
     done = subprocess.run(["sh", "-c", f"{NHMTAP} stat -v -a -e page-faults -I 20 | head -1 > /dev/null"],
                           capture_output=True, text=True, timeout=120, check=True)

@@ -55,6 +55,9 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	json_object_foreach((json_t *)lost, cause, count) if (json_integer_value(count))
 		text_add(text, "# %s samples are not in the tables: %s\n",
 			 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
+	/* Whoever gave a command knows that it has ended. */
+	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
+		text_add(text, "# the processes that were measured have ended\n");
 }
 
 static void hotplug_table(struct text *text, const struct stream *stream, const json_t *record)
