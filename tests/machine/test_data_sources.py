@@ -203,6 +203,14 @@ def test_memory_is_local_to_the_package_it_belongs_to(two_packages, cpu, event):
     assert numbers["memory.loads"] <= count <= numbers["memory.loads"] + 2000  # and taskset's own
 
 
+@pytest.mark.parametrize("here, there, event", [(0, 1, "LOCAL_DRAM"), (1, 0, "REMOTE_DRAM")])
+def test_a_line_modified_in_the_other_package_counts_as_memory_of_its_home(two_packages, here, there, event):
+    # All memory is at home on package 1. Intel's Performance Analysis Guide: the line is written back.
+    taken = known.numbers("handover")["taken"]
+    count = two_packages.count("MEM_UNCORE_RETIRED." + event, f"handover {here} {there} dirty read", remote_from=0)
+    assert taken <= count <= taken + 2000
+
+
 def test_a_line_that_two_cores_write_in_turn(two_cores):
     modified = known.numbers("bounce")["modified"]
     events = ["MEM_UNCORE_RETIRED.OTHER_CORE_L2_HITM", LOADS + "OTHER_CORE_L2_HIT_HITM"]

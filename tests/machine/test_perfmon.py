@@ -3,6 +3,7 @@
 machine is what works there. CPUID.0AH is given by hand; the kernel's drivers are its own."""
 import pytest
 
+import nehalem
 import records
 from test_doctor_on_nehalem import doctor
 
@@ -68,3 +69,11 @@ def test_free_counters_are_counted_where_an_event_is_missing(perfmon_2):
 def test_counting_both_threads_is_refused_with_the_version_that_has_it(perfmon_2):
     anythread = doctor(perfmon_2, "--need", "anythread").of("facility", "anythread")
     assert not anythread["works"] and "perfmon version 3" in anythread["why"]
+
+
+def test_the_first_stepping_has_bus_cycles_and_the_later_ones_have_not(booted):
+    # CPUID.0AH EBX of InstLatx64's dumps: 0x40 on 106A4, 0x44 on 106A5.
+    with booted.boot(nehalem.Machine(model="ep-c0")) as guest:
+        first = guest.run("dmesg | grep -c 'bus cycles. unavailable'; dmesg | grep -c AAJ80; perf stat -x, -e bus-cycles true")
+    assert first.stdout.split() == ["0", "1"]
+    assert "not supported" not in first.stderr and "bus-cycles" in first.stderr

@@ -73,6 +73,7 @@ def test_misc_enable_offers_performance_monitoring_bts_and_pebs(guest):
     [row] = guest.msr("0x1a0")
     value = int(row[1], 16)
     assert (value >> 7 & 1, value >> 11 & 1, value >> 12 & 1) == (1, 0, 0)
+    assert value == 0x00850089  # what InstLatx64's dumps of eight parts have
 
 
 def test_misc_enable_keeps_its_read_only_bits(guest):
