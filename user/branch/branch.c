@@ -213,8 +213,8 @@ static const struct command branch = {
 	.name = "branch",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "shows which branches are taken, how often, how often mispredicted",
-	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, output_rows,
-		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, stream_rows,
+		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct branch_options),
 	.activity = &type,
 };

@@ -368,8 +368,8 @@ static const struct command offcore = {
 	.name = "offcore",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "counts requests that leave the core, by who asked and who answered",
-	.options = {rows, target_rows, per_rows, interval_rows, output_rows, stream_rows, format_rows,
-		    screen_rows, plan_rows, table_rows, host_rows, help_rows},
+	.options = {rows, target_rows, per_rows, interval_rows, stream_rows, format_rows, screen_rows,
+		    plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct offcore_options),
 	.activity = &type,
 };

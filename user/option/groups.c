@@ -87,8 +87,11 @@ const struct option_row output_rows[] = {
 };
 
 const struct option_row stream_rows[] = {
+	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
+	 .help = "write there instead of to stdout, or FORMAT=PLACE; repeatable: a file (what it has is "
+		 "replaced), unix:PATH, tcp:HOST:PORT, - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
-	 .help = "with -o: keep what FILE has, and write behind it"},
+	 .help = "with -o: keep what files have, and write behind it"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
 	 .line_only = true,
 	 .help = "how much waits for a slow reader (default 8388608) before intervals are merged"},

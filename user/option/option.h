@@ -27,13 +27,6 @@ enum option_kind {
 	OPTION_SECONDS, /* double, more than 0 */
 };
 
-#define TEXTS_MOST 64
-
-struct texts {
-	const char *list[TEXTS_MOST];
-	size_t nr;
-};
-
 /* What a text is one of, or a list of with commas between, for the completion of shells. */
 enum option_values {
 	VALUES_WORDS, /* row->words; anything where there are none */
@@ -73,7 +66,7 @@ extern const struct option_row per_rows[];	/* --for-each-cgroup, --per, --per-cp
 extern const struct option_row interval_rows[]; /* -I, --interval-count, -D, --control, --duration */
 extern const struct option_row top_rows[];	/* --top */
 extern const struct option_row output_rows[];	/* -o */
-extern const struct option_row stream_rows[];	/* --append, --queue */
+extern const struct option_row stream_rows[];	/* -o of commands that measure, --append, --queue */
 extern const struct option_row format_rows[];	/* --format */
 extern const struct option_row quiet_rows[];	/* -q */
 extern const struct option_row told_rows[];	/* -v, -q */

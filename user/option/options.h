@@ -14,6 +14,13 @@ struct command;
 #define UNWIND_FP     "fp"
 #define UNWIND_TABLES "tables"
 
+#define TEXTS_MOST 64
+
+struct texts {
+	const char *list[TEXTS_MOST];
+	size_t nr;
+};
+
 /* Texts point into argv, into the CONFIG that they came from, or into `joined`. */
 struct options {
 	const struct command *command;
@@ -43,6 +50,7 @@ struct options {
 	const char *cpu;	/* --cpu of list and explain: a CPU of the tables, NULL: this machine's */
 	__u64 top;		/* --top, 0: all */
 	const char *output;	/* -o, NULL: stdout */
+	struct texts outputs;	/* -o of commands that measure, which may have several */
 	bool append;		/* --append */
 	__u64 queue_bytes;	/* --queue, 0 if not given */
 	const char *format;	/* --format, NULL: table on a terminal, else json */

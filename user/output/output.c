@@ -10,6 +10,7 @@
 
 #include "memory.h"
 #include "option/command.h"
+#include "output/address.h"
 #include "record/record.h"
 #include "record/type.h"
 #include "visible.h"
@@ -71,10 +72,13 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 {
 	unsigned char id[16];
 
-	*stream = (struct stream){.activities = place->activities};
+	*stream = (struct stream){.activities = place->activities, .types = place->types};
 	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
 		return -1;
-	if (sink_open(&stream->sink, place->path, place->append, refusal))
+	/* Only a session connects again. */
+	if (place->queue_bytes && address_is(place->path)
+		    ? sink_open_address(&stream->sink, place->path, refusal)
+		    : sink_open(&stream->sink, place->path, place->append, refusal))
 		return -1;
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
@@ -209,16 +213,19 @@ static void remember(struct stream *stream, json_t *record)
 		stream->start = json_incref(record);
 }
 
-bool stream_takes(const struct stream *stream, const char *activity)
+static bool has(const json_t *names, const char *wanted)
 {
 	json_t *name;
 	size_t i;
 
-	if (!stream->activities || !activity || !strcmp(activity, SESSION))
-		return true;
-	json_array_foreach(stream->activities, i,
-			   name) if (!strcmp(json_string_value(name), activity)) return true;
+	json_array_foreach(names, i, name) if (!strcmp(json_string_value(name), wanted)) return true;
 	return false;
+}
+
+bool stream_takes(const struct stream *stream, const char *activity)
+{
+	return !stream->activities || !activity || !strcmp(activity, SESSION) ||
+	       has(stream->activities, activity);
 }
 
 /* A record that no stream has yet. */
@@ -228,8 +235,6 @@ static int write_record(struct stream *stream, json_t *record, const char *activ
 	int err;
 
 	stream->activity = activity;
-	if (!stream->format->lines)
-		remember(stream, record);
 	if (type && type->list && stream->format->lines)
 		err = write_parts(stream, record, type);
 	else
@@ -266,7 +271,7 @@ void stream_miss(struct stream *stream, const char *type)
 	json_int_t before;
 
 	clock_gettime(CLOCK_REALTIME, &gap->until);
-	if (!gap->records++ && !gap->full)
+	if (!gap->records++ && !gap->stopped)
 		gap->since = gap->until;
 	if (!gap->types)
 		gap->types = json_object();
@@ -280,19 +285,22 @@ void stream_tell_gap(struct stream *stream)
 	char message[64];
 	json_t *record;
 
-	if (!gap.records && !gap.full)
+	if (!gap.records && !gap.stopped)
 		return;
 	stream->gap = (struct gap){0};
 	if (!gap.until.tv_sec)
 		clock_gettime(CLOCK_REALTIME, &gap.until);
 	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
-			   gap.full ? "disk_full" : "queue_full", "since", value_time(&gap.since), "until",
-			   value_time(&gap.until), "records", (json_int_t)gap.records);
+			   !gap.stopped		  ? "queue_full"
+			   : stream->sink.address ? "disconnected"
+						  : "disk_full",
+			   "since", value_time(&gap.since), "until", value_time(&gap.until), "records",
+			   (json_int_t)gap.records);
 	if (gap.types)
 		json_object_set_new(record, "types", gap.types);
-	if (gap.full)
+	if (gap.stopped)
 		json_object_set_new(record, "why",
-				    json_string(strerror_r(gap.full, message, sizeof(message))));
+				    json_string(strerror_r(gap.stopped, message, sizeof(message))));
 	write_record(stream, record, stream->owner);
 }
 
@@ -308,20 +316,22 @@ void stream_end_interval(struct stream *stream)
 
 static bool let_in(struct stream *stream, const char *type, const char *activity)
 {
-	if (!stream_takes(stream, activity))
+	if (!stream_takes(stream, activity) || (stream->types && !has(stream->types, type)))
 		return false;
 	if (!is_let_in(stream, type)) {
 		stream_miss(stream, type);
 		return false;
 	}
 	/* A disk that is still full is told when it no longer is. */
-	if (stream->gap.records && !stream->sink.full)
+	if (stream->gap.records && !stream->sink.stopped)
 		stream_tell_gap(stream);
 	return true;
 }
 
 int stream_write(struct stream *stream, json_t *record, const char *activity)
 {
+	if (!stream->format->lines && stream_takes(stream, activity))
+		remember(stream, record);
 	if (let_in(stream, json_string_value(json_object_get(record, "type")), activity))
 		return write_record(stream, record, activity);
 	json_decref(record);
@@ -344,15 +354,15 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
-/* The disk has no room: what waits, waits. */
+/* The disk has no room, or nobody is connected: what waits, waits. */
 static void suspend(struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;
 
-	stream->gap.full = sink->full;
+	stream->gap.stopped = sink->stopped;
 	clock_gettime(CLOCK_REALTIME, &stream->gap.since);
-	say("nhmtap: writing to %s: %s; it goes on when there is room", sink->path ? sink->path : "stdout",
-	    strerror(sink->full));
+	say("nhmtap: writing to %s: %s; it goes on when there is %s", sink->path ? sink->path : "stdout",
+	    strerror(sink->stopped), sink->address ? "a connection" : "room");
 }
 
 int stream_flush(struct stream *stream)
@@ -361,9 +371,9 @@ int stream_flush(struct stream *stream)
 
 	if (stream->ending)
 		return err;
-	if (stream->sink.full && !stream->gap.full)
+	if (stream->sink.stopped && !stream->gap.stopped)
 		suspend(stream);
-	if (err || stream->sink.full || !stream->gap.full)
+	if (err || stream->sink.stopped || !stream->gap.stopped)
 		return err;
 	stream->gap.until = (struct timespec){0};
 	stream_tell_gap(stream);

@@ -67,18 +67,19 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 /* Where a stream goes. */
 struct place_of_output {
-	const char *path;	  /* NULL: stdout */
+	const char *path;	  /* of a file, or an address; NULL: stdout */
 	const char *format;	  /* NULL: table on a terminal, else json */
 	bool append;		  /* what the file has stays */
 	size_t queue_bytes;	  /* how much may wait; 0: whoever writes waits, which no session does */
 	const json_t *activities; /* names of those whose records it takes; NULL: of all */
+	const json_t *types;	  /* of records that it takes; NULL: all */
 };
 
 /* What a stream has missed since its last record. */
 struct gap {
 	__u64 records;
-	json_t *types;		      /* how many of each type; NULL: none was */
-	int full;		      /* errno: its disk had no room, whether anything was missed or not; 0 */
+	json_t *types; /* how many of each type; NULL: none was */
+	int stopped;   /* errno for which it stood still, whether anything was missed or not; 0 */
 	struct timespec since, until; /* CLOCK_REALTIME */
 };
 
@@ -98,7 +99,7 @@ struct stream {
 	struct source *source; /* of the session's loop: it tells when the sink takes more */
 	bool listening;	       /* for that */
 	const struct format *format;
-	const json_t *activities; /* see struct place_of_output */
+	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
 	/* What went before, of forms but JSON: */
 	json_t *start;	      /* the start record */
@@ -152,7 +153,7 @@ void stream_miss(struct stream *stream, const char *type);
 /* Tells of what was missed up to now. */
 void stream_tell_gap(struct stream *stream);
 
-/* As sink_flush(). A disk without room is told on stderr, and in a gap once there is some again. */
+/* As sink_flush(). A disk without room, or no connection, is told on stderr, and in a gap once it is over. */
 int stream_flush(struct stream *stream);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */

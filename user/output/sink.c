@@ -7,12 +7,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "memory.h"
+#include "output/address.h"
 
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
@@ -91,6 +94,57 @@ int sink_open(struct sink *sink, const char *path, bool append, struct refusal *
 	return 0;
 }
 
+/* --- connections ------------------------------------------------------------------------------ */
+
+#define PAUSE_LEAST_NS 1000000000ULL
+#define PAUSE_MOST_NS  60000000000ULL
+
+int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal)
+{
+	struct address address;
+
+	*sink = (struct sink){.fd = -1, .path = place, .append = true, .begun = true, .socket = true};
+	if (address_read(&address, place, refusal))
+		return -1;
+	sink->address = xmalloc(sizeof(address));
+	*sink->address = address;
+	sink_connect(sink);
+	return 0;
+}
+
+bool sink_wants_connection(const struct sink *sink)
+{
+	return sink->address && sink->fd < 0 && clock_ns(CLOCK_MONOTONIC) >= sink->again_ns;
+}
+
+void sink_lose(struct sink *sink, int error)
+{
+	if (sink->lost)
+		return;
+	sink->lost = true;
+	sink->stopped = error ? error : ECONNRESET;
+	sink->pause_ns = !sink->pause_ns		      ? PAUSE_LEAST_NS
+			 : 2 * sink->pause_ns < PAUSE_MOST_NS ? 2 * sink->pause_ns
+							      : PAUSE_MOST_NS;
+	sink->again_ns = clock_ns(CLOCK_MONOTONIC) + sink->pause_ns;
+}
+
+void sink_hang_up(struct sink *sink)
+{
+	if (sink->fd >= 0)
+		close(sink->fd);
+	sink->fd = -1;
+	queue_rewind(&sink->queue);
+}
+
+void sink_connect(struct sink *sink)
+{
+	sink->lost = false;
+	sink->fd = address_connect(sink->address);
+	if (sink->fd < 0)
+		sink_lose(sink, errno);
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* Takes the written part of a record back, unless another program has written behind it. */
@@ -155,7 +209,7 @@ int sink_flush(struct sink *sink)
 
 	if (sink->error)
 		return -sink->error;
-	if (!queue_waiting(queue))
+	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost)
 		return 0;
 	if (begin_file(sink))
 		return -sink->error;
@@ -163,12 +217,16 @@ int sink_flush(struct sink *sink)
 		ssize_t n = write_some(sink, queue_next(queue), queue_waiting(queue));
 
 		if (n > 0) {
-			sink->full = 0;
+			sink->stopped = 0;
+			sink->pause_ns = 0;
 			queue_advance(queue, n);
 		} else if (!n || errno == EAGAIN) {
 			return 0;
+		} else if (sink->address && errno != EINTR) {
+			sink_lose(sink, errno);
+			return 0;
 		} else if (is_full(errno) && sink->most) {
-			sink->full = errno;
+			sink->stopped = errno;
 			return 0;
 		} else if (errno != EINTR) {
 			return failed(sink, errno);
@@ -179,7 +237,7 @@ int sink_flush(struct sink *sink)
 
 bool sink_waits(const struct sink *sink)
 {
-	return queue_waiting(&sink->queue) && !sink->full && !sink->error;
+	return queue_waiting(&sink->queue) && !sink->error && (!sink->stopped || sink->address);
 }
 
 bool sink_has_room(const struct sink *sink, unsigned int times)
@@ -249,7 +307,7 @@ void sink_reopen(struct sink *sink)
 {
 	int fd;
 
-	if (!sink->path)
+	if (!sink->path || sink->address)
 		return;
 	sink_flush(sink);
 	fd = open_file(sink->path, O_NONBLOCK);
@@ -279,14 +337,16 @@ int sink_close(struct sink *sink)
 {
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
 	if (queue_waiting(&sink->queue) && !sink->error) {
-		sink->why = sink->full ? NULL : "its reader has not taken the last records";
-		failed(sink, sink->full ? sink->full : ETIMEDOUT);
+		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
+		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
 	}
 	/* Some file systems tell only now that there was no room. */
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
 	sink->fd = -1;
 	queue_release(&sink->queue);
+	free(sink->address);
+	sink->address = NULL;
 	return -sink->error;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the output goes: stdout or a file, in whole records. A session's sink never waits: what its reader
- * does not take stays in a queue. Other commands have nothing to do but wait.
+ * Where the output goes: stdout, a file or a socket, in whole records. A session's sink never waits: what its
+ * reader does not take stays in a queue. Other commands have nothing to do but wait.
  */
 #ifndef NHMTAP_SINK_H
 #define NHMTAP_SINK_H
@@ -12,19 +12,25 @@
 #include "output/queue.h"
 #include "refusal.h"
 
+struct address;
+
 struct sink {
-	int fd;
-	const char *path; /* NULL: stdout */
+	int fd;			 /* -1: there is no connection */
+	const char *path;	 /* NULL: stdout */
+	struct address *address; /* of a socket to connect to, again and again; NULL: there is none */
 	bool terminal;
 	bool regular; /* a file: nobody waits for it as the reader of a pipe does */
 	bool socket;
-	bool lent;	 /* a pipe that others write to as well, and that makes whoever writes wait */
-	bool append;	 /* what the file has stays */
-	bool begun;	 /* something has been written; the file's old contents are gone */
-	size_t most;	 /* bytes that may wait; 0: whoever puts more waits until they are written */
-	int error;	 /* errno of the write that failed; nothing is written after it */
-	int full;	 /* errno of a write that found no room on the disk and is to be tried again; 0 */
-	const char *why; /* it failed, where that is no matter of writing; NULL */
+	bool lent;   /* a pipe that others write to as well, and that makes whoever writes wait */
+	bool append; /* what the file has stays */
+	bool begun;  /* something has been written; the file's old contents are gone */
+	size_t most; /* bytes that may wait; 0: whoever puts more waits until they are written */
+	int error;   /* errno of the write that failed; nothing is written after it */
+	int stopped; /* errno for which it stands still, and which will pass: no room on the disk, no
+		      * connection; 0 */
+	bool lost;   /* the connection is, and is to be closed */
+	unsigned long long pause_ns, again_ns; /* before it is connected again, and when (CLOCK_MONOTONIC) */
+	const char *why;		       /* it failed, where that is no matter of writing; NULL */
 	struct queue queue;
 	unsigned long long bytes;      /* of all records that were put */
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
@@ -33,6 +39,18 @@ struct sink {
 /* Opens the file, or stdout if path is NULL. The file's old contents stay until something is written;
  * with `append` they stay. Returns 0, or -1 with the refusal. */
 int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal);
+
+/* The same for a place that is an address: it is connected without waiting, and again when that was lost,
+ * after pauses that grow. */
+int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal);
+
+/* Whether it is time to connect again; then sink_connect() does, which may take its time to succeed. */
+bool sink_wants_connection(const struct sink *sink);
+void sink_connect(struct sink *sink);
+
+/* The connection is lost, for this reason; and closes it. A record that was begun is sent again. */
+void sink_lose(struct sink *sink, int error);
+void sink_hang_up(struct sink *sink);
 
 /* Another descriptor of this pipe or terminal, by which writing never waits, whatever others do with
  * theirs; -1: there is none. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "embedded.h"
 #include "event/names.h"
 #include "guarded.h"
 #include "memory.h"
@@ -392,8 +393,17 @@ static bool is_activity(const struct request *request, const char *name)
 	return false;
 }
 
-static int check_activities(const struct request *request, const json_t *list, const char *pointer,
-			    struct refusal *refusal)
+static bool is_type(const struct request *request, const char *name)
+{
+	char schema[80];
+
+	snprintf(schema, sizeof(schema), "%.60s.schema.json", name ? name : "");
+	return name && embedded_find(schema).name && strcmp(name, "common") && strcmp(name, "config");
+}
+
+static int check_names(const struct request *request, const json_t *list, const char *pointer,
+		       bool (*knows)(const struct request *request, const char *name), const char *why,
+		       struct refusal *refusal)
 {
 	char path[POINTER_MOST + 24];
 	json_t *name;
@@ -401,11 +411,11 @@ static int check_activities(const struct request *request, const json_t *list, c
 
 	if (list && (!json_is_array(list) || !json_array_size(list)))
 		return refuse_kind(refusal, pointer, "a list of names");
-	json_array_foreach(list, i, name) if (!is_activity(request, json_string_value(name)))
+	json_array_foreach(list, i, name) if (!knows(request, json_string_value(name)))
 	{
 		snprintf(path, sizeof(path), "%s/%zu", pointer, i);
 		refuse_at(refusal, path);
-		return because(refusal, "no activity has this name");
+		return because(refusal, "%s", why);
 	}
 	return 0;
 }
@@ -437,7 +447,7 @@ static int take_queue(struct place_of_output *output, const json_t *value, const
 
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
-	static const char *const known[] = {"format", "path", "activities", "queue_bytes"};
+	static const char *const known[] = {"format", "path", "activities", "types", "queue_bytes"};
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
 	char path[POINTER_MOST];
 	json_t *element;
@@ -449,19 +459,24 @@ static int take_output(struct request *request, json_t *value, const char *point
 	{
 		size_t i = 0;
 
-		while (i < 4 && strcmp(known[i], member))
+		while (i < 5 && strcmp(known[i], member))
 			i++;
-		if (i == 4)
-			return refuse_unknown(pointer, member, known, 4, refusal);
+		if (i == 5)
+			return refuse_unknown(pointer, member, known, 5, refusal);
 	}
 	output->append = true;
 	output->activities = json_object_get(value, "activities");
+	output->types = json_object_get(value, "types");
 	if (text_member(value, pointer, "format", &output->format, refusal) ||
 	    text_member(value, pointer, "path", &output->path, refusal) ||
 	    take_queue(output, json_object_get(value, "queue_bytes"), pointer, refusal) ||
-	    check_activities(request, output->activities, below(path, sizeof(path), pointer, "activities"),
-			     refusal))
+	    check_names(request, output->activities, below(path, sizeof(path), pointer, "activities"),
+			is_activity, "no activity has this name", refusal) ||
+	    check_names(request, output->types, below(path, sizeof(path), pointer, "types"), is_type,
+			"there is no such type of records", refusal))
 		return -1;
+	if (output->path && !strcmp(output->path, "-"))
+		output->path = NULL;
 	if (!output->format || format_find(output->format, NULL, refusal))
 		return 0;
 	return is_at(refusal, pointer, "format");

@@ -350,20 +350,33 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	return status;
 }
 
-int run_one(struct options *options, struct refusal *refusal)
+/* "flat=PLACE" where the first part is a format's name, else all of it is the place; "-": stdout. */
+static void place_of(struct place_of_output *place, struct options *options, const char *text)
 {
-	struct place_of_output output = {
-		.path = options->output,
-		.format = options->format,
+	size_t length = strcspn(text, "=");
+	const struct format *format = NULL;
+
+	for (size_t i = 0; text[length] && (format = format_at(i)); i++)
+		if (strlen(format->name) == length && !strncmp(format->name, text, length))
+			break;
+	*place = (struct place_of_output){
+		.path = format ? text + length + 1 : text,
+		.format = format ? format->name : options->format,
 		.append = options->append,
 		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
 	};
+	if (!strcmp(place->path, "-"))
+		place->path = NULL;
+}
+
+int run_one(struct options *options, struct refusal *refusal)
+{
+	struct place_of_output outputs[TEXTS_MOST];
 	struct asked *asked = xcalloc(1, sizeof(*asked));
 	struct request request = {
 		.entries = &asked,
 		.nr_entries = 1,
-		.outputs = &output,
-		.nr_outputs = 1,
+		.outputs = outputs,
 		.command = options->nr_rest ? options->rest : NULL,
 		.control = options->control,
 		.events_dir = options->events_dir,
@@ -375,6 +388,10 @@ int run_one(struct options *options, struct refusal *refusal)
 	};
 
 	note_begin(options->verbose);
+	for (; request.nr_outputs < options->outputs.nr; request.nr_outputs++)
+		place_of(&outputs[request.nr_outputs], options, options->outputs.list[request.nr_outputs]);
+	if (!request.nr_outputs)
+		place_of(&outputs[request.nr_outputs++], options, "-");
 	/* It takes over what the options own. */
 	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};

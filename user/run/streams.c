@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -39,6 +40,43 @@ void speak_without_waiting(void)
 	stderr = file;
 }
 
+static int error_of(int fd)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) ? 0 : error;
+}
+
+static void look_for_reader(struct stream *stream)
+{
+	struct sink *sink = &stream->sink;
+	struct pollfd end = {.fd = sink->fd, .events = sink->address ? POLLRDHUP : 0};
+
+	if (!stream->source || poll(&end, 1, 0) <= 0 || !(end.revents & (POLLERR | POLLHUP | POLLRDHUP)))
+		return;
+	if (sink->address)
+		sink_lose(sink, error_of(sink->fd));
+	else if (!sink->error)
+		sink->error = EPIPE;
+	note("the reader of %s has gone", sink->path ? sink->path : "stdout");
+}
+
+static void on_output(void *context, short events)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	for (size_t i = 0; events & (POLLERR | POLLHUP | POLLRDHUP) && i < session->nr_streams; i++)
+		look_for_reader(&session->streams[i]);
+	flush(run);
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].sink.error)
+			session_unwatch(session, &session->streams[i]);
+	if (run->draining && !session_waits(session))
+		loop_stop(session->loop);
+}
+
 int open_streams(struct run *run, struct refusal *refusal)
 {
 	static const struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
@@ -48,6 +86,7 @@ int open_streams(struct run *run, struct refusal *refusal)
 	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
 	size_t nr = request->check ? 1 : request->nr_outputs;
 
+	session->ready = on_output;
 	session->streams = xcalloc(nr, sizeof(*session->streams));
 	for (size_t i = 0; i < nr; i++) {
 		struct stream *stream = &session->streams[i];
@@ -89,50 +128,16 @@ void unwritable(struct session *session)
 		loop_stop(run->session.loop);
 }
 
-static void look_for_reader(struct stream *stream)
-{
-	struct pollfd end = {.fd = stream->sink.fd};
-
-	if (!stream->source || poll(&end, 1, 0) <= 0 || !(end.revents & (POLLERR | POLLHUP)))
-		return;
-	if (!stream->sink.error)
-		stream->sink.error = EPIPE;
-	note("the reader of %s has gone", stream->sink.path ? stream->sink.path : "stdout");
-}
-
-static void on_output(void *context, short events)
-{
-	struct run *run = context;
-	struct session *session = &run->session;
-
-	for (size_t i = 0; events & (POLLERR | POLLHUP) && i < session->nr_streams; i++)
-		look_for_reader(&session->streams[i]);
-	flush(run);
-	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].sink.error)
-			loop_remove(session->loop, &session->streams[i].source);
-	if (run->draining && !session_waits(session))
-		loop_stop(session->loop);
-}
-
 void watch_outputs(struct run *run)
 {
-	struct session *session = &run->session;
-
-	/* That its reader has gone is told without being asked for. */
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		struct stream *stream = &session->streams[i];
-
-		stream->listening = sink_waits(&stream->sink);
-		stream->source = loop_watch(session->loop, stream->sink.fd, stream->listening ? POLLOUT : 0,
-					    on_output, run);
-	}
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		session_watch(&run->session, &run->session.streams[i]);
 }
 
 void unwatch_outputs(struct run *run)
 {
 	for (size_t i = 0; i < run->session.nr_streams; i++)
-		loop_remove(run->session.loop, &run->session.streams[i].source);
+		session_unwatch(&run->session, &run->session.streams[i]);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -141,18 +146,38 @@ void unwatch_outputs(struct run *run)
 #define DRAIN_NS       2000000000ULL
 #define DRAIN_LEAST_NS 500000000ULL
 
+/* Who has not come is not waited for; a reader that is there is, unless a signal has come. */
 static void on_drain_over(void *context)
 {
 	struct run *run = context;
+	struct session *session = &run->session;
 
 	run->over = NULL;
-	loop_stop(run->session.loop);
+	for (size_t i = 0; !session->ended_by && i < session->nr_streams; i++) {
+		struct sink *sink = &session->streams[i].sink;
+
+		if (sink->address && sink->stopped && queue_waiting(&sink->queue))
+			sink->error = sink->stopped;
+	}
+	if (session->ended_by || !session_waits(session))
+		loop_stop(session->loop);
+	else
+		run->over = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + DRAIN_NS, on_drain_over, run);
+}
+
+static bool any_address(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].sink.address)
+			return true;
+	return false;
 }
 
 void limit_drain(struct run *run)
 {
 	__u64 least = clock_ns(CLOCK_MONOTONIC) + DRAIN_LEAST_NS, until = run->ended_ns + DRAIN_NS;
 
+	loop_remove(run->session.loop, &run->over);
 	run->over = loop_at(run->session.loop, until > least ? until : least, on_drain_over, run);
 }
 
@@ -166,7 +191,9 @@ void drain(struct run *run)
 	if (!session->loop || !session_waits(session))
 		return;
 	run->draining = true;
-	if (session->ended_by)
+	if (!session->ended_by && any_address(session))
+		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	if (run->ended_ns)
 		limit_drain(run);
 	listen_to_signals(run);
 	watch_outputs(run);
@@ -183,7 +210,7 @@ void drain(struct run *run)
 bool has_files(const struct run *run)
 {
 	for (size_t i = 0; i < run->session.nr_streams; i++)
-		if (run->session.streams[i].sink.path)
+		if (run->session.streams[i].sink.path && !run->session.streams[i].sink.address)
 			return true;
 	return false;
 }
@@ -205,6 +232,7 @@ static void borrow_from(struct run *run, const struct request *request)
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		session->streams[i].sink.path = request->outputs[i].path;
 		session->streams[i].activities = request->outputs[i].activities;
+		session->streams[i].types = request->outputs[i].types;
 		sink_reopen(&session->streams[i].sink);
 	}
 }

@@ -122,23 +122,59 @@ static void on_retry(void *context)
 	flush_or_give_up(session);
 }
 
+void session_watch(struct session *session, struct stream *stream)
+{
+	/* That its reader has gone is told by a pipe without being asked for. */
+	short events = stream->sink.address ? POLLRDHUP : 0;
+
+	stream->listening = sink_waits(&stream->sink);
+	if (stream->sink.fd >= 0 && !stream->source)
+		stream->source =
+			loop_watch(session->loop, stream->sink.fd, events | (stream->listening ? POLLOUT : 0),
+				   session->ready, session);
+}
+
+void session_unwatch(struct session *session, struct stream *stream)
+{
+	loop_remove(session->loop, &stream->source);
+}
+
 /* What its reader does not take now is written when the loop tells that it takes more. */
 static void listen(struct stream *stream)
 {
 	bool waits = sink_waits(&stream->sink);
+	short events = stream->sink.address ? POLLRDHUP : 0;
 
 	if (!stream->source || waits == stream->listening)
 		return;
-	loop_listen(stream->source, waits ? POLLOUT : 0);
+	loop_listen(stream->source, events | (waits ? POLLOUT : 0));
 	stream->listening = waits;
+}
+
+/* A connection that was lost is closed; when it is time there is another. */
+static void renew(struct session *session, struct stream *stream)
+{
+	struct sink *sink = &stream->sink;
+
+	if (sink->lost && sink->fd >= 0) {
+		session_unwatch(session, stream);
+		sink_hang_up(sink);
+	}
+	if (!session->loop || !sink_wants_connection(sink))
+		return;
+	sink_connect(sink);
+	session_watch(session, stream);
 }
 
 static int flush_stream(struct session *session, struct stream *stream)
 {
-	int err = stream_flush(stream);
+	int err;
 
+	renew(session, stream);
+	err = stream_flush(stream);
+	renew(session, stream);
 	listen(stream);
-	if (stream->sink.full && !session->retry && session->loop)
+	if (stream->sink.stopped && !session->retry && session->loop)
 		session->retry =
 			loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + RETRY_NS, on_retry, session);
 	return err;

@@ -29,7 +29,7 @@ struct session {
 	struct stream *streams;
 	size_t nr_streams;
 	struct source *late;  /* writes what waits in files */
-	struct source *retry; /* tries a disk without room again */
+	struct source *retry; /* tries a disk without room and a lost connection again */
 	int stream_error;     /* errno of a stream that was closed and could not be written to; 0: none */
 	char **command;	      /* COMMAND …, NULL if there is none */
 	struct child child;   /* the same at work */
@@ -48,6 +48,8 @@ struct session {
 	struct timespec began; /* CLOCK_MONOTONIC; zero: it never did */
 	/* An activity has had enough (its duration, its intervals, a command to stop, no reader). */
 	void (*enough)(struct session *session, struct activity *activity, const char *reason);
+	/* A stream takes more, or its reader has gone; for the loop, whose context is the session. */
+	void (*ready)(void *context, short events);
 	/* No stream is left that can be written to. */
 	void (*unwritable)(struct session *session);
 };
@@ -76,6 +78,10 @@ void session_take_all(struct session *session);
 
 /* Writes what waits in the streams, as much as is taken. Returns as session_write(). */
 int session_flush(struct session *session);
+
+/* Has the loop tell of a stream, and tell no more. */
+void session_watch(struct session *session, struct stream *stream);
+void session_unwatch(struct session *session, struct stream *stream);
 
 /* Whether something waits for a reader to take it. */
 bool session_waits(const struct session *session);

@@ -426,8 +426,8 @@ static const struct command stat = {
 	.name = "stat",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "counts events",
-	.options = {event_rows, rows, target_rows, per_rows, interval_rows, output_rows, stream_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+	.options = {event_rows, rows, target_rows, per_rows, interval_rows, stream_rows, format_rows,
+		    screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct stat_options),
 	.activity = &type,
 };
