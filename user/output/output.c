@@ -20,20 +20,27 @@
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct format *const __start_formats[], *const __stop_formats[];
 
-/* Those that all commands have come first. */
+/* Those that all commands have come first, then those of all that measure. */
+static int rank_of(const struct format *format)
+{
+	return format->command ? 2 : format->measured ? 1 : 0;
+}
+
 const struct format *format_at(size_t wanted)
 {
 	size_t nr = __stop_formats - __start_formats, seen = 0;
 
-	for (int own = 0; own <= 1; own++)
+	for (int rank = 0; rank <= 2; rank++)
 		for (size_t i = 0; i < nr; i++)
-			if (!!__start_formats[i]->command == own && seen++ == wanted)
+			if (rank_of(__start_formats[i]) == rank && seen++ == wanted)
 				return __start_formats[i];
 	return NULL;
 }
 
 bool format_is_of(const struct format *format, const char *command)
 {
+	if (format->measured && command && !command_find(command)->activity)
+		return false;
 	return !command || !format->command || !strcmp(format->command, command);
 }
 
@@ -124,7 +131,7 @@ static int output(struct stream *stream, const json_t *record)
 	int err;
 
 	/* A line's envelope is written without a tree: that is much of what an interval costs. */
-	if (stream->format->lines)
+	if (stream->format->lines || stream->format->numbered)
 		return stream->format->write(stream, record);
 	whole = with_envelope(stream, record);
 	err = stream->format->write(stream, whole);
@@ -387,5 +394,6 @@ int stream_close(struct stream *stream)
 	calls_release(&stream->calls);
 	json_decref(stream->start);
 	json_decref(stream->gap.types);
+	json_decref(stream->totals);
 	return sink_close(&stream->sink);
 }

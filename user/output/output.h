@@ -22,6 +22,8 @@ struct format {
 	const char *help;    /* what it writes, in a few words */
 	bool people;	     /* for a screen: names instead of addresses, and no more than fits */
 	bool lines;	     /* a record a line: cut at RECORD_MAX */
+	bool numbered;	     /* its lines are other records, with an envelope of their own */
+	bool measured;	     /* only commands that measure have it */
 	const char *command; /* it takes the records of this command alone; NULL: of all */
 	const char *keys;    /* what --by has to have for it: "stack"; NULL: whatever there is */
 	/*
@@ -104,6 +106,7 @@ struct stream {
 	/* What went before, of forms but JSON: */
 	json_t *start;	      /* the start record */
 	struct calls calls;   /* the frames of the stacks to come */
+	json_t *totals;	      /* flat's: of each series */
 	__u64 records;	      /* written so far */
 	const char *activity; /* whose record is being written; NULL: of none */
 	struct compact line;  /* json's: the record that is being written */

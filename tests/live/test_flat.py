@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""--format flat: an entry or a count a line, whose sums are those of the nested records."""
+import collections
+import json
+import pathlib
+import subprocess
+
+import pytest
+from puppet import Puppet, command
+from records import Result, parse, program
+from sessions import Session, faults
+from test_control import Control
+from test_outputs import DAY
+
+
+@pytest.fixture
+def both(nhmtap, tmp_path):
+    """Runs it with two outputs: the nested records, and the flat lines of the same run."""
+    def run(*arguments):
+        nested, flat = tmp_path / "nested", tmp_path / "flat"
+        result = nhmtap(arguments[0], "-o", nested, "-o", f"flat={flat}", *arguments[1:])
+        assert result.status == 0, result.err
+        return Result(0, nested.read_text(), ""), parse(flat.read_text())
+    return run
+
+
+@pytest.fixture
+def control(tmp_path):
+    made = Control(tmp_path)
+    yield made
+    made.close()
+
+
+def total(lines, **members):
+    return sum(line.get("value", 0) for line in lines
+               if all(line.get(name) == value for name, value in members.items()))
+
+
+RUNS = {
+    "stat": ["stat", "-a", "-e", "page-faults,cs,task-clock", "--per", "cpu"],
+    "metrics": ["stat", "-e", "task-clock", "-M", "cpus_utilized"],
+    "profile": ["profile", "-e", "page-faults", "-c", "1", "--by", "symbol,comm,pid"],
+    "addresses": ["profile", "-e", "page-faults", "-c", "1", "--by", "ip,cgroup"],
+    "top": ["profile", "-e", "page-faults", "-c", "1", "--by", "ip", "--top", "3"],
+    "stacks": ["profile", "-g", "-e", "page-faults", "-c", "1"],
+    "mem": ["mem", "-e", "page-faults", "-c", "1", "--by", "page,symbol,cpu", "--top", "5"],
+    "stream": ["mem", "-e", "page-faults", "-c", "1", "--stream"],
+}
+
+
+@pytest.mark.parametrize("which", RUNS)
+def test_sums_are_those_of_the_nested_records(both, which):
+    nested, flat = both(*RUNS[which], "--", *command("faults=500", "exit=0"))
+    for event, cpu in {(record["event"], record.get("cpu")) for record in nested.of("count")}:
+        assert total(flat, event=event, cpu=cpu) == sum(
+            record["value"] for record in nested.of("count", event=event) if record.get("cpu") == cpu)
+    for kind in ("profile", "mem"):
+        whole = sum(r["samples"]["aggregated"] for r in nested.of(kind) if "samples" in r)
+        assert total(flat) == whole or not nested.of(kind)
+        lost = sum(sum(r["samples"]["lost"].values()) for r in nested.of(kind) if "samples" in r)
+        assert sum(line.get("missed", 0) for line in flat) == lost
+    assert {line["type"] for line in flat} == {"flat"}
+    assert [line["seq"] for line in flat] == list(range(len(flat)))
+    assert {line["run_id"] for line in flat} == {nested.records[0]["run_id"]}
+
+
+@pytest.mark.parametrize("which", RUNS)
+def test_nothing_is_nested_and_every_line_says_where_and_when(both, which):
+    nested, flat = both(*RUNS[which], "--", *command("faults=50", "exit=0"))
+    start = nested.one("start")
+    for line in flat:
+        assert not any(isinstance(value, (dict, list)) for value in line.values())
+        assert line["host.name"] == start["resource"]["host.name"]
+        assert line["activity"] == start["activity"]
+        assert abs(line["time_unix_ms"] / 1000 - when(line["time"])) < 0.002
+
+
+def when(text):
+    """Seconds since 1970."""
+    said = subprocess.run(["date", "-u", "-d", text, "+%s.%N"], check=True, capture_output=True, text=True)
+    return float(said.stdout)
+
+
+def test_an_entry_has_its_keys_and_its_code_by_name(both):
+    nested, flat = both("profile", "-e", "page-faults", "-c", "1", "--by", "symbol,comm,pid", "--",
+                        *command("faults=500", "exit=0"))
+    entries = nested.entries()
+    assert len(flat) == len(entries)
+    for line, entry in zip(flat, entries):
+        assert (line["value"], line["comm"], line["pid"]) == (entry["samples"], entry["comm"], entry["pid"])
+        assert line.get("symbol") == entry["code"].get("symbol")
+        assert line.get("module") == entry["code"].get("module")
+        assert line.get("code_offset") == entry["code"].get("offset")
+
+
+def test_a_stack_is_its_functions_from_the_outermost_on(nhmtap, both):
+    nested, flat = both("profile", "-g", "-e", "page-faults", "-c", "1", "--", program("calls"), "graph=500")
+    frames = {frame["id"]: frame for r in nested.of("frames") for frame in r["frames"]}
+    named, told = collections.Counter(), collections.Counter()
+    for entry in nested.entries():
+        innermost = frames[entry["stack"][0]] if entry["stack"] else {}
+        named[innermost.get("inlined", [innermost])[0].get("symbol")] += entry["samples"]
+    for line in flat:
+        told[line.get("stack", "").split(";")[-1]] += line["value"]
+    assert {name: told[name] for name in named if name} == {name: named[name] for name in named if name}
+
+
+def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control):
+    flat = tmp_path / "flat"
+    with Puppet() as puppet:
+        process = nhmtap.start("stat", "-e", "page-faults,cs", "-I", DAY, control.option, "-o", f"flat={flat}",
+                               "-p", puppet.pid)
+        for _ in range(5):
+            control.do("ping")
+            puppet.do("faults=10")
+            control.do("snapshot")
+        control.do("stop")
+        process.communicate(timeout=60)
+    so_far = collections.Counter()
+    for line in parse(flat.read_text()):
+        so_far[line["event"]] += line["value"]
+        assert line["total"] == so_far[line["event"]]
+    assert so_far["page-faults"] == 50
+
+
+def test_a_session_tells_its_activities_apart(nhmtap, tmp_path):
+    flat = tmp_path / "lines"
+    with Puppet() as puppet:
+        with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY),
+                                        faults("samples", "profile", pid=str(puppet.pid), interval_ms=DAY)],
+                     outputs=[{}, {"path": str(flat), "format": "flat"}]) as session:
+            puppet.do("faults=100")
+            session.end()
+    lines = parse(flat.read_text())
+    assert total(lines, activity="counts") == total(lines, activity="samples") == 100
+    assert total([line for line in lines if "total" in line], activity="samples") == 100
+
+
+def test_a_container_is_told_by_its_cgroup(nhmtap, tmp_path, cgroup):
+    name = "c0ffee" + "0123456789abcdef" * 4
+    inner = pathlib.Path(cgroup[1]) / f"docker-{name[:64]}.scope"
+    inner.mkdir()
+    try:
+        flat = tmp_path / "flat"
+        nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", "cgroup", "-o", f"flat={flat}", "--", "sh", "-c",
+               f"echo $$ > {inner}/cgroup.procs; exec true")
+        told = {line.get("container.id") for line in parse(flat.read_text())
+                if inner.name in line.get("cgroup", "")}
+        assert told == {name[:64]}
+    finally:
+        inner.rmdir()
+
+
+def test_only_what_measures_has_the_format(nhmtap):
+    for words in (["list"], ["doctor"], ["explain", "cs"]):
+        result = nhmtap(*words, "--format", "flat")
+        assert result.status == 1 and "there is no such format" in result.err
+
+
+def test_jq_sums_them_by_event(nhmtap, tmp_path):
+    flat = tmp_path / "flat"
+    nhmtap("profile", "-e", "page-faults", "-c", "1", "-o", f"flat={flat}", "--", *command("faults=300", "exit=0"))
+    said = subprocess.run(["jq", "-s", "map(.value // 0) | add", flat], check=True, capture_output=True, text=True)
+    assert int(said.stdout) == total([json.loads(line) for line in flat.read_text().splitlines()]) >= 300
