@@ -26,16 +26,33 @@ struct number {
 	__u64 address; /* the namespace's */
 };
 
-/* 0: the task is in no namespace of nhmtap's. What is loaded from a pointer to nothing is 0. */
+static __always_inline __u32 number_in(const char *pid, __u32 level)
+{
+	struct number number;
+
+	if (level < namespace_level || bpf_probe_read_kernel(&number, sizeof(number), pid + upid_offset))
+		return 0;
+	return number.address == namespace_address ? number.number : 0;
+}
+
+/* Of a task that the verifier knows as one. 0: it is in no namespace of nhmtap's. What is loaded from a
+ * pointer to nothing is 0. */
 static __always_inline __u32 number_of(const char *task)
 {
 	const char *pid = *(const char *const *)(task + pid_offset);
-	struct number number;
 
-	if (*(const __u32 *)(pid + level_offset) < namespace_level ||
-	    bpf_probe_read_kernel(&number, sizeof(number), pid + upid_offset))
-		return 0;
-	return number.address == namespace_address ? number.number : 0;
+	return number_in(pid, *(const __u32 *)(pid + level_offset));
+}
+
+/* Of a task of which nothing but the address is known. */
+static __always_inline __u32 number_of_any(__u64 task)
+{
+	const char *pid = NULL;
+	__u32 level = 0;
+
+	bpf_probe_read_kernel(&pid, sizeof(pid), (const char *)task + pid_offset);
+	bpf_probe_read_kernel(&level, sizeof(level), pid + level_offset);
+	return number_in(pid, level);
 }
 
 /* By loads of the kernel's memory that the verifier allows: a helper's call takes as long as all of them. */

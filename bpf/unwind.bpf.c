@@ -29,7 +29,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (namespace_inode) {
 		from = current_ids() >> 32;
-		to = namespace_address ? number_of((__u64)child) : 0;
+		to = namespace_address ? number_of_any((__u64)child) : 0;
 	}
 	if (!to)
 		return 0;

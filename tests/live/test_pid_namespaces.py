@@ -79,6 +79,19 @@ def test_stacks_inside_are_those_of_the_namespaces_processes(nhmtap, tmp_path):
     assert found == {"here": 200}
 
 
+def test_processes_inside_are_followed_for_unwinding_as_outside(nhmtap, tmp_path):
+    ways = []
+    for before in ([], INSIDE):
+        result = nhmtap.into(tmp_path / "out", "profile", *FAULTS, "-g", "--unwind", "tables", "--by", "symbol", "--",
+                             NAMES, "here=200", "child=100", before=before)
+        profile, = result.of("profile")
+        frames = frames_of(result.records, profile)
+        assert sum(e["samples"] for e in profile["entries"]
+                   if e["stack"] and frames[e["stack"][0]].get("symbol") == "here") == 300
+        ways.append(result.one("start")["unwind"]["follow"])
+    assert ways[0] == ways[1]
+
+
 def test_loads_inside_are_those_of_the_namespaces_processes(nhmtap, tmp_path):
     result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, "--by", "symbol,pid,tid", "--", NAMES, "here=200",
                          before=INSIDE)
