@@ -586,7 +586,7 @@ class Writer:
         own = cpu.name.replace("-", "_")
         entry = cpu.entry
         return initializer(
-            **strings(entry, "name", "title", "vendor"),
+            **strings(entry, "name", "title", "vendor", "libpfm4"),
             **self.array("struct cpu_model", own, "models",
                          [f"{{{entry['family']}, {model.lower()}}}" for model in entry["models"]]),
             general_counters=entry["general_counters"],

@@ -198,6 +198,14 @@ def test_an_event_of_another_cpu_is_told_with_both_cpus(machine):
     assert "the table of westmere-ep-dp lacks it, as sources disagree about" in refusal
 
 
+def test_libpfm4s_name_of_the_cpu_may_stand_in_front(machine):
+    for text in ("nhm::INST_RETIRED:ANY_P:u", "NHM::inst_retired:any_p:u"):
+        assert attr_of(explain(machine(26), text)) == attr_of(explain(machine(26), "INST_RETIRED.ANY_P:u"))
+    assert attr_of(explain(machine(26), "ix86arch::BRANCH_INSTRUCTIONS_RETIRED"))[0] == 0xc4
+    assert "an event of westmere-ep; this machine is nehalem-ep" in explain(machine(26), "wsm::INST_RETIRED")
+    assert "none of the CPUs" in explain(machine(26), "skl::INST_RETIRED")
+
+
 def test_events_that_only_libpfm4_has_say_so(libpfm4, machine):
     record = explain(machine(26), "PIC_ACCESSES:TPR_READS")
     assert "libpfm4-only-events" in record["disagreements"]

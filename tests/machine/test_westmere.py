@@ -39,6 +39,20 @@ def test_its_table_is_found_by_its_signature_and_every_facility_of_the_core_work
     assert [name for name in there if not there[name]] == ["reference_cycles"]
 
 
+def test_by_repeating_two_cells_are_counted_at_once(westmere):
+    """A Westmere has two off-core registers: half as many executions, and each cell is exact."""
+    n = known.numbers("offcore")["data.requests"]
+    here, afar, _ = BITS[westmere.model]
+    record, cells = matrix(westmere, "taskset -c 0 offcore data", ["DEMAND_DATA_RD", "DEMAND_RFO"], [here, afar],
+                           "-r", "auto")
+    assert (record["repeated"]["executions"], record["repeated"]["cells_at_once"]) == (5, 2)
+    for (request, response), cell in cells.items():
+        assert cell["status"] == "counted" and cell["executions"] >= 1
+        there = request in ("DEMAND_DATA_RD", "all") and response in (here, "all")
+        # taskset has a little of its own.
+        assert (n <= cell["value"] <= n + 2000) if there else cell["value"] <= 2000, (request, response, cell)
+
+
 @pytest.mark.parametrize("kind, source, bucket, least", [
     ("l1", "l1_hit", "4", 4), ("l2", "l2_hit", "8", 10), ("llc", "l3_hit", "32", 38),
     ("memory", "local_dram_exclusive", "128", 190),

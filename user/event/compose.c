@@ -236,7 +236,8 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 		if (!row && !composed->known)
 			return 0;
 		if (!row)
-			return refuse_umask(name, &piece, "is no umask of this event", composed, refusal);
+			return refuse_umask(name, &piece, "is no umask of this event, and no modifier",
+					    composed, refusal);
 		if (row->config1 || row->fixed_counter >= 0 || !(row->config & UMASK_BITS))
 			return refuse_umask(name, &piece, "stands for itself", composed, refusal);
 		if (composed->known && (row->config ^ composed->config) & ~UMASK_BITS)

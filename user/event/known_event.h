@@ -164,9 +164,10 @@ extern const size_t nr_generic_metrics;
 
 /* One CPU: which processors it is and what it counts. Inheritance is already resolved. */
 struct cpu_events {
-	const char *name;   /* "nehalem-ep" */
-	const char *title;  /* "Intel Nehalem-EP" */
-	const char *vendor; /* CPUID's, "GenuineIntel" */
+	const char *name;    /* "nehalem-ep" */
+	const char *title;   /* "Intel Nehalem-EP" */
+	const char *vendor;  /* CPUID's, "GenuineIntel" */
+	const char *libpfm4; /* its name for this CPU: "nhm"; NULL: none */
 	const struct cpu_model {
 		__u32 family, model; /* display family and model (CPUID.1) */
 	} * models;

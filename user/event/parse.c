@@ -713,12 +713,38 @@ static int parse_event_of_terms(struct parser *parser, struct event *event, cons
 	return check_bits(parser, event);
 }
 
+/* libpfm4's name of a CPU in front: nhm::INST_RETIRED. perf:: and ix86arch:: are those of every CPU. Returns
+ * its length with the colons, 0 if there is none, -1 if it is another CPU's. */
+static int prefix_length(struct parser *parser, const char *text, size_t length)
+{
+	const struct cpu_events *here = parser->host->events;
+	const char *colons = memmem(text, length, "::", 2);
+	char name[40], cpu[80];
+
+	if (!colons)
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(colons - text), text);
+	if (!strcasecmp(name, "perf") || !strcasecmp(name, "ix86arch") ||
+	    (here && here->libpfm4 && !strcasecmp(name, here->libpfm4)))
+		return colons + 2 - text;
+	refuse(parser->refusal, STATUS_REFUSED, "event '%.*s'", (int)length, text);
+	for (size_t i = 0; i < nr_known_cpus; i++)
+		if (known_cpus[i].libpfm4 && !strcasecmp(name, known_cpus[i].libpfm4)) {
+			because(parser->refusal, "it is an event of %s; this machine is %s",
+				known_cpus[i].name, this_cpu(parser->host, cpu, sizeof(cpu)));
+			return instead(parser->refusal, "nhmtap list shows the events of this machine");
+		}
+	because(parser->refusal, "'%s' is none of the CPUs that libpfm4 and the tables have", name);
+	return instead(parser->refusal, "write the event without it");
+}
+
 static int parse_event(struct parser *parser, int group)
 {
 	const char *start = parser->at;
 	size_t length = length_of(start);
 	struct spelling spelling;
 	struct event *event;
+	int prefix;
 
 	parser->item = start;
 	if (!length)
@@ -733,6 +759,11 @@ static int parse_event(struct parser *parser, int group)
 	if (*parser->at == '/')
 		return parse_event_of_terms(parser, event, start, length);
 
+	prefix = prefix_length(parser, start, length);
+	if (prefix < 0)
+		return -1;
+	start += prefix;
+	length -= prefix;
 	if (read_spelling(parser, &spelling, start, length, true))
 		return -1;
 	if (spelling.has_umask ? resolve_umask(parser, event, &spelling)

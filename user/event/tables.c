@@ -136,6 +136,7 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.name = text(row, "name");
 	draft->cpu.title = text(row, "title");
 	draft->cpu.vendor = text(row, "vendor");
+	draft->cpu.libpfm4 = text(row, "libpfm4");
 	draft->cpu.general_counters = number(row, "general_counters", 0);
 	if (json_object_get(row, "load_latency"))
 		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
