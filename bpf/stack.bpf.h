@@ -17,6 +17,7 @@
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
 const volatile __u32 max_stack = STACK_FRAMES; /* frames of both sides together */
+const volatile __u32 chain_marks;	       /* words of a side's chain that are no frames: 0 or 1 */
 
 #define STACK_LONGEST (sizeof(struct stored_stack) / 8 + STACK_FRAMES)
 
@@ -38,9 +39,6 @@ struct {
 	__type(value, struct stacks);
 } stack_areas SEC(".maps");
 
-/* The chain's first word says whose frames follow (PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER). */
-#define SKIP_CONTEXT 1
-
 /* What has a loop is not static: the kernel then verifies it once, by itself, not for each way there. */
 
 /* Writes frames of one side, no more than max_stack - `before`; returns how many there are. */
@@ -48,7 +46,7 @@ static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *
 					__u64 side)
 {
 	__u64 room = before < max_stack ? max_stack - before : 0;
-	long bytes = bpf_get_stack(ctx, frames + before, room * sizeof(*frames), side | SKIP_CONTEXT);
+	long bytes = bpf_get_stack(ctx, frames + before, room * sizeof(*frames), side | chain_marks);
 
 	return bytes > 0 ? bytes / sizeof(*frames) & STACK_FRAMES : 0;
 }

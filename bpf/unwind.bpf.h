@@ -267,7 +267,8 @@ static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, s
 		walk->ip = ctx->regs.rip;
 		walk->bp = ctx->regs.rbp;
 		/* The kernel's own walk begins where the interrupt came. */
-		if (precise && bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1) == sizeof(ip))
+		if (precise &&
+		    bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1 /* its mark */) == sizeof(ip))
 			walk->ip = ip;
 	} else {
 		regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());

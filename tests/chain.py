@@ -130,6 +130,10 @@ int main(int argc, char **argv)
 
         if (!strcmp(word, "rounds")) {
             rounds(nr);
+        } else if (!strcmp(word, "calls")) {
+            page = malloc(1);
+            for (long i = 0; i < nr; i++)
+                own0(i);
         } else if (!strcmp(word, "spin")) {
             spin(nr);
         } else if (!strcmp(word, "thread")) {

@@ -236,6 +236,72 @@ def measure_stacks(figures, folder, options):
                     f"{beyond['stacks']:.0f} - {beyond['unread']:.0f} ns a sample", "ns")
 
 
+CALLS = os.path.join(PROGRAMS, "calls")
+
+
+def by_way(way, *arguments):
+    return nhmtap("profile", "-g", "--unwind", way, "--by", "symbol,comm", "-o", os.devnull, *arguments)
+
+
+
+
+def frame_costs(faults):
+    """CPU nanoseconds of a further frame, of the same calls, which have frame pointers: by each way."""
+    def cpu(way, depth):
+        command = [CALLS, f"deep={depth},{faults}"]
+        options = ["-e", "page-faults", "-c", 1, "--", *command]
+        counted = Run(nhmtap("stat", "-e", "page-faults", "-o", os.devnull, "--", *command)).cpu
+        return Run(by_way(way, *options)).cpu - counted
+    return {way: (cpu(way, 110) - cpu(way, 10)) / faults / 100 * 1e9 for way in ("fp", "tables")}
+
+
+TICKING = "import time\nt = time.process_time()\nwhile time.process_time() - t < 2: sorted(map(lambda x: x * x % 7, range(999)))"
+
+
+def measure_unwind(figures, folder, options):
+    """Stacks that are walked by tables: against frame pointers, and against perf's way, which stores the stack's
+    memory; and what the tables take."""
+    out, data = os.path.join(folder, "unwound"), os.path.join(folder, "perf")
+    for _ in range(options.rounds):
+        costs = frame_costs(50000)
+        figures.add("a frame by tables / by frame pointers", costs["tables"] / costs["fp"], 1.5,
+                    f"{costs['tables']:.0f} / {costs['fp']:.0f} ns")
+        command = ["/usr/bin/python3", "-c", TICKING]
+        bare = Run(command).cpu
+        ours = Run(by_way("tables", "-e", "cpu-clock:u", "-F", 997, "-o", out, "--", *command)).cpu - bare
+        samples = sum(r["stacks"]["delivered"] for r in records(out) if "stacks" in r)
+        theirs = Run(["perf", "record", "-q", "--call-graph", "dwarf", "-e", "cpu-clock:u", "-F", "997", "-o", data,
+                      *command]).cpu - bare
+        script = os.path.join(folder, "script")
+        theirs += Run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"], stdout=script).cpu
+        with open(script, encoding="utf-8", errors="replace") as file:
+            recorded = file.read().count("\n\n")
+        figures.add("CPU of a sample by tables, named / of perf --call-graph dwarf and script",
+                    ours / samples / (theirs / recorded), 0.2,
+                    f"{ours / samples * 1e6:.0f} / {theirs / recorded * 1e6:.0f} µs")
+        figures.add("bytes written of a sample / by perf --call-graph dwarf",
+                    os.path.getsize(out) / samples / (os.path.getsize(data) / recorded), None,
+                    f"{os.path.getsize(out) / samples:.0f} / {os.path.getsize(data) / recorded:.0f}")
+    sleeping = [subprocess.Popen(["/usr/bin/python3", "-c", "import ssl, sqlite3, time; print(1, flush=True); time.sleep(600)"],
+                                 stdout=subprocess.PIPE) for _ in range(100)]
+    try:
+        for process in sleeping:
+            process.stdout.readline()
+        done = subprocess.run([*by_way("tables", "-e", "page-faults", "-o", out, "--duration", 0.1), "-p",
+                               ",".join(str(process.pid) for process in sleeping)], check=False)
+        unwind = records(out)[0]["unwind"]
+        figures.add("tables and lists of 100 python3", unwind["bytes"] / 1048576, 2,
+                    f"{unwind['tables']} files, status {done.returncode}", "MiB")
+    finally:
+        for process in sleeping:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    Run(by_way("tables", "-e", "page-faults", "-o", out, "--", "sleep", "0.1"))
+    unwind = records(out)[0]["unwind"]
+    figures.add("tables of libc, ld.so and sleep", unwind["build_ms"], 10, f"{unwind['tables']} files", "ms")
+
+
 def measure_perf(figures, folder, options):
     """The same samples, aggregated by nhmtap or recorded by perf."""
     ours, theirs = os.path.join(folder, "nhmtap.json"), os.path.join(folder, "perf.data")
@@ -693,6 +759,7 @@ MEASUREMENTS = {
     "plan": measure_plan,
     "names": measure_names,
     "session": measure_session,
+    "unwind": measure_unwind,
 }
 
 

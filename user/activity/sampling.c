@@ -98,9 +98,9 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 			return -1;
 		if (activity->streams)
 			aggregation_stream(state->aggregations[i]);
-		if (attr->sample_type & PERF_SAMPLE_CALLCHAIN)
+		if (activity->options->call_graph)
 			aggregation_stacks(state->aggregations[i], !attr->exclude_kernel, !attr->exclude_user,
-					   attr->sample_max_stack);
+					   attr->sample_max_stack, attr->sample_type & PERF_SAMPLE_CALLCHAIN);
 	}
 	return 0;
 }

@@ -97,12 +97,14 @@ void aggregation_stream(struct aggregation *aggregation)
 	constants_set(aggregation->object, "stream", true);
 }
 
-void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames)
+void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames,
+			bool chain)
 {
 	aggregation->stack_frames = frames;
 	constants_set(aggregation->object, "kernel_stacks", kernel);
 	constants_set(aggregation->object, "user_stacks", user);
 	constants_set(aggregation->object, "max_stack", frames);
+	constants_set(aggregation->object, "chain_marks", chain);
 }
 
 void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise)

@@ -42,8 +42,10 @@ void aggregation_detach(struct aggregation *aggregation, int fd);
 void aggregation_stream(struct aggregation *aggregation);
 
 /* Which sides' frames the stacks are to have, and how many of both together, if stacks are among the
- * keys. To be called before loading. */
-void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames);
+ * keys. `chain`: the kernel takes the chain of each sample by itself (PERF_SAMPLE_CALLCHAIN), and its first
+ * word says whose frames follow (PERF_CONTEXT_KERNEL, …). To be called before loading. */
+void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames,
+			bool chain);
 
 /* Has the users' stacks walked by the tables in this memory, which must live longer; of samples whose
  * registers are not all of one moment, if they are `precise`. To be called before loading. */

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "collection/aggregation.h"
 #include "collection/trace.h"
+#include "collection/unwind_memory.h"
 #include "plan/denial.h"
 #include "plan/plan.h"
 #include "shared.h"
@@ -191,6 +192,27 @@ int trial_load(struct host *host, struct refusal *refusal)
 		return err;
 	err = aggregation_load(aggregation, host, refusal);
 	aggregation_close(aggregation);
+	return err;
+}
+
+#define LITTLE_MEMORY (4UL << 20)
+
+int trial_unwind(struct host *host, struct refusal *refusal)
+{
+	struct aggregation *aggregation = NULL;
+	struct unwind_memory *memory;
+	int err;
+
+	if (unwind_memory_open(&memory, LITTLE_MEMORY, host, refusal))
+		return -1;
+	err = aggregation_open(&aggregation, PROGRAM, "stack", refusal);
+	if (!err) {
+		aggregation_stacks(aggregation, true, true, STACK_FRAMES, false);
+		aggregation_unwind(aggregation, memory, false);
+		err = aggregation_load(aggregation, host, refusal);
+	}
+	aggregation_close(aggregation);
+	unwind_memory_close(memory);
 	return err;
 }
 

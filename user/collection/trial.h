@@ -41,6 +41,10 @@ int trial_run(const struct trial *trial, struct host *host, struct found *found,
 /* Loads the profile program and its tables. Returns 0, or -1 with the refusal. */
 int trial_load(struct host *host, struct refusal *refusal);
 
+/* Makes memory for tables of stacks, with the programs that follow forks and execs, and loads a program that
+ * walks by them. Returns 0, or -1 with the refusal. */
+int trial_unwind(struct host *host, struct refusal *refusal);
+
 /* What the page that the kernel shares with an event's owner says while it counts. */
 struct shared_page {
 	bool rdpmc;   /* the owner may read the counter itself: perf_event_mmap_page.cap_user_rdpmc */

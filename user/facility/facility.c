@@ -8,6 +8,7 @@
 #include "host/files.h"
 #include "host/kernel.h"
 #include "plan/denial.h"
+#include "plan/unwind.h"
 
 /* --- what a request needs beyond its plan ----------------------------------------------------- */
 
@@ -120,6 +121,18 @@ static int try_load(const struct facility *facility, struct host *host, struct f
 	return trial_load(host, refusal);
 }
 
+static int try_unwind(const struct facility *facility, struct host *host, struct finding *finding,
+		      struct refusal *refusal)
+{
+	const char *why = unwind_forbidden(host);
+
+	if (!why)
+		return trial_unwind(host, refusal);
+	refuse(refusal, STATUS_REFUSED, "walking stacks by tables");
+	because(refusal, "%s", why);
+	return instead(refusal, "install a newer kernel; -g --unwind fp goes by frame pointers");
+}
+
 static int try_page(const struct facility *facility, struct host *host, struct finding *finding,
 		    struct shared_page *page, struct refusal *refusal)
 {
@@ -230,6 +243,7 @@ const struct facility facilities[] = {
 	 SAMPLE("INST_RETIRED.ANY_P", "instructions", 100000)},
 	{"bpf", "loading BPF programs and tables", NULL, .try = try_load},
 	{"profile", "what nhmtap profile does by itself", NULL, SAMPLE(NULL, NULL, 0)},
+	{"unwind", "stacks of programs without frame pointers", NULL, .try = try_unwind},
 	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("cycles:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", "3.7", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},

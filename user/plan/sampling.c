@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/plan.h"
+#include "plan/unwind.h"
 #include "shared.h"
 
 #define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
@@ -67,15 +68,23 @@ static int plan_stacks(struct event *event, const struct options *options, const
 {
 	long most = host->max_stack - CHAIN_CONTEXTS;
 	__u64 depth = options->max_stack;
-	bool precise = event->attr.precise_ip;
+	bool tables, precise = event->attr.precise_ip;
+	const char *why;
 
 	if (!depth)
 		depth = most < STACK_FRAMES ? most : STACK_FRAMES;
 	if (most < 1 || depth > (__u64)most)
 		return refuse_depth(host, depth, refusal);
-	EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_CALLCHAIN,
-		  "the program reads the registers and the calls; no ring is used");
+	/* By tables the program walks the user's side, and asks for the kernel's where there is one: a chain
+	 * that the kernel takes of each sample by itself would be thrown away. */
+	if (plan_unwind(options, host, &tables, &why, refusal))
+		return -1;
+	if (precise || !tables)
+		EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_CALLCHAIN,
+			  "the program reads the registers and the calls; no ring is used");
 	EVENT_SET(event, sample_max_stack, depth, options->max_stack ? "--max-stack" : "the default");
+	if (!precise && tables)
+		return 0;
 	if (event->attr.exclude_kernel && !precise)
 		EVENT_SET(event, exclude_callchain_kernel, 1, "as exclude_kernel");
 	if (event->attr.exclude_user && !precise)
