@@ -484,6 +484,32 @@ def measure_memory(figures, folder, options):
                     f"{began} to {ended} KiB", "MiB")
 
 
+CHURN = "while :; do /bin/true; /bin/ls > /dev/null; done"
+
+
+def measure_churn(figures, folder, options):
+    """The machine's stacks, 99 times a second, read each second, while programs come and go on every CPU."""
+    out = os.path.join(folder, "churn.json")
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    churns = [subprocess.Popen(["sh", "-c", CHURN]) for _ in range(os.cpu_count())]
+    try:
+        Run(nhmtap("profile", "-e", "cpu-clock", "-a", "-g", "-F", 99, "--by", "cgroup,symbol", "-I", 1000,
+                   "--duration", options.seconds, "--format", "json"), out)
+    finally:
+        for churn in churns:
+            churn.kill()
+            churn.wait()
+        os.sched_setaffinity(0, own)
+    end = records(out)[-1]
+    samples, own = end["samples"], end["overhead"]
+    figures.add("beside programs that come and go: share of a CPU", 100 * own["cpu_time_ns"] / end["duration_ns"], 1,
+                f"{own['cpu_time_ns'] / 1e6:.0f} ms in {end['duration_ns'] / 1e9:.0f} s", "%")
+    figures.add("peak resident set there", own["max_rss_bytes"] / 2**20, 64, "", "MiB")
+    figures.add("samples lost there", 100 * sum(samples["lost"].values()) / samples["expected"], 0.1,
+                f"{sum(samples['lost'].values())} of {samples['expected']}", "%")
+
+
 def measure_keys(figures, folder, options):
     """Ten thousand keys, read and written every 10 ms: what nhmtap's own process takes."""
     out = os.path.join(folder, "keys.json")
@@ -754,6 +780,7 @@ MEASUREMENTS = {
     "intervals": measure_intervals,
     "forks": measure_forks,
     "memory": measure_memory,
+    "churn": measure_churn,
     "keys": measure_keys,
     "forgetting": measure_forgetting,
     "plan": measure_plan,
@@ -789,6 +816,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)),
                         help="where everything runs (default: the last)")
+    parser.add_argument("--seconds", type=int, default=60, help="how long churn is measured (default: 60)")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 

@@ -157,24 +157,34 @@ static uid_t owner_of(pid_t pid, uid_t known)
 	return known;
 }
 
-/* Takes over the counts of space and root. */
-static struct life *begin_life(struct process *process, __u64 since, struct space *space, struct root *root)
+/* Whose process it is. `parent`: it is a fork of that, and has not called exec; NULL: it is looked at. */
+static uid_t user_of(const struct process *process, const struct life *parent)
 {
-	struct life *life = xcalloc(1, sizeof(*life));
 	struct stat stat_of;
 	char path[32];
 
-	if (process->life)
-		process->life->until = since;
-	*life = (struct life){
-		.space = space, .since = since, .until = FOREVER, .root = root, .before = process->life};
+	if (parent && parent->owner != (uid_t)-1)
+		return parent->owner;
 	snprintf(path, sizeof(path), "/proc/%d", (int)proc_number(process->pid));
 	if (!stat(path, &stat_of))
-		life->owner = stat_of.st_uid;
-	else if (life->before)
-		life->owner = life->before->owner;
-	else
-		life->owner = -1;
+		return stat_of.st_uid;
+	return process->life ? process->life->owner : (uid_t)-1;
+}
+
+/* Takes over the counts of space and root. */
+static struct life *begin_life(struct process *process, __u64 since, struct space *space, struct root *root,
+			       const struct life *parent)
+{
+	struct life *life = xcalloc(1, sizeof(*life));
+
+	if (process->life)
+		process->life->until = since;
+	*life = (struct life){.space = space,
+			      .since = since,
+			      .until = FOREVER,
+			      .root = root,
+			      .owner = user_of(process, parent),
+			      .before = process->life};
 	process->life = life;
 	process->exited = FOREVER;
 	return life;
@@ -382,7 +392,7 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 				    .inode = note->inode};
 
 	if (!process->life)
-		begin_life(process, 0, space_new(), root_of(mappings->files, note->pid));
+		begin_life(process, 0, space_new(), root_of(mappings->files, note->pid), NULL);
 	for (size_t i = 0; i < note->build_id_size; i++)
 		sprintf(build_id + 2 * i, "%02x", note->build_id[i]);
 	add(mappings, process, &sighting, note->offset, note->time);
@@ -396,7 +406,7 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 
 	if (!root && process->life)
 		root = root_get(process->life->root);
-	begin_life(process, note->time, space_new(), root);
+	begin_life(process, note->time, space_new(), root, NULL);
 	tell(mappings, MAPPINGS_EXECUTED, note->pid, 0);
 }
 
@@ -411,7 +421,8 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 		return;
 	}
 	parent->life->space->users++;
-	life = begin_life(process, note->time, parent->life->space, root_get(parent->life->root));
+	life = begin_life(process, note->time, parent->life->space, root_get(parent->life->root),
+			  parent->life);
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
@@ -439,7 +450,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 
 void mappings_expect(struct mappings *mappings, pid_t pid)
 {
-	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(mappings->files, pid));
+	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(mappings->files, pid), NULL);
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -502,7 +513,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	if (process->life)
 		time = clock_ns(CLOCK_MONOTONIC);
 	else
-		begin_life(process, 0, space_new(), root_of(mappings->files, pid));
+		begin_life(process, 0, space_new(), root_of(mappings->files, pid), NULL);
 	while (getline(&line, &size, file) > 0)
 		add_line(mappings, process, line, time);
 	free(line);

@@ -1,0 +1,301 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""soak.py [SECONDS]: a session among everything that may happen to it, at once and for as long as is asked.
+
+Processes, threads and cgroups come and go; a reader stops reading and goes on; a file system fills up and
+empties; CONFIG is read again; the clock is set. What must hold at the end: the records of different activities account
+for the same page faults, to the one; memory stays what it was after the first minute; descriptors are as
+many as in the beginning; no interval is late.
+"""
+import argparse
+import collections
+import contextlib
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import cgroups
+from records import HERE, NHMTAP, Result, check_stream, parse, program
+
+FAULTS = {"event": "page-faults"}
+EACH = {**FAULTS, "count": 1}
+QUEUE = 65536
+TMPFS_BYTES = 1 << 20
+MEGABYTE = b"\0" * (1 << 20)
+
+
+def activities(cgroup, turn):
+    """What is measured; one of them is another at each turn."""
+    of = {"cgroup": cgroup, "all_cpus": True}
+    return [
+        {"name": "counts", "command": "stat", "interval_ms": 500, **FAULTS, **of},
+        {"name": "samples", "command": "profile", "by": "cgroup,symbol", "interval_ms": 1000, **EACH, **of},
+        {"name": "stacks", "command": "profile", "call_graph": True, "by": "comm", "interval_ms": 2000, **EACH, **of},
+        {"name": "places", "command": "mem", "by": "pid,ip", "interval_ms": 700, **EACH, **of},
+        {"name": "cpu", "command": "profile", "by": "comm", "event": "cpu-clock", "freq": 99,
+         "interval_ms": 250 + 50 * (turn % 3), **of},
+    ]
+
+
+TWINS = ("counts", "samples", "stacks", "places")
+
+
+class Trouble:
+    """Something that happens again and again, in a thread of its own, until it is to end."""
+
+    def __init__(self, happen, pause, rng):
+        self.happen, self.pause, self.rng = happen, pause, rng
+        self.over, self.times, self.error = threading.Event(), 0, None
+        self.thread = threading.Thread(target=self.go_on, name=happen.__name__)
+        self.thread.start()
+
+    def go_on(self):
+        try:
+            while not self.over.wait(self.rng.uniform(0, 2 * self.pause)):
+                self.happen()
+                self.times += 1
+        except Exception as error:  # what went wrong is told at the end, with the rest
+            self.error = error
+
+    def end(self):
+        self.over.set()
+        self.thread.join()
+        if self.error:
+            raise self.error
+
+
+class Soak:
+    def __init__(self, seconds, seed):
+        self.seconds, self.rng = seconds, random.Random(seed)
+        self.folder = tempfile.mkdtemp(prefix="nhmtap-soak-")
+        self.cgroup = os.path.join(cgroups.mount(), os.path.basename(self.folder))
+        self.turn, self.samples = 0, []
+        self.stack = contextlib.ExitStack()
+        self.lock = threading.Lock()
+
+    # --- the session ---------------------------------------------------------------------------------
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def configure(self):
+        config = {"activities": activities("/" + os.path.basename(self.cgroup), self.turn),
+                  "outputs": [{"path": self.path("all")}, {"path": self.path("pipe"), "queue_bytes": QUEUE},
+                              {"path": self.path("small/records"), "queue_bytes": QUEUE}],
+                  "control": f"fifo:{self.path('ctl')},{self.path('ack')}"}
+        with open(self.path("config.json.new"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        os.rename(self.path("config.json.new"), self.path("config.json"))
+
+    def begin(self):
+        os.mkdir(self.cgroup)
+        self.stack.callback(cgroups.remove, self.cgroup)
+        os.mkdir(self.path("small"))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={TMPFS_BYTES}", "none", self.path("small")], check=True)
+        self.stack.callback(subprocess.run, ["umount", self.path("small")], check=True)
+        for name in ("pipe", "ctl", "ack"):
+            os.mkfifo(self.path(name))
+        # Open for both, so that neither end has to wait for the other.
+        self.pipe, self.ctl, self.ack = (os.open(self.path(name), os.O_RDWR) for name in ("pipe", "ctl", "ack"))
+        shim = self.path("set_clock.so")
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", shim, os.path.join(HERE, "shims", "set_clock.c")], check=True)
+        self.configure()
+        with open(self.path("err"), "w", encoding="utf-8") as err:
+            self.process = subprocess.Popen(
+                [NHMTAP, "run", self.path("config.json")], stdin=subprocess.DEVNULL, stdout=err, stderr=err,
+                env=os.environ | {"LD_PRELOAD": shim, "STEP_FILE": self.path("step"), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+        self.obey("ping")
+
+    def obey(self, line):
+        with self.lock:
+            os.write(self.ctl, f"{line}\n".encode())
+            assert os.read(self.ack, 4) == b"ack\n"
+
+    # --- what happens to it --------------------------------------------------------------------------
+
+    def in_cgroup(self, folder, *command):
+        subprocess.run(cgroups.inside(folder, *command), check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    def processes_come_and_go(self):
+        self.in_cgroup(self.cgroup, "sh", "-c", "for i in $(seq 100); do /bin/true; done")
+
+    def threads_come_and_go(self):
+        self.in_cgroup(self.cgroup, program("puppet"), *["thread=20"] * 30, *["fork=20"] * 30)
+
+    def cgroups_come_and_go(self):
+        inner = os.path.join(self.cgroup, f"inner{self.rng.randrange(8)}")
+        os.mkdir(inner)
+        self.in_cgroup(inner, program("puppet"), "faults=200")
+        cgroups.remove(inner)
+
+    def the_reader_stops_and_goes_on(self):
+        time.sleep(self.rng.uniform(0, 4))
+        os.set_blocking(self.pipe, False)
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.pipe, 1 << 16):
+                pass
+
+    def the_disk_fills_and_empties(self):
+        with contextlib.suppress(OSError), open(self.path("small/filler"), "wb") as filler:
+            for _ in range(2 * TMPFS_BYTES // 4096):
+                filler.write(b"\0" * 4096)
+                filler.flush()
+        time.sleep(self.rng.uniform(0, 2))
+        os.unlink(self.path("small/filler"))
+        os.truncate(self.path("small/records"), 0)  # as copytruncate does
+
+    def config_is_read_again(self):
+        self.turn += 1
+        self.configure()
+        self.process.send_signal(signal.SIGHUP)
+        self.obey("ping")
+
+    def the_clock_is_set(self):
+        with open(self.path("step.new"), "w", encoding="utf-8") as file:
+            file.write(str(self.rng.randrange(-10**12, 10**12)))
+        os.rename(self.path("step.new"), self.path("step"))
+
+    # --- what is seen of it from outside -------------------------------------------------------------
+
+    def look(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii", errors="replace") as status:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        return {"at": time.monotonic(), "rss": int(fields["VmRSS"].split()[0]) * 1024, **self.held()}
+
+    def held(self):
+        """What it holds: descriptors, and of those BPF's objects and watches of cgroups."""
+        folder = f"/proc/{self.process.pid}/fd"
+        kinds = collections.Counter()
+        for fd in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                kinds[os.readlink(os.path.join(folder, fd)).split("/")[0]] += 1
+        return {"descriptors": sum(kinds.values()), "bpf": sum(n for kind, n in kinds.items() if kind.startswith("anon_inode:bpf")),
+                "inotify": kinds["anon_inode:inotify"]}
+
+    # --- the whole -----------------------------------------------------------------------------------
+
+    def run(self):
+        self.begin()
+        time.sleep(1)
+        first = self.look()
+        troubles = [Trouble(happen, pause, random.Random(self.rng.random())) for happen, pause in (
+            (self.processes_come_and_go, 0.3), (self.threads_come_and_go, 0.3), (self.cgroups_come_and_go, 0.3),
+            (self.the_reader_stops_and_goes_on, 2), (self.the_disk_fills_and_empties, 2),
+            (self.config_is_read_again, 5), (self.the_clock_is_set, 7))]
+        deadline = time.monotonic() + self.seconds
+        try:
+            while time.monotonic() < deadline:
+                time.sleep(1)
+                assert self.process.poll() is None, self.said()
+                self.samples.append(self.look())
+        finally:
+            for trouble in troubles:
+                trouble.end()
+        self.obey("snapshot")
+        last = self.look()
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(60)
+        return {"status": status, "first": first, "last": last,
+                "times": {trouble.happen.__name__: trouble.times for trouble in troubles}}
+
+    def said(self):
+        with open(self.path("err"), encoding="utf-8") as err:
+            return err.read()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for fd in (self.pipe, self.ctl, self.ack):
+            os.close(fd)
+        self.stack.close()
+        shutil.rmtree(self.folder)
+
+
+def accounted(records, activity):
+    """The page faults that an activity's records account for: counted, in a table, or lost and told."""
+    return (sum(r["value"] for r in records if r["type"] == "count" and r["activity"] == activity) +
+            sum(r["samples"]["aggregated"] + sum(r["samples"]["lost"].values()) for r in records
+                if "samples" in r and r["type"] in ("profile", "mem") and r["activity"] == activity))
+
+
+def table_full(records, activity):
+    """The largest share of an interval's samples that found no room."""
+    return max((r["samples"]["lost"].get("table_full", 0) / r["samples"]["expected"] for r in records
+                if r["activity"] == activity and "samples" in r and r["type"] in ("profile", "mem") and r["samples"]["expected"]),
+               default=0)
+
+
+def lateness(records, asked):
+    """How much longer than asked for the intervals were, as shares, of those that no HUP or end cut short."""
+    late = []
+    for r in records:
+        if r["type"] in ("count", "profile", "mem") and r["activity"] in asked and r.get("part", 1) == 1:
+            late.append(r["duration_ns"] / 1e6 / r.get("merged", 1) / asked[r["activity"]] - 1)
+    return sorted(late)
+
+
+def judge(soak, seen):
+    """What came of it, and what of that is wrong."""
+    with open(soak.path("all"), encoding="utf-8") as file:
+        records = parse(file.read())
+    check_stream(records)
+    sums = {name: accounted(records, name) for name in TWINS}
+    asked = {one["name"]: one["interval_ms"] for one in activities("", 0) if one["name"] in TWINS}
+    late = lateness(records, asked)
+    steady = [one["rss"] for one in soak.samples if one["at"] - soak.samples[0]["at"] >= 60]
+    figures = {
+        "page faults": sums, "records": len(records), "seconds": soak.seconds, "times": seen["times"],
+        "table_full at most": {name: table_full(records, name) for name in TWINS[1:]},
+        "late, 99 % no more than": late[int(len(late) * 0.99) - 1] if late else None,
+        "late at most": late[-1] if late else None,
+        "rss at first, at most, at last": [seen["first"]["rss"], max(one["rss"] for one in soak.samples), seen["last"]["rss"]],
+        "held at first": {k: v for k, v in seen["first"].items() if k not in ("at", "rss")},
+        "held at last": {k: v for k, v in seen["last"].items() if k not in ("at", "rss")},
+        "gaps": collections.Counter(r["type"] for r in records)["gap"],
+        "warnings": collections.Counter(r.get("cause") for r in records if r["type"] == "warning"),
+    }
+    wrong = []
+    if seen["status"] != 128 + signal.SIGTERM and seen["status"] != 0:
+        wrong.append(f"it ended with {seen['status']}: {soak.said()}")
+    if len(set(sums.values())) != 1 or not sums["counts"]:
+        wrong.append(f"the activities account for different numbers of page faults: {sums}")
+    if any(share >= 0.01 for share in figures["table_full at most"].values()):
+        wrong.append("a table was full")
+    if figures["held at first"] != figures["held at last"]:
+        wrong.append("it holds other things than in the beginning")
+    if steady and max(steady) > 1.05 * steady[0]:
+        wrong.append(f"it grew from {steady[0]} to {max(steady)} bytes after the first minute")
+    return figures, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("seconds", type=float, nargs="?", default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    soak = Soak(options.seconds, options.seed)
+    try:
+        figures, wrong = judge(soak, soak.run())
+    finally:
+        soak.close()
+    late = figures["late at most"]
+    if late is not None and late > 0.1:
+        wrong.append(f"an interval was late by {100 * late:.0f} %")
+    json.dump(figures, sys.stdout, indent=2)
+    print()
+    for one in wrong:
+        print(f"soak: {one}", file=sys.stderr)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
