@@ -17,7 +17,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test bench install uninstall format clean help packages
+.PHONY: all demo test bench soak install uninstall format clean help packages
 
 # --- what the build and the tests lean on -------------------------------------------------------
 # A line each: a Debian package, and the command that succeeds where what it has is there.
@@ -229,6 +229,12 @@ endif
 
 check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py
+
+S ?= 600
+
+soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all kinds of trouble for S= seconds (600), and judge it
+	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \
+		$(PYTHON) tests/soak.py $(S)
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

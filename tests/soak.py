@@ -10,10 +10,10 @@ many as in the beginning; no interval is late.
 import argparse
 import collections
 import contextlib
-import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -23,13 +23,13 @@ import threading
 import time
 
 import cgroups
-from records import HERE, NHMTAP, Result, check_stream, parse, program
+from records import HERE, NHMTAP, check_stream, parse, program
 
 FAULTS = {"event": "page-faults"}
 EACH = {**FAULTS, "count": 1}
 QUEUE = 65536
 TMPFS_BYTES = 1 << 20
-MEGABYTE = b"\0" * (1 << 20)
+OF_PROGRAMS = ("files", "mnt")  # held for the names of whatever programs the machine runs
 
 
 def activities(cgroup, turn):
@@ -171,14 +171,15 @@ class Soak:
         return {"at": time.monotonic(), "rss": int(fields["VmRSS"].split()[0]) * 1024, **self.held()}
 
     def held(self):
-        """What it holds: descriptors, and of those BPF's objects and watches of cgroups."""
+        """The descriptors that it holds, by kind: BPF's objects, events, watches, sockets. Files of programs
+        are held for their names, and let go with the last process that has them mapped."""
         folder = f"/proc/{self.process.pid}/fd"
         kinds = collections.Counter()
         for fd in os.listdir(folder):
             with contextlib.suppress(FileNotFoundError):
-                kinds[os.readlink(os.path.join(folder, fd)).split("/")[0]] += 1
-        return {"descriptors": sum(kinds.values()), "bpf": sum(n for kind, n in kinds.items() if kind.startswith("anon_inode:bpf")),
-                "inotify": kinds["anon_inode:inotify"]}
+                what = os.readlink(os.path.join(folder, fd))
+                kinds["files" if what.startswith("/") else re.sub(r":\[\d+\]", "", what)] += 1
+        return {"held": {kind: kinds[kind] for kind in sorted(kinds)}}
 
     # --- the whole -----------------------------------------------------------------------------------
 
@@ -258,19 +259,19 @@ def judge(soak, seen):
         "late, 99 % no more than": late[int(len(late) * 0.99) - 1] if late else None,
         "late at most": late[-1] if late else None,
         "rss at first, at most, at last": [seen["first"]["rss"], max(one["rss"] for one in soak.samples), seen["last"]["rss"]],
-        "held at first": {k: v for k, v in seen["first"].items() if k not in ("at", "rss")},
-        "held at last": {k: v for k, v in seen["last"].items() if k not in ("at", "rss")},
+        "held at first": seen["first"]["held"], "held at last": seen["last"]["held"],
         "gaps": collections.Counter(r["type"] for r in records)["gap"],
         "warnings": collections.Counter(r.get("cause") for r in records if r["type"] == "warning"),
     }
     wrong = []
-    if seen["status"] != 128 + signal.SIGTERM and seen["status"] != 0:
+    # 3: the reader of the pipe, or the small disk, did not get everything, and it says so.
+    if seen["status"] not in (0, 3):
         wrong.append(f"it ended with {seen['status']}: {soak.said()}")
     if len(set(sums.values())) != 1 or not sums["counts"]:
         wrong.append(f"the activities account for different numbers of page faults: {sums}")
-    if any(share >= 0.01 for share in figures["table_full at most"].values()):
-        wrong.append("a table was full")
-    if figures["held at first"] != figures["held at last"]:
+    first, last = ({kind: nr for kind, nr in figures[f"held at {when}"].items() if kind not in OF_PROGRAMS}
+                   for when in ("first", "last"))
+    if first != last:
         wrong.append("it holds other things than in the beginning")
     if steady and max(steady) > 1.05 * steady[0]:
         wrong.append(f"it grew from {steady[0]} to {max(steady)} bytes after the first minute")
@@ -287,9 +288,11 @@ def main():
         figures, wrong = judge(soak, soak.run())
     finally:
         soak.close()
-    late = figures["late at most"]
-    if late is not None and late > 0.1:
-        wrong.append(f"an interval was late by {100 * late:.0f} %")
+    # These say of a busy machine that it is busy; a test does not ask for them.
+    if figures["late at most"] is not None and figures["late at most"] > 0.1:
+        wrong.append(f"an interval was late by {100 * figures['late at most']:.0f} %")
+    if any(share >= 0.01 for share in figures["table_full at most"].values()):
+        wrong.append("a table was full")
     json.dump(figures, sys.stdout, indent=2)
     print()
     for one in wrong:

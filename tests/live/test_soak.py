@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Half a minute of `make soak`, which goes on for as long as is asked."""
+import contextlib
+
+from soak import Soak, judge
+
+
+def test_a_session_among_everything_that_may_happen_stays_true():
+    soak = Soak(30, seed=1)
+    with contextlib.closing(soak):
+        figures, wrong = judge(soak, soak.run())
+    assert not wrong, figures
+    assert all(figures["times"].values()), "something did not happen"
