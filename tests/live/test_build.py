@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import jsonschema
+import hosts
 import pytest
 from puppet import command
 from records import NHMTAP
@@ -254,3 +255,42 @@ def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path)
     schema = json.loads(run("schema", "config").stdout)
     assert "beat" in json.dumps(schema)
     jsonschema.validate(json.loads(config.read_text()), schema)
+
+
+# Of no Intel CPU, so that no table has it.
+SIAMESE = {"name": "siamese", "title": "A CPU of a test", "vendor": "GenuineIntel", "family": 6,
+           "models": ["0xF7"], "general_counters": 6, "fixed_counters": 3}
+CATS = {"source": "reasoning, a test",
+        "events": [{"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA5", "umask": "0x02",
+                    "counters": [0, 5], "period": 2000}]}
+CATS_PER_DOG = [{"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "pairs of cats",
+                 "description": "Cats", "source": "reasoning"}]
+
+
+def test_a_cpu_is_added_by_a_folder_and_a_row(tree, tmp_path):
+    """What it is called, what it counts and which processors it is are read from the tables alone."""
+    events = tree.path / "events"
+    cpus = json.loads((events / "cpus.json").read_text())
+    (events / "cpus.json").write_text(json.dumps([*cpus, SIAMESE]))
+    (events / "siamese").mkdir()
+    (events / "siamese" / "cats.json").write_text(json.dumps(CATS))
+    (events / "siamese" / "metrics.json").write_text(json.dumps(CATS_PER_DOG))
+    assert compiled(tree.make("all")) == {f"{tree.folder}/gen/known_events.c"}
+
+    def run(*arguments):
+        done = subprocess.run([str(tree.path / tree.folder / "nhmtap"), *map(str, arguments)], capture_output=True,
+                              text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    machine = "--host-root=" + hosts.build(tmp_path / "siamese", hosts.NEHALEM | {
+        "proc/cpuinfo": hosts.cpuinfo(model=0xf7)})
+    for where in (["--cpu", "siamese"], [machine]):
+        listed, = run("list", *where, "--json", "CATS.SEEN")
+        assert (listed["cpu"], listed["section"], listed["config"]) == ("siamese", "cats", "0x2a5")
+        metric, = run("list", *where, "--json", "cat_rate")
+        assert metric["cpu"] == "siamese"
+        event, = run("explain", *where, "--format", "json", "cats:seen:u")
+        assert event["event"]["attr"]["config"] == "0x2a5"
+    start = run("doctor", machine, "--need", "software", "--format", "json")[0]
+    assert start["host"]["cpu"]["events"] == "siamese"

@@ -427,7 +427,7 @@ static void pretend_core_pmu(struct host *host)
 
 static int refuse_cpu(const char *name, struct refusal *refusal)
 {
-	char known[256] = "";
+	char known[480] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < nr_known_cpus && used < sizeof(known); i++)

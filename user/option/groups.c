@@ -154,8 +154,8 @@ const struct option_row host_rows[] = {
 
 const struct option_row cpu_rows[] = {
 	{0, "cpu", "NAME", OPTION_TEXT, COMMON(cpu), .values = VALUES_CPUS, .line_only = true,
-	 .help = "another CPU's events, on any machine: nehalem-ep, nehalem-ex, westmere-ep, westmere-ep-dp, "
-		 "westmere-ex, sandybridge, sandybridge-ep"},
+	 .help = "another CPU's events, on any machine: nehalem-ep; one that there is not lists those that "
+		 "there are"},
 	{0},
 };
 
