@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the naming of code in files: ELF, or else the texts of kallsyms and of a run-time compiler's map.
- * Whatever the bytes: no crash, no leak, no endless search, and each answer has a name or says why not.
+ * Fuzzes the naming of code in ELF files, in memory: a file for each input is most of the cost. Whatever the
+ * bytes: no crash, no leak, no endless search, and each answer has a name or says why not.
  */
 #include <elf.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "naming/naming.h"
+#include "naming/named_source.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
@@ -27,35 +24,30 @@ static void check(const struct name *name)
 			abort();
 }
 
-#define MEMORY (64UL << 20)
-#define PLACES 64
+#define MEMORY	 (64UL << 20)
+#define PLACES	 16 /* of a segment */
+#define SEGMENTS 4
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct naming_settings settings = {
-		.lines = true, .memory = MEMORY, .modules = "/dev/null", .debug_dir = "/nonexistent"};
-	int fd = memfd_create("elf", MFD_CLOEXEC);
-	struct naming *naming;
-	char path[64];
+	static const struct naming_settings settings = {
+		.lines = true, .memory = MEMORY, .debug_dir = "/nonexistent"};
+	static const struct place place = {.path = "/nonexistent/file"};
+	char *copy = malloc(size + 1);
+	struct source source = {0};
+	struct image image;
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+	memcpy(copy, data, size);
+	if (image_from_memory(&image, copy, size))
+		return 0;
+	source_load(&source, &image, &place, &settings);
+	for (size_t i = 0; i < source.nr_segments && i < SEGMENTS; i++)
+		for (size_t at = 0; at < PLACES; at++)
+			check(source_name_at(&source, source.segments[i].address +
+							      source.segments[i].size / PLACES * at));
+	if (source_bytes(&source) > MEMORY)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	settings.kallsyms = path;
-	naming = naming_open(&settings);
-	if (size >= 4 && !memcmp(data, "\177ELF", 4)) {
-		for (size_t i = 0; i < PLACES; i++)
-			check(naming_file(naming, path, NULL, size * i / PLACES));
-	} else {
-		for (size_t i = 0; i < PLACES; i++) {
-			check(naming_jit(naming, path, getuid(), i * 64));
-			check(naming_kernel(naming, 0xffffffff81000000 + i * 64));
-		}
-	}
-	if (naming_memory(naming) > MEMORY)
-		abort();
-	naming_close(naming);
-	close(fd);
+	source_empty(&source);
 	return 0;
 }
 

@@ -1,34 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# libFuzzer targets: one file each in this folder, run under ASan and UBSan for FUZZ_SECONDS, or up to
-# another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
-FUZZ_SECONDS ?= 60
-FUZZ_LIMIT   ?= -max_total_time=$(FUZZ_SECONDS)
-# The plan and all that it is made from: nothing of it opens anything.
-fuzz_sources := $(filter-out user/main.c user/versions.c,$(wildcard user/*.c $(patsubst %,user/%/*.c,host event metric plan tables)))
-fuzz_flags    = -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		-Iuser -Ibpf -Iuser/event -I$(O)/gen $(shell pkg-config --cflags jansson)
-# What names code in files.
-naming_sources := user/memory.c user/guarded.c $(patsubst %,user/naming/%.c,naming named_source pool order spans symbols image dwarf_image lines debug_file maps demangle)
-# What makes tables of .eh_frame.
-unwind_sources := user/memory.c user/guarded.c user/interned.c user/unwind/table.c $(patsubst %,user/naming/%.c,pool order spans symbols image demangle)
+# libFuzzer targets: one file each in this folder, with a dictionary beside it where words help, run under ASan and
+# UBSan for S seconds each, or up to another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
+# FUZZ names those that are to be run.
+S          ?= 60
+FUZZ_LIMIT ?= -max_total_time=$(S)
+FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
+
+fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -Iuser/event -I$(O)/gen -MMD -MP \
+		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
+		$(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw libprotobuf-c)
+# The whole program but for main(): a target calls what it wants of it.
+fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
+		$(O)/fuzz/gen/pprof.pb-c.o
+
+$(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(EXTRA_CFLAGS) -c -o $@ $<
+$(O)/fuzz/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
+$(O)/fuzz/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
+$(O)/fuzz/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
+$(O)/fuzz/gen/%.o: $(O)/gen/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
+-include $(fuzz_objects:.o=.d)
+.SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%)
+
+$(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
+	$(call say,FUZZ,$@)
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(libs)
+
+# What a target starts from, and what it needs besides.
+$(O)/fuzz/elf-corpus: tests/fuzz/elf-seeds
+	$(Q)$< $@
+$(O)/fuzz/eh_frame-corpus:
+	$(Q)mkdir -p $@ && for file in /bin/true /lib64/ld-linux-x86-64.so.2; do objcopy -O binary --only-section=.eh_frame \
+		--set-section-flags .eh_frame=alloc $$file $@/$$(basename $$file); done
+$(O)/fuzz/%-corpus:
+	$(Q)mkdir -p $@ && { [ ! -d tests/fuzz/seeds/$* ] || cp tests/fuzz/seeds/$*/* $@; }
+$(O)/fuzz/host:
+	@mkdir -p $@
+	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $@)
+fuzz_options         = -max_len=4096
+fuzz_options_events  = -max_len=512
+fuzz_options_elf     = -max_len=65536
+fuzz_options_eh_frame = -max_len=65536 -timeout=1
+fuzz_options_records = -max_len=32768
 
 .PHONY: fuzz
-fuzz: $(O)/.test-packages $(O)/gen/known_events.c $(embedded) $(O)/gen/embedded.inc ## run each fuzzer for a minute (FUZZ_SECONDS)
-	@mkdir -p $(O)/fuzz/host $(O)/fuzz/corpus
-	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $(O))/fuzz/host
-	$(call say,FUZZ,tests/fuzz/events.c)
-	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/events tests/fuzz/events.c $(fuzz_sources) $(O)/gen/known_events.c $(shell pkg-config --libs jansson zlib)
-	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host $(O)/fuzz/events $(FUZZ_LIMIT) -max_len=512 \
-		-dict=tests/fuzz/events.dict -artifact_prefix=$(O)/fuzz/ -print_final_stats=1 $(O)/fuzz/corpus
-	$(call say,FUZZ,tests/fuzz/elf.c)
-	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/elf tests/fuzz/elf.c $(naming_sources) -ldw -lelf -llzma -lz -liberty
-	$(Q)tests/fuzz/elf-seeds $(O)/fuzz/elf-corpus
-	$(Q)$(O)/fuzz/elf $(FUZZ_LIMIT) -max_len=65536 -timeout=10 -rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/ \
-		-print_final_stats=1 $(O)/fuzz/elf-corpus
-	$(call say,FUZZ,tests/fuzz/eh_frame.c)
-	$(Q)$(CLANG) $(fuzz_flags) -o $(O)/fuzz/eh_frame tests/fuzz/eh_frame.c $(unwind_sources) -ldw -lelf -llzma -liberty
-	$(Q)mkdir -p $(O)/fuzz/eh_frame-corpus && for file in /bin/true /lib64/ld-linux-x86-64.so.2; do \
-		objcopy -O binary --only-section=.eh_frame --set-section-flags .eh_frame=alloc $$file \
-			$(O)/fuzz/eh_frame-corpus/$$(basename $$file); done
-	$(Q)$(O)/fuzz/eh_frame $(FUZZ_LIMIT) -max_len=65536 -timeout=1 -rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/ \
-		-print_final_stats=1 $(O)/fuzz/eh_frame-corpus
+fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
+fuzz-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
+	$(call say,RUN,$<)
+	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/folder $< $(FUZZ_LIMIT) \
+		$(fuzz_options) $(fuzz_options_$*) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 \
+		-rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/$*- -print_final_stats=1 $(O)/fuzz/$*-corpus

@@ -231,10 +231,10 @@ int options_parse(struct options *options, const struct command *command, int ar
 					 row->argument ? ":" : "");
 	}
 
-	optind = 1;
+	optind = 0; /* also forgets what glibc kept of another command line: getopt(3) */
 	opterr = 0;
 	for (;;) {
-		int at = optind;
+		int at = optind ? optind : 1;
 
 		while (!stops && at < argc && argv[at][0] != '-')
 			at++;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Fuzzes CONFIG: no crash, no leak, and either activities or a refusal that says something. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "run/config.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	int fd = memfd_create("config", MFD_CLOEXEC);
+	struct refusal refusal = {0};
+	struct request request = {0};
+	char path[64];
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (config_read(&request, path, NULL, &refusal) && (!refusal.asked[0] || !refusal.why[0]))
+		abort();
+	request_release(&request);
+	close(fd);
+	return 0;
+}

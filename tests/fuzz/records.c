@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Fuzzes what reads stored streams of records: symbolize, which writes them again, and flamegraph. No crash,
+ * no leak; what is written is no longer than a record may be, line by line, where what was read was not.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <jansson.h>
+
+#include "naming/naming.h"
+#include "output/flamegraph.h"
+#include "output/restream.h"
+#include "record/stored_code.h"
+#include "record/stored_lines.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static struct naming *naming;
+static struct stored_account account;
+
+static bool add_names(void *of, const json_t *record, json_t *list)
+{
+	bool added = false;
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		added |= stored_name(record, json_array_get(list, i), naming, true, &account);
+	return added;
+}
+
+static bool is_record(const json_t *record)
+{
+	return json_is_string(json_object_get(record, "type")) &&
+	       json_is_string(json_object_get(record, "run_id")) &&
+	       json_is_integer(json_object_get(record, "seq"));
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	const struct naming_settings settings = {.lines = true,
+						 .root = "/proc/self/fdinfo",
+						 .kallsyms = "/dev/null",
+						 .debug_dir = "/nonexistent"};
+	struct sink sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
+	struct restream restream = {.sink = &sink, .change = add_names, .list_of = stored_list};
+	struct flamegraph *flamegraph = flamegraph_new();
+	int fd = memfd_create("records", MFD_CLOEXEC);
+	struct stored_lines lines;
+	struct text page = {0};
+	const char *line;
+	ssize_t length;
+	bool whole;
+
+	if (!naming)
+		naming = naming_open(&settings);
+	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
+		abort();
+	stored_lines_open(&lines, fd);
+	while ((length = stored_lines_next(&lines, &line, &whole)) > 0) {
+		json_t *record = whole ? json_loadb(line, length, 0, NULL) : NULL;
+
+		flamegraph_take(flamegraph, record);
+		if (record && is_record(record) && line[length - 1] == '\n')
+			restream_record(&restream, record, line, length);
+		else
+			json_decref(record);
+	}
+	stored_lines_close(&lines);
+	restream_end(&restream);
+	if (flamegraph_events(flamegraph))
+		flamegraph_page(flamegraph, "fuzz", &page);
+	free(page.bytes);
+	flamegraph_release(flamegraph);
+	sink_close(&sink);
+	close(fd);
+	return 0;
+}
