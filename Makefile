@@ -278,4 +278,5 @@ help: ## this list
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
+include tests/static/static.mk
 include tests/machine/machine.mk

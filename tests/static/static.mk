@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# gcc's analyzer over the whole program: no warning, or an exception here with its reason.
+static_of = $(static_flags_$(subst /,_,$(1)))
+
+# Members of the program's own BTF, which is built with it: without one no run would begin.
+static_flags_user_collection_layout.c   = -Wno-analyzer-null-dereference
+static_flags_user_branch_branches.c     = -Wno-analyzer-null-dereference
+# Without a preset both options are given: the line before says so, of three conditions together.
+static_flags_user_offcore_matrix.c      = -Wno-analyzer-null-dereference
+# An event that has a neighbour is the only one that comes here.
+static_flags_user_plan_neighbours.c     = -Wno-analyzer-null-dereference
+# A test that needs the two events is asked for only where they are found.
+static_flags_user_selftest_selftest.c   = -Wno-analyzer-null-dereference
+# What is allocated is returned, by another function.
+static_flags_user_memory.c              = -Wno-analyzer-malloc-leak
+# As many choices are filled in as there are events, and no event is higher than that.
+static_flags_user_event_placement.c     = -Wno-analyzer-use-of-uninitialized-value
+
+$(O)/static/%.checked: %.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out -Werror,$(cflags)) $(EXTRA_CFLAGS) -fanalyzer -Werror $(call static_of,$<) -MF $@.d -c -o /dev/null $<
+	@touch $@
+$(O)/static/user/collection/libperf_fd.checked: EXTRA_CFLAGS = $(internal_cflags)
+$(O)/static/user/versions.checked: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
+$(O)/static/user/embedded.checked: $(embedded) $(O)/gen/embedded.inc
+-include $(sources:%.c=$(O)/static/%.checked.d)
+
+.PHONY: check-static
+check-static: $(sources:%.c=$(O)/static/%.checked) ## run gcc's analyzer over the program
