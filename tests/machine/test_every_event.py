@@ -93,7 +93,9 @@ def test_sandy_bridge_is_asked_for_what_the_cpu_can_record(each_sandybridge, pre
     kernel = kernel_takes(each_sandybridge, rows, precise)
     options, modifier = (["-c", "100003"], ":p") if precise else ([], "")
     for row in rows:
-        # The driver takes any event as precise; what PEBS can't record would leave no sample.
-        wanted = kernel[row["name"]] and (not precise or row["pebs"] != "0")
+        # The driver takes any event as precise; what PEBS can't record would leave no sample. Some it
+        # names, and perfmon has not marked all of these for the two-socket model.
+        recorded = row["pebs"] != "0" or row["code"].upper() in ("0XD0", "0XD1", "0XD2", "0XD3")
+        wanted = kernel[row["name"]] and (not precise or recorded)
         ours = nhmtap_takes(each_sandybridge.model, row["name"] + modifier, *options)
         assert ours == wanted, f"{row['name']}: kernel {kernel[row['name']]}, nhmtap {ours}"
