@@ -69,7 +69,7 @@ static const struct command pulse = {
 	.name = "pulse",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "an activity of a test",
-	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, output_rows, format_rows,
+	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, stream_rows, format_rows,
 		    help_rows},
 	.own_size = sizeof(struct pulse_options),
 	.activity = &type,
