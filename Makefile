@@ -179,13 +179,22 @@ $(O)/gen/embedded.inc: FORCE
 $(O)/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
-$(O)/gen/known_events.c: events/generate.py | $(O)/.build-packages
+# What reads --events-dir reads the tables that are built in, too.
+table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
+		user/memory.c user/refusal.c user/guarded.c
+$(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -DFORM_FOLDER='"$(abspath events)"' \
+		-o $@ $(filter %.c,$^) $(shell pkg-config --cflags --libs jansson)
+
+$(O)/gen/known_events.c: $(O)/compile-tables
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) events/generate.py events -o $@ --depfile $(@:.c=.d.gen)
+	$(Q)$(O)/compile-tables events -o $@ --depfile $(@:.c=.d.gen)
 $(O)/gen/known_events.o: $(O)/gen/known_events.c | $(libperf_ready)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(cflags) -Iuser/event -c -o $@ $<
+	$(Q)$(CC) $(cflags) -c -o $@ $<
 
 $(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h: user/output/%.proto | $(O)/.build-packages
 	$(call say,GEN,$(O)/gen/$*.pb-c.c)
@@ -230,11 +239,9 @@ endif
 check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py
 
-S ?= 600
-
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all kinds of trouble for S= seconds (600), and judge it
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \
-		$(PYTHON) tests/soak.py $(S)
+		$(PYTHON) tests/soak.py $(or $(S),600)
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

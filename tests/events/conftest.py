@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 
-from event_tables import CPUS, HERE, ROOT, WARNINGS, Compiled, generate, read_tsv
+from event_tables import CPUS, HERE, ROOT, WARNINGS, Compiled, compile_tables, read_tsv
 
 
 @pytest.fixture(scope="session")
 def known_events_c(tmp_path_factory):
-    output = tmp_path_factory.mktemp("generated") / "known_events.c"
-    done = generate(ROOT / "events", output)
+    output = tmp_path_factory.mktemp("compiled") / "known_events.c"
+    done = compile_tables(ROOT / "events", output)
     assert done.returncode == 0, done.stderr
     return output
 
@@ -18,7 +18,7 @@ def known_events_c(tmp_path_factory):
 @pytest.fixture(scope="session")
 def compiled(known_events_c):
     program = known_events_c.with_name("dump")
-    subprocess.run(["gcc", *WARNINGS, "-I", ROOT / "user" / "event", "-o", program,
+    subprocess.run(["gcc", *WARNINGS, "-I", ROOT / "user", "-o", program,
                     HERE / "dump.c", known_events_c], check=True)
     return Compiled(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what the generator compiled, a row a line, for the tests to compare with the facts. */
+/* Prints what was compiled, a row a line, for the tests to compare with the facts. */
 #include <stdio.h>
-#include "known_event.h"
+#include "tables/known_event.h"
 
 static void print_aliases(const char *kind, const char *cpu, const struct known_alias *aliases, size_t nr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what the program makes of a folder of tables, as dump.c prints what the generator compiled:
+/* Prints what the program makes of a folder of tables, as dump.c prints what was compiled:
  * dump_folder SCHEMA FOLDER. */
 #define main dump_compiled
 #include "dump.c"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "embedded.h"
-#include "event/tables.h"
+#include "tables/tables.h"
 
 static struct embedded schema;
 

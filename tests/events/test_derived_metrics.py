@@ -16,7 +16,7 @@ TAKE_TURNS = {("nehalem-ex", "remote_dram_share")}
 
 
 def value(formula, counts):
-    """The formula's value; the generator has made sure that it is arithmetic and nothing else."""
+    """The formula's value; what compiled it has made sure that it is arithmetic and nothing else."""
     return eval(NAME.sub(lambda match: f"counts[{match.group()!r}]", formula), {"counts": counts})
 
 

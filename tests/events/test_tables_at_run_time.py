@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables that the program reads itself, with --events-dir: they mean what they mean to the generator,
-and are merged with those built in."""
+"""Tables that the program reads itself, with --events-dir: they mean what those that are built in mean,
+and are merged with them."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from event_tables import CPUS, HERE, ROOT, Compiled
 from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
 
 USER = ROOT / "user"
-PARTS = ["event/tables", "event/loader", "event/table_rows", "event/table_checks", "event/draft",
-         "event/form", "event/formula", "event/compose", "event/names", "memory", "refusal", "guarded"]
+PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/checks", "tables/draft", "tables/form",
+         "tables/formula", "tables/compose", "tables/names", "memory", "refusal", "guarded"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
         "period": 2000}
 PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",
@@ -26,7 +26,7 @@ TABBY = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 
 @pytest.fixture(scope="session")
 def dump_folder(known_events_c):
     program = known_events_c.with_name("dump_folder")
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-I", USER, "-I", USER / "event",
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-I", USER,
                     "-o", program, HERE / "dump_folder.c", known_events_c,
                     *(USER / f"{part}.c" for part in PARTS), "-ljansson"], check=True)
 

@@ -2,8 +2,7 @@
 # libFuzzer targets: one file each in this folder, with a dictionary beside it where words help, run under ASan and
 # UBSan for S seconds each, or up to another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
 # FUZZ names those that are to be run.
-S          ?= 60
-FUZZ_LIMIT ?= -max_total_time=$(S)
+FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
 FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "event/formula.h"
+#include "tables/formula.h"
 
 int main(int argc, char **argv)
 {

@@ -21,7 +21,7 @@ def program(tmp_path_factory):
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", path, os.path.join(HERE, "pure", "formula.c"),
                     os.path.join(USER, "memory.c"),
-                    os.path.join(USER, "event", "formula.c")], check=True)
+                    os.path.join(USER, "tables", "formula.c")], check=True)
     return path
 
 

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "embedded.h"
-#include "event/known_event.h"
+#include "tables/known_event.h"
 #include "host/host.h"
 #include "memory.h"
 #include "option/command.h"

@@ -6,7 +6,7 @@
 
 #include "command/host.h"
 #include "option/command.h"
-#include "event/names.h"
+#include "tables/names.h"
 #include "event/registers.h"
 #include "metric/metric.h"
 #include "output/output.h"

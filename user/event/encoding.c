@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "event/names.h"
+#include "tables/names.h"
 
 /* Drivers name perf's generic hardware events in sysfs with what they really count on this machine,
  * errata of the very CPU included: events_sysfs_show(), arch/x86/events/core.c. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <linux/perf_event.h>
 
-#include "event/known_event.h"
+#include "tables/known_event.h"
 #include "host/host.h"
 #include "refusal.h"
 

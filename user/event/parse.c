@@ -10,10 +10,10 @@
  * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
  * "}".
  */
-#include "event/compose.h"
+#include "tables/compose.h"
 #include "event/event.h"
-#include "event/names.h"
 #include "event/spelling.h"
+#include "tables/names.h"
 #include "host/kernel.h"
 #include "memory.h"
 

@@ -12,8 +12,8 @@
 #include <linux/types.h>
 
 #include "cpus.h"
-#include "event/known_event.h"
-#include "event/tables.h"
+#include "tables/known_event.h"
+#include "tables/tables.h"
 #include "host/cgroups.h"
 #include "host/processes.h"
 #include "refusal.h"

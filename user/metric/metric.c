@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/names.h"
+#include "tables/names.h"
 #include "list.h"
 #include "memory.h"
 #include "metric/groups.h"

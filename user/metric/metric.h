@@ -9,7 +9,7 @@
 
 #include "event/event.h"
 #include "host/host.h"
-#include "event/formula.h"
+#include "tables/formula.h"
 #include "refusal.h"
 
 struct metric {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/compose.h"
 #include "event/encoding.h"
+#include "tables/compose.h"
 #include "list.h"
 #include "memory.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "embedded.h"
-#include "event/names.h"
 #include "guarded.h"
+#include "tables/names.h"
 #include "memory.h"
 #include "option/command.h"
 

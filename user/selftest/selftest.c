@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "event/names.h"
+#include "tables/names.h"
 #include "host/files.h"
 #include "memory.h"
 #include "selftest/landmarks.h"

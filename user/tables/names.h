@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "event/known_event.h"
+#include "tables/known_event.h"
 
 struct generic_event {
 	const char *name;

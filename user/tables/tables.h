@@ -10,7 +10,7 @@
 #ifndef NHMTAP_TABLES_H
 #define NHMTAP_TABLES_H
 
-#include "event/known_event.h"
+#include "tables/known_event.h"
 #include "refusal.h"
 
 struct tables {

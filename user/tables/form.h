@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The form of the tables in events/: events/schema.json, as the generator reads it too. Of JSON Schema
+ * The form of the tables in events/: events/schema.json. Of JSON Schema
  * (2020-12) it knows the keywords that are used there.
  */
 #ifndef NHMTAP_FORM_H

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/compose.h"
+#include "tables/compose.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "event/encoding.h"
-#include "event/names.h"
+#include "tables/config.h"
+#include "tables/names.h"
 
 #define UMASK_BITS 0xff00ULL
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/encoding.h"
-#include "event/loader.h"
-#include "event/names.h"
+#include "tables/config.h"
+#include "tables/loader.h"
+#include "tables/names.h"
 
 #define OFFCORE_BITS 64
 

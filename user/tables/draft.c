@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/draft.h"
+#include "tables/draft.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/names.h"
+#include "tables/names.h"
 #include "memory.h"
 
 static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/tables.h"
+#include "tables/tables.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "event/loader.h"
+#include "tables/loader.h"
 #include "memory.h"
 
 /* --- CPUs ------------------------------------------------------------------------------------- */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/compose.h"
-#include "event/encoding.h"
-#include "event/formula.h"
-#include "event/loader.h"
-#include "event/names.h"
+#include "tables/compose.h"
+#include "tables/config.h"
+#include "tables/formula.h"
+#include "tables/loader.h"
+#include "tables/names.h"
 #include "memory.h"
 
 /* The one that is of no CPU. */

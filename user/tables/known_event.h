@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tables in events/ know about a CPU, as the generator writes it into C.
+ * What the tables in events/ know about a CPU, as events/compile.c writes it into C.
  * Everything here is constant data: nothing is owned, nothing is to be freed.
  */
 #ifndef NHMTAP_KNOWN_EVENT_H
@@ -199,7 +199,7 @@ struct known_source {
 	const char *title; /* with edition or version */
 };
 
-/* Every CPU that events/ has a folder for; written by events/generate.py. */
+/* Every CPU that events/ has a folder for; written by events/compile.c. */
 extern const struct cpu_events known_cpus[];
 extern const size_t nr_known_cpus;
 

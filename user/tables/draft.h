@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "event/known_event.h"
+#include "tables/known_event.h"
 
 /* Rows begin with their name, but for data sources, rules and models, which have none. An alias may
  * stand twice, of two owners: that is a fault, to be found out. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/loader.h"
+#include "tables/loader.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 
 #include <linux/types.h>
 
-#include "event/known_event.h"
+#include "tables/known_event.h"
 #include "refusal.h"
 
 struct composed {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/formula.h"
+#include "tables/formula.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -2,10 +2,8 @@
 /*
  * What the parts of tables.h share: reading a file, naming the place of a fault.
  *
- *     tables.c   folders and CPUs          table_rows.c    the rows of one CPU's tables
- *     loader.c   files and faults          table_checks.c  what they mean together
- *
- * All is checked as events/generate.py does, in nearly its words.
+ *     tables.c   folders and CPUs    rows.c    the rows of one CPU's tables
+ *     loader.c   files and faults    checks.c  what they mean together
  */
 #ifndef NHMTAP_LOADER_H
 #define NHMTAP_LOADER_H
@@ -14,8 +12,8 @@
 #include <stdbool.h>
 #include <jansson.h>
 
-#include "event/draft.h"
-#include "event/form.h"
+#include "tables/draft.h"
+#include "tables/form.h"
 #include "refusal.h"
 
 #define GENERIC "generic" /* the folder of metrics over perf's own events */

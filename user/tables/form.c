@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/form.h"
+#include "tables/form.h"
 
 #include <regex.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "event/names.h"
+#include "tables/names.h"
 
 #include <ctype.h>
 #include <stdio.h>
