@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/formula.h"
+#include "tables/formula.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -6,7 +6,7 @@ FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
 FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
-		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -Iuser/event -I$(O)/gen -MMD -MP \
+		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 		$(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw libprotobuf-c)
 # The whole program but for main(): a target calls what it wants of it.

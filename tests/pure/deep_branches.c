@@ -31,6 +31,22 @@ static u64 bpf_get_current_pid_tgid(void)
 	return 1ULL << 32 | 1;
 }
 
+/* Of tasks in a pid namespace, of which there is none here. */
+static void *bpf_get_current_task_btf(void)
+{
+	return NULL;
+}
+
+static long bpf_probe_read_kernel(void *buffer, unsigned int size, const void *from)
+{
+	return -1;
+}
+
+static long bpf_get_ns_current_pid_tgid(u64 device, u64 inode, void *numbers, unsigned int size)
+{
+	return -1;
+}
+
 static u64 bpf_get_current_cgroup_id(void)
 {
 	return 0;

@@ -336,7 +336,7 @@ def fails_in_the_middle(command, path, log):
 def test_a_stream_that_can_not_be_read_to_its_end_is_told(command, compiled, tmp_path):
     (tmp_path / "in").write_text(text_of(*stream(*[profile(*many(compiled, 100))] * 200)))
     done = fails_in_the_middle([command], tmp_path / "in", tmp_path / "log")
-    assert done.returncode == 3 and "reading the records: Input/output error" in done.stderr
+    assert done.returncode == 3 and "reading the records" in done.stderr and "Input/output error" in done.stderr
     folder = os.open(tmp_path, os.O_RDONLY)
     done = subprocess.run([NHMTAP, command], stdin=folder, capture_output=True, text=True, check=False)
     os.close(folder)
