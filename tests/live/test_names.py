@@ -400,7 +400,7 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
     command = ["setarch", "-R", "clang", "-O2", "-x", "c", "-c", __file__.replace("live/test_names.py",
                "programs/names.c"), "-o", tmp_path / "names.o"]
     data = tmp_path / "data"
-    subprocess.run(["perf", "record", "-q", "-B", "-e", "page-faults:u", "-c", "1", "-o", data, "--", *command],
+    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-e", "page-faults:u", "-c", "1", "-o", data, "--", *command],
                    check=True)
     script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym"], capture_output=True, text=True,
                             check=True).stdout

@@ -152,7 +152,7 @@ def fold(data):
 def test_folded_lines_are_those_of_perf_script(nhmtap, tmp_path):
     # Each step has one way; which functions load the program differs a little from run to run.
     ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT))
-    subprocess.run(["perf", "record", "-q", "-B", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
+    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
                    check=True, capture_output=True)
     theirs = {chain: n for chain, n in fold(tmp_path / "perf").items() if n >= 30}
     assert len(theirs) == 5

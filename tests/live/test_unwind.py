@@ -51,7 +51,8 @@ def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap
     unwind = result.one("start")["unwind"]
     assert unwind["by"] == "tables" and unwind["tables"] >= 4 and unwind["bytes"] > 100000
     told = account(result)
-    assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
+    # Those of the chain are; a fault of the kernel's own in between may not be.
+    assert told["delivered"] >= told["whole"] >= 1000 and told["guessed"] == 0
 
 
 def test_by_frame_pointers_it_is_not(nhmtap, program):
@@ -204,7 +205,7 @@ def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_pa
     assert running.stdout.readline() == b"[1]\n"
     process = nhmtap.attach("profile", "-g", "--unwind", "tables", "-e", "page-faults:u", "-c", "1", "--by",
                             "place,comm", "-p", running.pid)
-    perf = subprocess.Popen(["perf", "record", "-q", "--call-graph", "dwarf,32768", "-e", "page-faults:u", "-c", "1",
+    perf = subprocess.Popen(["perf", "record", "-q", "--buildid-mmap", "--call-graph", "dwarf,32768", "-e", "page-faults:u", "-c", "1",
                              "-m", "4096", "-o", tmp_path / "perf", "-p", str(running.pid), "--control", "fd:0,1"],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     perf.stdin.write(b"ping\n")

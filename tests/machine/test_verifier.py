@@ -25,4 +25,4 @@ def test_a_program_takes_a_hundredth_of_what_the_verifier_allows(any_kernel, run
     steps = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("verified_insns:")]
     # Those that follow forks and execs are two more.
     assert len(steps) == (3 if "tables" in run else 1)
-    assert max(steps) > 100 and all(10 < n < LIMIT / 100 for n in steps)
+    assert all(10 < n < LIMIT / 100 for n in steps)

@@ -56,6 +56,8 @@ static inline __u64 offcore_responses(const struct known_offcore *offcore)
 
 static inline __u64 offcore_bits_of_kind(const struct known_offcore *offcore, unsigned int kinds)
 {
+	if (!kinds)
+		return 0;
 	return offcore_bits(offcore->requests, offcore->nr_requests, kinds) |
 	       offcore_bits(offcore->responses, offcore->nr_responses, kinds);
 }
