@@ -167,6 +167,10 @@ def test_two_at_the_same_time_do_not_disturb_each_other(nhmtap):
 @pytest.mark.parametrize("gone", ["/proc", "/sys"])
 def test_without_proc_or_sys_an_error_record_says_so(nhmtap, gone):
     hidden = f"mount -t tmpfs none {gone} && exec \"$@\""
+    if gone == "/proc":
+        # LeakSanitizer, where it is built in, needs /proc, and reads there that it is not wanted.
+        hidden = hidden.replace("&&", "&& mkdir /proc/self && "
+                                      "printf 'ASAN_OPTIONS=detect_leaks=0\\0' > /proc/self/environ &&")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "sh", *nhmtap.command("doctor"), "--format", "json"],
                           capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2

@@ -428,7 +428,7 @@ static void chain_in(struct run *run, size_t at, int level)
 
 static const struct test {
 	const char *name, *title;
-	const char *nhmtap[ARGUMENTS / 2], *program[4];
+	const char *nhmtap[ARGUMENTS / 2], *program[6]; /* each ends with NULL */
 	bool accesses; /* nhmtap's last argument is the CPU's events of loads and stores */
 	int chain; /* the level that a chain of loads is to fit; 0: the program's arguments are all there */
 	bool (*judge)(struct run *run);
