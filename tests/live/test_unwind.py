@@ -105,7 +105,7 @@ def test_samples_in_the_kernel_go_on_in_its_caller(nhmtap, program):
         result = attached(nhmtap, running, ["-g", "--unwind", "tables", "-e", "cpu-clock", "-F", "5000", "--by",
                                             "symbol,comm"], "rounds 30000")
     told = account(result)
-    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20
     ways = [names for names in named(result) if "rounds" in names and any("mmap" in name for name in names if name)]
     assert ways and all("main" in names for names in ways)
 
@@ -114,7 +114,7 @@ def test_the_code_of_the_vdso_is_walked(nhmtap, program):
     with Chain(program) as running:
         result = attached(nhmtap, running, TICKS, "vdso 20000")
     told = account(result)
-    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20
 
 
 def test_a_library_that_is_loaded_later_has_its_table_soon(nhmtap, tmp_path):
@@ -192,7 +192,7 @@ def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
         running.wait()
         result = nhmtap.finish(process)
         told = account(result)
-        assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50, (name, told)
+        assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20, (name, told)
         assert told["guessed"] <= 0.02 * told["delivered"], (name, told)
 
 
