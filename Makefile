@@ -228,16 +228,22 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
 	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
-	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup $(T)
+	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup
 
-test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) $(if $(filter 1,$(SANITIZE)),,machine) ## install, build, and run every test, then the suite once more under ASan and UBSan
-	$(pytest) tests $(if $(filter 1,$(SANITIZE)),--ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py)
-ifneq ($(SANITIZE),1)
+# T narrows a run down: files, tests, options of pytest. The machine is built for its own tests alone, and
+# SANITIZE=1 says whether what is asked for is run under sanitizers.
+asked       = $(if $(filter tests%,$(T)),$(T),tests $(T))
+unsanitized = --ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py
+needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
+
+test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) $(if $(needs_machine),machine) ## install, build, and run every test, then the suite once more under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
+	$(pytest) $(asked) $(if $(filter 1,$(SANITIZE)),$(unsanitized))
+ifeq ($(SANITIZE)$(T),0)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
 
 check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier
-	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py
+	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all kinds of trouble for S= seconds (600), and judge it
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \

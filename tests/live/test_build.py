@@ -176,6 +176,16 @@ def test_help_lists_the_targets(tree):
     listed = tree.run("help").stdout
     for target in ("all", "demo", "test", "bench", "fuzz", "install", "uninstall", "clean"):
         assert f"make {target} " in listed
+    assert "T=tests/pure/test_plan.py runs that and nothing else" in listed
+
+
+def test_one_file_of_tests_is_run_and_nothing_else(tree):
+    done = tree.run("test", "T=tests/pure/test_loads.py -rA --reruns 0", "jobs=1")
+    ran = set(re.findall(r"^PASSED (\S+\.py)::", done.stdout, re.M))
+    assert (done.returncode, ran) == (0, {"tests/pure/test_loads.py"}), done.stdout + done.stderr
+    plan = tree.run("-n", "test", "T=tests/pure").stdout
+    assert "SANITIZE" not in plan and "tests/machine" not in plan
+    assert "SANITIZE=1" in tree.run("-n", "test").stdout
 
 
 def tools_of_nobody(tmp_path, programs):
