@@ -174,20 +174,9 @@ static void close_ring(struct sideband *sideband, size_t i)
 /* The process that a thread belongs to; 0 if it has ended. */
 static pid_t process_of(pid_t tid)
 {
-	char name[64], *line = NULL;
-	size_t size = 0;
-	int pid = 0;
-	FILE *file;
+	char pid[32];
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(tid));
-	file = fopen(name, "re");
-	while (file && getline(&line, &size, file) > 0)
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
-			break;
-	free(line);
-	if (file)
-		fclose(file);
-	return pid;
+	return proc_status(tid, "Tgid:", pid, sizeof(pid)) ? atoi(pid) : 0;
 }
 
 size_t sideband_processes(const struct target *target, pid_t **pids)

@@ -81,3 +81,11 @@ pid_t proc_number(pid_t pid)
 	close(fd);
 	return found && atoi(number) > 0 ? atoi(number) : 0;
 }
+
+bool proc_status(pid_t pid, const char *name, char *value, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)proc_number(pid));
+	return read_line(path, name, value, size);
+}

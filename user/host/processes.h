@@ -7,6 +7,7 @@
 #define NHMTAP_PROCESSES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <linux/types.h>
 #include <sys/types.h>
 
@@ -27,5 +28,9 @@ bool proc_is_ours(void);
  * /proc is another namespace's and the kernel has no descriptor for it (pidfd_open(2)).
  */
 pid_t proc_number(pid_t pid);
+
+/* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
+ * namespace. Returns false if it has ended, or has no such line. */
+bool proc_status(pid_t pid, const char *name, char *value, size_t size);
 
 #endif

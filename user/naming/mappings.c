@@ -142,18 +142,10 @@ static void life_release(struct mappings *mappings, struct life *life)
 /* The user that a process is, for files: proc(5). `known` if it has gone. */
 static uid_t owner_of(pid_t pid, uid_t known)
 {
-	char name[64], *line = NULL;
-	size_t size = 0;
-	FILE *file;
+	char users[64]; /* real, effective, saved, and that of files */
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(pid));
-	file = fopen(name, "re");
-	while (file && getline(&line, &size, file) > 0)
-		if (sscanf(line, "Uid: %*u %*u %*u %u", &known) == 1)
-			break;
-	free(line);
-	if (file)
-		fclose(file);
+	if (proc_status(pid, "Uid:", users, sizeof(users)))
+		sscanf(users, "%*u %*u %*u %u", &known);
 	return known;
 }
 
@@ -615,20 +607,11 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 /* The last number is that of the innermost namespace: proc(5). */
 static pid_t own_pid(pid_t pid)
 {
-	char name[64], *line = NULL, *last;
-	size_t size = 0;
-	pid_t own = pid;
-	FILE *file;
+	char numbers[512], *last;
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)proc_number(pid));
-	file = fopen(name, "re");
-	while (file && getline(&line, &size, file) > 0)
-		if (!strncmp(line, "NSpid:", 6) && (last = strrchr(line, '\t')))
-			own = atoi(last + 1);
-	free(line);
-	if (file)
-		fclose(file);
-	return own;
+	if (proc_status(pid, "NSpid:", numbers, sizeof(numbers)) && (last = strrchr(numbers, '\t')))
+		return atoi(last + 1);
+	return pid;
 }
 
 const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size)
