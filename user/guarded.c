@@ -10,7 +10,8 @@
 #include <unistd.h>
 #include <linux/openat2.h>
 
-int guarded_find(int folder, const char *path, __u64 resolve)
+/* An O_PATH descriptor, or -1 with errno: nothing is opened. */
+static int find(int folder, const char *path, __u64 resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
 
@@ -35,15 +36,18 @@ static int check(int found, const struct guard *guard)
 	return own || public ? 0 : EKEYREJECTED;
 }
 
-int guarded_open(int found, const struct guard *guard)
+int guarded_open(int folder, const char *path, __u64 resolve, const struct guard *guard)
 {
-	int error = check(found, guard), fd = -1;
-	char path[64];
+	int found = find(folder, path, resolve), fd = -1, error;
+	char same[64];
 
+	if (found < 0)
+		return -1;
+	error = check(found, guard);
 	if (!error) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+		snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
 		/* A lease on the file must not be waited for: fcntl(2), F_SETLEASE. */
-		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		fd = open(same, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		error = errno;
 	}
 	close(found);
@@ -54,9 +58,8 @@ int guarded_open(int found, const struct guard *guard)
 int guarded_open_path(const char *path, __u64 most)
 {
 	const struct guard guard = {.whose = GUARD_ANYBODY, .most = most};
-	int found = guarded_find(AT_FDCWD, path, 0);
 
-	return found < 0 ? -1 : guarded_open(found, &guard);
+	return guarded_open(AT_FDCWD, path, 0, &guard);
 }
 
 const char *guarded_why(int error)

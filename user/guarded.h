@@ -26,26 +26,19 @@ struct guard {
 #define GUARD_IMAGE_MOST (16ULL << 30)
 
 /*
- * Finds the file: `resolve` as openat2(2) has it, 0: openat(2)'s way. Returns an O_PATH descriptor, or -1
- * with errno. Nothing is opened.
+ * Finds the file, `resolve` as openat2(2) has it, 0: openat(2)'s way, and opens it for reading. Returns the
+ * descriptor, or -1 with errno: EMEDIUMTYPE: no regular file; EFBIG: larger than `most`; EKEYREJECTED: not a
+ * file of the owner that is asked for; else openat2(2)'s.
  */
-int guarded_find(int folder, const char *path, __u64 resolve);
+int guarded_open(int folder, const char *path, __u64 resolve, const struct guard *guard);
 
-/*
- * Opens a file that was found, for reading, and closes `found`. Returns the descriptor, or -1 with errno:
- * EMEDIUMTYPE: no regular file; EFBIG: larger than `most`; EKEYREJECTED: not a file of the owner that is
- * asked for; else open(2)'s.
- */
-int guarded_open(int found, const struct guard *guard);
-
-/* Both, of a path that the user names: of any owner. */
+/* The same of a path that the kernel, or the user, names: of any owner. */
 int guarded_open_path(const char *path, __u64 most);
 
 /* What open(2)'s or this file's errno means, as the end of a sentence: "it is no regular file". */
 const char *guarded_why(int error);
 
-/* Whether an errno of guarded_find() or guarded_open() is a refusal; otherwise there is no such file, or it
- * may not be read. */
+/* Whether an errno of guarded_open() is a refusal; otherwise there is no such file, or it may not be read. */
 bool guarded_refused(int error);
 
 #endif

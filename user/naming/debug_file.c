@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/debug_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,25 +45,22 @@ void place_of(struct place *place, const char *path, const char *root)
 	place->path[length > 0 ? length : 0] = '\0';
 }
 
-static int find_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard)
+static int open_in(const char *folder, const char *path, __u64 resolve, const struct guard *guard)
 {
-	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), found;
+	int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, error;
 
-	if (fd < 0)
+	if (at < 0)
 		return -1;
-	found = guarded_find(fd, path, resolve);
-	close(fd);
-	return found < 0 ? -1 : guarded_open(found, guard);
+	fd = guarded_open(at, path, resolve, guard);
+	error = errno;
+	close(at);
+	errno = error;
+	return fd;
 }
 
 static int open_below(const char *root, const char *path, const struct guard *guard)
 {
-	int found;
-
-	if (root[0])
-		return find_in(root, path, RESOLVE_IN_ROOT, guard);
-	found = guarded_find(AT_FDCWD, path, 0);
-	return found < 0 ? -1 : guarded_open(found, guard);
+	return root[0] ? open_in(root, path, RESOLVE_IN_ROOT, guard) : guarded_open(AT_FDCWD, path, 0, guard);
 }
 
 int place_open(const struct place *place)
@@ -80,11 +78,11 @@ int place_open_map(const struct place *place, uid_t owner, __u64 most)
 	char folder[PATH_MAX];
 
 	if (place->root[0])
-		return find_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
+		return open_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
 	/* In our own root nobody but root has made /tmp what it is. */
 	snprintf(folder, sizeof(folder), "%.*s", name ? (int)(name - place->path + 1) : 1,
 		 name ? place->path : ".");
-	return find_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
+	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
 }
 
 /* An image can name a file only of its own owner, or one that all may read. */

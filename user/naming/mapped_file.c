@@ -173,23 +173,21 @@ static const struct guard mapped = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_
 static int open_below(const struct root *root, const char *path)
 {
 	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int found = guarded_find(folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	int fd = guarded_open(folder, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, &mapped);
 
 	if (root->fd < 0)
 		close(folder);
-	return found < 0 ? -1 : guarded_open(found, &mapped);
+	return fd;
 }
 
 /* What a process has mapped itself, whatever its path leads to now; for that it has to be there. */
 static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
-	int found;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_number(sighting->pid),
 		 sighting->begin, sighting->end);
-	found = guarded_find(AT_FDCWD, path, 0);
-	return found < 0 ? -1 : guarded_open(found, &mapped);
+	return guarded_open(AT_FDCWD, path, 0, &mapped);
 }
 
 /* Steps over the notes of a segment to that of GNU's build-id: elf(5). */
