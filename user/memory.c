@@ -61,6 +61,14 @@ void *xrealloc(void *memory, size_t size)
 	return had(realloc(memory, size ? size : 1));
 }
 
+void *xroom(void *list, size_t nr, size_t *room, size_t size)
+{
+	if (nr < *room)
+		return list;
+	*room = *room ? 2 * *room : 16;
+	return xrealloc(list, *room * size);
+}
+
 char *xstrdup(const char *text)
 {
 	return had(strdup(text));

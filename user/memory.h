@@ -22,6 +22,11 @@ FILE *xopen_memstream(char **text, size_t *size) __attribute__((returns_nonnull,
 /* Ends a stream of xopen_memstream(): its text is whole then. */
 void xclose_memstream(FILE *stream);
 
+/* A list with room for one more behind its `nr` items of `size` bytes; *room: how many it has room for,
+ * doubled where it is full. */
+void *xroom(void *list, size_t nr, size_t *room, size_t size)
+	__attribute__((returns_nonnull, warn_unused_result));
+
 /* What a library has made, which it does without only for want of memory. */
 void *had(void *made) __attribute__((returns_nonnull));
 

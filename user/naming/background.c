@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "naming/background.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "memory.h"
+#include "thread.h"
 
 struct request {
 	enum background_kind kind;
@@ -32,14 +31,10 @@ struct background {
 struct background *background_open(struct naming *naming)
 {
 	struct background *background = xcalloc(1, sizeof(*background));
-	pthread_condattr_t attributes;
 
 	background->naming = naming;
 	pthread_mutex_init(&background->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&background->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	condition_init(&background->changed);
 	return background;
 }
 
@@ -75,18 +70,11 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* Signals are for the thread that waits for them. Without a thread, names are made where they are
- * asked for. */
+/* Without a thread, names are made where they are asked for. */
 static bool start(struct background *background)
 {
-	sigset_t all, before;
-
-	if (background->started)
-		return true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	background->started = !pthread_create(&background->thread, NULL, serve, background);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!background->started)
+		background->started = thread_start(&background->thread, serve, background);
 	return background->started;
 }
 
@@ -98,14 +86,11 @@ static bool is_past(__u64 deadline)
 /* Returns whether nothing is being read any more. */
 static bool wait_until(struct background *background, __u64 deadline)
 {
-	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
-	bool idle;
-	int err = 0;
+	bool idle, waiting = true;
 
 	pthread_mutex_lock(&background->lock);
-	while (background->busy && !err && !is_past(deadline))
-		err = deadline ? pthread_cond_timedwait(&background->changed, &background->lock, &end)
-			       : pthread_cond_wait(&background->changed, &background->lock);
+	while (background->busy && waiting && !is_past(deadline))
+		waiting = condition_wait(&background->changed, &background->lock, deadline);
 	idle = !background->busy;
 	pthread_mutex_unlock(&background->lock);
 	return idle;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <elfutils/libdwelf.h>
@@ -121,6 +122,19 @@ const char *image_from_memory(struct image *image, char *memory, size_t size)
 {
 	*image = (struct image){.fd = -1, .memory = memory, .size = size};
 	return begin(image);
+}
+
+/* Its section headers are its last part. */
+const char *image_from_vdso(struct image *image)
+{
+	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const void *)begin;
+	size_t size;
+
+	if (!begin)
+		return "this machine has no vdso";
+	size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+	return image_from_memory(image, memcpy(xmalloc(size), begin, size), size);
 }
 
 void image_close(struct image *image)

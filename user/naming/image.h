@@ -28,6 +28,8 @@ struct image {
  * constant sentence. */
 const char *image_from_file(struct image *image, int fd);
 const char *image_from_memory(struct image *image, char *memory, size_t size);
+/* The code that the kernel maps into each process, of this process; likewise. */
+const char *image_from_vdso(struct image *image);
 void image_close(struct image *image);
 
 #define BUILD_ID_MAX 64 /* bytes; two letters each */

@@ -6,31 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "memory.h"
 #include "naming/demangle.h"
 #include "naming/dwarf_image.h"
 
 /* --- reading ---------------------------------------------------------------------------------- */
-
-/* The image as it was mapped into this process. */
-static const char *open_vdso(struct image *image)
-{
-	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long long low = 0, high = 0;
-	char line[256];
-
-	while (begin && maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%llx-%llx", &low, &high) == 2 && low == (uintptr_t)begin)
-			break;
-	if (maps)
-		fclose(maps);
-	if (!begin || low != (uintptr_t)begin)
-		return "this machine has no vdso";
-	return image_from_memory(image, memcpy(xmalloc(high - low), begin, high - low), high - low);
-}
 
 const char *source_why(int error)
 {
@@ -61,7 +42,7 @@ const char *source_open(struct image *image, const struct place *place, bool *re
 
 	*refused = false;
 	if (!strcmp(place->path, "[vdso]"))
-		return open_vdso(image);
+		return image_from_vdso(image);
 	fd = place_open(place);
 	if (fd >= 0)
 		return image_from_file(image, fd);

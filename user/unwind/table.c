@@ -42,7 +42,8 @@ static __s64 take_signed(struct reader *reader, size_t size)
 	return (__s64)(take(reader, size) << unused) >> unused;
 }
 
-static __u64 take_uleb(struct reader *reader)
+/* LEB128: seven bits a byte, the lowest first; of a signed one, the last byte's sign goes on. */
+static __u64 take_leb(struct reader *reader, bool has_sign)
 {
 	__u64 value = 0, byte;
 	unsigned int shift = 0;
@@ -53,23 +54,19 @@ static __u64 take_uleb(struct reader *reader)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80);
+	if (has_sign && byte & 0x40 && shift < 64)
+		value |= ~0ULL << shift;
 	return value;
+}
+
+static __u64 take_uleb(struct reader *reader)
+{
+	return take_leb(reader, false);
 }
 
 static __s64 take_sleb(struct reader *reader)
 {
-	__u64 value = 0, byte;
-	unsigned int shift = 0;
-
-	do {
-		byte = take(reader, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (byte & 0x40 && shift < 64)
-		value |= ~0ULL << shift;
-	return value;
+	return take_leb(reader, true);
 }
 
 /* What follows by its length. */
@@ -96,12 +93,7 @@ struct expression {
 };
 
 struct state {
-	struct {
-		bool computed; /* by the expression; else it is base + offset */
-		__u64 base;
-		__s64 offset;
-		struct expression expression;
-	} frame;
+	struct expression frame;
 	struct saved {
 		enum { SAME, UNDEFINED, AT_FRAME, AT_EXPRESSION, ELSEWHERE } how;
 		__s64 offset;
@@ -113,7 +105,6 @@ struct cie {
 	size_t offset; /* in the section */
 	__u64 code_factor;
 	__s64 data_factor;
-	__u64 return_register;
 	__u8 pointers; /* DW_EH_PE_… */
 	bool augmented, signal;
 	bool usable;
@@ -141,14 +132,6 @@ struct parser {
 	size_t nr_rows, room_rows;
 	struct interned rules; /* struct unwind_rule */
 };
-
-#define GROW(list, nr, room)                                                                                 \
-	do {                                                                                                 \
-		if ((nr) == (room)) {                                                                        \
-			(room) = (room) ? 2 * (room) : 64;                                                   \
-			(list) = xrealloc(list, (room) * sizeof(*(list)));                                   \
-		}                                                                                            \
-	} while (0)
 
 /* --- expressions ------------------------------------------------------------------------------ */
 
@@ -216,48 +199,39 @@ static const struct unwind_rule other = {.frame = FRAME_OTHER};
 
 static struct unwind_rule frame_of(const struct state *state, bool signal)
 {
-	const struct expression *expression = &state->frame.expression;
-	struct unwind_rule rule = {0};
-	__u64 base = state->frame.computed ? expression->base : state->frame.base;
-	__s64 offset = state->frame.computed ? expression->offset : state->frame.offset;
+	const struct expression *frame = &state->frame;
+	struct unwind_rule rule = {.offset = frame->offset};
 
 	if (signal)
-		return state->frame.computed && expression->kind == EXPRESSION_AT_SUM && base == RSP &&
-				       offset == SIGNAL_RSP
+		return frame->kind == EXPRESSION_AT_SUM && frame->base == RSP && frame->offset == SIGNAL_RSP
 			       ? (struct unwind_rule){.frame = FRAME_SIGNAL}
 			       : other;
-	if (!fits(offset, 32))
+	if (!fits(frame->offset, 32))
 		return other;
-	rule.offset = offset;
-	if (!state->frame.computed || expression->kind == EXPRESSION_SUM)
-		rule.frame = base == RSP ? FRAME_SP : base == RBP ? FRAME_BP : FRAME_OTHER;
-	else if (expression->kind == EXPRESSION_AT_SUM)
-		rule.frame = base == RSP ? FRAME_AT_SP : base == RBP ? FRAME_AT_BP : FRAME_OTHER;
+	if (frame->kind == EXPRESSION_SUM)
+		rule.frame = frame->base == RSP ? FRAME_SP : frame->base == RBP ? FRAME_BP : FRAME_OTHER;
+	else if (frame->kind == EXPRESSION_AT_SUM)
+		rule.frame = frame->base == RSP	  ? FRAME_AT_SP
+			     : frame->base == RBP ? FRAME_AT_BP
+						  : FRAME_OTHER;
 	else
-		rule.frame = expression->kind == EXPRESSION_PLT ? FRAME_PLT : FRAME_OTHER;
+		rule.frame = frame->kind == EXPRESSION_PLT ? FRAME_PLT : FRAME_OTHER;
 	return rule;
 }
 
 static void put_bp(struct unwind_rule *rule, const struct saved *bp)
 {
 	const struct expression *expression = &bp->expression;
+	bool by_bp =
+		bp->how == AT_EXPRESSION && expression->kind == EXPRESSION_SUM && expression->base == RBP;
+	__s64 offset = by_bp ? expression->offset : bp->offset;
 
-	switch (bp->how) {
-	case SAME:
+	if (bp->how == SAME) {
 		rule->bp = BP_SAME;
-		return;
-	case AT_FRAME:
-		rule->bp = fits(bp->offset, 16) ? BP_AT_FRAME : BP_LOST;
-		rule->bp_offset = rule->bp == BP_LOST ? 0 : bp->offset;
-		return;
-	case AT_EXPRESSION:
-		rule->bp = expression->kind == EXPRESSION_SUM && expression->base == RBP &&
-					   fits(expression->offset, 16)
-				   ? BP_AT_BP
-				   : BP_LOST;
-		rule->bp_offset = rule->bp == BP_LOST ? 0 : expression->offset;
-		return;
-	default:
+	} else if ((bp->how == AT_FRAME || by_bp) && fits(offset, 16)) {
+		rule->bp = by_bp ? BP_AT_BP : BP_AT_FRAME;
+		rule->bp_offset = offset;
+	} else {
 		rule->bp = BP_LOST;
 	}
 }
@@ -331,7 +305,7 @@ static void add_row(struct run *run)
 		last->rule = number;
 		return;
 	}
-	GROW(parser->rows, parser->nr_rows, parser->room_rows);
+	parser->rows = xroom(parser->rows, parser->nr_rows, &parser->room_rows, sizeof(*parser->rows));
 	parser->rows[parser->nr_rows++] = (struct early_row){address, number};
 	function->nr++;
 }
@@ -359,9 +333,7 @@ static struct saved at_frame(__s64 offset)
 
 static void set_frame(struct run *run, __u64 base, __s64 offset)
 {
-	run->state.frame.computed = false;
-	run->state.frame.base = base;
-	run->state.frame.offset = offset;
+	run->state.frame = (struct expression){EXPRESSION_SUM, base, offset};
 }
 
 /* One with its operand in its low bits. Returns false where the function is to be left. */
@@ -476,8 +448,7 @@ static bool do_extended(struct run *run, __u64 op)
 		set_frame(run, run->state.frame.base, factored(run, take_sleb(reader)));
 		return true;
 	case DW_CFA_def_cfa_expression:
-		run->state.frame.computed = true;
-		run->state.frame.expression = expression_of(take_block(reader));
+		run->state.frame = expression_of(take_block(reader));
 		return true;
 	case DW_CFA_GNU_args_size:
 		take_uleb(reader);
@@ -583,6 +554,7 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 	struct cie cie = {.offset = offset};
 	__u8 version = take(&reader, 1);
 	const char *letters = (const char *)reader.at;
+	__u64 return_register;
 	struct run *run;
 
 	while (take(&reader, 1))
@@ -592,10 +564,10 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 		cie.usable &= take(&reader, 1) == 8 && !take(&reader, 1); /* bytes of an address, segments */
 	cie.code_factor = take_uleb(&reader);
 	cie.data_factor = take_sleb(&reader);
-	cie.return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
-	cie.usable &= cie.return_register == RIP && !reader.broken &&
+	return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
+	cie.usable &= return_register == RIP && !reader.broken &&
 		      take_augmentation(parser, &cie, &reader, letters) && !reader.broken;
-	GROW(parser->cies, parser->nr_cies, parser->room_cies);
+	parser->cies = xroom(parser->cies, parser->nr_cies, &parser->room_cies, sizeof(*parser->cies));
 	if (cie.usable) {
 		run = xcalloc(1, sizeof(*run));
 		*run = (struct run){.parser = parser, .cie = &cie, .reader = reader};
@@ -643,7 +615,8 @@ static void read_fde(struct parser *parser, struct run *run, struct reader reade
 		take_block(&reader);
 	if (reader.broken)
 		return;
-	GROW(parser->functions, parser->nr_functions, parser->room_functions);
+	parser->functions = xroom(parser->functions, parser->nr_functions, &parser->room_functions,
+				  sizeof(*parser->functions));
 	parser->functions[parser->nr_functions++] = (struct function){
 		.begin = begin - section->low, .end = begin - section->low + size, .first = parser->nr_rows};
 	run->parser = parser;
@@ -726,8 +699,9 @@ static void add_entry(struct parser *parser)
 			last = function->begin;
 	}
 	number = interned_number(&parser->rules, &end);
-	GROW(parser->functions, parser->nr_functions, parser->room_functions);
-	GROW(parser->rows, parser->nr_rows, parser->room_rows);
+	parser->functions = xroom(parser->functions, parser->nr_functions, &parser->room_functions,
+				  sizeof(*parser->functions));
+	parser->rows = xroom(parser->rows, parser->nr_rows, &parser->room_rows, sizeof(*parser->rows));
 	parser->functions[parser->nr_functions++] = (struct function){begin, last, parser->nr_rows, 1};
 	parser->rows[parser->nr_rows++] = (struct early_row){begin, number};
 }
@@ -773,7 +747,7 @@ static void put_row(struct maker *maker, __u32 address, __u32 rule)
 {
 	struct unwind_table *table = maker->table;
 
-	GROW(table->rows, table->nr_rows, maker->room);
+	table->rows = xroom(table->rows, table->nr_rows, &maker->room, sizeof(*table->rows));
 	table->rows[table->nr_rows++] = rule << 16 | (address & UNWIND_PAGE_MASK);
 }
 

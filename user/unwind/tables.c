@@ -3,11 +3,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +12,7 @@
 #include "collection/unwind_memory.h"
 #include "memory.h"
 #include "naming/image.h"
+#include "thread.h"
 #include "unwind/table.h"
 
 /* What can be mapped of a file beyond these segments is not walked; linkers write one with code. */
@@ -67,15 +65,11 @@ struct unwind_tables {
 struct unwind_tables *unwind_tables_open(struct unwind_memory *memory)
 {
 	struct unwind_tables *tables = xcalloc(1, sizeof(*tables));
-	pthread_condattr_t attributes;
 
 	tables->memory = memory;
 	tables->nr_numbers = 1;
 	pthread_mutex_init(&tables->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&tables->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	condition_init(&tables->changed);
 	return tables;
 }
 
@@ -202,26 +196,13 @@ static bool take_away(struct unwind_tables *tables)
 	return true;
 }
 
-/* The vdso as a file: its size is that of its section headers' end, which are its last part. */
-static const char *open_vdso(struct image *image)
-{
-	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
-	const Elf64_Ehdr *header = (const void *)begin;
-	size_t size;
-
-	if (!begin)
-		return "there is no vdso";
-	size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
-	return image_from_memory(image, memcpy(xmalloc(size), begin, size), size);
-}
-
 /* The file is the thread's as long as it is FILE_BUSY. */
 static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 {
 	__u64 begin = clock_ns(CLOCK_MONOTONIC);
 	struct unwind_table table = {0};
 	struct image image;
-	const char *why = file->fd < 0 ? open_vdso(&image) : image_from_file(&image, file->fd);
+	const char *why = file->fd < 0 ? image_from_vdso(&image) : image_from_file(&image, file->fd);
 	bool made = false;
 
 	file->fd = -1; /* it was closed with the image, or by its failure */
@@ -304,17 +285,11 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* With the lock. Signals are for the thread that waits for them. */
+/* With the lock. */
 static void wake(struct unwind_tables *tables)
 {
-	sigset_t all, before;
-
-	if (!tables->started) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		tables->started = !pthread_create(&tables->thread, NULL, work, tables);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	if (!tables->started)
+		tables->started = thread_start(&tables->thread, work, tables);
 	pthread_cond_broadcast(&tables->changed);
 }
 
@@ -393,17 +368,24 @@ static bool read_segments(int fd, struct file *file)
 	return file->nr_segments;
 }
 
-/* With the lock: a file that is wanted; its descriptor, if it is new, is duplicated. */
-static __u32 number_of(struct unwind_tables *tables, struct file *wanted, int fd)
+/* Both with the lock. The number of a file; 0: it has none yet. */
+static __u32 find(struct unwind_tables *tables, const struct file *wanted)
 {
-	__u32 *bucket = bucket_of(tables, wanted), number;
+	__u32 number = *bucket_of(tables, wanted);
 
-	for (number = *bucket; number; number = tables->files[number].next)
-		if (same(&tables->files[number], wanted))
-			return number;
-	number = free_number(tables);
+	while (number && !same(&tables->files[number], wanted))
+		number = tables->files[number].next;
+	return number;
+}
+
+/* A number for a file that has none; its descriptor is duplicated. 0: there is none left. */
+static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
+{
+	__u32 *bucket, number = free_number(tables);
+
 	if (!number)
 		return 0;
+	bucket = bucket_of(tables, wanted);
 	wanted->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	wanted->state = fd >= 0 && wanted->fd < 0 ? FILE_WITHOUT : FILE_WAITING;
 	wanted->next = *bucket;
@@ -421,7 +403,9 @@ static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
-	number = number_of(tables, wanted, fd);
+	number = find(tables, wanted);
+	if (!number && (fd < 0 || read_segments(fd, wanted)))
+		number = add(tables, wanted, fd);
 	if (number)
 		tables->files[number].users++;
 	pthread_mutex_unlock(&tables->lock);
@@ -433,7 +417,7 @@ __u32 unwind_tables_get(struct unwind_tables *tables, int fd)
 	struct file wanted = {.fd = -1};
 	struct stat stat;
 
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !read_segments(fd, &wanted))
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
 		return 0;
 	wanted.device = stat.st_dev;
 	wanted.inode = stat.st_ino;
@@ -449,15 +433,6 @@ __u32 unwind_tables_get_vdso(struct unwind_tables *tables)
 	/* It is mapped whole, from its first byte on. */
 	wanted.segments[0] = (struct segment){0, 1 << 16, 0};
 	return get(tables, &wanted, -1);
-}
-
-void unwind_tables_again(struct unwind_tables *tables, __u32 number)
-{
-	if (!number)
-		return;
-	pthread_mutex_lock(&tables->lock);
-	tables->files[number].users++;
-	pthread_mutex_unlock(&tables->lock);
 }
 
 void unwind_tables_put(struct unwind_tables *tables, __u32 number)
@@ -490,10 +465,8 @@ bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin,
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words)
 {
 	pthread_mutex_lock(&tables->lock);
-	if (tables->nr_retired == tables->room_retired) {
-		tables->room_retired = tables->room_retired ? 2 * tables->room_retired : 16;
-		tables->retired = xrealloc(tables->retired, tables->room_retired * sizeof(*tables->retired));
-	}
+	tables->retired =
+		xroom(tables->retired, tables->nr_retired, &tables->room_retired, sizeof(*tables->retired));
 	tables->retired[tables->nr_retired++] = (struct chunk){position, words};
 	wake(tables);
 	pthread_mutex_unlock(&tables->lock);
@@ -501,11 +474,9 @@ void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t w
 
 void unwind_tables_wait(struct unwind_tables *tables, __u64 deadline)
 {
-	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
-
 	pthread_mutex_lock(&tables->lock);
 	while (tables->started && (tables->nr_waiting || tables->busy))
-		if (pthread_cond_timedwait(&tables->changed, &tables->lock, &end))
+		if (!condition_wait(&tables->changed, &tables->lock, deadline))
 			break;
 	pthread_mutex_unlock(&tables->lock);
 }

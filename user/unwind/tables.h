@@ -25,7 +25,6 @@ void unwind_tables_close(struct unwind_tables *tables);
 __u32 unwind_tables_get(struct unwind_tables *tables, int fd);
 /* The same of the code that the kernel maps into each process: this process's. */
 __u32 unwind_tables_get_vdso(struct unwind_tables *tables);
-void unwind_tables_again(struct unwind_tables *tables, __u32 number); /* one count more */
 void unwind_tables_put(struct unwind_tables *tables, __u32 number);
 
 /* What an address of a process less the file's own address is, where this part of the file is mapped there.

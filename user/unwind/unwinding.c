@@ -2,7 +2,6 @@
 #include "unwind/unwinding.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +67,6 @@ struct gathering {
 
 static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *file)
 {
-	static const struct guard guard = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
 	char path[PATH_MAX + 64];
 	__u32 number;
 	int fd;
@@ -81,8 +79,7 @@ static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *fi
 		return unwind_tables_get(unwinding->tables, file->fd);
 	if (!mapped_file_path(file, path, sizeof(path)))
 		return UNWIND_NO_FILE;
-	fd = guarded_find(AT_FDCWD, path, 0);
-	fd = fd < 0 ? fd : guarded_open(fd, &guard);
+	fd = guarded_open_path(path, GUARD_IMAGE_MOST);
 	if (fd < 0)
 		return UNWIND_NO_FILE;
 	number = unwind_tables_get(unwinding->tables, fd);
@@ -101,11 +98,8 @@ static void gather(void *context, const struct mapped_file *file, __u64 begin, _
 		unwind_tables_put(gathering->unwinding->tables, mapping.file);
 		mapping.file = UNWIND_NO_FILE;
 	}
-	if (gathering->nr == gathering->room) {
-		gathering->room = gathering->room ? 2 * gathering->room : 16;
-		gathering->mappings =
-			xrealloc(gathering->mappings, gathering->room * sizeof(*gathering->mappings));
-	}
+	gathering->mappings =
+		xroom(gathering->mappings, gathering->nr, &gathering->room, sizeof(*gathering->mappings));
 	gathering->mappings[gathering->nr++] = mapping;
 }
 
@@ -205,11 +199,8 @@ static void note_change(struct unwinding *unwinding, pid_t pid)
 	if (follower->changed)
 		return;
 	follower->changed = true;
-	if (unwinding->nr_changed == unwinding->room_changed) {
-		unwinding->room_changed = unwinding->room_changed ? 2 * unwinding->room_changed : 64;
-		unwinding->changed =
-			xrealloc(unwinding->changed, unwinding->room_changed * sizeof(*unwinding->changed));
-	}
+	unwinding->changed = xroom(unwinding->changed, unwinding->nr_changed, &unwinding->room_changed,
+				   sizeof(*unwinding->changed));
 	unwinding->changed[unwinding->nr_changed++] = pid;
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Threads that work beside the one that runs the session. */
+#ifndef NHMTAP_THREAD_H
+#define NHMTAP_THREAD_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <linux/types.h>
+
+/* Starts a thread that takes no signals: they are for the thread that waits for them. Returns whether there
+ * is one. */
+static inline bool thread_start(pthread_t *thread, void *(*work)(void *argument), void *argument)
+{
+	sigset_t all, before;
+	bool started;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	started = !pthread_create(thread, NULL, work, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+/* Initialises a condition whose waits end by CLOCK_MONOTONIC: see condition_wait(). */
+static inline void condition_init(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* Waits for the condition up to the deadline (CLOCK_MONOTONIC, ns; 0: as long as it takes). Returns false if
+ * that is over. */
+static inline bool condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, __u64 deadline)
+{
+	struct timespec end = {deadline / 1000000000, deadline % 1000000000};
+
+	return !(deadline ? pthread_cond_timedwait(condition, lock, &end)
+			  : pthread_cond_wait(condition, lock));
+}
+
+#endif
