@@ -31,6 +31,7 @@ libjansson-dev | pkg-config --exists jansson
 libprotobuf-c-dev | pkg-config --exists libprotobuf-c
 protobuf-c-compiler | protoc-c --version
 zlib1g-dev   | pkg-config --exists zlib
+libmicrohttpd-dev | pkg-config --exists libmicrohttpd
 libdw-dev    | pkg-config --exists libdw libelf liblzma
 libiberty-dev | $(CC) -include libiberty/demangle.h -E -xc /dev/null
 xz-utils     | xz --version
@@ -63,6 +64,7 @@ chromium-driver | chromedriver --version
 dwz          | dwz --version
 libc6-dbg    | ls /usr/lib/debug/.build-id
 jq           | jq --version
+curl         | curl --version
 runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
@@ -132,10 +134,12 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 	    $(if $(CI),-Werror)
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 CFLAGS   ?= -O2 -g
+# Libraries, as pkg-config knows them.
+packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma libmicrohttpd
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-	    $(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw libprotobuf-c)
-libs      = $(libperf_libs) $(shell pkg-config --libs libbpf jansson zlib libprotobuf-c libdw libelf liblzma) -liberty -lm
+	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged))
+libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 

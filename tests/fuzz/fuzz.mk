@@ -8,7 +8,7 @@ FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-		$(libperf_cflags) $(shell pkg-config --cflags libbpf jansson libdw libprotobuf-c)
+		$(libperf_cflags) $(shell pkg-config --cflags $(packaged))
 # The whole program but for main(): a target calls what it wants of it.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
 		$(O)/fuzz/gen/pprof.pb-c.o

@@ -95,6 +95,8 @@ const struct option_row stream_rows[] = {
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
 	 .line_only = true,
 	 .help = "how much waits for a slow reader (default 8388608) before intervals are merged"},
+	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
+	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz"},
 	{0},
 };
 

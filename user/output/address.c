@@ -30,64 +30,71 @@ bool address_is(const char *place)
 	return place && (begins(place, UNIX) || begins(place, TCP));
 }
 
-static int refuse_place(struct refusal *refusal, const char *place, const char *why)
+static int refuse_place(struct refusal *refusal, const char *asked, const char *place, const char *why)
 {
-	refuse(refusal, STATUS_USAGE, "option --output '%.300s'", place);
+	refuse(refusal, STATUS_USAGE, "%s '%.300s'", asked, place);
 	because(refusal, "%s", why);
 	return instead(refusal, "write unix:PATH, tcp:HOST:PORT or tcp:[ADDRESS]:PORT");
 }
 
-static int unix_address(struct address *address, const char *place, struct refusal *refusal)
+static int unix_address(struct address *address, const char *asked, const char *place,
+			struct refusal *refusal)
 {
 	struct sockaddr_un *at = (struct sockaddr_un *)&address->socket;
 	const char *path = place + strlen(UNIX);
 
 	if (!*path || strlen(path) >= sizeof(at->sun_path))
-		return refuse_place(refusal, place, "a socket's path has 1 to 107 bytes");
+		return refuse_place(refusal, asked, place, "a socket's path has 1 to 107 bytes");
 	at->sun_family = AF_UNIX;
 	strcpy(at->sun_path, path);
 	address->length = offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1;
 	return 0;
 }
 
-static int look_up(struct address *address, const char *place, const char *host, const char *port,
-		   struct refusal *refusal)
+static int look_up(struct address *address, const char *asked, const char *place, const char *host,
+		   const char *port, struct refusal *refusal)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found;
 	int err = getaddrinfo(host, port, &hints, &found);
 
 	if (err)
-		return refuse_place(refusal, place, gai_strerror(err));
+		return refuse_place(refusal, asked, place, gai_strerror(err));
 	memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
 	address->length = found->ai_addrlen;
 	freeaddrinfo(found);
 	return 0;
 }
 
-static int tcp_address(struct address *address, const char *place, struct refusal *refusal)
+static int tcp_address(struct address *address, const char *asked, const char *place, struct refusal *refusal)
 {
 	char *host = xstrdup(place + strlen(TCP)), *port = strrchr(host, ':'), *name = host;
 	int err;
 
 	if (!port || port == host || !port[1]) {
 		free(host);
-		return refuse_place(refusal, place, "it names no host and port");
+		return refuse_place(refusal, asked, place, "it names no host and port");
 	}
 	*port++ = '\0';
 	if (*name == '[' && port[-2] == ']') {
 		port[-2] = '\0';
 		name++;
 	}
-	err = look_up(address, place, name, port, refusal);
+	err = look_up(address, asked, place, name, port, refusal);
 	free(host);
 	return err;
 }
 
-int address_read(struct address *address, const char *place, struct refusal *refusal)
+int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal)
 {
 	*address = (struct address){0};
-	return begins(place, UNIX) ? unix_address(address, place, refusal)
-				   : tcp_address(address, place, refusal);
+	return begins(place, UNIX) ? unix_address(address, asked, place, refusal)
+				   : tcp_address(address, asked, place, refusal);
+}
+
+const char *address_path(const struct address *address)
+{
+	return address->socket.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&address->socket)->sun_path
+						    : NULL;
 }
 
 int address_connect(const struct address *address)

@@ -104,7 +104,7 @@ int sink_open_address(struct sink *sink, const char *place, struct refusal *refu
 	struct address address;
 
 	*sink = (struct sink){.fd = -1, .path = place, .append = true, .begun = true, .socket = true};
-	if (address_read(&address, place, refusal))
+	if (address_read(&address, "option --output", place, refusal))
 		return -1;
 	sink->address = xmalloc(sizeof(address));
 	*sink->address = address;

@@ -563,8 +563,8 @@ static int check_control(const char *control, struct refusal *refusal)
 
 static int judge(struct request *request, struct refusal *refusal)
 {
-	static const char *const known[] = {"activities", "outputs",	"resource",  "limits",
-					    "control",	  "events_dir", "pmu_events"};
+	static const char *const known[] = {"activities", "outputs",	"resource",   "limits",
+					    "control",	  "events_dir", "pmu_events", "listen"};
 	const size_t nr = sizeof(known) / sizeof(known[0]);
 	const json_t *document = request->document;
 	const char *member;
@@ -582,6 +582,7 @@ static int judge(struct request *request, struct refusal *refusal)
 			return refuse_unknown("", member, known, nr, refusal);
 	}
 	if (text_member(document, "", "control", &request->control, refusal) ||
+	    text_member(document, "", "listen", &request->listen, refusal) ||
 	    text_member(document, "", "events_dir", &request->events_dir, refusal) ||
 	    text_member(document, "", "pmu_events", &request->pmu_events, refusal) ||
 	    check_control(request->control, refusal))

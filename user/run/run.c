@@ -274,7 +274,13 @@ static int prepare(struct run *run, struct refusal *refusal)
 		write_session_start(run);
 	if (plan_members(run, refusal))
 		return -1;
-	return request->check ? 0 : control_open(&session->control, request->control, refusal);
+	if (request->check)
+		return 0;
+	if (control_open(&session->control, request->control, refusal))
+		return -1;
+	return listen_open(&session->listen, request->listen, session, refusal)
+		       ? refused_at(run, refusal, "/listen")
+		       : 0;
 }
 
 /* Says what would be opened. */
@@ -297,6 +303,7 @@ static void release(struct run *run)
 	}
 	free(run->members);
 	names_release(session->names);
+	listen_close(session->listen);
 	loop_close(session->loop);
 	child_release(&session->child);
 	control_close(&session->control);
@@ -379,6 +386,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.outputs = outputs,
 		.command = options->nr_rest ? options->rest : NULL,
 		.control = options->control,
+		.listen = options->listen,
 		.events_dir = options->events_dir,
 		.pmu_events = options->pmu_events,
 		.host_root = options->host_root,

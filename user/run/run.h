@@ -29,6 +29,7 @@ struct request {
 	size_t nr_outputs;
 	char **command;	     /* COMMAND …, NULL if there is none */
 	const char *control; /* see control_open() */
+	const char *listen;  /* see listen_open() */
 	const char *events_dir, *pmu_events, *host_root;
 	const char *config; /* the file's path; NULL: it is one activity from the command line */
 	json_t *document;   /* what it says, with variables expanded; owns what entries point to */

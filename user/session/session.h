@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "refusal.h"
 #include "session/control.h"
+#include "session/listen.h"
 #include "session/loop.h"
 #include "session/names.h"
 #include "session/notices.h"
@@ -37,6 +38,7 @@ struct session {
 	struct names *names;
 	struct notices notices;
 	struct control control;
+	struct listen *listen;	    /* NULL: nobody can ask */
 	struct self *self;	    /* nhmtap's own instructions; NULL: not to be had */
 	sigset_t ending;	    /* signals that are read: those that end the session, HUP, CHLD */
 	struct inherited inherited; /* what the program was started with: the command's */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a session answers when it is asked by HTTP: pages, each at a path. It asks for nobody's name and
+ * encrypts nothing: a unix socket, or an address of this machine's own.
+ */
+#ifndef NHMTAP_LISTEN_H
+#define NHMTAP_LISTEN_H
+
+#include "output/text.h"
+#include "refusal.h"
+
+struct session;
+struct listen;
+
+#define LISTEN_OPTION "option --listen" /* as messages name it */
+
+/* A page is a row in the file that answers. */
+struct page {
+	const char *path; /* "/healthz" */
+	const char *type; /* of what it says: "text/plain" */
+	/* Adds what it says; returns the status of HTTP. Called by the loop: nothing may wait. */
+	unsigned int (*answer)(struct session *session, struct text *body);
+};
+
+#define REGISTER_PAGE(item)                                                                                  \
+	static const struct page *const registered_##item __attribute__((section("pages"), used)) = &(item)
+
+/* Listens at "unix:PATH" or "tcp:HOST:PORT", by the session's loop, up to listen_close(); a NULL place is
+ * nothing. A socket that was left behind at PATH, and at which nobody listens, is replaced. Returns 0, or -1
+ * with the refusal. */
+int listen_open(struct listen **listen, const char *place, struct session *session, struct refusal *refusal);
+
+/* Ends what is being answered, and removes the socket. NULL is nothing. */
+void listen_close(struct listen *listen);
+
+#endif
