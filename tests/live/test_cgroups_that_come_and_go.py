@@ -93,6 +93,23 @@ def test_one_that_is_made_again_is_measured_again(nhmtap, tmp_path, child, comma
         assert {(e["cgroup"], e["pid"]) for e in result.entries()} == {(path, puppet.pid)}
 
 
+CONTAINER = "c0ffee" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize("command", [["stat", "--for-each-cgroup"], ["profile", "-c", "1", "--by", "cgroup", "-G"]],
+                         ids=["counts", "entries"])
+def test_records_say_whose_a_cgroup_is(nhmtap, cgroup, command):
+    path, folder = (f"{at}/docker-{CONTAINER[:64]}.scope" for at in cgroup)
+    os.mkdir(folder)
+    with Puppet(before=inside(folder)) as puppet:
+        process = nhmtap.attach(command[0], *FAULTS, *command[1:], path)
+        puppet.do("faults=30")
+        result = nhmtap.interrupt(process)
+    remove(folder)
+    assert {(r["cgroup"], r["container.id"], r["container.runtime"])
+            for r in result.entries() + result.of("count")} == {(path, CONTAINER[:64], "docker")}
+
+
 def test_one_that_is_made_again_at_once_is_another_one_all_the_same(nhmtap, tmp_path, child):
     path, folder = child
     running = Running(nhmtap, tmp_path / "out", "stat", "-G", path, interval=60000)

@@ -9,6 +9,7 @@
 #include "host/files.h"
 #include "host/processes.h"
 #include "memory.h"
+#include "record/owner.h"
 #include "record/record.h"
 
 #define NO_ROW ((size_t)-1)
@@ -253,9 +254,12 @@ void tally_add(struct fields *fields, const struct tally *tally, const struct ta
 			fields_number(fields, numbers[i].name, numbers[i].number);
 	if (row->comm[0])
 		fields_value(fields, "comm", value_text(row->comm, sizeof(row->comm)));
-	if (key->cgroup >= 0)
-		fields_value(fields, "cgroup",
-			     value_text(tally->plan->target.cgroups[key->cgroup].name, 1024));
+	if (key->cgroup >= 0) {
+		const struct cgroup *cgroup = &tally->plan->target.cgroups[key->cgroup];
+
+		fields_value(fields, "cgroup", value_text(cgroup->name, 1024));
+		owner_add(fields, cgroup->path + strlen(tally->host->cgroup_mount));
+	}
 }
 
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row)

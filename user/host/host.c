@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host/host.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
+#include "host/cgroup_owner.h"
 #include "host/files.h"
 #include "memory.h"
 
@@ -129,22 +129,14 @@ static void read_privileges(struct host *host)
 	}
 }
 
-/* A container's id is the segment of 64 hex digits in the path of its cgroup, whatever runtime
- * wrote the prefix and suffix around it. */
 static void read_container(struct host *host)
 {
-	char text[4096];
-	size_t run = 0;
+	char text[4096], *rest = text, *line;
 
 	if (slurp(host, text, sizeof(text), "/proc/self/cgroup") <= 0)
 		return;
-	for (char *at = text; *at; at++) {
-		run = isxdigit((unsigned char)*at) ? run + 1 : 0;
-		if (run == 64 && !isxdigit((unsigned char)at[1])) {
-			snprintf(host->container_id, sizeof(host->container_id), "%.64s", at - 63);
-			return;
-		}
-	}
+	while (!host->container_id[0] && (line = strsep(&rest, "\n")))
+		strcpy(host->container_id, cgroup_owner(line).container_id);
 }
 
 /* Whether a list with ',' between its words has one. */

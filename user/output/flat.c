@@ -3,7 +3,6 @@
  * One entry or count a line, and nothing nested: what a table of a database takes as its row. A line has
  * what its record has, its keys, a value, and the total of this series since the run began.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -140,19 +139,6 @@ static __u64 time_of(const char *text)
 	return fraction ? timegm(&tm) * 1000000000ULL + strtoull(fraction + 1, NULL, 10) : 0;
 }
 
-/* The first 64 hexadecimal digits, by which container engines name cgroups; a new reference, NULL: none. */
-static json_t *container_of(const char *cgroup)
-{
-	size_t digits = 0;
-
-	for (const char *at = cgroup; *at; at++) {
-		digits = isxdigit((unsigned char)*at) ? digits + 1 : 0;
-		if (digits == 64 && !isxdigit((unsigned char)at[1]))
-			return json_stringn(at - 63, 64);
-	}
-	return NULL;
-}
-
 static struct flat begin(struct stream *stream, const json_t *record)
 {
 	const json_t *resource = json_object_get(stream->start, "resource");
@@ -186,9 +172,6 @@ static int end(struct stream *stream, struct flat *flat)
 	struct compact *line = &stream->line;
 	int err;
 
-	json_object_set_new(flat->line, "container.id",
-			    container_of(string(flat->line, "cgroup"))
-				    ?: json_incref(json_object_get(flat->line, "container.id")));
 	json_object_update_missing(flat->line, flat->values);
 	line->used = 0;
 	compact_add_value(line, flat->line);
@@ -225,8 +208,10 @@ static void add_total(struct stream *stream, struct flat *flat)
 static int write_entry(struct stream *stream, const json_t *record, const json_t *entry, const char *sum,
 		       bool rest)
 {
-	static const char *const shared[] = {"event", "cpu",  "node",	"socket", "core",
-					     "tid",   "comm", "cgroup", NULL};
+	static const char *const shared[] = {
+		"event",       "cpu",	       "node",	 "socket",	 "core",
+		"tid",	       "comm",	       "cgroup", "container.id", "container.runtime",
+		"k8s.pod.uid", "systemd.unit", NULL};
 	struct flat flat = begin(stream, record);
 
 	for (size_t i = 0; entry && shared[i]; i++)

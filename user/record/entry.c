@@ -6,6 +6,7 @@
 
 #include "memory.h"
 #include "record/key.h"
+#include "record/owner.h"
 
 void put_values(json_t *record, const struct host *host, const struct layout *layout, const __u64 *values)
 {
@@ -22,14 +23,22 @@ void put_streamed(json_t *record, const struct host *host, const struct layout *
 					    member_value(host, &layout->keys[i], key));
 }
 
+static void put_key(json_t *record, const struct host *host, const struct member *member, const void *key)
+{
+	json_t *value = member_value(host, member, key);
+
+	json_object_set_new(record, member->name, value);
+	if (!strcmp(member->name, "cgroup"))
+		owner_put(record, json_string_value(value));
+}
+
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry)
 {
 	json_t *value = json_object();
 
 	for (size_t i = 0; i < layout->nr_keys; i++)
 		if (layout->keys[i].shown)
-			json_object_set_new(value, layout->keys[i].name,
-					    member_value(host, &layout->keys[i], entry->key));
+			put_key(value, host, &layout->keys[i], entry->key);
 	put_values(value, host, layout, entry->values);
 	return value;
 }

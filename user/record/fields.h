@@ -10,10 +10,10 @@
 #include <string.h>
 #include <jansson.h>
 
-#define FIELDS_MOST 24
+#define FIELDS_MOST 28
 
 struct field {
-	const char *name; /* letters and underscores */
+	const char *name; /* letters, underscores and dots */
 	const char *text; /* NULL: it is the value, or if there is none the number */
 	json_t *value;
 	json_int_t number;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host/cgroup_owner.h"
+
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Parts of paths: <id> is a container's id, <uid> a pod's, * anything but '/'. The first form that fits the
+ * innermost place counts. A runtime's conmon has a scope of its own beside the container's, and no row.
+ */
+static const struct form {
+	const char *parts;
+	const char *runtime;
+} forms[] = {
+	/* systemd's cgroup driver: PREFIX-ID.scope, runc's docs/systemd.md */
+	{"/docker-<id>.scope", "docker"},
+	{"/cri-containerd-<id>.scope", "containerd"},
+	{"/nerdctl-<id>.scope", "containerd"},
+	{"/crio-<id>.scope", "cri-o"},
+	{"/libpod-<id>.scope", "podman"},
+	/* containerd without SystemdCgroup below a kubelet that has systemd's driver */
+	{"/*:cri-containerd:<id>", "containerd"},
+	{"/*:crio:<id>", "cri-o"},
+	/* the cgroupfs driver */
+	{"/docker/<id>", "docker"},
+	{"/crio-<id>", "cri-o"},
+	{"/libpod-<id>", "podman"},
+	{"/<id>", NULL}, /* below a pod the name of any runtime's container is its id */
+};
+
+static const char *const pods[] = {
+	"/*-pod<uid>.slice",		   /* the kubelet's, systemd's driver: '-' in the uid is '_' */
+	"/*-pod<uid>.slice:", "/pod<uid>", /* the cgroupfs driver */
+};
+
+/* What a form has found. */
+struct found {
+	const char *at;
+	size_t length;
+};
+
+static size_t hex_digits(const char *text)
+{
+	return strspn(text, "0123456789abcdef");
+}
+
+/* The length of a UUID, or of the hash that a static pod has; 0: it is neither. */
+static size_t uid_length(const char *text)
+{
+	static const size_t groups[] = {8, 4, 4, 4, 12};
+	size_t at = 0;
+
+	if (hex_digits(text) == 32)
+		return 32;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		if (hex_digits(text + at) != groups[i])
+			return 0;
+		at += groups[i];
+		if (i < 4 && text[at] != '-' && text[at] != '_')
+			return 0;
+		at += i < 4;
+	}
+	return at;
+}
+
+static size_t id_length(const char *text)
+{
+	return hex_digits(text) == CONTAINER_ID_LENGTH ? CONTAINER_ID_LENGTH : 0;
+}
+
+/* Whether the form fits here, up to the end of a part of the path or a ':'. */
+static bool fits(const char *form, const char *path, struct found *found)
+{
+	static const struct {
+		const char *name;
+		size_t (*length)(const char *);
+	} ids[] = {{"<id>", id_length}, {"<uid>", uid_length}};
+
+	for (; *form; form++) {
+		if (*form == '*') {
+			for (size_t i = 0; path[i] && path[i] != '/'; i++)
+				if (fits(form + 1, path + i, found))
+					return true;
+			return false;
+		}
+		if (*form != '<') {
+			if (*form != *path++)
+				return false;
+			continue;
+		}
+		for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+			if (!strncmp(form, ids[i].name, strlen(ids[i].name)))
+				*found = (struct found){path, ids[i].length(path)};
+		if (!found->length)
+			return false;
+		path += found->length;
+		form = strchr(form, '>');
+	}
+	return !*path || *path == '/' || form[-1] == ':';
+}
+
+/* The innermost place where the form fits; at is NULL if there is none. */
+static struct found innermost(const char *form, const char *path)
+{
+	struct found last = {0};
+
+	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
+		struct found found = {0};
+
+		if (fits(form, at, &found))
+			last = found;
+	}
+	return last;
+}
+
+static bool ends_with(const char *text, size_t length, const char *suffix)
+{
+	size_t of_suffix = strlen(suffix);
+
+	return length > of_suffix && !strncmp(text + length - of_suffix, suffix, of_suffix);
+}
+
+static void find_unit(struct cgroup_owner *owner, const char *path)
+{
+	static const char *const types[] = {".service", ".scope", ".socket", ".mount", ".swap"};
+
+	for (const char *part = path + strspn(path, "/"); *part; part += strspn(part, "/")) {
+		size_t length = strcspn(part, "/");
+
+		if (!ends_with(part, length, ".slice")) {
+			for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+				if (ends_with(part, length, types[i]))
+					/* systemd puts a '_' in front of a name that would mean something. */
+					snprintf(owner->unit, sizeof(owner->unit), "%.*s",
+						 (int)(length - (*part == '_')), part + (*part == '_'));
+			return;
+		}
+		part += length;
+	}
+}
+
+struct cgroup_owner cgroup_owner(const char *path)
+{
+	struct cgroup_owner owner = {0};
+	struct found id = {0}, uid = {0};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct found found = innermost(forms[i].parts, path);
+
+		if (found.at > id.at) {
+			id = found;
+			owner.runtime = forms[i].runtime;
+		}
+	}
+	if (id.at)
+		snprintf(owner.container_id, sizeof(owner.container_id), "%.*s", (int)id.length, id.at);
+	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+		struct found found = innermost(pods[i], path);
+
+		uid = found.at > uid.at ? found : uid;
+	}
+	for (size_t i = 0; i < uid.length; i++)
+		owner.pod_uid[i] = uid.at[i] == '_' ? '-' : uid.at[i];
+	find_unit(&owner, path);
+	return owner;
+}
