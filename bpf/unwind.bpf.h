@@ -19,7 +19,11 @@ const volatile _Bool tables_walk; /* user's stacks are walked by tables */
 const volatile _Bool precise;	  /* samples are: the registers' ip is not the interrupt's */
 
 struct unwind_walk {
-	__u64 ip, sp, bp;
+	__u64 ip, sp;
+	struct unwind_register {
+		__u64 value;
+		__u64 at; /* where it stands, not read yet: few frames need it; 0: it was read */
+	} bp, bx;
 	__u64 at; /* where the row is looked for: a return address may lie behind its function */
 	/* The process's list: */
 	__u32 list, nr;
@@ -29,9 +33,6 @@ struct unwind_walk {
 	__u32 guessed; /* frames, so far */
 	__u64 mark;    /* of the frame that was found last: FRAME_GUESSED, … */
 };
-
-/* Rules that are found beside those of a table; see enum unwind_frame. */
-#define FRAME_NO_TABLE 0xff
 
 static __always_inline struct unwind_block *unwind_block_of(__u32 position)
 {
@@ -157,21 +158,34 @@ static __always_inline _Bool unwind_follows_call(__u64 address)
 
 #define UNWIND_FRAME_MOST (64UL << 20) /* no frame is larger */
 
+/* Has a register's value there. Returns 0, or less where its memory can't be read. */
+static __always_inline int unwind_fetch(struct unwind_register *which)
+{
+	__u64 at = which->at;
+
+	which->at = 0;
+	return at ? bpf_probe_read_user(&which->value, sizeof(which->value), (void *)at) : 0;
+}
+
 /* By the frame pointer, where `why` there is no other way. */
 __noinline int unwind_guess(struct unwind_walk *walk, int why)
 {
-	__u64 saved[2];
+	__u64 saved[2], bp;
 
 	if (!tables_walk || !walk)
 		return STACK_NO_TABLE;
-	if (walk->bp < walk->sp || walk->bp - walk->sp > UNWIND_FRAME_MOST || walk->bp & 7 ||
-	    bpf_probe_read_user(saved, sizeof(saved), (void *)walk->bp))
+	if (unwind_fetch(&walk->bp))
+		return why;
+	bp = walk->bp.value;
+	if (bp < walk->sp || bp - walk->sp > UNWIND_FRAME_MOST || bp & 7 ||
+	    bpf_probe_read_user(saved, sizeof(saved), (void *)bp))
 		return why;
 	walk->at = saved[1] - 1;
 	if (unwind_find_mapping(walk) || !unwind_follows_call(saved[1]))
 		return why;
-	walk->sp = walk->bp + sizeof(saved);
-	walk->bp = saved[0];
+	walk->sp = bp + sizeof(saved);
+	walk->bp.value = saved[0];
+	walk->bx = (struct unwind_register){0};
 	walk->ip = saved[1];
 	walk->guessed++;
 	walk->mark = FRAME_GUESSED;
@@ -181,15 +195,17 @@ __noinline int unwind_guess(struct unwind_walk *walk, int why)
 /* Where the kernel has put the registers before it called a signal's handler, seen from what the handler
  * returns to: struct ucontext, arch/x86/include/uapi/asm/{ucontext,sigcontext}.h. */
 #define SIGNAL_BP 120
+#define SIGNAL_BX 128
 #define SIGNAL_SP 160
 
 static __always_inline int unwind_signal(struct unwind_walk *walk)
 {
 	__u64 registers[2]; /* rsp, rip */
 
-	if (bpf_probe_read_user(registers, sizeof(registers), (void *)(walk->sp + SIGNAL_SP)) ||
-	    bpf_probe_read_user(&walk->bp, sizeof(walk->bp), (void *)(walk->sp + SIGNAL_BP)))
+	if (bpf_probe_read_user(registers, sizeof(registers), (void *)(walk->sp + SIGNAL_SP)))
 		return STACK_UNREADABLE;
+	walk->bp.at = walk->sp + SIGNAL_BP;
+	walk->bx.at = walk->sp + SIGNAL_BX;
 	walk->sp = registers[0];
 	walk->ip = walk->at = registers[1];
 	walk->mark = FRAME_INTERRUPTED;
@@ -200,7 +216,7 @@ static __always_inline int unwind_signal(struct unwind_walk *walk)
 __noinline int unwind_step(struct unwind_walk *walk)
 {
 	struct unwind_rule rule;
-	__u64 word, frame, saved[2];
+	__u64 word, frame, caller;
 
 	if (!tables_walk || !walk)
 		return STACK_NO_TABLE;
@@ -209,9 +225,12 @@ __noinline int unwind_step(struct unwind_walk *walk)
 		return unwind_guess(walk, STACK_NO_TABLE);
 	word = unwind_rule_at(walk->file, walk->at - walk->bias);
 	/* In a system call ip is behind the instruction, which may be behind the function. */
-	if ((__u8)word == FRAME_NONE && walk->at == walk->ip)
+	if ((word & 15) == FRAME_NONE && walk->at == walk->ip)
 		word = unwind_rule_at(walk->file, walk->at - 1 - walk->bias);
 	__builtin_memcpy(&rule, &word, sizeof(rule));
+	if ((rule.frame == FRAME_BP || rule.frame == FRAME_AT_BP || rule.bp == BP_AT_BP) &&
+	    unwind_fetch(&walk->bp))
+		return STACK_UNREADABLE;
 	switch (rule.frame) {
 	case FRAME_END:
 		return STACK_WHOLE;
@@ -221,14 +240,19 @@ __noinline int unwind_step(struct unwind_walk *walk)
 		frame = walk->sp + rule.offset;
 		break;
 	case FRAME_BP:
-		frame = walk->bp + rule.offset;
+		frame = walk->bp.value + rule.offset;
+		break;
+	case FRAME_BX:
+		if (unwind_fetch(&walk->bx))
+			return STACK_UNREADABLE;
+		frame = walk->bx.value + rule.offset;
 		break;
 	case FRAME_PLT:
 		frame = walk->sp + 8 + ((walk->at & 15) >= (__u32)rule.offset ? 8 : 0);
 		break;
 	case FRAME_AT_SP:
 	case FRAME_AT_BP:
-		frame = (rule.frame == FRAME_AT_SP ? walk->sp : walk->bp) + rule.offset;
+		frame = (rule.frame == FRAME_AT_SP ? walk->sp : walk->bp.value) + rule.offset;
 		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)frame))
 			return STACK_UNREADABLE;
 		break;
@@ -236,20 +260,22 @@ __noinline int unwind_step(struct unwind_walk *walk)
 		return unwind_guess(walk, rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
 	}
 	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
-	    bpf_probe_read_user(saved, sizeof(saved), (void *)(frame - sizeof(saved))))
+	    bpf_probe_read_user(&caller, sizeof(caller), (void *)(frame - sizeof(caller))))
 		return STACK_UNREADABLE;
-	if (rule.bp == BP_AT_FRAME && rule.bp_offset == -16)
-		walk->bp = saved[0];
+	if (rule.bp == BP_AT_FRAME)
+		walk->bp.at = frame + rule.bp_offset;
+	else if (rule.bp == BP_AT_BP)
+		walk->bp.at = walk->bp.value + rule.bp_offset;
 	else if (rule.bp == BP_LOST)
-		walk->bp = 0;
-	else if (rule.bp != BP_SAME &&
-		 bpf_probe_read_user(&walk->bp, sizeof(walk->bp),
-				     (void *)((rule.bp == BP_AT_FRAME ? frame : walk->bp) + rule.bp_offset)))
-		return STACK_UNREADABLE;
+		walk->bp = (struct unwind_register){0};
+	if (rule.bx < 0)
+		walk->bx.at = frame + 8 * rule.bx;
+	else if (rule.bx == BX_LOST)
+		walk->bx = (struct unwind_register){0};
 	walk->sp = frame;
-	walk->ip = saved[1];
-	walk->at = saved[1] - 1;
-	return saved[1] ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
+	walk->ip = caller;
+	walk->at = caller - 1;
+	return caller ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
 }
 
 #define USER_CS_64 0x33 /* arch/x86/include/asm/segment.h, __USER_CS */
@@ -265,7 +291,8 @@ static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, s
 	/* Of a precise sample, whose code is the user's, the rest may be the kernel's. */
 	if ((cs & 3) == 3 && (__s64)walk->sp >= 0) {
 		walk->ip = ctx->regs.rip;
-		walk->bp = ctx->regs.rbp;
+		walk->bp.value = ctx->regs.rbp;
+		walk->bx.value = ctx->regs.rbx;
 		/* The kernel's own walk begins where the interrupt came. */
 		if (precise &&
 		    bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1 /* its mark */) == sizeof(ip))
@@ -274,7 +301,8 @@ static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, s
 		regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 		if (bpf_probe_read_kernel(&walk->ip, sizeof(__u64), &regs->rip) ||
 		    bpf_probe_read_kernel(&walk->sp, sizeof(__u64), &regs->rsp) ||
-		    bpf_probe_read_kernel(&walk->bp, sizeof(__u64), &regs->rbp) ||
+		    bpf_probe_read_kernel(&walk->bp.value, sizeof(__u64), &regs->rbp) ||
+		    bpf_probe_read_kernel(&walk->bx.value, sizeof(__u64), &regs->rbx) ||
 		    bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs))
 			return 0;
 	}

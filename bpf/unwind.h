@@ -15,15 +15,17 @@
 /* How the canonical frame address is found: what the stack pointer is once the function has returned. The
  * return address lies below it. */
 enum unwind_frame {
-	FRAME_NONE,   /* no function is known here */
-	FRAME_OTHER,  /* there is a rule that this format has not */
-	FRAME_END,    /* nobody called it: the stack ends */
-	FRAME_SP,     /* rsp + offset */
-	FRAME_BP,     /* rbp + offset */
-	FRAME_AT_SP,  /* *(rsp + offset) */
-	FRAME_AT_BP,  /* *(rbp + offset) */
-	FRAME_PLT,    /* rsp + 8, and 8 more from `offset` on of each 16 bytes: an entry of the PLT */
-	FRAME_SIGNAL, /* a signal's: all registers are in the kernel's frame, at rsp */
+	FRAME_NONE,	     /* no function is known here */
+	FRAME_OTHER,	     /* there is a rule that this format has not */
+	FRAME_END,	     /* nobody called it: the stack ends */
+	FRAME_SP,	     /* rsp + offset */
+	FRAME_BP,	     /* rbp + offset */
+	FRAME_AT_SP,	     /* *(rsp + offset) */
+	FRAME_AT_BP,	     /* *(rbp + offset) */
+	FRAME_PLT,	     /* rsp + 8, and 8 more from `offset` on of each 16 bytes: an entry of the PLT */
+	FRAME_SIGNAL,	     /* a signal's: all registers are in the kernel's frame, at rsp */
+	FRAME_BX,	     /* rbx + offset: where the dynamic linker binds a function at its first call */
+	FRAME_NO_TABLE = 15, /* of the walk alone: there is no table that could say */
 };
 
 /* What rbp was in the caller. */
@@ -34,9 +36,13 @@ enum unwind_bp {
 	BP_LOST,
 };
 
+/* What rbx was in the caller. Below: *(frame address + 8 * this). */
+enum unwind_bx { BX_SAME, BX_LOST };
+
 struct unwind_rule {
-	__u8 frame; /* enum unwind_frame */
-	__u8 bp;    /* enum unwind_bp */
+	__u8 frame : 4; /* enum unwind_frame */
+	__u8 bp : 4;	/* enum unwind_bp */
+	__s8 bx;	/* enum unwind_bx */
 	__s16 bp_offset;
 	__s32 offset;
 };

@@ -92,17 +92,36 @@ static void *in_thread(void *nr)
     return NULL;
 }
 
-static void spin(long ms)
+static void calls(long nr)
+{
+    for (long i = 0; i < nr; i++)
+        own0(i);
+}
+
+static void look_at_clock(long nr)
+{
+    struct timespec now;
+
+    for (long i = 0; i < nr; i++)
+        clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
+/* Does something until it has taken so much of the CPU's time: a slow machine takes longer, and as many samples. */
+static void busy(void (*what)(long), long nr, long ms)
 {
     struct timespec begin, now;
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     do {
-        for (int i = 0; i < 100; i++)
-            own0(i);
+        what(nr);
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+}
+
+static void spin(long ms)
+{
+    page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    busy(calls, 100, ms);
 }
 
 static void with_child(void (*what)(long), long nr)
@@ -132,8 +151,9 @@ int main(int argc, char **argv)
             rounds(nr);
         } else if (!strcmp(word, "calls")) {
             page = malloc(1);
-            for (long i = 0; i < nr; i++)
-                own0(i);
+            calls(nr);
+        } else if (!strcmp(word, "mmaps")) {
+            busy(rounds, 100, nr);
         } else if (!strcmp(word, "spin")) {
             spin(nr);
         } else if (!strcmp(word, "thread")) {
@@ -149,10 +169,7 @@ int main(int argc, char **argv)
         } else if (!strcmp(word, "fork")) {
             with_child(rounds, nr);
         } else if (!strcmp(word, "vdso")) {
-            struct timespec now;
-
-            for (long i = 0; i < nr * 1000; i++)
-                clock_gettime(CLOCK_MONOTONIC, &now);
+            busy(look_at_clock, 100000, nr);
         } else if (!strcmp(word, "exec")) {
             execl(rest, rest, (char *)NULL);
         }

@@ -51,8 +51,7 @@ def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap
     unwind = result.one("start")["unwind"]
     assert unwind["by"] == "tables" and unwind["tables"] >= 4 and unwind["bytes"] > 100000
     told = account(result)
-    # Those of the chain are; a fault of the kernel's own in between may not be.
-    assert told["delivered"] >= told["whole"] >= 1000 and told["guessed"] == 0
+    assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
 
 
 def test_by_frame_pointers_it_is_not(nhmtap, program):
@@ -99,22 +98,51 @@ def test_it_goes_on_beyond_a_signal_in_what_that_interrupted(nhmtap, program):
     assert any("kill" in f.get("symbol", "") and "return" not in f for f in frames)
 
 
+def test_it_goes_on_beyond_the_dynamic_linker_that_binds_a_function(nhmtap, tmp_path):
+    """A function that chooses what to bind runs there, at the first call. Its frame is found by rbx."""
+    library, source = tmp_path / "libbound.c", tmp_path / "bound.c"
+    library.write_text("""
+#include <sys/mman.h>
+static int chosen(int x) { return x; }
+void *choose(void)
+{
+    *(volatile char *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) = 1;
+    return chosen;
+}
+int bound(int x) __attribute__((ifunc("choose")));
+""")
+    source.write_text("""
+#include <stdio.h>
+int bound(int x);
+int main(void) { puts("ready"); fflush(stdout); getchar(); int x = bound(1); puts("done"); return x - 1; }
+""")
+    subprocess.run(["gcc", *chain.FLAGS, "-shared", "-o", tmp_path / "libbound.so", library], check=True)
+    subprocess.run(["gcc", *chain.FLAGS, "-Wl,-z,lazy", "-o", tmp_path / "bound", source, f"-Wl,-rpath,{tmp_path}",
+                    tmp_path / "libbound.so"], check=True)
+    with Chain(tmp_path / "bound") as running:
+        result = attached(nhmtap, running, EVERY_FAULT, "go")
+    names, = [names for names in named(result) if names[-1] == "choose"]
+    assert names[0] == "_start" and names[-4] == "main"
+    assert names[-3].startswith("_dl_runtime_resolve") and names[-2] == "_dl_fixup"
+
+
 def test_samples_in_the_kernel_go_on_in_its_caller(nhmtap, program):
     """mmap() and munmap() of each round."""
     with Chain(program) as running:
         result = attached(nhmtap, running, ["-g", "--unwind", "tables", "-e", "cpu-clock", "-F", "5000", "--by",
-                                            "symbol,comm"], "rounds 30000")
+                                            "symbol,comm"], "mmaps 300")
     told = account(result)
-    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
     ways = [names for names in named(result) if "rounds" in names and any("mmap" in name for name in names if name)]
     assert ways and all("main" in names for names in ways)
 
 
 def test_the_code_of_the_vdso_is_walked(nhmtap, program):
     with Chain(program) as running:
-        result = attached(nhmtap, running, TICKS, "vdso 20000")
+        result = attached(nhmtap, running, TICKS, "vdso 300")
     told = account(result)
-    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20
+    assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50
+    assert any(names[-1] and "clock_gettime" in names[-1] for names in named(result))
 
 
 def test_a_library_that_is_loaded_later_has_its_table_soon(nhmtap, tmp_path):
@@ -180,7 +208,7 @@ def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
     text = tmp_path / "text"
     text.write_text("\n".join(str(i * 7919 % 1000003) for i in range(1000000)))
     script = ("import sys\nsys.stdin.readline()\ndef f(n):\n    return sorted(map(lambda x: x * x % 17, range(n)))\n"
-              "for i in range(300): f(3000)\n")
+              "import time\nwhile time.process_time() < 0.5: f(3000)\n")
     commands = {"python3": ["/usr/bin/python3", "-c", script], "xz": ["xz", "-c", "-6"],
                 "sort": ["sort", "--parallel=4", "-n"]}
     inputs = {"python3": b"\n", "xz": (tmp_path / "data").read_bytes(), "sort": text.read_bytes()}
@@ -192,7 +220,7 @@ def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
         running.wait()
         result = nhmtap.finish(process)
         told = account(result)
-        assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 20, (name, told)
+        assert told["whole"] >= 0.98 * told["delivered"] and told["delivered"] > 50, (name, told)
         assert told["guessed"] <= 0.02 * told["delivered"], (name, told)
 
 

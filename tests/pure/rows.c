@@ -63,9 +63,12 @@ static struct unwind_rule theirs(__u64 address)
 			rule.frame = FRAME_SIGNAL;
 		goto out;
 	}
-	if (ops[0].atom == DW_OP_bregx && (ops[0].number == 7 || ops[0].number == 6)) {
+	if (ops[0].atom == DW_OP_bregx && (ops[0].number == 7 || ops[0].number == 6 || ops[0].number == 3)) {
 		rule.offset = ops[0].number2;
-		rule.frame = nr > 1 ? FRAME_OTHER : ops[0].number == 7 ? FRAME_SP : FRAME_BP;
+		rule.frame = nr > 1		  ? FRAME_OTHER
+			     : ops[0].number == 7 ? FRAME_SP
+			     : ops[0].number == 6 ? FRAME_BP
+						  : FRAME_BX;
 	} else if (ops[0].atom == DW_OP_breg7 && nr == 9 && ops[2].atom == DW_OP_lit15 &&
 		   ops[8].atom == DW_OP_plus) {
 		rule.frame = FRAME_PLT;
@@ -74,6 +77,8 @@ static struct unwind_rule theirs(__u64 address)
 		rule = of_frame(ops, nr, FRAME_SP, FRAME_AT_SP, rule);
 	} else if (ops[0].atom == DW_OP_breg6) {
 		rule = of_frame(ops, nr, FRAME_BP, FRAME_AT_BP, rule);
+	} else if (ops[0].atom == DW_OP_breg3) {
+		rule = of_frame(ops, nr, FRAME_BX, FRAME_OTHER, rule);
 	}
 	if (rule.frame == FRAME_OTHER) {
 		rule.offset = 0;
@@ -91,9 +96,15 @@ static struct unwind_rule theirs(__u64 address)
 	} else if (nr == 1 && ops[0].atom == DW_OP_breg6) {
 		rule.bp = BP_AT_BP;
 		rule.bp_offset = ops[0].number;
-	} else if (nr == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_stack_value) {
-		rule.bp = BP_LOST;
 	}
+	rule.bx = BX_LOST;
+	if (dwarf_frame_register(frame, 3, mem, &ops, &nr))
+		goto out;
+	if (!nr) /* libdw has no default for rbx; a function that does not tell leaves it alone */
+		rule.bx = BX_SAME;
+	else if (nr == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst &&
+		 (int64_t)ops[1].number < 0 && (int64_t)ops[1].number >= -1024 && !(ops[1].number & 7))
+		rule.bx = (int64_t)ops[1].number / 8;
 out:
 	free(frame);
 	return rule;
@@ -110,9 +121,9 @@ static void compare(const struct unwind_table *table, __u64 address)
 	if (!memcmp(&ours, &wanted, sizeof(ours)) || (ours.frame == FRAME_END && wanted.frame == FRAME_NONE))
 		return;
 	if (different++ < 10)
-		printf("%llx: ours %d %d bp %d %d, libdw's %d %d bp %d %d\n", address, ours.frame,
-		       ours.offset, ours.bp, ours.bp_offset, wanted.frame, wanted.offset, wanted.bp,
-		       wanted.bp_offset);
+		printf("%llx: ours %d %d bp %d %d bx %d, libdw's %d %d bp %d %d bx %d\n", address, ours.frame,
+		       ours.offset, ours.bp, ours.bp_offset, ours.bx, wanted.frame, wanted.offset, wanted.bp,
+		       wanted.bp_offset, wanted.bx);
 }
 
 static double seconds(void)

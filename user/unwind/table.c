@@ -12,7 +12,7 @@
 #include "naming/image.h"
 
 /* As the System V ABI for x86-64 numbers registers for DWARF, 3.6.2. */
-enum { RBP = 6, RSP = 7, RIP = 16 };
+enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 /* --- reading bytes ---------------------------------------------------------------------------- */
 
@@ -98,7 +98,7 @@ struct state {
 		enum { SAME, UNDEFINED, AT_FRAME, AT_EXPRESSION, ELSEWHERE } how;
 		__s64 offset;
 		struct expression expression;
-	} bp, ip;
+	} bx, bp, ip;
 };
 
 struct cie {
@@ -209,7 +209,10 @@ static struct unwind_rule frame_of(const struct state *state, bool signal)
 	if (!fits(frame->offset, 32))
 		return other;
 	if (frame->kind == EXPRESSION_SUM)
-		rule.frame = frame->base == RSP ? FRAME_SP : frame->base == RBP ? FRAME_BP : FRAME_OTHER;
+		rule.frame = frame->base == RSP	  ? FRAME_SP
+			     : frame->base == RBP ? FRAME_BP
+			     : frame->base == RBX ? FRAME_BX
+						  : FRAME_OTHER;
 	else if (frame->kind == EXPRESSION_AT_SUM)
 		rule.frame = frame->base == RSP	  ? FRAME_AT_SP
 			     : frame->base == RBP ? FRAME_AT_BP
@@ -236,6 +239,16 @@ static void put_bp(struct unwind_rule *rule, const struct saved *bp)
 	}
 }
 
+static void put_bx(struct unwind_rule *rule, const struct saved *bx)
+{
+	if (bx->how == SAME)
+		rule->bx = BX_SAME;
+	else if (bx->how == AT_FRAME && bx->offset < 0 && bx->offset % 8 == 0 && fits(bx->offset / 8, 8))
+		rule->bx = bx->offset / 8;
+	else
+		rule->bx = BX_LOST;
+}
+
 static struct unwind_rule rule_of(const struct state *state, const struct cie *cie)
 {
 	struct unwind_rule rule;
@@ -248,6 +261,7 @@ static struct unwind_rule rule_of(const struct state *state, const struct cie *c
 	if (state->ip.how != AT_FRAME || state->ip.offset != -8)
 		return other;
 	put_bp(&rule, &state->bp);
+	put_bx(&rule, &state->bx);
 	return rule;
 }
 
@@ -270,7 +284,7 @@ struct run {
 
 static struct saved *saved_of(struct state *state, __u64 which)
 {
-	return which == RBP ? &state->bp : which == RIP ? &state->ip : NULL;
+	return which == RBX ? &state->bx : which == RBP ? &state->bp : which == RIP ? &state->ip : NULL;
 }
 
 static void set_saved(struct run *run, __u64 which, struct saved value)
