@@ -45,7 +45,8 @@ enum kind { TEXT, UNSIGNED, SIGNED, TEXTS, LIST, ONE };
 struct member {
 	enum kind kind;
 	const char *name;
-	size_t offset, size;
+	size_t offset;
+	size_t size;		 /* of UNSIGNED */
 	size_t nr;		 /* of TEXTS and LIST: where their number is */
 	const struct layout *of; /* of LIST and ONE: what they point at */
 };
@@ -57,87 +58,126 @@ struct layout {
 	size_t nr;
 };
 
-#define MEMBER(type, which, member)                                                                          \
+/*
+ * The members of each struct, all of them and in their order. X is ROW_ for the layout's rows, or ZERO_ for
+ * an initialiser of zeros, which the compiler refuses where a member of the struct is not named here.
+ */
+#define known_event_MEMBERS(X, type)                                                                         \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, topic),          \
+		X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, config1),                         \
+		X##VALUE(UNSIGNED, type, default_period), X##VALUE(UNSIGNED, type, counters),                \
+		X##VALUE(SIGNED, type, fixed_counter), X##VALUE(UNSIGNED, type, precise),                    \
+		X##VALUE(TEXT, type, errata), X##VALUE(TEXT, type, source)
+#define known_alias_MEMBERS(X, type)                                                                         \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, of), X##VALUE(TEXT, type, source)
+#define offcore_register_MEMBERS(X, type)                                                                    \
+	X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, msr),         \
+		X##VALUE(UNSIGNED, type, counters)
+#define offcore_part_MEMBERS(X, type)                                                                        \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, bits),       \
+		X##VALUE(UNSIGNED, type, kinds)
+#define offcore_preset_MEMBERS(X, type)                                                                      \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, requests), X##VALUE(TEXT, type, responses)
+#define known_offcore_MEMBERS(X, type)                                                                       \
+	X##LIST(LIST, type, registers, &offcore_register_layout),                                            \
+		X##LIST(LIST, type, requests, &offcore_part_layout),                                         \
+		X##LIST(LIST, type, responses, &offcore_part_layout),                                        \
+		X##LIST(LIST, type, presets, &offcore_preset_layout),                                        \
+		X##LIST(LIST, type, aliases, &known_alias_layout), X##VALUE(UNSIGNED, type, reserved),       \
+		X##VALUE(UNSIGNED, type, default_period), X##VALUE(TEXT, type, source)
+#define known_data_source_MEMBERS(X, type)                                                                   \
+	X##VALUE(UNSIGNED, type, code), X##VALUE(UNSIGNED, type, reserved), X##VALUE(TEXT, type, name),      \
+		X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, perf_data_src),                  \
+		X##VALUE(TEXT, type, perf)
+#define known_branch_kind_MEMBERS(X, type)                                                                   \
+	X##VALUE(TEXT, type, filter), X##VALUE(UNSIGNED, type, records), X##VALUE(TEXT, type, note),         \
+		X##VALUE(TEXT, type, why), X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, remedy)
+#define kernel_rule_MEMBERS(X, type)                                                                         \
+	X##VALUE(UNSIGNED, type, mask), X##VALUE(UNSIGNED, type, config),                                    \
+		X##VALUE(UNSIGNED, type, counters), X##VALUE(SIGNED, type, fixed_counter),                   \
+		X##VALUE(UNSIGNED, type, exclusive)
+#define known_generic_MEMBERS(X, type)                                                                       \
+	X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, config1),     \
+		X##VALUE(TEXT, type, note)
+#define known_erratum_MEMBERS(X, type)                                                                       \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, all_events)
+#define known_microcode_MEMBERS(X, type)                                                                     \
+	X##VALUE(UNSIGNED, type, model), X##VALUE(UNSIGNED, type, stepping),                                 \
+		X##VALUE(UNSIGNED, type, revision)
+#define known_kernel_MEMBERS(X, type)                                                                        \
+	X##LIST(LIST, type, precise, &kernel_rule_layout), X##LIST(LIST, type, placed, &kernel_rule_layout), \
+		X##LIST(LIST, type, generic, &known_generic_layout),                                         \
+		X##LIST(LIST, type, errata, &known_erratum_layout), X##VALUE(UNSIGNED, type, lowest_period), \
+		X##VALUE(UNSIGNED, type, access_bits), X##VALUE(UNSIGNED, type, own_registers),              \
+		X##VALUE(UNSIGNED, type, precise_cycles),                                                    \
+		X##LIST(LIST, type, microcode, &known_microcode_layout), X##VALUE(TEXT, type, source)
+#define source_claim_MEMBERS(X, type) X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, claim)
+#define known_contradiction_MEMBERS(X, type)                                                                 \
+	X##VALUE(TEXT, type, id), X##VALUE(TEXT, type, subject), X##LIST(TEXTS, type, names, NULL),          \
+		X##LIST(LIST, type, says, &source_claim_layout), X##VALUE(TEXT, type, we_do),                \
+		X##VALUE(TEXT, type, why)
+#define known_metric_MEMBERS(X, type)                                                                        \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, formula), X##VALUE(TEXT, type, unit),               \
+		X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source)
+#define cpu_model_MEMBERS(X, type) X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
+#define cpu_events_MEMBERS(X, type)                                                                          \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, vendor),               \
+		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, models, &cpu_model_layout),               \
+		X##VALUE(UNSIGNED, type, general_counters), X##VALUE(UNSIGNED, type, fixed_counters),        \
+		X##VALUE(UNSIGNED, type, general_counters_smt), X##VALUE(UNSIGNED, type, precise_store),     \
+		X##VALUE(UNSIGNED, type, load_latency), X##LIST(LIST, type, events, &known_event_layout),    \
+		X##LIST(LIST, type, aliases, &known_alias_layout),                                           \
+		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
+		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \
+		X##LIST(LIST, type, branches, &known_branch_kind_layout),                                    \
+		X##LIST(LIST, type, contradictions, &known_contradiction_layout),                            \
+		X##LIST(LIST, type, metrics, &known_metric_layout)
+#define known_source_MEMBERS(X, type) X##VALUE(TEXT, type, key), X##VALUE(TEXT, type, title)
+
+#define ROW_VALUE(which, type, member)                                                                       \
 	{                                                                                                    \
 		.kind = which, .name = #member, .offset = offsetof(struct type, member),                     \
 		.size = sizeof(((struct type *)0)->member)                                                   \
 	}
-#define HAS(type, which, member, layout)                                                                     \
+#define ROW_LIST(which, type, member, layout)                                                                \
 	{                                                                                                    \
 		.kind = which, .name = #member, .offset = offsetof(struct type, member),                     \
-		.size = sizeof(void *), .nr = offsetof(struct type, nr_##member), .of = layout               \
+		.nr = offsetof(struct type, nr_##member), .of = layout                                       \
 	}
-#define POINTS(type, member, layout)                                                                         \
+#define ROW_ONE(type, member, layout)                                                                        \
 	{                                                                                                    \
-		.kind = ONE, .name = #member, .offset = offsetof(struct type, member),                       \
-		.size = sizeof(void *), .of = layout                                                         \
+		.kind = ONE, .name = #member, .offset = offsetof(struct type, member), .of = layout          \
 	}
-#define LAYOUT(name, type, ...)                                                                              \
-	static const struct member name##_members[] = {__VA_ARGS__};                                         \
-	static const struct layout name = {"struct " #type, sizeof(struct type), name##_members,             \
-					   COUNT(name##_members)}
+#define ZERO_VALUE(which, type, member)	       0
+#define ZERO_LIST(which, type, member, layout) 0, 0
+#define ZERO_ONE(type, member, layout)	       0
 
-LAYOUT(event, known_event, MEMBER(known_event, TEXT, name), MEMBER(known_event, TEXT, description),
-       MEMBER(known_event, TEXT, topic), MEMBER(known_event, UNSIGNED, config),
-       MEMBER(known_event, UNSIGNED, config1), MEMBER(known_event, UNSIGNED, default_period),
-       MEMBER(known_event, UNSIGNED, counters), MEMBER(known_event, SIGNED, fixed_counter),
-       MEMBER(known_event, UNSIGNED, precise), MEMBER(known_event, TEXT, errata),
-       MEMBER(known_event, TEXT, source));
-LAYOUT(alias, known_alias, MEMBER(known_alias, TEXT, name), MEMBER(known_alias, TEXT, of),
-       MEMBER(known_alias, TEXT, source));
-LAYOUT(reg, offcore_register, MEMBER(offcore_register, TEXT, name),
-       MEMBER(offcore_register, UNSIGNED, config), MEMBER(offcore_register, UNSIGNED, msr),
-       MEMBER(offcore_register, UNSIGNED, counters));
-LAYOUT(part, offcore_part, MEMBER(offcore_part, TEXT, name), MEMBER(offcore_part, TEXT, description),
-       MEMBER(offcore_part, UNSIGNED, bits), MEMBER(offcore_part, UNSIGNED, kinds));
-LAYOUT(preset, offcore_preset, MEMBER(offcore_preset, TEXT, name), MEMBER(offcore_preset, TEXT, requests),
-       MEMBER(offcore_preset, TEXT, responses));
-LAYOUT(offcore, known_offcore, HAS(known_offcore, LIST, registers, &reg),
-       HAS(known_offcore, LIST, requests, &part), HAS(known_offcore, LIST, responses, &part),
-       HAS(known_offcore, LIST, presets, &preset), HAS(known_offcore, LIST, aliases, &alias),
-       MEMBER(known_offcore, UNSIGNED, reserved), MEMBER(known_offcore, UNSIGNED, default_period),
-       MEMBER(known_offcore, TEXT, source));
-LAYOUT(data_source, known_data_source, MEMBER(known_data_source, UNSIGNED, code),
-       MEMBER(known_data_source, UNSIGNED, reserved), MEMBER(known_data_source, TEXT, name),
-       MEMBER(known_data_source, TEXT, description), MEMBER(known_data_source, UNSIGNED, perf_data_src),
-       MEMBER(known_data_source, TEXT, perf));
-LAYOUT(branch_kind, known_branch_kind, MEMBER(known_branch_kind, TEXT, filter),
-       MEMBER(known_branch_kind, UNSIGNED, records), MEMBER(known_branch_kind, TEXT, note),
-       MEMBER(known_branch_kind, TEXT, why), MEMBER(known_branch_kind, TEXT, source),
-       MEMBER(known_branch_kind, TEXT, remedy));
-LAYOUT(rule, kernel_rule, MEMBER(kernel_rule, UNSIGNED, mask), MEMBER(kernel_rule, UNSIGNED, config),
-       MEMBER(kernel_rule, UNSIGNED, counters), MEMBER(kernel_rule, SIGNED, fixed_counter),
-       MEMBER(kernel_rule, UNSIGNED, exclusive));
-LAYOUT(generic, known_generic, MEMBER(known_generic, TEXT, name), MEMBER(known_generic, UNSIGNED, config),
-       MEMBER(known_generic, UNSIGNED, config1), MEMBER(known_generic, TEXT, note));
-LAYOUT(erratum, known_erratum, MEMBER(known_erratum, TEXT, name), MEMBER(known_erratum, TEXT, description),
-       MEMBER(known_erratum, UNSIGNED, all_events));
-LAYOUT(microcode, known_microcode, MEMBER(known_microcode, UNSIGNED, model),
-       MEMBER(known_microcode, UNSIGNED, stepping), MEMBER(known_microcode, UNSIGNED, revision));
-LAYOUT(kernel, known_kernel, HAS(known_kernel, LIST, precise, &rule), HAS(known_kernel, LIST, placed, &rule),
-       HAS(known_kernel, LIST, generic, &generic), HAS(known_kernel, LIST, errata, &erratum),
-       MEMBER(known_kernel, UNSIGNED, lowest_period), MEMBER(known_kernel, UNSIGNED, access_bits),
-       MEMBER(known_kernel, UNSIGNED, own_registers), MEMBER(known_kernel, UNSIGNED, precise_cycles),
-       HAS(known_kernel, LIST, microcode, &microcode), MEMBER(known_kernel, TEXT, source));
-LAYOUT(claim, source_claim, MEMBER(source_claim, TEXT, source), MEMBER(source_claim, TEXT, claim));
-LAYOUT(contradiction, known_contradiction, MEMBER(known_contradiction, TEXT, id),
-       MEMBER(known_contradiction, TEXT, subject), HAS(known_contradiction, TEXTS, names, NULL),
-       HAS(known_contradiction, LIST, says, &claim), MEMBER(known_contradiction, TEXT, we_do),
-       MEMBER(known_contradiction, TEXT, why));
-LAYOUT(metric, known_metric, MEMBER(known_metric, TEXT, name), MEMBER(known_metric, TEXT, formula),
-       MEMBER(known_metric, TEXT, unit), MEMBER(known_metric, TEXT, description),
-       MEMBER(known_metric, TEXT, source));
-LAYOUT(model, cpu_model, MEMBER(cpu_model, UNSIGNED, family), MEMBER(cpu_model, UNSIGNED, model));
-LAYOUT(cpu, cpu_events, MEMBER(cpu_events, TEXT, name), MEMBER(cpu_events, TEXT, title),
-       MEMBER(cpu_events, TEXT, vendor), MEMBER(cpu_events, TEXT, libpfm4),
-       HAS(cpu_events, LIST, models, &model), MEMBER(cpu_events, UNSIGNED, general_counters),
-       MEMBER(cpu_events, UNSIGNED, fixed_counters), MEMBER(cpu_events, UNSIGNED, general_counters_smt),
-       MEMBER(cpu_events, UNSIGNED, precise_store), MEMBER(cpu_events, UNSIGNED, load_latency),
-       HAS(cpu_events, LIST, events, &event), HAS(cpu_events, LIST, aliases, &alias),
-       POINTS(cpu_events, offcore, &offcore), POINTS(cpu_events, kernel, &kernel),
-       HAS(cpu_events, LIST, data_sources, &data_source), HAS(cpu_events, LIST, branches, &branch_kind),
-       HAS(cpu_events, LIST, contradictions, &contradiction), HAS(cpu_events, LIST, metrics, &metric));
-LAYOUT(source, known_source, MEMBER(known_source, TEXT, key), MEMBER(known_source, TEXT, title));
+#define LAYOUT(type)                                                                                         \
+	static const struct member type##_rows[] = {type##_MEMBERS(ROW_, type)};                             \
+	static const struct layout type##_layout = {"struct " #type, sizeof(struct type), type##_rows,       \
+						    COUNT(type##_rows)};                                     \
+	static const struct type type##_zero __attribute__((unused)) = {type##_MEMBERS(ZERO_, type)}
+
+#pragma GCC diagnostic error "-Wmissing-field-initializers"
+LAYOUT(known_event);
+LAYOUT(known_alias);
+LAYOUT(offcore_register);
+LAYOUT(offcore_part);
+LAYOUT(offcore_preset);
+LAYOUT(known_offcore);
+LAYOUT(known_data_source);
+LAYOUT(known_branch_kind);
+LAYOUT(kernel_rule);
+LAYOUT(known_generic);
+LAYOUT(known_erratum);
+LAYOUT(known_microcode);
+LAYOUT(known_kernel);
+LAYOUT(source_claim);
+LAYOUT(known_contradiction);
+LAYOUT(known_metric);
+LAYOUT(cpu_model);
+LAYOUT(cpu_events);
+LAYOUT(known_source);
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -164,43 +204,6 @@ static void write_text(FILE *out, const char *text)
 		else
 			fputc(*text, out); /* UTF-8, as the compiler has it */
 	fputc('"', out);
-}
-
-static size_t most(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
-/* Where the next member that is written begins, of those at `from` or behind. */
-static size_t next_member(const struct layout *layout, size_t from, size_t *size)
-{
-	size_t next = layout->size;
-
-	*size = sizeof(void *);
-	for (size_t i = 0; i < layout->nr; i++) {
-		const struct member *member = &layout->members[i];
-		bool several = member->kind == TEXTS || member->kind == LIST;
-		size_t at[] = {member->offset, several ? member->nr : layout->size};
-
-		for (size_t j = 0; j < 2; j++)
-			if (at[j] >= from && at[j] < next) {
-				next = at[j];
-				*size = j ? sizeof(size_t) : member->size;
-			}
-	}
-	return next;
-}
-
-/* A member that no layout names would be lost without a word. Between those that are named there is room for
- * none but what aligns the next one. */
-static void check_whole(const struct layout *layout)
-{
-	for (size_t at = 0, size; at < layout->size; at = most(next_member(layout, at, &size), at) + size)
-		if (next_member(layout, at, &size) - at >= size) {
-			fprintf(stderr, "events/compile.c: what is at byte %zu of %s is not written\n", at,
-				layout->type);
-			exit(1);
-		}
 }
 
 static void *pointer_at(const char *at)
@@ -288,7 +291,6 @@ static void write_rows(FILE *out, const struct layout *layout, const char *rows,
 
 static void define_rows(FILE *out, const struct layout *layout, const char *rows, size_t nr, const char *name)
 {
-	check_whole(layout);
 	for (size_t i = 0; i < nr; i++)
 		define_members(out, layout, rows + i * layout->size, i, name);
 }
@@ -324,7 +326,7 @@ static void define_sources(FILE *out, const char *folder)
 	json_array_foreach(table, i, entry) rows[i] =
 		(struct known_source){json_string_value(json_object_get(entry, "key")),
 				      json_string_value(json_object_get(entry, "title"))};
-	define_public(out, &source, rows, json_array_size(table), "known_sources");
+	define_public(out, &known_source_layout, rows, json_array_size(table), "known_sources");
 	json_decref(table);
 	free(rows);
 	free(path);
@@ -382,8 +384,8 @@ static int write_tables(const struct tables *tables, const char *folder, const c
 	fputs("/* Written by events/compile.c from the tables beside it: change those. */\n"
 	      "#include \"tables/known_event.h\"\n",
 	      out);
-	define_public(out, &cpu, tables->cpus, tables->nr_cpus, "known_cpus");
-	define_public(out, &metric, tables->metrics, tables->nr_metrics, "generic_metrics");
+	define_public(out, &cpu_events_layout, tables->cpus, tables->nr_cpus, "known_cpus");
+	define_public(out, &known_metric_layout, tables->metrics, tables->nr_metrics, "generic_metrics");
 	define_sources(out, folder);
 	return fclose(out);
 }
