@@ -185,7 +185,7 @@ FORCE:
 
 # What reads --events-dir reads the tables that are built in, too.
 table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
-		user/memory.c user/refusal.c user/guarded.c
+		user/memory.c user/refusal.c user/guarded.c user/list.c
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include "tables/formula.h"
 #include "tables/loader.h"
 #include "tables/names.h"
+#include "list.h"
 #include "memory.h"
 
 /* The one that is of no CPU. */
@@ -153,17 +154,14 @@ static int check_part_names(struct loader *loader, struct draft *draft, const ch
 			    enum draft_kind kind)
 {
 	char name[64];
+	size_t length;
 
-	for (const char *at = names;; at++) {
-		size_t length = strcspn(at, ",");
-
+	for (const char *at = NULL; (at = list_next(names, at, &length));) {
 		snprintf(name, sizeof(name), "%.*s", (int)length, at);
 		if (!draft_find(draft, kind, name))
 			return FAULT(loader, preset, "names %s, which does not exist", name);
-		at += length;
-		if (!*at)
-			return 0;
 	}
+	return 0;
 }
 
 static int check_presets(struct loader *loader, struct draft *draft)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tables/draft.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static size_t hash_of(const char *name)
 	__u32 hash = 2166136261u; /* FNV-1a */
 
 	for (; *name; name++)
-		hash = (hash ^ (*name == ':' ? '.' : tolower((unsigned char)*name))) * 16777619u;
+		hash = (hash ^ name_letter(*name)) * 16777619u;
 	return hash;
 }
 
@@ -158,36 +157,44 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	draft->rows[kind].nr = draft->rows[kind].inherited = 0;
 }
 
+/* Where a CPU's tables have the rows of each kind. */
+#define ROWS_OF_CPU(DO, draft, owner)                                                                        \
+	DO(draft, DRAFT_EVENTS, owner, events);                                                              \
+	DO(draft, DRAFT_ALIASES, owner, aliases);                                                            \
+	DO(draft, DRAFT_CONTRADICTIONS, owner, contradictions);                                              \
+	DO(draft, DRAFT_METRICS, owner, metrics);                                                            \
+	DO(draft, DRAFT_DATA_SOURCES, owner, data_sources);                                                  \
+	DO(draft, DRAFT_BRANCHES, owner, branches);                                                          \
+	DO(draft, DRAFT_MODELS, owner, models)
+#define ROWS_OF_KERNEL(DO, draft, owner)                                                                     \
+	DO(draft, DRAFT_PRECISE, owner, precise);                                                            \
+	DO(draft, DRAFT_PLACED, owner, placed);                                                              \
+	DO(draft, DRAFT_GENERIC, owner, generic);                                                            \
+	DO(draft, DRAFT_ERRATA, owner, errata);                                                              \
+	DO(draft, DRAFT_MICROCODE, owner, microcode)
+#define ROWS_OF_OFFCORE(DO, draft, owner)                                                                    \
+	DO(draft, DRAFT_REGISTERS, owner, registers);                                                        \
+	DO(draft, DRAFT_REQUESTS, owner, requests);                                                          \
+	DO(draft, DRAFT_RESPONSES, owner, responses);                                                        \
+	DO(draft, DRAFT_PRESETS, owner, presets);                                                            \
+	DO(draft, DRAFT_OFFCORE_ALIASES, owner, aliases)
+
+#define COPY(draft, kind, owner, member) append(draft, kind, (owner).member, (owner).nr_##member)
+
 void draft_begin(struct draft *draft, const struct cpu_events *base)
 {
 	*draft = (struct draft){.files = json_object()};
 	if (!base)
 		return;
 	draft->cpu = *base;
-	append(draft, DRAFT_EVENTS, base->events, base->nr_events);
-	append(draft, DRAFT_ALIASES, base->aliases, base->nr_aliases);
-	append(draft, DRAFT_CONTRADICTIONS, base->contradictions, base->nr_contradictions);
-	append(draft, DRAFT_METRICS, base->metrics, base->nr_metrics);
-	append(draft, DRAFT_DATA_SOURCES, base->data_sources, base->nr_data_sources);
-	append(draft, DRAFT_BRANCHES, base->branches, base->nr_branches);
-	append(draft, DRAFT_MODELS, base->models, base->nr_models);
+	ROWS_OF_CPU(COPY, draft, *base);
 	if (base->kernel) {
 		draft->kernel = *base->kernel;
-		append(draft, DRAFT_PRECISE, base->kernel->precise, base->kernel->nr_precise);
-		append(draft, DRAFT_PLACED, base->kernel->placed, base->kernel->nr_placed);
-		append(draft, DRAFT_GENERIC, base->kernel->generic, base->kernel->nr_generic);
-		append(draft, DRAFT_ERRATA, base->kernel->errata, base->kernel->nr_errata);
-		append(draft, DRAFT_MICROCODE, base->kernel->microcode, base->kernel->nr_microcode);
+		ROWS_OF_KERNEL(COPY, draft, *base->kernel);
 	}
 	if (base->offcore) {
-		const struct known_offcore *offcore = base->offcore;
-
-		draft->offcore = *offcore;
-		append(draft, DRAFT_REGISTERS, offcore->registers, offcore->nr_registers);
-		append(draft, DRAFT_REQUESTS, offcore->requests, offcore->nr_requests);
-		append(draft, DRAFT_RESPONSES, offcore->responses, offcore->nr_responses);
-		append(draft, DRAFT_PRESETS, offcore->presets, offcore->nr_presets);
-		append(draft, DRAFT_OFFCORE_ALIASES, offcore->aliases, offcore->nr_aliases);
+		draft->offcore = *base->offcore;
+		ROWS_OF_OFFCORE(COPY, draft, *base->offcore);
 	}
 	for (enum draft_kind kind = 0; kind < DRAFT_KINDS; kind++)
 		draft->rows[kind].inherited = draft->rows[kind].nr;
@@ -243,7 +250,7 @@ static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const v
 }
 
 /* Lets an array of a struct and its length be those of the draft. */
-#define SEAL(draft, owner, member, kind)                                                                     \
+#define SEAL(draft, kind, owner, member)                                                                     \
 	((owner).member = (const void *)(draft)->rows[kind].bytes,                                           \
 	 (owner).nr_##member = (draft)->rows[kind].nr)
 
@@ -255,23 +262,9 @@ void draft_seal(struct draft *draft)
 	sort(draft, DRAFT_REQUESTS, by_bits);
 	sort(draft, DRAFT_RESPONSES, by_bits);
 	sort(draft, DRAFT_DATA_SOURCES, by_code);
-	SEAL(draft, draft->cpu, events, DRAFT_EVENTS);
-	SEAL(draft, draft->cpu, aliases, DRAFT_ALIASES);
-	SEAL(draft, draft->cpu, contradictions, DRAFT_CONTRADICTIONS);
-	SEAL(draft, draft->cpu, metrics, DRAFT_METRICS);
-	SEAL(draft, draft->cpu, data_sources, DRAFT_DATA_SOURCES);
-	SEAL(draft, draft->cpu, branches, DRAFT_BRANCHES);
-	SEAL(draft, draft->cpu, models, DRAFT_MODELS);
-	SEAL(draft, draft->kernel, precise, DRAFT_PRECISE);
-	SEAL(draft, draft->kernel, placed, DRAFT_PLACED);
-	SEAL(draft, draft->kernel, generic, DRAFT_GENERIC);
-	SEAL(draft, draft->kernel, errata, DRAFT_ERRATA);
-	SEAL(draft, draft->kernel, microcode, DRAFT_MICROCODE);
-	SEAL(draft, draft->offcore, registers, DRAFT_REGISTERS);
-	SEAL(draft, draft->offcore, requests, DRAFT_REQUESTS);
-	SEAL(draft, draft->offcore, responses, DRAFT_RESPONSES);
-	SEAL(draft, draft->offcore, presets, DRAFT_PRESETS);
-	SEAL(draft, draft->offcore, aliases, DRAFT_OFFCORE_ALIASES);
+	ROWS_OF_CPU(SEAL, draft, draft->cpu);
+	ROWS_OF_KERNEL(SEAL, draft, draft->kernel);
+	ROWS_OF_OFFCORE(SEAL, draft, draft->offcore);
 	draft->cpu.kernel = draft->kernel.source ? &draft->kernel : NULL;
 	draft->cpu.offcore = draft->offcore.nr_registers ? &draft->offcore : NULL;
 }

@@ -10,6 +10,7 @@
 
 #include "guarded.h"
 #include "memory.h"
+#include "tables/names.h"
 
 int fault_in(struct loader *loader, const char *file, const char *label, const char *what, ...)
 {
@@ -29,9 +30,7 @@ static const char *spelling(const char *name, char *buffer, size_t size)
 	size_t i = 0;
 
 	for (; name[i] && i + 1 < size; i++)
-		buffer[i] = name[i] == ':'		       ? '.'
-			    : name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20
-							       : name[i];
+		buffer[i] = name_letter(name[i]);
 	buffer[i] = '\0';
 	return buffer;
 }

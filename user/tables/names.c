@@ -93,11 +93,15 @@ int cache_event_find(const char *name, __u64 *config)
 	return -1;
 }
 
+unsigned char name_letter(char letter)
+{
+	return letter == ':' ? '.' : tolower((unsigned char)letter);
+}
+
 int name_order(const char *a, const char *b)
 {
 	for (;; a++, b++) {
-		int x = *a == ':' ? '.' : tolower((unsigned char)*a);
-		int y = *b == ':' ? '.' : tolower((unsigned char)*b);
+		int x = name_letter(*a), y = name_letter(*b);
 
 		if (x != y || !x)
 			return x - y;

@@ -31,6 +31,8 @@ const struct known_event *known_event_find(const struct cpu_events *cpu, const c
 
 /* Names are equal without regard to case and with ':' as good as '.'. Orders as strcmp(3) does. */
 int name_order(const char *a, const char *b);
+/* A character of a name as name_order() compares it. */
+unsigned char name_letter(char letter);
 
 /* The names closest to one that is not known: begun with it, offered candidates, then printed. */
 #define NEAREST_MOST 8

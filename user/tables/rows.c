@@ -77,6 +77,29 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 	}
 }
 
+union row {
+	struct offcore_preset preset;
+	struct known_generic generic;
+	struct known_erratum erratum;
+	struct known_microcode microcode;
+	struct known_branch_kind branches;
+};
+
+/* Puts a row for each entry, as it is read by itself. */
+static void put_each(struct draft *draft, enum draft_kind kind, const json_t *entries,
+		     union row (*read)(const json_t *entry))
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+	{
+		union row row = read(entry);
+
+		draft_put(draft, kind, &row);
+	}
+}
+
 /* --- the tables of a CPU ---------------------------------------------------------------------- */
 
 static int check_event(struct loader *loader, const struct draft *draft, const json_t *entry,
@@ -310,20 +333,17 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	return FAULT(loader, text(waiting, "name"), "is composed of %s, which does not exist", lacks);
 }
 
+static union row preset_of(const json_t *entry)
+{
+	return (union row){
+		.preset = {text(entry, "name"), text(entry, "requests"), text(entry, "responses")}};
+}
+
 static int load_presets(struct loader *loader, struct draft *draft, const json_t *entries)
 {
-	const json_t *entry;
-	size_t i;
-
 	if (check_entries(loader, entries, "name"))
 		return -1;
-	json_array_foreach(entries, i, entry)
-	{
-		struct offcore_preset row = {text(entry, "name"), text(entry, "requests"),
-					     text(entry, "responses")};
-
-		draft_put(draft, DRAFT_PRESETS, &row);
-	}
+	put_each(draft, DRAFT_PRESETS, entries, preset_of);
 	return 0;
 }
 
@@ -447,46 +467,22 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 	return 0;
 }
 
-static void load_generic(struct draft *draft, const json_t *entries)
+static union row generic_of(const json_t *entry)
 {
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-	{
-		struct known_generic row = {text(entry, "name"), config_of(entry),
-					    hexadecimal(entry, "config1"), text(entry, "note")};
-
-		draft_put(draft, DRAFT_GENERIC, &row);
-	}
+	return (union row){.generic = {text(entry, "name"), config_of(entry), hexadecimal(entry, "config1"),
+				       text(entry, "note")}};
 }
 
-static void load_errata(struct draft *draft, const json_t *entries)
+static union row erratum_of(const json_t *entry)
 {
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-	{
-		struct known_erratum row = {text(entry, "name"), text(entry, "description"),
-					    flag(entry, "all_events")};
-
-		draft_put(draft, DRAFT_ERRATA, &row);
-	}
+	return (union row){
+		.erratum = {text(entry, "name"), text(entry, "description"), flag(entry, "all_events")}};
 }
 
-static void load_microcode(struct draft *draft, const json_t *entries)
+static union row microcode_of(const json_t *entry)
 {
-	const json_t *entry;
-	size_t i;
-
-	json_array_foreach(entries, i, entry)
-	{
-		struct known_microcode row = {hexadecimal(entry, "model"), number(entry, "stepping", 0),
-					      hexadecimal(entry, "revision")};
-
-		draft_put(draft, DRAFT_MICROCODE, &row);
-	}
+	return (union row){.microcode = {hexadecimal(entry, "model"), number(entry, "stepping", 0),
+					 hexadecimal(entry, "revision")}};
 }
 
 /* Rules have no names, so a table of them replaces the one before as a whole. */
@@ -501,9 +497,9 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 	draft->kernel.precise_cycles = config_of(json_object_get(table, "precise_cycles"));
 	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_MICROCODE; kind++)
 		draft_clear(draft, kind);
-	load_microcode(draft, json_object_get(table, "microcode"));
-	load_generic(draft, json_object_get(table, "generic"));
-	load_errata(draft, json_object_get(table, "errata"));
+	put_each(draft, DRAFT_MICROCODE, json_object_get(table, "microcode"), microcode_of);
+	put_each(draft, DRAFT_GENERIC, json_object_get(table, "generic"), generic_of);
+	put_each(draft, DRAFT_ERRATA, json_object_get(table, "errata"), erratum_of);
 	if (load_precise(loader, draft, json_object_get(table, "precise")) ||
 	    load_fixed(loader, draft, json_object_get(table, "fixed")))
 		return -1;
@@ -545,21 +541,18 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 	return FAULT(loader, "", "has %zu of the 16 codes", draft->rows[DRAFT_DATA_SOURCES].nr);
 }
 
+static union row branch_kind_of(const json_t *entry)
+{
+	return (union row){.branches = {text(entry, "filter"), hexadecimal(entry, "records"),
+					text(entry, "note"), text(entry, "why"), text(entry, "source"),
+					text(entry, "remedy")}};
+}
+
 static int load_branches(struct loader *loader, struct draft *draft, const json_t *table)
 {
-	const json_t *entry;
-	size_t i;
-
 	if (check_entries(loader, table, "filter"))
 		return -1;
-	json_array_foreach(table, i, entry)
-	{
-		struct known_branch_kind row = {text(entry, "filter"), hexadecimal(entry, "records"),
-						text(entry, "note"),   text(entry, "why"),
-						text(entry, "source"), text(entry, "remedy")};
-
-		draft_put(draft, DRAFT_BRANCHES, &row);
-	}
+	put_each(draft, DRAFT_BRANCHES, table, branch_kind_of);
 	return 0;
 }
 
