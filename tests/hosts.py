@@ -5,6 +5,12 @@ import os
 
 EVENT_SOURCE = "sys/bus/event_source/devices"
 ALL_CAPABILITIES = 0x1ffffffffff
+
+EVENTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "events")
+# Those with a table: every folder but that of the metrics over perf's own events.
+CPUS = tuple(sorted(entry.name for entry in os.scandir(EVENTS)
+                    if entry.is_dir() and entry.name not in ("generic", "__pycache__")))
+
 CAP_SYS_ADMIN, CAP_SYSLOG, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 34, 38, 39))  # linux/capability.h
 
 

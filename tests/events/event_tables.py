@@ -7,11 +7,12 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+from hosts import CPUS
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = Path(os.environ.get("NHMTAP_BUILD", ROOT / "build")) / "compile-tables"
-CPUS = ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex", "sandybridge", "sandybridge-ep")
-SANDYBRIDGES = CPUS[5:]
+SANDYBRIDGES = tuple(cpu for cpu in CPUS if cpu.startswith("sandybridge"))
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
 
 

@@ -3,7 +3,7 @@
 the values that Linux 6.1's Nehalem driver was seen to write or writes by its source ("kernel")."""
 import hosts
 import pytest
-from hosts import NEHALEM, WITHOUT_PMU
+from hosts import CPUS, NEHALEM, WITHOUT_PMU
 from records import parse
 
 EP = "--cpu=nehalem-ep"
@@ -368,8 +368,7 @@ def test_rights_on_this_machine_do_not_shape_another(record, host):
 def test_an_unknown_cpu_is_refused_with_those_there_are(refusal):
     status, sentence = refusal("--cpu", "pentium", "cycles")
     assert status == 1
-    for name in ("nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex", "sandybridge",
-                 "sandybridge-ep"):
+    for name in CPUS:
         assert name in sentence
 
 
@@ -394,8 +393,7 @@ def test_every_reason_is_told_and_every_member_has_one(record, text):
     assert event["attr"].keys() <= event["why"].keys()
 
 
-@pytest.fixture(params=["nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex",
-                                 "sandybridge", "sandybridge-ep"])
+@pytest.fixture(params=CPUS)
 def all_records(request, nhmtap, records):
     """Every event of a CPU's table, as precisely as the kernel takes it."""
     cpu = f"--cpu={request.param}"

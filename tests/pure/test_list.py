@@ -5,7 +5,7 @@ import os
 
 import hosts
 import pytest
-from hosts import NEHALEM, WITHOUT_PMU
+from hosts import CPUS, NEHALEM, WITHOUT_PMU
 from records import HERE, parse
 
 EP = "--cpu=nehalem-ep"
@@ -69,8 +69,7 @@ def test_only_one_pattern_is_taken(nhmtap):
 # --- what there is --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cpu", ["nehalem-ep", "nehalem-ex", "westmere-ep", "westmere-ep-dp", "westmere-ex",
-                                 "sandybridge", "sandybridge-ep"])
+@pytest.mark.parametrize("cpu", CPUS)
 def test_every_event_that_intel_lists_for_a_cpu_is_there(listed, cpu):
     with open(os.path.join(HERE, "events", "facts", f"{cpu}.tsv"), newline="") as file:
         facts = {row["name"] for row in csv.DictReader(file, delimiter="\t")}
