@@ -179,7 +179,8 @@ def test_the_driver_keeps_pebs_off_with_early_microcode(booted, revision, works)
 def test_precise_cycles_are_the_uops_that_retire(sandybridge, tmp_path):
     rows = sandybridge.samples("-c 10007 -e cycles:upp", "count", "ip", tmp_path)
     assert rows
-    assert {int(row[-1], 16) for row in rows} & set(range(known.addresses("count")["_start"], 1 << 24))
+    start = known.addresses("count")["_start"]
+    assert any(start <= int(row[-1], 16) < start + 4096 for row in rows)
 
 
 # ---------------------------------------------------------------------------------- Core 2
