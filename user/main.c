@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
+#include "host/privileges.h"
 #include "memory.h"
 #include "option/command.h"
 #include "output/output.h"
@@ -99,6 +100,7 @@ int main(int argc, char **argv)
 	struct refusal refusal = {0};
 	int status;
 
+	privileges_begin();
 	keep_standard_streams();
 	json_set_alloc_funcs(xmalloc, free);
 	setlocale(LC_ALL, "C");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/privileges.h"
 #include "plan/neighbours.h"
 #include "record/record.h"
 #include "record/type.h"
@@ -199,6 +200,16 @@ static json_t *target_value(const struct activity *activity)
 	return value;
 }
 
+static json_t *capabilities_value(const struct host *host)
+{
+	json_t *list = json_array();
+	const char *name;
+
+	for (size_t at = 0; (name = privileges_name(host->capabilities, &at));)
+		json_array_append_new(list, json_string(name));
+	return list;
+}
+
 json_t *start_base(const struct host *host, const char *command)
 {
 	json_t *record =
@@ -206,6 +217,7 @@ json_t *start_base(const struct host *host, const char *command)
 
 	json_object_set_new(record, "resource", resource_value(host));
 	json_object_set_new(record, "host", host_value(host));
+	json_object_set_new(record, "capabilities", capabilities_value(host));
 	return record;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host/privileges.h"
 #include "visible.h"
 
 static void wait_and_exec(char **argv, const struct inherited *inherited, int go, int failure)
@@ -22,6 +23,7 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	/* Without the byte the parent has given up: nothing is to be run. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);
+	privileges_of_command();
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)

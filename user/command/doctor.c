@@ -11,6 +11,7 @@
 #include "option/command.h"
 #include "facility/facility.h"
 #include "facility/summary.h"
+#include "host/privileges.h"
 #include "host/processor.h"
 #include "list.h"
 #include "output/output.h"
@@ -107,6 +108,8 @@ static int gather(struct doctor *doctor, struct refusal *refusal)
 		return -1;
 	if (command_host(&doctor->host, doctor->options, refusal))
 		return -1;
+	if (!doctor->options->host_root[0])
+		privileges_raise();
 	processor_gather(&doctor->processor, &doctor->host);
 	doctor->host.perf_filtered = trial_perf_filtered();
 	doctor->host.cycles_precise = trial_cycles(&doctor->host);

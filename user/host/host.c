@@ -15,6 +15,7 @@
 
 #include "host/cgroup_owner.h"
 #include "host/files.h"
+#include "host/privileges.h"
 #include "memory.h"
 
 static void read_processor(struct host *host)
@@ -110,7 +111,7 @@ static void read_privileges(struct host *host)
 	host->locked_memory_limit = limit.rlim_cur;
 	if (slurp(host, text, sizeof(text), "/proc/self/status") > 0) {
 		if (line_value(text, "CapEff", value, sizeof(value)))
-			host->capabilities = strtoull(value, NULL, 16);
+			host->capabilities = host->root[0] ? strtoull(value, NULL, 16) : privileges_held();
 		host->user_namespace = in_user_namespace(host);
 		if (host->user_namespace) {
 			host->held_there = host->capabilities;

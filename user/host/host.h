@@ -51,6 +51,8 @@ struct pmu {
 	struct pmu *next;
 };
 
+#define PARANOID_ALL 3 /* from this level, Debian's own, nothing without CAP_SYS_ADMIN */
+
 struct host {
 	char root[256];
 	char name[65];	  /* host.name */

@@ -12,8 +12,6 @@
 #include "plan/plan.h"
 #include "refusal.h"
 
-#define PARANOID_ALL 3 /* from this level, Debian's own, nothing without CAP_SYS_ADMIN */
-
 /* Sentences that are said in several places. */
 #define REMEDY_SECCOMP_PERF                                                                                  \
 	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"

@@ -58,6 +58,7 @@ void reopen_outputs(struct run *run);
 
 /* Whether there are such files. */
 bool has_files(const struct run *run);
+bool has_paths(const struct run *run); /* also of sockets */
 
 /* Writes what waits in the streams, as much as is taken. */
 void flush(struct run *run);

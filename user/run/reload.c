@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "run/parts.h"
 
+#include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
 
@@ -99,6 +100,7 @@ void reload(struct run *run)
 	end_members(run, &request);
 	if (take_other_outputs(run, &other))
 		write_starts_again(run);
+	privileges_raise(); /* what the caller names is open */
 	for (size_t i = 0; i < request.nr_entries; i++)
 		if (request.entries[i])
 			begin(run, request.entries[i]);

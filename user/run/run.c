@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "collection/trial.h"
+#include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
 #include "note.h"
@@ -244,6 +245,13 @@ static void note_machine(const struct host *host)
 	     host->lockdown[0] ? host->lockdown : "none", (unsigned long long)host->descriptor_limit);
 }
 
+/* What the caller says of a machine may be any folder: it is read with the caller's own rights. */
+static void raise_here(const struct run *run)
+{
+	if (!run->request->host_root || !run->request->host_root[0])
+		privileges_raise();
+}
+
 /* All that is known before anything is opened. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
@@ -260,27 +268,29 @@ static int prepare(struct run *run, struct refusal *refusal)
 	session->loop = loop_open();
 	if (!session->loop)
 		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
+	raise_here(run);
 	session->names = names_new(&session->host, session->loop, &session->notices, request->names_bytes);
 	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = self_begin();
 		session->host.cycles_precise = trial_cycles(&session->host);
 		session->host.cycles_tried = !request->host_root[0];
 	}
+	privileges_lower();
 	if (host_add_tables(&session->host, request->events_dir, refusal))
 		return refused_at(run, refusal, "/events_dir");
 	if (host_add_pmu_events(&session->host, request->pmu_events, refusal))
 		return refused_at(run, refusal, "/pmu_events");
+	if (!request->check && control_open(&session->control, request->control, refusal))
+		return -1;
+	if (!request->check && listen_open(&session->listen, request->listen, session, refusal))
+		return refused_at(run, refusal, "/listen");
+	raise_here(run);
+	if (!request->check)
+		privileges_keep(&session->host,
+				&(struct privileges_for){has_paths(run), session->command != NULL});
 	if (!session->alone)
 		write_session_start(run);
-	if (plan_members(run, refusal))
-		return -1;
-	if (request->check)
-		return 0;
-	if (control_open(&session->control, request->control, refusal))
-		return -1;
-	return listen_open(&session->listen, request->listen, session, refusal)
-		       ? refused_at(run, refusal, "/listen")
-		       : 0;
+	return plan_members(run, refusal);
 }
 
 /* Says what would be opened. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host/privileges.h"
 #include "note.h"
 #include "visible.h"
 
@@ -96,10 +97,12 @@ static void catch_next(const struct run *run)
 
 static void on_hangup(struct run *run)
 {
+	privileges_lower();
 	if (run->again && !run->draining)
 		reload(run);
 	else if (!run->again)
 		reopen_outputs(run);
+	privileges_raise();
 }
 
 static void on_signal(void *context, short events)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "host/privileges.h"
 #include "memory.h"
 #include "option/command.h"
 #include "note.h"
@@ -206,6 +207,14 @@ void drain(struct run *run)
 }
 
 /* --- other outputs ---------------------------------------------------------------------------- */
+
+bool has_paths(const struct run *run)
+{
+	for (size_t i = 0; i < run->session.nr_streams; i++)
+		if (run->session.streams[i].sink.path)
+			return true;
+	return false;
+}
 
 bool has_files(const struct run *run)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "host/privileges.h"
 
 struct timespec now_of(clockid_t clock)
 {
@@ -162,7 +163,9 @@ static void renew(struct session *session, struct stream *stream)
 	}
 	if (!session->loop || !sink_wants_connection(sink))
 		return;
+	privileges_lower();
 	sink_connect(sink);
+	privileges_raise();
 	session_watch(session, stream);
 }
 

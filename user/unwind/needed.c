@@ -146,7 +146,7 @@ static void look_for_library(struct search *search, const char *name, const char
 		look(search, name);
 		return;
 	}
-	if (look_along(search, getenv("LD_LIBRARY_PATH"), origin, name) ||
+	if (look_along(search, secure_getenv("LD_LIBRARY_PATH"), origin, name) ||
 	    look_along(search, run_path, origin, name))
 		return;
 	cached = find_in_cache(search, name);

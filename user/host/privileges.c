@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "host/privileges.h"
+
+#include <unistd.h>
+#include <linux/capability.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "host/host.h"
+#include "host/kernel.h"
+#include "status.h"
+
+#define BIT(capability) (1ULL << (capability))
+
+/* --- the kernel's calls ----------------------------------------------------------------------- */
+
+struct sets {
+	__u64 effective, permitted, inheritable;
+};
+
+static struct sets get_sets(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2] = {0};
+
+	syscall(SYS_capget, &header, data);
+	return (struct sets){data[0].effective | (__u64)data[1].effective << 32,
+			     data[0].permitted | (__u64)data[1].permitted << 32,
+			     data[0].inheritable | (__u64)data[1].inheritable << 32};
+}
+
+/* Less is always granted. */
+static void set_sets(const struct sets *sets)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2] = {
+		{sets->effective, sets->permitted, sets->inheritable},
+		{sets->effective >> 32, sets->permitted >> 32, sets->inheritable >> 32},
+	};
+
+	syscall(SYS_capset, &header, data);
+}
+
+static void take_effect(__u64 effective)
+{
+	struct sets sets = get_sets();
+
+	sets.effective = effective & sets.permitted;
+	set_sets(&sets);
+}
+
+/* --- whose rights ----------------------------------------------------------------------------- */
+
+static bool lent(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+void privileges_begin(void)
+{
+	if (!lent())
+		return;
+	prctl(PR_SET_KEEPCAPS, 1);
+	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()))
+		_exit(STATUS_REFUSED);
+	privileges_lower();
+}
+
+void privileges_lower(void)
+{
+	if (lent())
+		take_effect(0);
+}
+
+__u64 privileges_held(void)
+{
+	struct sets sets = get_sets();
+
+	return lent() ? sets.permitted : sets.effective;
+}
+
+void privileges_raise(void)
+{
+	if (lent())
+		take_effect(-1ULL);
+}
+
+/* --- what is kept ----------------------------------------------------------------------------- */
+
+static bool always(const struct host *host, const struct privileges_for *purpose)
+{
+	return true;
+}
+
+#define STOOD_IN (BIT(CAP_PERFMON) | BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE))
+
+static bool stands_in(const struct host *host, const struct privileges_for *purpose)
+{
+	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN;
+}
+
+static bool locks_tables(const struct host *host, const struct privileges_for *purpose)
+{
+	return !kernel_at_least(host, 5, 11);
+}
+
+/* A file that the caller may not write is not written for him. */
+static bool has_paths(const struct host *host, const struct privileges_for *purpose)
+{
+	return purpose->paths && !lent();
+}
+
+static bool has_command(const struct host *host, const struct privileges_for *purpose)
+{
+	return purpose->command;
+}
+
+/* See the header. */
+static const struct {
+	int capability;
+	const char *name;
+	bool (*needed)(const struct host *host, const struct privileges_for *purpose);
+} kept[] = {
+	{CAP_PERFMON, "CAP_PERFMON", always},
+	{CAP_BPF, "CAP_BPF", always},
+	{CAP_SYSLOG, "CAP_SYSLOG", always},
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", always},
+	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", always},
+	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE", always},
+	{CAP_IPC_LOCK, "CAP_IPC_LOCK", always},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", stands_in},
+	{CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", locks_tables},
+	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", has_paths},
+	{CAP_KILL, "CAP_KILL", has_command},
+};
+
+void privileges_keep(struct host *host, const struct privileges_for *purpose)
+{
+	struct sets sets = get_sets();
+	__u64 needed = 0;
+
+	if (host->root[0])
+		return;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (kept[i].needed(host, purpose))
+			needed |= BIT(kept[i].capability);
+	if (!purpose->command)
+		sets.permitted &= needed;
+	sets.effective &= needed;
+	set_sets(&sets);
+	host->capabilities &= needed;
+	host->held_there &= needed;
+}
+
+void privileges_of_command(void)
+{
+	struct sets sets = get_sets();
+
+	if (lent())
+		sets.permitted = 0;
+	sets.effective = sets.permitted;
+	set_sets(&sets);
+}
+
+const char *privileges_name(__u64 set, size_t *at)
+{
+	while (*at < sizeof(kept) / sizeof(kept[0])) {
+		size_t i = (*at)++;
+
+		if (set & BIT(kept[i].capability))
+			return kept[i].name;
+	}
+	return NULL;
+}
