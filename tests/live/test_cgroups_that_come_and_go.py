@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Cgroups that are removed and made again while they are measured."""
 import datetime
-import json
 import os
 import subprocess
 import time
@@ -9,48 +8,8 @@ import time
 import pytest
 from cgroups import inside, remove
 from puppet import Puppet
-from records import Result, held, program
-
-FAULTS = ["-e", "page-faults:u"]
-
-
-class Running:
-    """A run with -I, whose records are read as they come."""
-
-    def __init__(self, nhmtap, path, command, *arguments, interval=100):
-        self.nhmtap, self.path = nhmtap, path
-        self.process = nhmtap.start(command, *FAULTS, "-o", path, "-I", interval, *arguments)
-        self.wait(lambda record: record["type"] in ("start", "error"))
-
-    def records(self):
-        said = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        return [json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]
-
-    def wait(self, wanted, times=1):
-        deadline = time.monotonic() + 60
-        while len([r for r in self.records() if wanted(r)]) < times:
-            assert time.monotonic() < deadline and self.process.poll() is None, self.path.read_text()
-            time.sleep(0.01)
-
-    def told(self, change, times=1):
-        self.wait(lambda record: record["type"] == "target" and record["change"] == change, times)
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def end(self):
-        done = self.nhmtap.interrupt(self.process)
-        return Result(done.status, self.path.read_text(encoding="utf-8"), done.err)
-
-
-def enter(folder, pid):
-    with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
-        file.write(str(pid))
-
-
-def total(result):
-    return sum(r["value"] for r in result.of("count") + result.of("profile"))
-
+from records import held, program
+from running import FAULTS, Running, enter, total
 
 @pytest.fixture
 def child(cgroup):
@@ -221,19 +180,15 @@ def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatc
     monkeypatch.setenv("ASAN_OPTIONS", "quarantine_size_mb=0:thread_local_quarantine_size_kb=0")
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "module,cgroup", interval=50)
 
-    def resident():
-        with open(f"/proc/{run.process.pid}/status", encoding="ascii") as file:
-            return int(next(line for line in file if line.startswith("RssAnon")).split()[1])
-
     def make(times):
         for i in range(times):
             os.mkdir(f"{cgroup[1]}/{'x' * 200}{i}")
             os.rmdir(f"{cgroup[1]}/{'x' * 200}{i}")
 
     make(1000)
-    before = resident()
+    before = run.resident()
     make(10000)
-    after = resident()
+    after = run.resident()
     result = run.end()
     assert result.one("end")["names"]["notes_lost"] == 0
     assert after - before < 1500, "10,000 paths of 250 bytes would be more"

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Whose a cgroup is: the forms that runtimes, the kubelet and systemd document for version 2."""
-import os
-import subprocess
-
 import pytest
 
-from records import HERE
+from compiled import compiled
 
-USER = os.path.join(HERE, "..", "user")
 ID = "3726184226f5d3147c25fdeab5b60097e378e8a720503a5e19ecfdf29f869860"
 OTHER = "9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d"
 POD = "a6537f3e-228a-4833-91d0-d5889163f4e2"
@@ -18,16 +14,8 @@ SLICES = "/kubepods.slice/kubepods-burstable.slice"
 
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory):
-    path = tmp_path_factory.mktemp("owners") / "owners"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
-                    "-o", path, os.path.join(HERE, "pure", "owners.c"),
-                    os.path.join(USER, "host", "cgroup_owner.c")], check=True)
-
-    def of(cgroup):
-        said = subprocess.run([path], input=cgroup + "\n", text=True, stdout=subprocess.PIPE, check=True).stdout
-        return tuple(None if word == "-" else word for word in said.split())
-    return of
+    said = compiled(tmp_path_factory.mktemp("owners"), "owners", "host/cgroup_owner.c")
+    return lambda cgroup: tuple(None if word == "-" else word for word in said(cgroup + "\n").split())
 
 
 @pytest.mark.parametrize("path, runtime, unit", [

@@ -7,7 +7,11 @@
 
 #include "activity/activity.h"
 #include "clock.h"
+#include "host/cgroup_owner.h"
+#include "host/cgroup_pattern.h"
+#include "host/cgroups.h"
 #include "memory.h"
+#include "record/owner.h"
 #include "record/record.h"
 
 #define LOOK_MOST_NS  1000000000ULL
@@ -19,6 +23,7 @@ static int tell(struct activity *activity, size_t i, const char *change, const c
 	json_t *record = json_pack("{s:s, s:s}", "type", "target", "change", change);
 
 	json_object_set_new(record, "cgroup", value_text(cgroup->name, 1024));
+	owner_put(record, cgroup->path + strlen(activity->session->host.cgroup_mount));
 	if (why)
 		json_object_set_new(record, "why", value_text(why, 512));
 	return activity_write(activity, record);
@@ -41,6 +46,20 @@ static void leave(struct activity *activity, size_t i)
 	counters_leave_cgroup(activity->counters, i);
 	*watched = (struct watched_cgroup){.away = true, .missed = true};
 	tell(activity, i, "gone", NULL);
+}
+
+/* One that a pattern has found. Where cgroups are told apart, what it has counted is still to be
+ * reported. */
+static void leave_for_good(struct activity *activity, size_t i)
+{
+	struct target *target = &activity->plan.target;
+
+	if (activity->cgroup_watch.list[i].away)
+		activity->cgroup_watch.list[i] = (struct watched_cgroup){.away = true};
+	else
+		leave(activity, i);
+	target->cgroups[i].gone = true;
+	target->cgroups[i].vacant = !(target->per & PER_CGROUP);
 }
 
 /* Opens what is measured of it on each CPU that is online; hotplug.c sees to those that come. */
@@ -80,11 +99,85 @@ static void join(struct activity *activity, size_t i)
 	watched->refused = true;
 }
 
+/* --- what patterns find ----------------------------------------------------------------------- */
+
+struct finding_cgroups {
+	struct activity *activity;
+	const struct cgroup_pattern *pattern;
+};
+
+static struct watched_cgroup *watched_of(struct activity *activity, __u64 id)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	for (size_t i = 0; i < watch->nr; i++)
+		if (watch->list[i].id == id && !activity->plan.target.cgroups[i].gone)
+			return &watch->list[i];
+	return NULL;
+}
+
+static struct watched_cgroup *take_in(struct activity *activity, const char *path, __u64 id)
+{
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+	size_t i = target_take_in(&activity->plan.target, &activity->session->host, path);
+
+	counters_take_in_cgroup(activity->counters, i);
+	if (i == watch->nr)
+		watch->list = xrealloc(watch->list, ++watch->nr * sizeof(*watch->list));
+	watch->list[i] = (struct watched_cgroup){.id = id, .away = true};
+	return &watch->list[i];
+}
+
+/* What is in a cgroup that is measured is measured with it, unless each is by itself. */
+static bool on_cgroup(void *context, const char *path, __u64 id)
+{
+	const struct finding_cgroups *finding = context;
+	const struct cgroup_pattern *pattern = finding->pattern;
+	struct activity *activity = finding->activity;
+	const struct target *target = &activity->plan.target;
+	bool apart = target->per & PER_CGROUP;
+	struct watched_cgroup *watched;
+
+	if (!apart && target_has_cgroup(target, &activity->session->host, path))
+		return false;
+	if (pattern->container
+		    ? strncmp(cgroup_owner(path).container_id, pattern->text, strlen(pattern->text)) != 0
+		    : !cgroup_fits(pattern->text, path))
+		return pattern->container || cgroup_may_fit_below(pattern->text, path);
+	watched = watched_of(activity, id) ?: take_in(activity, path, id);
+	watched->seen = true;
+	return apart && !pattern->container;
+}
+
+/* Takes in those that have come, and leaves those that have gone. */
+static void look_for_patterns(struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+	struct cgroup_watch *watch = &activity->cgroup_watch;
+
+	for (size_t i = 0; i < watch->nr; i++)
+		watch->list[i].seen = false;
+	for (size_t i = 0; i < target->nr_patterns; i++) {
+		struct finding_cgroups finding = {activity, &target->patterns[i]};
+		const char *text = finding.pattern->container ? "" : finding.pattern->text;
+
+		cgroups_walk(activity->session->host.cgroup_mount, text, cgroup_pattern_root(text), on_cgroup,
+			     &finding);
+	}
+	for (size_t i = 0; i < watch->nr; i++)
+		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen)
+			leave_for_good(activity, i);
+}
+
 void cgroup_watch_look(struct activity *activity)
 {
 	struct cgroup_watch *watch = &activity->cgroup_watch;
 
+	if (activity->plan.target.nr_patterns)
+		look_for_patterns(activity);
 	for (size_t i = 0; i < watch->nr; i++) {
+		if (activity->plan.target.cgroups[i].gone)
+			continue;
 		if (!watch->list[i].away && !counters_has_cgroup(activity->counters, i))
 			leave(activity, i);
 		if (watch->list[i].away)
@@ -120,9 +213,12 @@ void cgroup_watch_wait(struct activity *activity)
 		       : half < LOOK_LEAST_NS	    ? LOOK_LEAST_NS
 						    : half;
 
-	if (activity->cgroup_watch.nr)
-		activity->cgroup_watch.look = loop_every(activity->session->loop, clock_ns(CLOCK_MONOTONIC),
-							 period, on_look, activity);
+	if (!target_in_cgroups(&activity->plan.target))
+		return;
+	if (activity->plan.target.nr_patterns)
+		cgroup_watch_look(activity);
+	activity->cgroup_watch.look =
+		loop_every(activity->session->loop, clock_ns(CLOCK_MONOTONIC), period, on_look, activity);
 }
 
 void cgroup_watch_wait_no_more(struct activity *activity)
@@ -132,8 +228,12 @@ void cgroup_watch_wait_no_more(struct activity *activity)
 
 void cgroup_watch_next(struct activity *activity)
 {
-	for (size_t i = 0; i < activity->cgroup_watch.nr; i++)
+	struct target *target = &activity->plan.target;
+
+	for (size_t i = 0; i < activity->cgroup_watch.nr; i++) {
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
+		target->cgroups[i].vacant = target->cgroups[i].gone;
+	}
 }
 
 /* A record has its limit. */
@@ -145,7 +245,8 @@ json_t *activity_cgroups_missing(const struct activity *activity, int of)
 	json_t *list = NULL;
 
 	for (size_t i = 0; i < watch->nr; i++) {
-		if (!watch->list[i].missed || (of >= 0 && (int)i != of))
+		if (!watch->list[i].missed || activity->plan.target.cgroups[i].found ||
+		    (of >= 0 && (int)i != of))
 			continue;
 		if (!list)
 			list = json_array();

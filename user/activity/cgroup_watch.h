@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cgroups of the target that are removed while an activity measures them, and made again: their events are
- * closed, and opened in the new one. The stream says so, in `target` records and in the records of the
- * intervals that lack them.
+ * Cgroups of the target that come and go while an activity measures them. The events of one that is removed
+ * are closed; where one of its path is made again, or one that a pattern of the target fits, they are opened
+ * there. The stream says so, in `target` records and in the records of the intervals that lack one that was
+ * asked for by its path.
  */
 #ifndef NHMTAP_CGROUP_WATCH_H
 #define NHMTAP_CGROUP_WATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <linux/types.h>
 
 struct activity;
 struct source;
@@ -16,9 +18,11 @@ struct source;
 struct cgroup_watch {
 	size_t nr; /* of the target's cgroups */
 	struct watched_cgroup {
+		__u64 id;     /* of one that was found */
 		bool away;    /* there is none of this path, or its events could not be opened */
 		bool missed;  /* it was away at some time of this interval */
 		bool refused; /* which has been told */
+		bool seen;    /* at this look */
 	} * list;
 	struct source *look;
 };
@@ -27,7 +31,8 @@ struct cgroup_watch {
 void cgroup_watch_begin(struct activity *activity);
 void cgroup_watch_end(struct activity *activity);
 
-/* Looks from the loop, twice an interval and once a second at least. */
+/* Looks at once for what the target's patterns fit, and from the loop twice an interval and once a second at
+ * least. */
 void cgroup_watch_wait(struct activity *activity);
 void cgroup_watch_wait_no_more(struct activity *activity);
 

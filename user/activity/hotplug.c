@@ -129,8 +129,9 @@ void hotplug_check(struct activity *activity, bool last)
 {
 	struct notices *notices = &activity->session->notices;
 
-	if (activity->hotplug.follows && (last || notices->socket < 0 || activity->plan.target.nr_cgroups ||
-					  counters_stalled(activity->counters)))
+	if (activity->hotplug.follows &&
+	    (last || notices->socket < 0 || target_in_cgroups(&activity->plan.target) ||
+	     counters_stalled(activity->counters)))
 		notices_take(notices, activity);
 }
 

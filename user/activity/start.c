@@ -157,7 +157,12 @@ static json_t *cgroups_value(const struct target *target)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < target->nr_cgroups && i < SHOWN_MOST; i++)
-		json_array_append_new(list, value_text(target->cgroups[i].name, 1024));
+		if (!target->cgroups[i].found)
+			json_array_append_new(list, value_text(target->cgroups[i].name, 1024));
+	for (size_t i = 0; i < target->nr_patterns && json_array_size(list) < SHOWN_MOST; i++)
+		json_array_append_new(list, target->patterns[i].container
+						    ? json_sprintf("container:%s", target->patterns[i].text)
+						    : value_text(target->patterns[i].text, 1024));
 	return list;
 }
 
@@ -189,7 +194,7 @@ static json_t *target_value(const struct activity *activity)
 		json_object_set_new(value, "pids", ids_value(target->pids, target->nr_pids));
 	if (target->nr_tids)
 		json_object_set_new(value, "tids", ids_value(target->tids, target->nr_tids));
-	if (target->nr_cgroups)
+	if (target_in_cgroups(target))
 		json_object_set_new(value, "cgroups", cgroups_value(target));
 	if (target->cpus_given)
 		json_object_set_new(value, "cpus",

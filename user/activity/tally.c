@@ -119,11 +119,10 @@ static void find_rows(struct tally *tally, const struct counters *counters)
 {
 	const struct places *places = counters_places(counters);
 
-	if (!tally->row_of) {
-		tally->row_of = xmalloc((places->nr + 1) * sizeof(*tally->row_of));
-		for (size_t p = 0; p < places->nr; p++)
-			tally->row_of[p] = NO_ROW;
-	}
+	if (tally->nr_places < places->nr)
+		tally->row_of = xrealloc(tally->row_of, places->nr * sizeof(*tally->row_of));
+	for (; tally->nr_places < places->nr; tally->nr_places++)
+		tally->row_of[tally->nr_places] = NO_ROW;
 	for (size_t p = 0; p < places->nr; p++) {
 		struct tally_row *row;
 
@@ -177,12 +176,47 @@ static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 	turns_add(&row->interval_turns, row->turn, ns);
 }
 
+static void restart_row(const struct tally *tally, struct tally_row *row)
+{
+	size_t size = tally->plan->events.nr * sizeof(struct count);
+
+	memset(row->now, 0, size);
+	memset(row->reported, 0, size);
+	turns_clear(&row->turns);
+}
+
+static const struct cgroup *cgroup_of(const struct tally *tally, const struct tally_row *row)
+{
+	return row->key.cgroup >= 0 ? &tally->plan->target.cgroups[row->key.cgroup] : NULL;
+}
+
+/* Rows of cgroups that have been taken in where another one was begin anew. */
+static void follow_cgroups(struct tally *tally)
+{
+	for (size_t r = 0; r < tally->nr; r++) {
+		const struct cgroup *cgroup = cgroup_of(tally, &tally->rows[r]);
+
+		if (!cgroup || cgroup->generation == tally->rows[r].generation)
+			continue;
+		restart_row(tally, &tally->rows[r]);
+		tally->rows[r].generation = cgroup->generation;
+	}
+}
+
+bool tally_has(const struct tally *tally, const struct tally_row *row)
+{
+	const struct cgroup *cgroup = cgroup_of(tally, row);
+
+	return !cgroup || !cgroup->vacant;
+}
+
 void tally_look(struct tally *tally, struct counters *counters)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC),
 	      since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
 
 	find_rows(tally, counters);
+	follow_cgroups(tally);
 	for (size_t r = 0; r < tally->nr; r++) {
 		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
 		if (tally->told)
@@ -225,15 +259,11 @@ void tally_read(struct tally *tally, struct counters *counters)
 
 void tally_restart(struct tally *tally)
 {
-	size_t size = tally->plan->events.nr * sizeof(struct count);
-
-	for (size_t r = 0; r < tally->nr; r++) {
-		memset(tally->rows[r].now, 0, size);
-		memset(tally->rows[r].reported, 0, size);
-		turns_clear(&tally->rows[r].turns);
-	}
+	for (size_t r = 0; r < tally->nr; r++)
+		restart_row(tally, &tally->rows[r]);
 	free(tally->row_of);
 	tally->row_of = NULL;
+	tally->nr_places = 0;
 	tally->looked_ns = 0;
 	tally->shared = false;
 }

@@ -23,6 +23,7 @@ struct tally_row {
 		struct topology at;
 		pid_t tid;
 	} key;
+	unsigned int generation;	    /* of the cgroup's place: struct cgroup */
 	char comm[16];			    /* of the thread, where threads are told apart */
 	struct cpus cpus;		    /* those that it sums up; none where processes are counted */
 	struct count *now;		    /* an event's: so far */
@@ -38,11 +39,12 @@ struct tally {
 	const struct host *host;
 	struct tally_row *rows;
 	size_t nr;
-	size_t *row_of;	 /* a place's */
-	__u64 span_ns;	 /* how often to look at first; 0: never, no event shares its counter */
-	__u64 looked_ns; /* CLOCK_MONOTONIC of the last look, 0: none yet */
-	bool shared;	 /* an event has shared its counter */
-	bool told;	 /* what was seen so far is reported */
+	size_t *row_of;	  /* a place's */
+	size_t nr_places; /* that have one */
+	__u64 span_ns;	  /* how often to look at first; 0: never, no event shares its counter */
+	__u64 looked_ns;  /* CLOCK_MONOTONIC of the last look, 0: none yet */
+	bool shared;	  /* an event has shared its counter */
+	bool told;	  /* what was seen so far is reported */
 };
 
 void tally_begin(struct tally *tally, const struct plan *plan, struct host *host);
@@ -57,6 +59,9 @@ __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms);
 
 /* Reads all counters for a report. */
 void tally_read(struct tally *tally, struct counters *counters);
+
+/* Whether the row is of something that is measured, or was in this interval. */
+bool tally_has(const struct tally *tally, const struct tally_row *row);
 
 /* The next counters begin at zero. */
 void tally_restart(struct tally *tally);

@@ -34,9 +34,12 @@ struct cell {
 struct counters {
 	const struct plan *plan;
 	struct places places;
-	struct cell *cells;	   /* an event's at all places behind each other */
+	struct cell *cells;	   /* those of a place behind each other */
+	struct cpus cpus;	   /* the target's, or, of all CPUs, every one that may come */
 	int *cgroups;		   /* descriptors of the target's, -1: not open */
+	size_t nr_cgroups;	   /* places of cgroups, one of which may be vacant */
 	struct cpu_reader *reader; /* NULL: each counter is read by itself */
+	size_t reader_cgroups;	   /* how many it has room for */
 	bool enabled;
 	bool switched; /* since all were last read, one after the other */
 	bool stalled;  /* a place is, or has been */
@@ -46,7 +49,7 @@ struct counters {
 
 static struct cell *cell_at(const struct counters *counters, size_t event, size_t place)
 {
-	return &counters->cells[event * counters->places.nr + place];
+	return &counters->cells[place * counters->plan->events.nr + event];
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -97,18 +100,15 @@ static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int c
 /* How many CPUs, or threads, the places are of: all stand behind each other, and so for each cgroup. */
 static size_t nr_cpus(const struct counters *counters)
 {
-	size_t cgroups = counters->plan->target.nr_cgroups;
-
-	return cgroups ? counters->places.nr / cgroups : counters->places.nr;
+	return counters->nr_cgroups ? counters->places.nr / counters->nr_cgroups : counters->places.nr;
 }
 
 /* Where the reader has an event: those of a CPU stand behind each other there. */
 static size_t place_in_reader(const struct counters *counters, size_t event, size_t place)
 {
-	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters),
-	       cgroups = counters->places.nr / cpus;
+	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters);
 
-	return (place % cpus * cgroups + place / cpus) * events + event;
+	return (place % cpus * counters->reader_cgroups + place / cpus) * events + event;
 }
 
 static void close_cell(struct counters *counters, size_t event, size_t place)
@@ -257,6 +257,7 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 	const struct target *target = &counters->plan->target;
 
 	counters->cgroups = xmalloc((target->nr_cgroups + 1) * sizeof(*counters->cgroups));
+	counters->nr_cgroups = target->nr_cgroups;
 	for (size_t i = 0; i < target->nr_cgroups; i++)
 		counters->cgroups[i] = -1;
 	for (size_t i = 0; i < target->nr_cgroups; i++) {
@@ -282,10 +283,13 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 	if (target->nr_pids || target->nr_tids) {
 		err = open_on_threads(counters, host, &failed, refusal);
 	} else {
-		if (target->cpus_given)
-			places_of_cpus(&counters->places, target, host);
-		else
+		counters->cpus = target->all_cpus ? host->possible : target->cpus;
+		for (size_t i = 0; i < target->nr_cgroups; i++)
+			places_add_cpus(&counters->places, &counters->cpus, i);
+		if (!target->cpus_given)
 			places_of_thread(&counters->places, child);
+		else if (!target_in_cgroups(target))
+			places_add_cpus(&counters->places, &counters->cpus, -1);
 		err = open_cgroups(counters, host, refusal) ? 1
 							    : open_places(counters, &host->online, &failed);
 	}
@@ -308,7 +312,7 @@ void counters_close(struct counters *counters)
 	cpu_reader_close(counters->reader);
 	counters->reader = NULL;
 	drop(counters);
-	for (size_t i = 0; counters->cgroups && i < counters->plan->target.nr_cgroups; i++)
+	for (size_t i = 0; counters->cgroups && i < counters->nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
 			close(counters->cgroups[i]);
 	free(counters->cgroups);
@@ -432,15 +436,28 @@ static void put_place(struct counters *counters, size_t place)
 	}
 }
 
-void counters_expect_readings(struct counters *counters)
+static void open_reader(struct counters *counters, size_t cgroups)
 {
-	const struct plan *plan = counters->plan;
+	size_t nr = counters->plan->events.nr * cpus_count(&counters->cpus) * cgroups;
 
-	if (!plan->target.cpus_given || counters->reader ||
-	    cpu_reader_open(&counters->reader, plan->events.nr * counters->places.nr))
+	counters->reader_cgroups = cgroups;
+	if (cpu_reader_open(&counters->reader, nr))
 		return;
 	for (size_t p = 0; p < counters->places.nr; p++)
 		put_place(counters, p);
+}
+
+/* Of cgroups that come, as many again find room before there has to be a larger one. */
+#define MORE_CGROUPS 8
+
+void counters_expect_readings(struct counters *counters)
+{
+	const struct target *target = &counters->plan->target;
+
+	if (target->cpus_given && !counters->reader)
+		open_reader(counters, target->nr_patterns    ? 2 * counters->nr_cgroups + MORE_CGROUPS
+				      : counters->nr_cgroups ? counters->nr_cgroups
+							     : 1);
 }
 
 /* Reads the first event of a thread, whose clock runs while the thread or a child of it runs: who is followed
@@ -482,9 +499,10 @@ static void read_place(struct counters *counters, size_t place, bool together)
  * that is offline, is read as it is without one. */
 static void read_cpu(struct counters *counters, size_t i)
 {
-	size_t cpus = nr_cpus(counters), of_cpu = counters->plan->events.nr * (counters->places.nr / cpus);
-	bool together = counters->reader &&
-			!cpu_reader_read(counters->reader, counters->places.list[i].cpu, i * of_cpu, of_cpu);
+	size_t cpus = nr_cpus(counters), events = counters->plan->events.nr;
+	bool together = counters->reader && !cpu_reader_read(counters->reader, counters->places.list[i].cpu,
+							     i * counters->reader_cgroups * events,
+							     counters->places.nr / cpus * events);
 
 	for (size_t p = i; p < counters->places.nr; p += cpus)
 		read_place(counters, p, together);
@@ -615,6 +633,32 @@ bool counters_has_cgroup(const struct counters *counters, size_t i)
 
 	return !stat(counters->plan->target.cgroups[i].path, &there) &&
 	       there.st_ino == counters_cgroup_id(counters, i);
+}
+
+void counters_take_in_cgroup(struct counters *counters, size_t i)
+{
+	size_t events = counters->plan->events.nr, first = counters->places.nr;
+
+	if (i < counters->nr_cgroups) {
+		for (size_t p = 0; p < first; p++)
+			if (counters->places.list[p].cgroup == (int)i &&
+			    counters->plan->target.per & PER_CGROUP)
+				for (size_t event = 0; event < events; event++)
+					cell_at(counters, event, p)->before = (struct count){0};
+		return;
+	}
+	counters->cgroups = xrealloc(counters->cgroups, (i + 1) * sizeof(*counters->cgroups));
+	counters->cgroups[i] = -1;
+	counters->nr_cgroups = i + 1;
+	places_add_cpus(&counters->places, &counters->cpus, i);
+	counters->cells = xrealloc(counters->cells, counters->places.nr * events * sizeof(*counters->cells));
+	for (size_t c = first * events; c < counters->places.nr * events; c++)
+		counters->cells[c] = (struct cell){.fd = -1};
+	if (!counters->reader || counters->nr_cgroups <= counters->reader_cgroups)
+		return;
+	cpu_reader_close(counters->reader);
+	counters->reader = NULL;
+	open_reader(counters, 2 * counters->nr_cgroups);
 }
 
 static void set_away(struct counters *counters, size_t i, bool away)

@@ -70,6 +70,10 @@ bool counters_stalled(const struct counters *counters);
 /* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
 int counters_join(struct counters *counters, size_t place);
 
+/* The target has taken in a cgroup in its i-th place, which is vacant or behind all others: what was counted
+ * there stays in the sum of all, and is forgotten where cgroups are told apart. Nothing is open there yet. */
+void counters_take_in_cgroup(struct counters *counters, size_t i);
+
 /* The id of the target's i-th cgroup, whose events are open. */
 __u64 counters_cgroup_id(const struct counters *counters, size_t i);
 

@@ -17,14 +17,10 @@ static void add(struct places *places, int cpu, pid_t tid, int cgroup)
 	places->list[places->nr++] = (struct place){.cpu = cpu, .tid = tid, .cgroup = cgroup};
 }
 
-void places_of_cpus(struct places *places, const struct target *target, const struct host *host)
+void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup)
 {
-	const struct cpus *cpus = target->all_cpus ? &host->possible : &target->cpus;
-
-	places->nr = 0;
-	for (size_t i = 0; i < (target->nr_cgroups ? target->nr_cgroups : 1); i++)
-		for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
-			add(places, cpu, -1, target->nr_cgroups ? (int)i : -1);
+	for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, cpu + 1))
+		add(places, cpu, -1, cgroup);
 }
 
 void places_of_thread(struct places *places, pid_t tid)

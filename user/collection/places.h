@@ -28,9 +28,8 @@ struct places {
 	size_t nr;
 };
 
-/* Places on the target's CPUs, or, of all CPUs, on every one that may come: a row of them for each
- * cgroup if there are any. */
-void places_of_cpus(struct places *places, const struct target *target, const struct host *host);
+/* Adds a place on each of these CPUs, for a cgroup by its index; -1: whatever runs there. */
+void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup);
 
 /* A place for the one thread. */
 void places_of_thread(struct places *places, pid_t tid);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host/cgroups.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -178,23 +178,24 @@ static bool ask(struct cgroups *cgroups, __u64 id, char *path, size_t size)
 	return true;
 }
 
+static bool take_in(void *cgroups, const char *path, __u64 id)
+{
+	cgroups_note(cgroups, id, path);
+	return true;
+}
+
 /* Takes in all cgroups that there are. */
 static void search(struct cgroups *cgroups)
 {
-	char *roots[] = {(char *)cgroups->mount, NULL};
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
-	FTSENT *at;
-	FTS *walk;
+	struct stat root;
 
 	if (!*cgroups->mount || (cgroups->searched_ns && now - cgroups->searched_ns < SEARCH_NS))
 		return;
 	cgroups->searched_ns = now;
-	walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
-	while (walk && (at = fts_read(walk)))
-		if (at->fts_info == FTS_D)
-			cgroups_note(cgroups, at->fts_statp->st_ino, below(cgroups, at->fts_path));
-	if (walk)
-		fts_close(walk);
+	if (!stat(cgroups->mount, &root))
+		cgroups_note(cgroups, root.st_ino, "/");
+	cgroups_walk(cgroups->mount, "", 0, take_in, cgroups);
 }
 
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path)
@@ -227,4 +228,45 @@ const char *cgroups_path(struct cgroups *cgroups, __u64 id)
 	search(cgroups);
 	known = find(cgroups, id);
 	return known ? known->path : NULL;
+}
+
+/* --- the hierarchy ---------------------------------------------------------------------------- */
+
+/* path: the folder's; its part behind the mount is what visit() is told. */
+static void walk(int parent, const char *name, char *path, size_t length, size_t mount, cgroup_fn visit,
+		 void *context)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	struct stat there;
+
+	if (!folder) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(folder))) {
+		size_t used = strlen(entry->d_name);
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || length + 1 + used >= PATH_MAX ||
+		    fstatat(fd, entry->d_name, &there, AT_SYMLINK_NOFOLLOW))
+			continue;
+		path[length] = '/';
+		memcpy(path + length + 1, entry->d_name, used + 1);
+		/* A folder's links are its own two and one from each that is in it. */
+		if (visit(context, path + mount, there.st_ino) && there.st_nlink > 2)
+			walk(fd, entry->d_name, path, length + 1 + used, mount, visit, context);
+	}
+	path[length] = '\0';
+	closedir(folder);
+}
+
+void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn visit, void *context)
+{
+	char path[PATH_MAX];
+	int used = snprintf(path, sizeof(path), "%s%.*s", mount, (int)length, below);
+
+	if (*mount && used < PATH_MAX)
+		walk(AT_FDCWD, path, path, used, strlen(mount), visit, context);
 }

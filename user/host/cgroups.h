@@ -3,9 +3,19 @@
 #ifndef NHMTAP_CGROUPS_H
 #define NHMTAP_CGROUPS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <linux/types.h>
 
 struct cgroups;
+
+/* A cgroup's path below the mount, valid during the call, and its id. Returns whether those in it are to be
+ * visited too. */
+typedef bool (*cgroup_fn)(void *context, const char *path, __u64 id);
+
+/* Visits the cgroups below one: the first `length` bytes of `below` are its path. Parents come first; what
+ * can't be looked into is left out. */
+void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn visit, void *context);
 
 /* mount: where cgroup2 is mounted, "" if nowhere; borrowed. */
 struct cgroups *cgroups_new(const char *mount);

@@ -39,7 +39,9 @@ const struct option_row target_rows[] = {
 	 .help = "these threads, and what they start"},
 	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .values = VALUES_CGROUPS,
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
-		 "them"},
+		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
+	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers),
+	 .help = "what runs in these containers, which may come and go: ids, or how they begin"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "everything on all CPUs"},
 	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "everything on these CPUs: 0-3,8"},
 	{0},

@@ -38,6 +38,7 @@ struct options {
 	const char *pids;		   /* -p */
 	const char *tids;		   /* -t */
 	const char *cgroups, *each_cgroup; /* -G, --for-each-cgroup: NULL if not given */
+	const char *containers;		   /* --container: prefixes of ids, NULL if not given */
 	const char *per;		   /* --per, NULL if not given */
 	const char *cpus;		   /* -C */
 	bool all_cpus;			   /* -a */

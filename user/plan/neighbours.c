@@ -52,11 +52,11 @@ static int check_target(const struct event *event, const struct target *target, 
 	const char *words = neighbour_of(event, host)->words;
 	char own[256], asked[128];
 
-	if (!target->cpus_given || target->nr_cgroups) {
+	if (!target->cpus_given || target_in_cgroups(target)) {
 		refused(event, refusal);
 		refusal->error = EINVAL;
 		because(refusal, "its counter is no %s's: %s, and it counts whatever happens there",
-			target->nr_cgroups ? "cgroup" : "process", words);
+			target_in_cgroups(target) ? "cgroup" : "process", words);
 		return instead(refusal, "count the CPUs %s",
 			       target->command ? "while the command runs: -a -- COMMAND"
 					       : "for a time: -a --duration SECONDS");

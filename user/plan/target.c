@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/cgroup_owner.h"
+#include "host/cgroup_pattern.h"
 #include "host/files.h"
 #include "list.h"
 #include "memory.h"
@@ -90,27 +92,39 @@ static int check_hierarchy(const struct host *host, const char *name, struct ref
 	return instead(refusal, "mount -t cgroup2 none /sys/fs/cgroup; in a container, bind the host's");
 }
 
+static const char *below_mount(const struct host *host, const char *name)
+{
+	size_t length = strlen(host->cgroup_mount);
+
+	return !strncmp(name, host->cgroup_mount, length) && (!name[length] || name[length] == '/')
+		       ? name + length
+		       : name;
+}
+
 /* A name is the folder's path, or what follows the mount's, as /proc/PID/cgroup has it. The caller
  * frees it. */
 static char *cgroup_folder(const struct host *host, const char *name)
 {
-	const char *mount = host->cgroup_mount;
-	size_t length = strlen(mount);
 	char *path;
 	size_t used;
 
-	if (!strncmp(name, mount, length) && (!name[length] || name[length] == '/'))
-		name += length;
-	path = xasprintf("%s/%s", mount, name + strspn(name, "/"));
+	name = below_mount(host, name);
+	path = xasprintf("%s/%s", host->cgroup_mount, name + strspn(name, "/"));
 	used = strlen(path);
 	while (used > 1 && path[used - 1] == '/')
 		path[--used] = '\0';
 	return path;
 }
 
+static void add_pattern(struct target *target, const char *text, bool container)
+{
+	target->patterns = xrealloc(target->patterns, (target->nr_patterns + 1) * sizeof(*target->patterns));
+	target->patterns[target->nr_patterns++] = (struct cgroup_pattern){xstrdup(text), container};
+}
+
 static int add_cgroup(struct target *target, char *name, const struct host *host, struct refusal *refusal)
 {
-	struct cgroup cgroup = {xstrdup(name), NULL};
+	struct cgroup cgroup = {.name = xstrdup(name)};
 	char text[64];
 	int length;
 
@@ -134,12 +148,17 @@ static int add_cgroup(struct target *target, char *name, const struct host *host
 	return instead(refusal, "see /proc/PID/cgroup, or: find %s -type d", host->cgroup_mount);
 }
 
+static bool is_in(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	return !strncmp(folder, path, length) && (!path[length] || path[length] == '/');
+}
+
 /* Whether everything of cgroup b is in cgroup a as well. */
 static bool contains(const struct cgroup *a, const struct cgroup *b)
 {
-	size_t length = strlen(a->path);
-
-	return !strncmp(a->path, b->path, length) && (!b->path[length] || b->path[length] == '/');
+	return is_in(b->path, a->path);
 }
 
 static int check_apart(const struct target *target, struct refusal *refusal)
@@ -168,9 +187,62 @@ static int plan_cgroups(struct target *target, const char *names, const struct h
 	int err = check_hierarchy(host, names, refusal);
 
 	while (!err && (name = strsep(&rest, ",")))
-		err = add_cgroup(target, name, host, refusal);
+		if (cgroup_is_pattern(name))
+			add_pattern(target, below_mount(host, name), false);
+		else
+			err = add_cgroup(target, name, host, refusal);
 	free(copy);
 	return err;
+}
+
+static int plan_containers(struct target *target, const char *ids, const struct host *host,
+			   struct refusal *refusal)
+{
+	char *copy = xstrdup(ids), *rest = copy, *id;
+	int err = check_hierarchy(host, ids, refusal);
+
+	while (!err && (id = strsep(&rest, ","))) {
+		size_t digits = strspn(id, "0123456789abcdef");
+
+		if (digits && digits <= CONTAINER_ID_LENGTH && !id[digits]) {
+			add_pattern(target, id, true);
+			continue;
+		}
+		refuse(refusal, STATUS_USAGE, "option --container '%s'", ids);
+		because(refusal, "'%s' is not the beginning of a container's id: up to %d digits 0-9a-f", id,
+			CONTAINER_ID_LENGTH);
+		err = instead(refusal, "see docker ps --no-trunc, or crictl ps; by a path: -G PATH");
+	}
+	free(copy);
+	return err;
+}
+
+size_t target_take_in(struct target *target, const struct host *host, const char *path)
+{
+	struct cgroup cgroup = {.name = xstrdup(path), .path = cgroup_folder(host, path), .found = true};
+	size_t i = 0;
+
+	while (i < target->nr_cgroups && !target->cgroups[i].vacant)
+		i++;
+	if (i == target->nr_cgroups) {
+		target->cgroups = xrealloc(target->cgroups, (i + 1) * sizeof(cgroup));
+		target->nr_cgroups++;
+	} else {
+		cgroup.generation = target->cgroups[i].generation + 1;
+		free(target->cgroups[i].name);
+		free(target->cgroups[i].path);
+	}
+	target->cgroups[i] = cgroup;
+	return i;
+}
+
+bool target_has_cgroup(const struct target *target, const struct host *host, const char *path)
+{
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		if (!target->cgroups[i].found &&
+		    is_in(path, target->cgroups[i].path + strlen(host->cgroup_mount)))
+			return true;
+	return false;
 }
 
 /* --- what is told apart ----------------------------------------------------------------------- */
@@ -215,7 +287,7 @@ static int check_keys(const struct target *target, const struct host *host, stru
 		because(refusal, "processes are counted wherever they run");
 		return instead(refusal, "give the CPUs too: -a or -C CPUS");
 	}
-	if (target->per & PER_CGROUP && !target->nr_cgroups) {
+	if (target->per & PER_CGROUP && !target_in_cgroups(target)) {
 		because(refusal, "there are no cgroups to tell apart");
 		return instead(refusal, "give them: -G PATH,… or --for-each-cgroup PATH,…");
 	}
@@ -249,6 +321,7 @@ static int check_one_target(const struct options *options, struct refusal *refus
 		{"--tid", options->tids},
 		{"--cgroup", options->cgroups},
 		{"--for-each-cgroup", options->each_cgroup},
+		{"--container", options->containers},
 	};
 	const struct choice *first = &no_choice;
 
@@ -261,7 +334,7 @@ static int check_one_target(const struct options *options, struct refusal *refus
 			return instead(refusal, "use one of them");
 		}
 		first = &choices[i];
-		if (!options->nr_rest || options->cgroups || options->each_cgroup)
+		if (!options->nr_rest || options->cgroups || options->each_cgroup || options->containers)
 			continue;
 		refuse(refusal, STATUS_USAGE, "option %s together with a command", first->option);
 		because(refusal, "a run has one target");
@@ -305,7 +378,7 @@ int target_plan(struct target *target, const struct options *options, const stru
 	if (check_one_target(options, refusal) || check_times(options, refusal))
 		return -1;
 	/* A cgroup's events are opened on CPUs: all of them, if none are named. */
-	if ((options->all_cpus || options->cpus || cgroups) &&
+	if ((options->all_cpus || options->cpus || cgroups || options->containers) &&
 	    plan_cpus(target, options->cpus, host, refusal))
 		return -1;
 	if (options->pids &&
@@ -315,6 +388,8 @@ int target_plan(struct target *target, const struct options *options, const stru
 	    plan_ids(&target->tids, &target->nr_tids, "thread", "--tid", options->tids, refusal))
 		return -1;
 	if (cgroups && plan_cgroups(target, cgroups, host, refusal))
+		return -1;
+	if (options->containers && plan_containers(target, options->containers, host, refusal))
 		return -1;
 	if (options->each_cgroup)
 		target->per |= PER_CGROUP;
@@ -339,6 +414,9 @@ void target_release(struct target *target)
 		free(target->cgroups[i].path);
 	}
 	free(target->cgroups);
+	for (size_t i = 0; i < target->nr_patterns; i++)
+		free(target->patterns[i].text);
+	free(target->patterns);
 	*target = (struct target){0};
 }
 

@@ -22,13 +22,36 @@ struct target {
 	bool all_cpus;	  /* those, and others that come online */
 	struct cpus cpus; /* online when the run is planned */
 	struct cgroup {
-		char *name; /* as it was asked for */
+		char *name; /* as it was asked for; of one that was found, its path below the mount */
 		char *path; /* its folder */
+		bool found; /* by a pattern: it is one of the target's as long as it is there */
+		/* One that was found, and has gone: what it counted is to be reported; then its place is free
+		 * for another. */
+		bool gone, vacant;
+		unsigned int generation; /* how many have had its place before */
 	} * cgroups;
 	size_t nr_cgroups;
+	struct cgroup_pattern {
+		char *text;	/* "/system.slice/" "*.service"; of a container, how its id begins */
+		bool container; /* whatever its path */
+	} * patterns;
+	size_t nr_patterns;
 	bool begins_off;  /* --delay: counting is switched on later */
 	unsigned int per; /* what counts are told apart by: bits of enum per, 0 if by nothing */
 };
+
+/* Whether it is cgroups, be there any just now or not. */
+static inline bool target_in_cgroups(const struct target *target)
+{
+	return target->nr_cgroups || target->nr_patterns;
+}
+
+/* Takes in a cgroup that a pattern has found, by its path below the mount, in a place that is vacant or
+ * behind all others. Returns its index. */
+size_t target_take_in(struct target *target, const struct host *host, const char *path);
+
+/* Whether a cgroup, by its path below the mount, is one of the named or in one. */
+bool target_has_cgroup(const struct target *target, const struct host *host, const char *path);
 
 /* What --per names. */
 enum per {

@@ -64,8 +64,8 @@ static const char *why_not_counted(const struct activity *activity, const struct
 	return count->enabled_ns   ? "it never got a counter: others held those that it can use, or the "
 				     "register that it shares with the core's other thread"
 	       : activity->was_off ? "counting was switched off (--delay, --control)"
-	       : target->cpus_given && !target->nr_cgroups ? "its CPU was offline"
-							   : "its target never ran";
+	       : target->cpus_given && !target_in_cgroups(target) ? "its CPU was offline"
+								  : "its target never ran";
 }
 
 static void put_string(struct fields *fields, const char *name, const json_t *string)
@@ -285,7 +285,8 @@ static int stat_report(struct activity *activity, bool last)
 	stat->duration_ns += activity_interval_ns(activity);
 	time_text(&activity->interval_began_at, stat->start_time);
 	for (size_t r = 0; r < stat->tally.nr && !err; r++)
-		err = report_row(activity, &stat->tally.rows[r]);
+		if (tally_has(&stat->tally, &stat->tally.rows[r]))
+			err = report_row(activity, &stat->tally.rows[r]);
 	if (!last)
 		return err;
 	add_summaries(stat, &activity->plan);

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Containers of runc, without an image: a root with nothing in it but a static program."""
+import json
+import os
+import subprocess
+
+import cgroups
+
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+
+
+def static(folder, name):
+    """A program of tests/programs that needs no library, as folder/name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["gcc", "-static", "-O1", "-g", "-fno-omit-frame-pointer", "-o", folder / name,
+                    os.path.join(SOURCES, f"{name}.c"), "-lpthread"], check=True)
+    return folder
+
+
+def bundle(folder, root, *arguments, cgroup=None, change=lambda spec: None):
+    """A folder for `runc run -b`; cgroup: its path below the mount."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "config.json").exists():
+        subprocess.run(["runc", "spec"], cwd=folder, check=True)
+    spec = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    spec["process"].update(terminal=False, args=list(arguments))
+    spec["root"]["path"] = str(root)
+    if cgroup:
+        spec["linux"]["cgroupsPath"] = cgroup
+    change(spec)
+    (folder / "config.json").write_text(json.dumps(spec), encoding="utf-8")
+    return folder
+
+
+class Container:
+    """One at work, whose program is told what to do on its input; to be used in a with statement, at whose
+    end it is removed. Its cgroup goes with it."""
+
+    def __init__(self, folder, name):
+        self.state, self.name = str(folder / "state"), name
+        self.process = subprocess.Popen(["runc", "--root", self.state, "run", "-b", folder, name], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.said = self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        self.process.wait()
+
+    def do(self, step):
+        self.process.stdin.write(step + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+
+def folder_of(cgroup):
+    """The folder of a cgroup by its path below the mount."""
+    return cgroups.mount() + cgroup

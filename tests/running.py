@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs whose records are read as they come."""
+import json
+import os
+import time
+
+from records import Result
+
+FAULTS = ["-e", "page-faults:u"]
+
+
+class Running:
+    """A run with -I, whose records are read as they come."""
+
+    def __init__(self, nhmtap, path, command, *arguments, interval=100):
+        self.nhmtap, self.path = nhmtap, path
+        self.process = nhmtap.start(command, *FAULTS, "-o", path, "-I", interval, *arguments)
+        self.wait(lambda record: record["type"] in ("start", "error"))
+
+    def records(self):
+        said = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        return [json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]
+
+    def wait(self, wanted, times=1):
+        deadline = time.monotonic() + 60
+        while len([r for r in self.records() if wanted(r)]) < times:
+            assert time.monotonic() < deadline and self.process.poll() is None, self.path.read_text()
+            time.sleep(0.01)
+
+    def told(self, change, times=1):
+        self.wait(lambda record: record["type"] == "target" and record["change"] == change, times)
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def resident(self):
+        """KiB of memory of its own."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(next(line for line in file if line.startswith("RssAnon")).split()[1])
+
+    def end(self):
+        done = self.nhmtap.interrupt(self.process)
+        return Result(done.status, self.path.read_text(encoding="utf-8"), done.err)
+
+
+def enter(folder, pid):
+    with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
+        file.write(str(pid))
+
+
+def total(result):
+    return sum(r["value"] for r in result.of("count") + result.of("profile"))
