@@ -107,7 +107,7 @@ static int check_formats(const struct activity *activity, size_t nr_events, stru
 		const struct format *format = session->streams[i].format;
 
 		if (format->check && (!format->command || !strcmp(format->command, activity->command)) &&
-		    format->check(activity->options, nr_events, refusal))
+		    format->check(&session->streams[i], activity->options, nr_events, refusal))
 			return -1;
 	}
 	return 0;

@@ -93,7 +93,8 @@ static int write_autofdo(struct stream *stream, const json_t *record)
 }
 
 /* A compiler's profile is of one program, in a form of its own. */
-static int check_autofdo(const struct options *options, size_t nr_events, struct refusal *refusal)
+static int check_autofdo(const struct stream *stream, const struct options *options, size_t nr_events,
+			 struct refusal *refusal)
 {
 	bool several = options->pids && strchr(options->pids, ',');
 	const char *other = options->by		   ? "--by"

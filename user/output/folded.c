@@ -72,7 +72,8 @@ static int write_folded(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static int check_folded(const struct options *options, size_t nr_events, struct refusal *refusal)
+static int check_folded(const struct stream *stream, const struct options *options, size_t nr_events,
+			struct refusal *refusal)
 {
 	if (nr_events <= 1)
 		return 0;

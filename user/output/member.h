@@ -3,7 +3,10 @@
 #ifndef NHMTAP_MEMBER_H
 #define NHMTAP_MEMBER_H
 
+#include <stdlib.h>
+#include <time.h>
 #include <jansson.h>
+#include <linux/types.h>
 
 /* A member's text, "" if it has none. */
 static inline const char *string(const json_t *record, const char *name)
@@ -17,6 +20,20 @@ static inline const char *string(const json_t *record, const char *name)
 static inline json_int_t integer(const json_t *record, const char *name)
 {
 	return json_integer_value(json_object_get(record, name));
+}
+
+/* A member that is a time, "2026-01-31T23:59:59.123456789Z", in ns since 1970; 0 if it has none. */
+static inline __u64 moment(const json_t *record, const char *name)
+{
+	struct tm tm = {0};
+	const char *fraction = strptime(string(record, name), "%Y-%m-%dT%H:%M:%S", &tm);
+
+	return fraction ? timegm(&tm) * 1000000000ULL + strtoull(fraction + 1, NULL, 10) : 0;
+}
+
+static inline struct timespec moment_time(__u64 ns)
+{
+	return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
 #endif

@@ -11,6 +11,8 @@
 #include "memory.h"
 #include "option/command.h"
 #include "output/address.h"
+#include "output/documents.h"
+#include "output/member.h"
 #include "record/record.h"
 #include "record/type.h"
 #include "visible.h"
@@ -74,6 +76,33 @@ void formats_help(const char *command, FILE *out)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
+/* A format that is read by whoever asks. */
+static int open_listening(struct stream *stream, struct refusal *refusal)
+{
+	stream->sink = (struct sink){.fd = -1, .path = LISTEN, .begun = true};
+	stream->scraped = true;
+	if (stream->format && stream->format->page)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --output '" LISTEN "'");
+	because(refusal, "%s makes no page that could be read there",
+		stream->format ? stream->format->name : "json");
+	return instead(refusal, "write openmetrics=" LISTEN ", or ./" LISTEN " for a file of this name");
+}
+
+/* Only a session connects again, replaces a file, and knows intervals. */
+static int open_place(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
+{
+	bool session = place->queue_bytes, replaces = stream->format && stream->format->replaces;
+
+	if (session && place->path && !strcmp(place->path, LISTEN))
+		return open_listening(stream, refusal);
+	if (session && address_is(place->path))
+		return sink_open_address(&stream->sink, place->path, refusal);
+	if (session && place->path && (replaces || documents_is_pattern(place->path)))
+		return sink_open_documents(&stream->sink, place->path, refusal);
+	return sink_open(&stream->sink, place->path, place->append, refusal);
+}
+
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal)
 {
@@ -82,10 +111,8 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	*stream = (struct stream){.activities = place->activities, .types = place->types};
 	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
 		return -1;
-	/* Only a session connects again. */
-	if (place->queue_bytes && address_is(place->path)
-		    ? sink_open_address(&stream->sink, place->path, refusal)
-		    : sink_open(&stream->sink, place->path, place->append, refusal))
+	clock_gettime(CLOCK_REALTIME, &stream->since);
+	if (open_place(stream, place, refusal))
 		return -1;
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
@@ -242,6 +269,8 @@ static int write_record(struct stream *stream, json_t *record, const char *activ
 	int err;
 
 	stream->activity = activity;
+	if (stream->sink.documents && json_object_get(record, "start_time"))
+		stream->since = moment_time(moment(record, "start_time"));
 	if (type && type->list && stream->format->lines)
 		err = write_parts(stream, record, type);
 	else
@@ -272,14 +301,24 @@ static bool is_let_in(const struct stream *stream, const char *type)
 	return stream->admits != ADMIT_NONE && sink_has_room(&stream->sink, is_single(type) ? 1 : 2);
 }
 
+static void count_missed(struct stream *stream, __u64 records)
+{
+	struct gap *gap = &stream->gap;
+
+	if (!records)
+		return;
+	clock_gettime(CLOCK_REALTIME, &gap->until);
+	if (!gap->records && !gap->stopped)
+		gap->since = gap->until;
+	gap->records += records;
+}
+
 void stream_miss(struct stream *stream, const char *type)
 {
 	struct gap *gap = &stream->gap;
 	json_int_t before;
 
-	clock_gettime(CLOCK_REALTIME, &gap->until);
-	if (!gap->records++ && !gap->stopped)
-		gap->since = gap->until;
+	count_missed(stream, 1);
 	if (!gap->types)
 		gap->types = json_object();
 	before = json_integer_value(json_object_get(gap->types, type));
@@ -319,6 +358,22 @@ void stream_begin_interval(struct stream *stream, bool last)
 void stream_end_interval(struct stream *stream)
 {
 	stream->admits = ADMIT_BY_ROOM;
+	stream_finish(stream);
+}
+
+/* Ends the document that an interval has made. */
+void stream_finish(struct stream *stream)
+{
+	struct timespec now;
+
+	if (stream->format->finish && !stream->scraped)
+		stream->format->finish(stream);
+	if (!stream->sink.documents)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	sink_cut(&stream->sink, &stream->since, &now);
+	stream->since = now;
+	count_missed(stream, sink_take_dropped(&stream->sink));
 }
 
 static bool let_in(struct stream *stream, const char *type, const char *activity)
@@ -395,5 +450,7 @@ int stream_close(struct stream *stream)
 	json_decref(stream->start);
 	json_decref(stream->gap.types);
 	json_decref(stream->totals);
+	if (stream->format && stream->format->release)
+		stream->format->release(stream);
 	return sink_close(&stream->sink);
 }

@@ -15,6 +15,7 @@
 #include "record/compact.h"
 
 struct stream;
+struct text;
 
 /* A format is one file, which registers itself. */
 struct format {
@@ -30,11 +31,19 @@ struct format {
 	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
 	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.
 	 */
-	int (*check)(const struct options *options, size_t nr_events, struct refusal *refusal);
+	int (*check)(const struct stream *stream, const struct options *options, size_t nr_events,
+		     struct refusal *refusal);
 	/* Puts a record's text into the stream's sink, in one piece. Returns 0 or -errno. */
 	int (*write)(struct stream *stream, const json_t *record);
 	/* The same of a record that is a list of its members; NULL: a tree is made of it. */
 	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
+	bool replaces; /* what an interval writes takes the place of what the one before has written */
+	/* Of formats that gather records: puts what an interval has made of them. Returns 0 or -errno. */
+	int (*finish)(struct stream *stream);
+	/* Adds what can be read at /metrics of --listen; NULL: nothing can. */
+	void (*page)(struct stream *stream, struct text *page);
+	const char *media;			/* its type, as Content-Type has it */
+	void (*release)(struct stream *stream); /* frees stream->own */
 };
 
 #define REGISTER_FORMAT(item)                                                                                \
@@ -67,9 +76,11 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 #define QUEUE_BYTES (8 << 20)
 
+#define LISTEN "listen" /* the place that is /metrics of --listen */
+
 /* Where a stream goes. */
 struct place_of_output {
-	const char *path;	  /* of a file, or an address; NULL: stdout */
+	const char *path;	  /* of a file or files, an address, or LISTEN; NULL: stdout */
 	const char *format;	  /* NULL: table on a terminal, else json */
 	bool append;		  /* what the file has stays */
 	size_t queue_bytes;	  /* how much may wait; 0: whoever writes waits, which no session does */
@@ -104,15 +115,18 @@ struct stream {
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
 	/* What went before, of forms but JSON: */
-	json_t *start;	      /* the start record */
-	struct calls calls;   /* the frames of the stacks to come */
-	json_t *totals;	      /* flat's: of each series */
-	__u64 records;	      /* written so far */
-	const char *activity; /* whose record is being written; NULL: of none */
-	struct compact line;  /* json's: the record that is being written */
-	char section[40];     /* that the people's form has last begun */
-	bool verbose;	      /* the people's form says more */
-	bool intervals;	      /* there will be several records of a kind, at different times */
+	json_t *start;	       /* the start record */
+	struct calls calls;    /* the frames of the stacks to come */
+	json_t *totals;	       /* flat's: of each series */
+	void *own;	       /* what the format gathers */
+	struct timespec since; /* what waits for the end of a document tells of the time from then on */
+	bool scraped;	       /* it is read by whoever asks, and written nowhere */
+	__u64 records;	       /* written so far */
+	const char *activity;  /* whose record is being written; NULL: of none */
+	struct compact line;   /* json's: the record that is being written */
+	char section[40];      /* that the people's form has last begun */
+	bool verbose;	       /* the people's form says more */
+	bool intervals;	       /* there will be several records of a kind, at different times */
 	/* The people's form: each interval takes the place of the one before. */
 	bool live;
 	char live_since[32]; /* the start of the interval that is on the screen */
@@ -155,6 +169,9 @@ void stream_miss(struct stream *stream, const char *type);
 
 /* Tells of what was missed up to now. */
 void stream_tell_gap(struct stream *stream);
+
+/* The run ends: what a format has gathered is written. */
+void stream_finish(struct stream *stream);
 
 /* As sink_flush(). A disk without room, or no connection, is told on stderr, and in a gap once it is over. */
 int stream_flush(struct stream *stream);

@@ -265,14 +265,6 @@ static void add_types(struct writing *writing, const json_t *event)
 	profile->period = integer(attr, "sample_period");
 }
 
-static int64_t nanoseconds_of(const char *time)
-{
-	struct tm tm = {0};
-	const char *rest = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
-
-	return rest ? timegm(&tm) * 1000000000LL + (*rest == '.' ? strtoll(rest + 1, NULL, 10) : 0) : 0;
-}
-
 static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record)
 {
 	struct writing writing = {NEW(Profile, PROFILE), &stream->calls, json_object(),
@@ -283,7 +275,7 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 
 	add_text(&writing, "");
 	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
-	writing.profile->time_nanos = nanoseconds_of(string(record, "start_time"));
+	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
 	json_array_foreach(json_object_get(record, "entries"), i, entry) add_entry(&writing, entry);
 	if (rest) {
@@ -342,18 +334,20 @@ static int write_pprof(struct stream *stream, const json_t *record)
 	return err;
 }
 
-static int check_pprof(const struct options *options, size_t nr_events, struct refusal *refusal)
+static int check_pprof(const struct stream *stream, const struct options *options, size_t nr_events,
+		       struct refusal *refusal)
 {
 	if (nr_events > 1) {
 		refuse(refusal, STATUS_USAGE, "option --format pprof with several events");
 		because(refusal, "it does not say of which event a stack is");
 		return instead(refusal, "name one event, or write json");
 	}
-	if (!options->interval_ms)
+	if (!options->interval_ms || stream->sink.documents)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --interval with --format pprof");
 	because(refusal, "a file of pprof's is one profile");
-	return instead(refusal, "leave it out, or write json");
+	return instead(refusal,
+		       "write each to a file of its own, -o DIR/%%t.pb.gz, or leave the interval out");
 }
 
 static const struct format pprof = {

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "output/address.h"
+#include "output/documents.h"
 
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
@@ -73,25 +74,71 @@ static void block_size_signal(void)
 	sigprocmask(SIG_BLOCK, &size, NULL);
 }
 
+static int refuse_path(struct refusal *refusal, const char *path, int error)
+{
+	refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
+	refusal->error = error;
+	because(refusal, "it can't be written: %s", strerror(error));
+	return instead(refusal, "check the folder and its permissions");
+}
+
 int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal)
 {
 	*sink = (struct sink){.fd = -1, .path = path, .append = append, .begun = append || !path};
 	block_size_signal();
 	if (path) {
 		sink->fd = open_file(path, 0);
-		if (sink->fd < 0) {
-			int error = errno;
-
-			refuse(refusal, STATUS_USAGE, "option --output '%s'", path);
-			refusal->error = error;
-			because(refusal, "it can't be written: %s", strerror(error));
-			return instead(refusal, "check the folder and its permissions");
-		}
+		if (sink->fd < 0)
+			return refuse_path(refusal, path, errno);
 	} else {
 		take_stdout(sink);
 	}
 	look_at(sink);
 	return 0;
+}
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal)
+{
+	int err;
+
+	*sink = (struct sink){.fd = -1, .path = path};
+	block_size_signal();
+	sink->documents = xcalloc(1, sizeof(*sink->documents));
+	err = documents_open(sink->documents, path);
+	return err ? refuse_path(refusal, path, -err) : 0;
+}
+
+void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
+{
+	struct queue *queue = &sink->queue;
+	struct document document = {
+		.bytes = queue->bytes,
+		.size = queue->used,
+		.records = queue->nr,
+		.since = *since,
+		.until = *until,
+	};
+
+	if (!sink->documents || !queue->used)
+		return;
+	documents_add(sink->documents, &document, sink->most, 0);
+	queue_clear(queue);
+}
+
+unsigned long long sink_take_dropped(struct sink *sink)
+{
+	unsigned long long dropped = sink->documents ? sink->documents->dropped : 0;
+
+	if (dropped)
+		sink->documents->dropped = 0;
+	return dropped;
+}
+
+bool sink_is_file(const struct sink *sink)
+{
+	return sink->path && !sink->address && !sink->documents;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -203,12 +250,31 @@ static int begin_file(struct sink *sink)
 	return 0;
 }
 
+static int flush_documents(struct sink *sink)
+{
+	while (sink->documents->first) {
+		int err = documents_write(sink->documents);
+
+		if (is_full(-err)) {
+			sink->stopped = -err;
+			return 0;
+		}
+		if (err)
+			return failed(sink, -err);
+		sink->stopped = 0;
+		documents_pop(sink->documents);
+	}
+	return 0;
+}
+
 int sink_flush(struct sink *sink)
 {
 	struct queue *queue = &sink->queue;
 
 	if (sink->error)
 		return -sink->error;
+	if (sink->documents)
+		return flush_documents(sink);
 	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost)
 		return 0;
 	if (begin_file(sink))
@@ -237,12 +303,13 @@ int sink_flush(struct sink *sink)
 
 bool sink_waits(const struct sink *sink)
 {
-	return queue_waiting(&sink->queue) && !sink->error && (!sink->stopped || sink->address);
+	return !sink->documents && queue_waiting(&sink->queue) && !sink->error &&
+	       (!sink->stopped || sink->address);
 }
 
 bool sink_has_room(const struct sink *sink, unsigned int times)
 {
-	return !sink->most || queue_waiting(&sink->queue) < times * sink->most;
+	return !sink->most || sink->documents || queue_waiting(&sink->queue) < times * sink->most;
 }
 
 int sink_finish(struct sink *sink, unsigned long long until_ns)
@@ -286,6 +353,8 @@ int sink_put_last(struct sink *sink, const char *text, size_t size)
 {
 	unsigned long long until = clock_ns(CLOCK_MONOTONIC) + LAST_WORD_NS;
 
+	if (sink->documents)
+		return 0; /* one would have to be made of it */
 	if (sink_finish(sink, until) || queue_waiting(&sink->queue))
 		return sink->error ? -sink->error : -EAGAIN;
 	/* The text takes the place of what has been written, if there is room for it; it need not be kept. */
@@ -307,7 +376,7 @@ void sink_reopen(struct sink *sink)
 {
 	int fd;
 
-	if (!sink->path || sink->address)
+	if (!sink_is_file(sink))
 		return;
 	sink_flush(sink);
 	fd = open_file(sink->path, O_NONBLOCK);
@@ -329,14 +398,16 @@ void sink_keep_old(struct sink *sink)
 {
 	struct stat stat;
 
-	if (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size)
+	if (sink->documents)
+		queue_clear(&sink->queue);
+	else if (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size)
 		queue_clear(&sink->queue);
 }
 
 int sink_close(struct sink *sink)
 {
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
-	if (queue_waiting(&sink->queue) && !sink->error) {
+	if ((queue_waiting(&sink->queue) || (sink->documents && sink->documents->first)) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
 		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
 	}
@@ -347,6 +418,10 @@ int sink_close(struct sink *sink)
 	queue_release(&sink->queue);
 	free(sink->address);
 	sink->address = NULL;
+	if (sink->documents)
+		documents_release(sink->documents);
+	free(sink->documents);
+	sink->documents = NULL;
 	return -sink->error;
 }
 

@@ -8,16 +8,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "output/queue.h"
 #include "refusal.h"
 
 struct address;
+struct documents;
 
 struct sink {
 	int fd;			 /* -1: there is no connection */
 	const char *path;	 /* NULL: stdout */
 	struct address *address; /* of a socket to connect to, again and again; NULL: there is none */
+	struct documents
+		*documents; /* what is put goes there whole, at each sink_cut(); NULL: byte by byte */
 	bool terminal;
 	bool regular; /* a file: nobody waits for it as the reader of a pipe does */
 	bool socket;
@@ -43,6 +47,18 @@ int sink_open(struct sink *sink, const char *path, bool append, struct refusal *
 /* The same for a place that is an address: it is connected without waiting, and again when that was lost,
  * after pauses that grow. */
 int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal);
+
+/* The same for a place that takes whole documents: what is put waits for sink_cut(). */
+int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal);
+
+/* Ends a document, which tells of this time; one without anything in it is none. */
+void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
+
+/* How many records were dropped with documents for which there was no room, since it was asked last. */
+unsigned long long sink_take_dropped(struct sink *sink);
+
+/* Whether it is a file that can be opened again. */
+bool sink_is_file(const struct sink *sink);
 
 /* Whether it is time to connect again; then sink_connect() does, which may take its time to succeed. */
 bool sink_wants_connection(const struct sink *sink);

@@ -172,6 +172,8 @@ void write_session_end(struct run *run, const char *reason, int status)
 		stream_tell_gap(stream);
 		json_object_set_new(own, "records", json_integer(stream->records + 1));
 		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
+		if (session->began.tv_sec)
+			stream_finish(stream);
 	}
 	json_decref(end);
 }

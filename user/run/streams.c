@@ -219,7 +219,7 @@ bool has_paths(const struct run *run)
 bool has_files(const struct run *run)
 {
 	for (size_t i = 0; i < run->session.nr_streams; i++)
-		if (run->session.streams[i].sink.path && !run->session.streams[i].sink.address)
+		if (sink_is_file(&run->session.streams[i].sink))
 			return true;
 	return false;
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/documents.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+#define MOMENT	   "%t"
+#define UNFINISHED ".new" /* behind a file's name until all of it is written */
+
+bool documents_is_pattern(const char *path)
+{
+	return path && strstr(path, MOMENT);
+}
+
+/* 20260131T235959.123456789Z: names in the order of time. */
+static void print_moment(const struct timespec *time, FILE *out)
+{
+	struct tm tm;
+
+	gmtime_r(&time->tv_sec, &tm);
+	fprintf(out, "%04d%02d%02dT%02d%02d%02d.%09ldZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+		tm.tm_hour, tm.tm_min, tm.tm_sec, time->tv_nsec);
+}
+
+/* The path of a document's file, and `behind` after it; to be freed. */
+static char *path_of(const char *pattern, const struct timespec *since, const char *behind)
+{
+	const char *at, *next;
+	char *path = NULL;
+	size_t size;
+	FILE *out = xopen_memstream(&path, &size);
+
+	for (at = pattern; (next = strstr(at, MOMENT)); at = next + strlen(MOMENT)) {
+		fwrite(at, 1, next - at, out);
+		print_moment(since, out);
+	}
+	fprintf(out, "%s%s", at, behind);
+	xclose_memstream(out);
+	return path;
+}
+
+/* Records hold addresses and command lines: they are nobody else's business. A page that is replaced again and
+ * again is for a collector of another user. */
+static int create(const struct documents *documents, const char *path)
+{
+	int mode = documents_is_pattern(documents->path) ? 0640 : 0644;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int documents_open(struct documents *documents, const char *path)
+{
+	struct timespec now;
+	char *trial;
+	int fd;
+
+	*documents = (struct documents){.path = path, .end = &documents->first};
+	clock_gettime(CLOCK_REALTIME, &now);
+	trial = path_of(path, &now, UNFINISHED);
+	fd = create(documents, trial);
+	if (fd >= 0) {
+		close(fd);
+		unlink(trial);
+	}
+	free(trial);
+	return fd < 0 ? fd : 0;
+}
+
+void documents_release(struct documents *documents)
+{
+	while (documents->first)
+		documents_pop(documents);
+}
+
+void documents_add(struct documents *documents, const struct document *document, size_t most, unsigned int kept)
+{
+	struct document *own = xmalloc(sizeof(*own)), **oldest = &documents->first;
+
+	*own = *document;
+	own->next = NULL;
+	own->bytes = xmalloc(document->size + 1);
+	memcpy(own->bytes, document->bytes, document->size);
+	*documents->end = own;
+	documents->end = &own->next;
+	documents->bytes += own->size;
+	for (; kept && *oldest; kept--)
+		oldest = &(*oldest)->next;
+	while (most && documents->bytes > most && *oldest && *oldest != own) {
+		struct document *gone = *oldest;
+
+		*oldest = gone->next;
+		documents->bytes -= gone->size;
+		documents->dropped += gone->records;
+		free(gone->bytes);
+		free(gone);
+	}
+}
+
+void documents_pop(struct documents *documents)
+{
+	struct document *first = documents->first;
+
+	documents->first = first->next;
+	if (!documents->first)
+		documents->end = &documents->first;
+	documents->bytes -= first->size;
+	free(first->bytes);
+	free(first);
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		bytes += n;
+		size -= n;
+	}
+	return 0;
+}
+
+int documents_write(const struct documents *documents)
+{
+	const struct document *document = documents->first;
+	char *path = path_of(documents->path, &document->since, "");
+	char *unfinished = path_of(documents->path, &document->since, UNFINISHED);
+	int fd = create(documents, unfinished), err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
+
+	/* Some file systems tell only now that there was no room. */
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (!err && rename(unfinished, path))
+		err = -errno;
+	if (err && fd >= 0)
+		unlink(unfinished);
+	free(path);
+	free(unfinished);
+	return err;
+}

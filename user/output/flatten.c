@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/flatten.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/calls.h"
+#include "output/member.h"
+#include "output/text.h"
+#include "record/record.h"
+
+/* What becomes rows of a type of records. */
+struct flattened {
+	const char *type;
+	const char *list;  /* its entries; NULL: the record is one */
+	const char *value; /* of an entry: what sums up */
+};
+
+static const struct flattened flattened[] = {
+	{"count", NULL, "value"},      {"metric", NULL, "value"},     {"profile", "entries", "samples"},
+	{"mem", "entries", "samples"}, {"offcore", "cells", "value"}, {"branch", "entries", "count"},
+};
+#define FLATTENED (sizeof(flattened) / sizeof(flattened[0]))
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+/* Members that tell no series apart. */
+static bool is_measured(const char *name)
+{
+	static const char *const names[] = {
+		"value",      "period",	     "mispredicted", "latency_sum",   "latency_max",   "enabled_ns",
+		"running_ns", "scaled",	     "bytes",	     "value_in_unit", "running_share", "status",
+		"why",	      "merged",	     "cpus_missing", "together",      "truncated",     "entries",
+		"repeat",     "description", "formula",	     "unit",	      "part",	       "parts",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* A piece of code: symbol and module have no prefix where there is but one. */
+static void add_code(struct row *row, const char *name, const json_t *code)
+{
+	bool alone = !strcmp(name, "code") || !strcmp(name, "ip");
+	char full[80];
+	const char *member;
+	json_t *value;
+
+	json_object_foreach((json_t *)code, member, value)
+	{
+		bool plain = alone && (!strcmp(member, "symbol") || !strcmp(member, "module"));
+
+		snprintf(full, sizeof(full), "%s_%s", alone ? "code" : name, member);
+		if (!json_is_array(value) && !json_is_object(value))
+			json_object_set(row->keys, plain ? member : full, value);
+	}
+}
+
+/* From the outermost function to the innermost, as folded stacks have them. */
+static void add_stack(struct row *row, const struct calls *calls, const json_t *stack)
+{
+	struct text text = {0};
+	json_t *value;
+
+	for (size_t i = json_array_size(stack); i--;) {
+		const json_t *frame = calls_frame(calls, json_integer_value(json_array_get(stack, i)));
+		char name[CALLS_NAME_MAX];
+
+		for (size_t call = calls_in(frame); call--;) {
+			struct call at = calls_at(frame, call);
+
+			text_add(&text, "%s%s", text.used ? ";" : "", calls_name(&at, name, sizeof(name)));
+		}
+	}
+	value = text.used ? value_text(text.bytes, text.used) : json_string("");
+	json_object_set_new(row->keys, "stack", value);
+	free(text.bytes);
+}
+
+/* `sum`: the member that is the value. */
+static void add_members(struct row *row, const struct calls *calls, const json_t *from, const char *sum)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)from, name, value)
+	{
+		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns"))
+			continue;
+		if (!strcmp(name, sum))
+			row->value = value;
+		else if (!strcmp(name, "stack") && calls)
+			add_stack(row, calls, value);
+		else if (json_is_object(value) &&
+			 (json_object_get(value, "module") || json_object_get(value, "address")))
+			add_code(row, name, value);
+		else if (json_is_object(value) || json_is_array(value))
+			continue;
+		else if (is_measured(name))
+			json_object_set(row->values, name, value);
+		else
+			json_object_set(row->keys, name, value);
+	}
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+struct flattening {
+	const json_t *record;
+	const struct calls *calls;
+	const char *sum;
+	int (*take)(void *context, const struct row *row);
+	void *context;
+};
+
+static int take_entry(const struct flattening *flattening, const json_t *entry, bool rest)
+{
+	static const char *const shared[] = {
+		"event",       "cpu",	       "node",	 "socket",	 "core",
+		"tid",	       "comm",	       "cgroup", "container.id", "container.runtime",
+		"k8s.pod.uid", "systemd.unit", NULL};
+	const json_t *record = flattening->record;
+	struct row row = {.keys = json_object(), .values = json_object()};
+	int err;
+
+	for (size_t i = 0; entry && shared[i]; i++)
+		json_object_set(row.keys, shared[i], json_object_get(record, shared[i]));
+	if (entry) {
+		json_object_set(row.values, "merged", json_object_get(record, "merged"));
+		json_object_set(row.values, "cpus_missing", json_object_get(record, "cpus_missing"));
+	}
+	if (rest)
+		json_object_set_new(row.keys, "rest", json_true());
+	add_members(&row, flattening->calls, entry ? entry : record, flattening->sum);
+	err = flattening->take(flattening->context, &row);
+	json_decref(row.keys);
+	json_decref(row.values);
+	return err;
+}
+
+int flatten(const json_t *record, const struct calls *calls, int (*take)(void *context, const struct row *row),
+	    void *context)
+{
+	struct flattening flattening = {record, calls, NULL, take, context};
+	const json_t *rest = json_object_get(record, "rest");
+	const struct flattened *kind = NULL;
+	json_t *entry;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < FLATTENED && !kind; i++)
+		if (!strcmp(flattened[i].type, string(record, "type")))
+			kind = &flattened[i];
+	if (!kind)
+		return 0;
+	flattening.sum = kind->value;
+	if (!kind->list)
+		return take_entry(&flattening, NULL, false);
+	json_array_foreach(json_object_get(record, kind->list), i, entry) if (!err) err =
+		take_entry(&flattening, entry, false);
+	return rest && !err ? take_entry(&flattening, rest, true) : err;
+}

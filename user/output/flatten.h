@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a record counts, as rows without anything nested: one for each of its entries, or for itself. */
+#ifndef NHMTAP_FLATTEN_H
+#define NHMTAP_FLATTEN_H
+
+#include <jansson.h>
+
+struct calls;
+
+struct row {
+	json_t *keys;	     /* what tells its series apart: names and texts, numbers or truths */
+	json_t *values;	     /* what was measured beside value */
+	const json_t *value; /* what sums up; NULL: there is none */
+};
+
+/*
+ * Calls `take` for each row, which is gone afterwards; calls: the frames of its stacks, which become one text
+ * each (NULL: stacks are left out). Returns 0, or what `take` returned first that was not.
+ */
+int flatten(const json_t *record, const struct calls *calls, int (*take)(void *context, const struct row *row),
+	    void *context);
+
+#endif
