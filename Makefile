@@ -57,6 +57,8 @@ git          | git --version
 python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
 python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
 python3-selenium     | $(PYTHON) -c 'import selenium'
+python3-prometheus-client | $(PYTHON) -c 'import prometheus_client'
+prometheus   | promtool --version
 python3-protobuf     | $(PYTHON) -c 'import google.protobuf'
 protobuf-compiler | protoc --version
 chromium     | chromium --version

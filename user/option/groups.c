@@ -91,14 +91,19 @@ const struct option_row output_rows[] = {
 const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
 	 .help = "write there instead of to stdout, or FORMAT=PLACE; repeatable: a file (what it has is "
-		 "replaced), unix:PATH, tcp:HOST:PORT, - for stdout"},
+		 "replaced; with %t, the time, in its name one for each interval), unix:PATH, tcp:HOST:PORT, "
+		 "listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
 	 .help = "with -o: keep what files have, and write behind it"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
 	 .line_only = true,
 	 .help = "how much waits for a slow reader (default 8388608) before intervals are merged"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
-	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz"},
+	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz, and /metrics "
+		 "with "
+		 "-o openmetrics=listen"},
+	{0, "series", "N", OPTION_NUMBER, COMMON(series), .least = 1, .most = 1000000, .line_only = true,
+	 .help = "metrics by functions, pids and other keys too, in at most N series; the rest is in other"},
 	{0},
 };
 

@@ -46,6 +46,7 @@ struct options {
 	__u64 interval_count;		   /* --interval-count, 0: to the run's end */
 	__s64 delay_ms;			   /* --delay, 0: none; -1: until it is enabled by --control */
 	const char *control;		   /* --control, NULL if not given */
+	__u64 series;			   /* --series, 0 if not given */
 	const char *listen;		   /* --listen, NULL if not given */
 	double duration_s;		   /* --duration, 0: to the target's end */
 	__u64 repeats;			   /* -r, 0 if not given */

@@ -45,8 +45,8 @@ static char *path_of(const char *pattern, const struct timespec *since, const ch
 	return path;
 }
 
-/* Records hold addresses and command lines: they are nobody else's business. A page that is replaced again and
- * again is for a collector of another user. */
+/* Records hold addresses and command lines: they are nobody else's business. A page that is replaced again
+ * and again is for a collector of another user. */
 static int create(const struct documents *documents, const char *path)
 {
 	int mode = documents_is_pattern(documents->path) ? 0640 : 0644;
@@ -79,7 +79,8 @@ void documents_release(struct documents *documents)
 		documents_pop(documents);
 }
 
-void documents_add(struct documents *documents, const struct document *document, size_t most, unsigned int kept)
+void documents_add(struct documents *documents, const struct document *document, size_t most,
+		   unsigned int kept)
 {
 	struct document *own = xmalloc(sizeof(*own)), **oldest = &documents->first;
 
@@ -135,7 +136,8 @@ int documents_write(const struct documents *documents)
 	const struct document *document = documents->first;
 	char *path = path_of(documents->path, &document->since, "");
 	char *unfinished = path_of(documents->path, &document->since, UNFINISHED);
-	int fd = create(documents, unfinished), err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
+	int fd = create(documents, unfinished),
+	    err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
 
 	/* Some file systems tell only now that there was no room. */
 	if (fd >= 0 && close(fd) && !err)

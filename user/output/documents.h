@@ -22,7 +22,8 @@ struct document {
 };
 
 struct documents {
-	const char *path; /* "%t" in it: a file for each, with its `since`; else each replaces the one before */
+	const char
+		*path; /* "%t" in it: a file for each, with its `since`; else each replaces the one before */
 	struct document *first, **end;
 	size_t bytes;
 	unsigned long long dropped; /* records of documents that went, since somebody asked */
@@ -31,13 +32,15 @@ struct documents {
 /* Whether a path is a pattern. */
 bool documents_is_pattern(const char *path);
 
-/* Whether files can be written there; path stays the caller's, and must live as long. Returns 0, or -errno. */
+/* Whether files can be written there; path stays the caller's, and must live as long. Returns 0, or -errno.
+ */
 int documents_open(struct documents *documents, const char *path);
 void documents_release(struct documents *documents);
 
 /* Adds one, whose bytes are copied. Of more than `most` bytes (0: without a bound) the oldest go, but for
  * `kept` from the first on, and the last. */
-void documents_add(struct documents *documents, const struct document *document, size_t most, unsigned int kept);
+void documents_add(struct documents *documents, const struct document *document, size_t most,
+		   unsigned int kept);
 
 /* Forgets the first. */
 void documents_pop(struct documents *documents);

@@ -141,8 +141,8 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 	return err;
 }
 
-int flatten(const json_t *record, const struct calls *calls, int (*take)(void *context, const struct row *row),
-	    void *context)
+int flatten(const json_t *record, const struct calls *calls,
+	    int (*take)(void *context, const struct row *row), void *context)
 {
 	struct flattening flattening = {record, calls, NULL, take, context};
 	const json_t *rest = json_object_get(record, "rest");

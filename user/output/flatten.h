@@ -17,7 +17,7 @@ struct row {
  * Calls `take` for each row, which is gone afterwards; calls: the frames of its stacks, which become one text
  * each (NULL: stacks are left out). Returns 0, or what `take` returned first that was not.
  */
-int flatten(const json_t *record, const struct calls *calls, int (*take)(void *context, const struct row *row),
-	    void *context);
+int flatten(const json_t *record, const struct calls *calls,
+	    int (*take)(void *context, const struct row *row), void *context);
 
 #endif

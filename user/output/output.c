@@ -108,7 +108,8 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 {
 	unsigned char id[16];
 
-	*stream = (struct stream){.activities = place->activities, .types = place->types};
+	*stream = (struct stream){
+		.activities = place->activities, .types = place->types, .series = place->series};
 	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
 		return -1;
 	clock_gettime(CLOCK_REALTIME, &stream->since);
@@ -358,15 +359,16 @@ void stream_begin_interval(struct stream *stream, bool last)
 void stream_end_interval(struct stream *stream)
 {
 	stream->admits = ADMIT_BY_ROOM;
-	stream_finish(stream);
+	stream_finish(stream, false);
 }
 
-/* Ends the document that an interval has made. */
-void stream_finish(struct stream *stream)
+void stream_finish(struct stream *stream, bool last)
 {
+	/* What can't be replaced is written once. */
+	bool waits = stream->scraped || (stream->format->replaces && !stream->sink.documents && !last);
 	struct timespec now;
 
-	if (stream->format->finish && !stream->scraped)
+	if (stream->format->finish && !waits)
 		stream->format->finish(stream);
 	if (!stream->sink.documents)
 		return;

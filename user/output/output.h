@@ -86,6 +86,7 @@ struct place_of_output {
 	size_t queue_bytes;	  /* how much may wait; 0: whoever writes waits, which no session does */
 	const json_t *activities; /* names of those whose records it takes; NULL: of all */
 	const json_t *types;	  /* of records that it takes; NULL: all */
+	__u64 series;		  /* how many entries become series of metrics; 0: none */
 };
 
 /* What a stream has missed since its last record. */
@@ -120,6 +121,7 @@ struct stream {
 	json_t *totals;	       /* flat's: of each series */
 	void *own;	       /* what the format gathers */
 	struct timespec since; /* what waits for the end of a document tells of the time from then on */
+	__u64 series;	       /* see struct place_of_output */
 	bool scraped;	       /* it is read by whoever asks, and written nowhere */
 	__u64 records;	       /* written so far */
 	const char *activity;  /* whose record is being written; NULL: of none */
@@ -170,8 +172,8 @@ void stream_miss(struct stream *stream, const char *type);
 /* Tells of what was missed up to now. */
 void stream_tell_gap(struct stream *stream);
 
-/* The run ends: what a format has gathered is written. */
-void stream_finish(struct stream *stream);
+/* Ends the document that an interval has made, or, with `last`, the run. */
+void stream_finish(struct stream *stream, bool last);
 
 /* As sink_flush(). A disk without room, or no connection, is told on stderr, and in a gap once it is over. */
 int stream_flush(struct stream *stream);

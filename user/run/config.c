@@ -445,9 +445,22 @@ static int take_queue(struct place_of_output *output, const json_t *value, const
 		       : 0;
 }
 
+static int take_series(struct place_of_output *output, const json_t *value, const char *pointer,
+		       struct refusal *refusal)
+{
+	char path[POINTER_MOST];
+
+	output->series = json_integer_value(value);
+	return value && json_integer_value(value) < 1
+		       ? refuse_kind(refusal, below(path, sizeof(path), pointer, "series"),
+				     "a whole number from 1 on")
+		       : 0;
+}
+
 static int take_output(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)
 {
-	static const char *const known[] = {"format", "path", "activities", "types", "queue_bytes"};
+	static const char *const known[] = {"format", "path", "activities", "types", "queue_bytes", "series"};
+	const size_t nr = sizeof(known) / sizeof(known[0]);
 	struct place_of_output *output = &request->outputs[request->nr_outputs++];
 	char path[POINTER_MOST];
 	json_t *element;
@@ -459,10 +472,10 @@ static int take_output(struct request *request, json_t *value, const char *point
 	{
 		size_t i = 0;
 
-		while (i < 5 && strcmp(known[i], member))
+		while (i < nr && strcmp(known[i], member))
 			i++;
-		if (i == 5)
-			return refuse_unknown(pointer, member, known, 5, refusal);
+		if (i == nr)
+			return refuse_unknown(pointer, member, known, nr, refusal);
 	}
 	output->append = true;
 	output->activities = json_object_get(value, "activities");
@@ -470,6 +483,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 	if (text_member(value, pointer, "format", &output->format, refusal) ||
 	    text_member(value, pointer, "path", &output->path, refusal) ||
 	    take_queue(output, json_object_get(value, "queue_bytes"), pointer, refusal) ||
+	    take_series(output, json_object_get(value, "series"), pointer, refusal) ||
 	    check_names(request, output->activities, below(path, sizeof(path), pointer, "activities"),
 			is_activity, "no activity has this name", refusal) ||
 	    check_names(request, output->types, below(path, sizeof(path), pointer, "types"), is_type,

@@ -173,7 +173,7 @@ void write_session_end(struct run *run, const char *reason, int status)
 		json_object_set_new(own, "records", json_integer(stream->records + 1));
 		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
 		if (session->began.tv_sec)
-			stream_finish(stream);
+			stream_finish(stream, true);
 	}
 	json_decref(end);
 }

@@ -380,6 +380,7 @@ static void place_of(struct place_of_output *place, struct options *options, con
 		.path = format ? text + length + 1 : text,
 		.format = format ? format->name : options->format,
 		.append = options->append,
+		.series = options->series,
 		.queue_bytes = options->queue_bytes ? options->queue_bytes : QUEUE_BYTES,
 	};
 	if (!strcmp(place->path, "-"))

@@ -78,6 +78,22 @@ static void on_output(void *context, short events)
 		loop_stop(session->loop);
 }
 
+/* There is one /metrics, and somebody who answers. */
+static int check_scraped(const struct run *run, size_t which, struct refusal *refusal)
+{
+	const char *why = run->request->listen ? NULL : "nobody listens";
+
+	for (size_t i = 0; i < which; i++)
+		if (run->session.streams[i].scraped)
+			why = "another output is /metrics already";
+	if (!why)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "option --output '" LISTEN "'");
+	because(refusal, "%s", why);
+	return instead(refusal,
+		       run->request->listen ? "leave one out" : "give --listen unix:PATH or tcp:HOST:PORT");
+}
+
 int open_streams(struct run *run, struct refusal *refusal)
 {
 	static const struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
@@ -96,6 +112,8 @@ int open_streams(struct run *run, struct refusal *refusal)
 		if (stream_open(stream, request->check ? &on_stdout : &request->outputs[i], command, refusal))
 			return refused_at(run, refusal, "/outputs/%zu/path", i);
 		session->nr_streams++;
+		if (stream->scraped && check_scraped(run, i, refusal))
+			return refused_at(run, refusal, "/outputs/%zu/path", i);
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
 		stream->owner = session->alone ? request->entries[0]->name : SESSION;
 		stream->verbose = request->verbose;

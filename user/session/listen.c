@@ -22,6 +22,8 @@
 #define CONNECTIONS_MOST 32
 #define SILENT_S	 10
 
+#define PLAIN "text/plain; charset=utf-8"
+
 struct listen {
 	struct session *session;
 	struct MHD_Daemon *daemon;
@@ -34,13 +36,13 @@ struct listen {
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct page *const __start_pages[], *const __stop_pages[];
 
-static unsigned int answer_health(struct session *session, struct text *body)
+static unsigned int answer_health(struct session *session, struct text *body, const char **type)
 {
 	text_add(body, "ok\n");
 	return MHD_HTTP_OK;
 }
 
-static const struct page health = {"/healthz", "text/plain; charset=utf-8", answer_health};
+static const struct page health = {"/healthz", answer_health};
 REGISTER_PAGE(health);
 
 static const struct page *page_of(const char *path)
@@ -88,6 +90,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	struct listen *listen = context;
 	bool reads = !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 	const struct page *page = page_of(url);
+	const char *type = PLAIN;
 	struct text body = {0};
 	unsigned int status;
 
@@ -97,14 +100,14 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 		return MHD_YES;
 	}
 	if (reads && page) {
-		status = page->answer(listen->session, &body);
+		status = page->answer(listen->session, &body, &type);
 	} else if (reads) {
 		status = say_what_there_is(&body, url);
 	} else {
 		text_add(&body, "pages are read with GET\n");
 		status = MHD_HTTP_METHOD_NOT_ALLOWED;
 	}
-	return send_body(connection, status, reads && page ? page->type : "text/plain; charset=utf-8", &body);
+	return send_body(connection, status, type, &body);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */

@@ -17,9 +17,9 @@ struct listen;
 /* A page is a row in the file that answers. */
 struct page {
 	const char *path; /* "/healthz" */
-	const char *type; /* of what it says: "text/plain" */
-	/* Adds what it says; returns the status of HTTP. Called by the loop: nothing may wait. */
-	unsigned int (*answer)(struct session *session, struct text *body);
+	/* Adds what it says, and sets *type where that is no plain text; returns the status of HTTP. Called
+	 * by the loop: nothing may wait. */
+	unsigned int (*answer)(struct session *session, struct text *body, const char **type);
 };
 
 #define REGISTER_PAGE(item)                                                                                  \

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "output/meters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "memory.h"
+#include "output/flatten.h"
+#include "output/member.h"
+
+/* Of cgroups, where nobody has said how many series there may be. */
+#define OWNERS_MOST 10000
+
+/* --- families and series ---------------------------------------------------------------------- */
+
+static struct meter *family_of(struct meters *meters, enum meter_kind kind, const char *name,
+			       const char *unit, const char *help)
+{
+	struct meter *family = meters->families;
+
+	while (family && strcmp(family->name, name))
+		family = family->next;
+	if (family)
+		return family;
+	family = xcalloc(1, sizeof(*family));
+	family->kind = kind;
+	family->name = xstrdup(name);
+	family->unit = xstrdup(unit);
+	family->help = xstrdup(help);
+	family->index = json_object();
+	family->whole = true;
+	*meters->end = family;
+	meters->end = &family->next;
+	return family;
+}
+
+/* Labels of which there are few, whatever runs. */
+static bool is_few(const char *label)
+{
+	static const char *const few[] = {"activity", "event",	  "cpu",     "node",	 "socket",
+					  "core",     "explains", "request", "response", "source",
+					  "cause",    "lock",	  "tlb",     "version"};
+
+	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
+		if (!strcmp(few[i], label))
+			return true;
+	return false;
+}
+
+static json_t *with_others(const json_t *labels)
+{
+	json_t *others = json_object(), *value;
+	const char *name;
+
+	json_object_foreach((json_t *)labels, name, value) if (is_few(name))
+		json_object_set(others, name, value);
+	else json_object_set_new(others, name, json_string("other"));
+	return others;
+}
+
+static bool all_few(const json_t *labels)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)labels, name, value) if (!is_few(name)) return false;
+	return true;
+}
+
+/* The series with these labels, which are consumed. One too many becomes part of `other`. */
+static struct meter_series *series_of(struct meters *meters, struct meter *family, json_t *labels)
+{
+	char *text = json_dumps(labels, JSON_COMPACT);
+	const json_t *place = json_object_get(family->index, text);
+	bool few = place || all_few(labels);
+
+	if (!place && !few && meters->used >= meters->limit) {
+		json_t *others = with_others(labels);
+
+		json_decref(labels);
+		free(text);
+		labels = others;
+		text = json_dumps(labels, JSON_COMPACT);
+		place = json_object_get(family->index, text);
+	} else if (!few) {
+		meters->used++;
+	}
+	if (!place) {
+		place = json_integer(family->nr);
+		json_object_set_new(family->index, text, (json_t *)place);
+		family->series = xrealloc(family->series, (family->nr + 1) * sizeof(*family->series));
+		family->series[family->nr++] = (struct meter_series){.labels = json_incref(labels)};
+	}
+	free(text);
+	json_decref(labels);
+	return &family->series[json_integer_value(place)];
+}
+
+struct meters *meters_new(__u64 series)
+{
+	struct meters *meters = xcalloc(1, sizeof(*meters));
+
+	meters->end = &meters->families;
+	meters->limit = series ? series : OWNERS_MOST;
+	meters->entries = series;
+	return meters;
+}
+
+void meters_release(struct meters *meters)
+{
+	while (meters && meters->families) {
+		struct meter *family = meters->families;
+
+		meters->families = family->next;
+		for (size_t i = 0; i < family->nr; i++)
+			json_decref(family->series[i].labels);
+		json_decref(family->index);
+		free(family->series);
+		free(family->name);
+		free(family->unit);
+		free(family->help);
+		free(family);
+	}
+	free(meters);
+}
+
+void meters_begin_anew(struct meters *meters)
+{
+	for (struct meter *family = meters->families; family; family = family->next)
+		for (size_t i = 0; i < family->nr; i++)
+			family->series[i] = (struct meter_series){.labels = family->series[i].labels};
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+struct taking {
+	struct meters *meters;
+	const char *activity;
+	const json_t *record;
+};
+
+static json_t *labels_of(const struct taking *taking)
+{
+	json_t *labels = json_object();
+
+	if (taking->activity)
+		json_object_set_new(labels, "activity", json_string(taking->activity));
+	json_object_set(labels, "event", json_object_get(taking->record, "event"));
+	return labels;
+}
+
+/* Whose a count is, as long as there is a bound: functions, pids and addresses only where one was given. */
+static bool is_owner(const char *label)
+{
+	static const char *const owners[] = {"cgroup", "container.id", "container.runtime", "k8s.pod.uid",
+					     "systemd.unit"};
+
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++)
+		if (!strcmp(owners[i], label))
+			return true;
+	return false;
+}
+
+static json_t *labels_of_row(const struct taking *taking, const struct row *row)
+{
+	json_t *labels = labels_of(taking), *value;
+	const char *name;
+
+	json_object_foreach(row->keys, name, value)
+	{
+		if (!strcmp(name, "metric") || !strcmp(name, "explained_by"))
+			continue;
+		if (is_few(name) || is_owner(name) || taking->meters->entries)
+			json_object_set(labels, name, value);
+	}
+	return labels;
+}
+
+static void add(const struct taking *taking, const char *name, const char *help, json_t *labels, __u64 more)
+{
+	struct meter *family = family_of(taking->meters, METER_COUNTER, name, "", help);
+	struct meter_series *series = series_of(taking->meters, family, labels);
+
+	series->set = true;
+	series->count += more;
+}
+
+static void set(struct meters *meters, const char *name, const char *unit, const char *help, json_t *labels,
+		double number)
+{
+	struct meter *family = family_of(meters, METER_GAUGE, name, unit, help);
+	struct meter_series *series = series_of(meters, family, labels);
+
+	family->whole = false;
+	series->set = true;
+	series->number = number;
+}
+
+/* Several counts of an interval may be one series: their times add up. */
+static void set_running(const struct taking *taking, const struct row *row, json_t *labels)
+{
+	struct meter *family = family_of(taking->meters, METER_GAUGE, "event_running", "ratio",
+					 "How much of the last interval the event was counted.");
+	struct meter_series *series = series_of(taking->meters, family, labels);
+	const char *since = string(taking->record, "start_time");
+
+	family->whole = false;
+	if (strcmp(series->since, since)) {
+		snprintf(series->since, sizeof(series->since), "%s", since);
+		series->part = series->whole = 0;
+	}
+	series->part += integer(row->values, "running_ns");
+	series->whole += integer(row->values, "enabled_ns");
+	series->set = series->whole;
+	series->number = series->whole ? (double)series->part / series->whole : 0;
+}
+
+static int take_count(void *context, const struct row *row)
+{
+	const struct taking *taking = context;
+	json_t *labels = labels_of_row(taking, row);
+
+	set_running(taking, row, json_incref(labels));
+	add(taking, "events",
+	    "What events have counted; of one that was counted part of the time, what that stands for.",
+	    labels, integer(row->values, "scaled"));
+	return 0;
+}
+
+/* One that can't be told is left out. */
+static int take_metric(void *context, const struct row *row)
+{
+	const struct taking *taking = context;
+	struct meter *family;
+
+	if (row->value) {
+		set(taking->meters, string(taking->record, "metric"), string(row->values, "unit"),
+		    string(row->values, "description"), labels_of_row(taking, row),
+		    json_number_value(row->value));
+		return 0;
+	}
+	family = family_of(taking->meters, METER_GAUGE, string(taking->record, "metric"),
+			   string(row->values, "unit"), string(row->values, "description"));
+	series_of(taking->meters, family, labels_of_row(taking, row))->set = false;
+	return 0;
+}
+
+static int take_cell(void *context, const struct row *row)
+{
+	add(context, "offcore_responses", "Off-core requests by what answered them.",
+	    labels_of_row(context, row), json_integer_value(row->value));
+	return 0;
+}
+
+static int take_entry(void *context, const struct row *row)
+{
+	const struct taking *taking = context;
+	char name[40];
+
+	snprintf(name, sizeof(name), "%s_entries", string(taking->record, "type"));
+	if (taking->meters->entries)
+		add(taking, name, "Samples by the keys of --by.", labels_of_row(taking, row),
+		    json_integer_value(row->value));
+	return 0;
+}
+
+static void take_samples(const struct taking *taking)
+{
+	const json_t *samples = json_object_get(taking->record, "samples");
+	json_t *count;
+	const char *cause;
+
+	if (!json_is_object(samples) || strcmp(string(taking->record, "type"), "end") == 0)
+		return;
+	add(taking, "samples", "Samples that were aggregated.", labels_of(taking),
+	    integer(samples, "aggregated"));
+	json_object_foreach(json_object_get(samples, "lost"), cause, count)
+	{
+		json_t *labels = labels_of(taking);
+
+		json_object_set_new(labels, "cause", json_string(cause));
+		add(taking, "samples_lost", "Samples that were not, by cause.", labels,
+		    json_integer_value(count));
+	}
+}
+
+static void take_latencies(const struct taking *taking)
+{
+	struct meter *family;
+	json_t *source, *count;
+	const char *from;
+	size_t i;
+
+	json_array_foreach(json_object_get(taking->record, "sources"), i, source)
+	{
+		struct meter_series *series;
+		const json_t *histogram = json_object_get(source, "latency_histogram");
+		json_t *labels;
+
+		if (!json_object_size(histogram))
+			continue;
+		labels = labels_of(taking);
+		json_object_set(labels, "source", json_object_get(source, "source"));
+		family = family_of(taking->meters, METER_HISTOGRAM, "latency", "cycles",
+				   "How long loads took, by where they found their data.");
+		series = series_of(taking->meters, family, labels);
+		series->set = true;
+		series->sum += integer(source, "latency_sum");
+		json_object_foreach((json_t *)histogram, from, count)
+		{
+			int bucket = __builtin_ctzl(strtoul(from, NULL, 10) | 1UL << (METER_BUCKETS - 1));
+
+			series->buckets[bucket] += json_integer_value(count);
+			series->count += json_integer_value(count);
+		}
+	}
+}
+
+static void take_gap(const struct taking *taking)
+{
+	json_t *labels = labels_of(taking);
+
+	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
+	add(taking, "missed_records", "Records that this output has missed, by cause.", labels,
+	    integer(taking->record, "records"));
+}
+
+void meters_take(struct meters *meters, const char *activity, const json_t *record)
+{
+	static const struct {
+		const char *type;
+		int (*take)(void *context, const struct row *row);
+	} rows[] = {
+		{"count", take_count},	 {"metric", take_metric}, {"offcore", take_cell},
+		{"profile", take_entry}, {"mem", take_entry},	  {"branch", take_entry},
+	};
+	struct taking taking = {meters, activity, record};
+	const char *type = string(record, "type");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (!strcmp(rows[i].type, type))
+			flatten(record, NULL, rows[i].take, &taking);
+	if (!strcmp(type, "gap"))
+		take_gap(&taking);
+	take_latencies(&taking);
+	take_samples(&taking);
+}
+
+/* --- nhmtap itself ---------------------------------------------------------------------------- */
+
+static double resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (file && fscanf(file, "%*u %llu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * 4096.0;
+}
+
+void meters_take_self(struct meters *meters)
+{
+	struct meter *family = family_of(meters, METER_COUNTER, "self_cpu", "seconds",
+					 "CPU time that nhmtap itself has taken.");
+	struct meter_series *series = series_of(meters, family, json_object());
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	family->whole = false;
+	series->set = true;
+	series->number = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+			 (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	set(meters, "self_memory", "bytes", "Memory that nhmtap itself has resident.", json_object(),
+	    resident_bytes());
+	family = family_of(meters, METER_INFO, "build", "", "The program.");
+	series_of(meters, family, json_pack("{s:s}", "version", NHMTAP_VERSION))->set = true;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records as series of metrics: counters that grow, gauges, histograms. What tells series apart are labels;
+ * those of which there may be any number (functions, pids, addresses, cgroups) are bounded.
+ */
+#ifndef NHMTAP_METERS_H
+#define NHMTAP_METERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <jansson.h>
+#include <linux/types.h>
+
+#include "record/record.h"
+
+enum meter_kind { METER_COUNTER, METER_GAUGE, METER_HISTOGRAM, METER_INFO };
+
+/* Latencies from 2^i up to twice as many are in bucket i; the last is open. */
+#define METER_BUCKETS 16
+
+struct meter_series {
+	json_t *labels; /* {name: text or whole number} */
+	bool set;	/* it has a value */
+	double number;	/* of a gauge, or of a counter that counts no whole things */
+	__u64 count;	/* of a counter, or of what is in a histogram */
+	__u64 sum, buckets[METER_BUCKETS];
+	/* Of a share: of the interval that began then. */
+	__u64 part, whole;
+	char since[TIME_TEXT];
+};
+
+struct meter {
+	struct meter *next;
+	enum meter_kind kind;
+	char *name, *unit, *help; /* unit: "" if it has none */
+	json_t *index;		  /* {labels as text: their place} */
+	struct meter_series *series;
+	size_t nr;
+	bool whole; /* counts whole things */
+};
+
+struct meters {
+	struct meter *families, **end;
+	__u64 limit; /* series with labels that are bounded */
+	__u64 used;
+	bool entries; /* entries become series as well */
+};
+
+/* `series`: how many there may be of entries; 0: entries are none. To be released. */
+struct meters *meters_new(__u64 series);
+void meters_release(struct meters *meters);
+
+/* Takes what a record says, of an activity (NULL: of none). */
+void meters_take(struct meters *meters, const char *activity, const json_t *record);
+
+/* Takes what nhmtap itself has cost up to now, and what it is. */
+void meters_take_self(struct meters *meters);
+
+/* Counters begin anew; what has no value since then is not set. */
+void meters_begin_anew(struct meters *meters);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A page of OpenMetrics 1.0 text, or of the form that Prometheus had before it (text format 0.0.4), which
+ * node exporter's textfile folder and promtool read: all that the run has counted so far.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/meters.h"
+#include "output/output.h"
+#include "output/text.h"
+
+#define NAME_MOST 200
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Adds words as a part of a name: "per 1000 instructions" → "per_1000_instructions", "%" → "percent". */
+static void add_words(struct text *name, const char *words)
+{
+	if (!strcmp(words, "%"))
+		words = "percent";
+	for (; *words; words++)
+		text_add(name, "%c", isalnum((unsigned char)*words) ? tolower(*words) : '_');
+}
+
+static bool ends(const char *text, const char *with)
+{
+	size_t length = strlen(text), other = strlen(with);
+
+	return length >= other && !strcmp(text + length - other, with);
+}
+
+/* The whole name of a family, with its unit at its end; to be freed. */
+static char *name_of(const struct meter *family)
+{
+	struct text name = {0}, unit = {0};
+
+	text_add(&name, "nhmtap_");
+	add_words(&name, family->name);
+	text_add(&unit, "_");
+	add_words(&unit, family->unit);
+	if (*family->unit && !ends(name.bytes, unit.bytes))
+		text_add(&name, "%s", unit.bytes);
+	free(unit.bytes);
+	return name.bytes;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static void add_escaped(struct text *page, const char *value)
+{
+	for (; *value; value++) {
+		const char *escaped = *value == '\\'   ? "\\\\"
+				      : *value == '"'  ? "\\\""
+				      : *value == '\n' ? "\\n"
+						       : NULL;
+
+		if (escaped)
+			text_add(page, "%s", escaped);
+		else
+			text_add(page, "%c", *value);
+	}
+}
+
+static void add_label(struct text *page, const char *name, const json_t *value, const char **before)
+{
+	text_add(page, "%s", *before);
+	*before = ",";
+	add_words(page, name);
+	text_add(page, "=\"");
+	if (json_is_string(value))
+		add_escaped(page, json_string_value(value));
+	else if (json_is_integer(value))
+		text_add(page, "%lld", (long long)json_integer_value(value));
+	else
+		text_add(page, "%s", json_is_true(value) ? "true" : "false");
+	text_add(page, "\"");
+}
+
+/* `bound`: of a bucket; NULL: it is none. */
+static void add_labels(struct text *page, const json_t *labels, const char *bound)
+{
+	const char *before = "{", *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)labels, name, value) add_label(page, name, value, &before);
+	if (bound)
+		text_add(page, "%sle=\"%s\"", before, bound);
+	text_add(page, "%s", bound || json_object_size(labels) ? "}" : "");
+}
+
+static void add_line(struct text *page, const char *name, const char *behind, const json_t *labels,
+		     const char *bound, __u64 count)
+{
+	text_add(page, "%s%s", name, behind);
+	add_labels(page, labels, bound);
+	text_add(page, " %llu\n", count);
+}
+
+static void add_histogram(struct text *page, const char *name, const struct meter_series *series)
+{
+	__u64 below = 0;
+	char bound[24];
+
+	/* Latencies are whole: less than 2^(i+1) is no more than one less. */
+	for (int i = 0; i < METER_BUCKETS - 1; i++) {
+		below += series->buckets[i];
+		snprintf(bound, sizeof(bound), "%lu.0", (2UL << i) - 1);
+		add_line(page, name, "_bucket", series->labels, bound, below);
+	}
+	add_line(page, name, "_bucket", series->labels, "+Inf", series->count);
+	add_line(page, name, "_sum", series->labels, NULL, series->sum);
+	add_line(page, name, "_count", series->labels, NULL, series->count);
+}
+
+static void add_series(struct text *page, const struct meter *family, const char *name,
+		       const struct meter_series *series)
+{
+	const char *behind = family->kind == METER_COUNTER ? "_total"
+			     : family->kind == METER_INFO  ? "_info"
+							   : "";
+
+	if (family->kind == METER_HISTOGRAM) {
+		add_histogram(page, name, series);
+	} else if (family->kind == METER_INFO || family->whole) {
+		add_line(page, name, behind, series->labels, NULL,
+			 family->kind == METER_INFO ? 1 : series->count);
+	} else {
+		text_add(page, "%s%s", name, behind);
+		add_labels(page, series->labels, NULL);
+		text_add(page, " %.15g\n", series->number);
+	}
+}
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+/* What a name is said of: before OpenMetrics that was the whole name of its lines. */
+static void add_family(struct text *page, const struct meter *family, bool before)
+{
+	static const char *const kinds[] = {"counter", "gauge", "histogram", "info"};
+	char *name = name_of(family);
+	const char *behind = !before			     ? ""
+			     : family->kind == METER_COUNTER ? "_total"
+			     : family->kind == METER_INFO    ? "_info"
+							     : "";
+
+	text_add(page, "# HELP %s%s ", name, behind);
+	add_escaped(page, family->help);
+	text_add(page, "\n# TYPE %s%s %s\n", name, behind,
+		 before && family->kind == METER_INFO ? "gauge" : kinds[family->kind]);
+	if (*family->unit && !before) {
+		text_add(page, "# UNIT %s ", name);
+		add_words(page, family->unit);
+		text_add(page, "\n");
+	}
+	for (size_t i = 0; i < family->nr; i++)
+		if (family->series[i].set)
+			add_series(page, family, name, &family->series[i]);
+	free(name);
+}
+
+static bool any_set(const struct meter *family)
+{
+	for (size_t i = 0; i < family->nr; i++)
+		if (family->series[i].set)
+			return true;
+	return false;
+}
+
+static struct meters *meters_of(struct stream *stream)
+{
+	if (!stream->own)
+		stream->own = meters_new(stream->series);
+	return stream->own;
+}
+
+static void add_page(struct stream *stream, struct text *page, bool before)
+{
+	struct meters *meters = meters_of(stream);
+
+	meters_take_self(meters);
+	for (const struct meter *family = meters->families; family; family = family->next)
+		if (any_set(family))
+			add_family(page, family, before);
+	if (!before)
+		text_add(page, "# EOF\n");
+}
+
+static void add_openmetrics(struct stream *stream, struct text *page)
+{
+	add_page(stream, page, false);
+}
+
+static void add_prometheus(struct stream *stream, struct text *page)
+{
+	add_page(stream, page, true);
+}
+
+/* --- the format ------------------------------------------------------------------------------- */
+
+static int take(struct stream *stream, const json_t *record)
+{
+	meters_take(meters_of(stream), stream->activity, record);
+	return 0;
+}
+
+static int put_page(struct stream *stream)
+{
+	struct text page = {0};
+	int err;
+
+	stream->format->page(stream, &page);
+	err = sink_put(&stream->sink, page.bytes, page.used);
+	free(page.bytes);
+	return err;
+}
+
+static void release(struct stream *stream)
+{
+	meters_release(stream->own);
+}
+
+static const struct format openmetrics = {
+	.name = "openmetrics",
+	.help = "a page of counters and gauges: a file, replaced as a whole, or /metrics of --listen",
+	.measured = true,
+	.numbered = true,
+	.replaces = true,
+	.write = take,
+	.finish = put_page,
+	.page = add_openmetrics,
+	.media = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	.release = release,
+};
+REGISTER_FORMAT(openmetrics);
+
+static const struct format prometheus = {
+	.name = "prometheus",
+	.help = "the same in the form before OpenMetrics, for node exporter's textfile folder",
+	.measured = true,
+	.numbered = true,
+	.replaces = true,
+	.write = take,
+	.finish = put_page,
+	.page = add_prometheus,
+	.media = "text/plain; version=0.0.4; charset=utf-8",
+	.release = release,
+};
+REGISTER_FORMAT(prometheus);

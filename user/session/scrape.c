@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /metrics: the page of the output that is read by whoever asks. */
+#include "output/text.h"
+#include "session/listen.h"
+#include "session/session.h"
+
+static struct stream *scraped(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].scraped)
+			return &session->streams[i];
+	return NULL;
+}
+
+static unsigned int answer_metrics(struct session *session, struct text *body, const char **type)
+{
+	struct stream *stream = scraped(session);
+
+	if (!stream) {
+		text_add(body, "no output goes here: -o openmetrics=" LISTEN "\n");
+		return 404;
+	}
+	stream->format->page(stream, body);
+	*type = stream->format->media;
+	return 200;
+}
+
+static const struct page metrics = {"/metrics", answer_metrics};
+REGISTER_PAGE(metrics);
