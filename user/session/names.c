@@ -16,9 +16,14 @@
 /* A CPU may take the time of a note a moment before it writes it; see the stream's. */
 #define SETTLED_NS 1000000
 
-/* How long it is at least from one look at the kernel's notes to the next: with many processes a second,
- * this is what they cost at most. */
-#define PAUSE_NS 2000000
+/* How long it is from one look at the kernel's notes to the next. The lower bound finds the files of a
+ * process in another root before it ends: they can't be found any more then. The upper one is for when
+ * looking has taken more than a share of a CPU in the last second; rings hold what thousands of processes
+ * tell in that time. */
+#define PAUSE_LEAST_NS 2000000
+#define PAUSE_MOST_NS  20000000
+#define SHARE	       100 /* one part in so many */
+#define LAST_SECOND    1000000000
 
 /* The kernel's notes of some processes, or of all. */
 struct listening {
@@ -26,7 +31,8 @@ struct listening {
 	struct names *names;
 	struct sideband *sideband;
 	struct source *source, *pause;
-	bool of_all; /* every process's */
+	__u64 paid_until; /* CLOCK_MONOTONIC, ns: from then on looks have taken no more than their share */
+	bool of_all;	  /* every process's */
 	pid_t child;
 	size_t readers;
 	bool held; /* `note` has been read and not been taken */
@@ -163,21 +169,29 @@ static void take(struct names *names, bool all)
 static void on_pause_over(void *context)
 {
 	struct listening *listening = context;
+	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECOND;
 
 	listening->pause = NULL;
-	take(listening->names, false); /* what was too young before; it wakes nobody again */
+	take(listening->names, false);
 	loop_listen(listening->source, POLLIN);
+	if (listening->paid_until < since)
+		listening->paid_until = since;
+	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
 }
 
+/* The first note is not taken by itself: it is too young yet, and others follow. */
 static void on_notes(void *context, short events)
 {
 	struct listening *listening = context;
+	__u64 now = clock_ns(CLOCK_MONOTONIC), until = listening->paid_until;
 
-	take(listening->names, false);
+	if (until < now + PAUSE_LEAST_NS)
+		until = now + PAUSE_LEAST_NS;
+	if (until > now + PAUSE_MOST_NS)
+		until = now + PAUSE_MOST_NS;
 	loop_listen(listening->source, 0);
 	if (!listening->pause)
-		listening->pause = loop_at(listening->names->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_NS,
-					   on_pause_over, listening);
+		listening->pause = loop_at(listening->names->loop, until, on_pause_over, listening);
 }
 
 /* A CPU that comes online is listened to as well. Who was there before has to be looked at. */
