@@ -6,17 +6,18 @@
  * gains capabilities by execve(2) is not measured (begin_new_exec(), fs/exec.c), so with one they stay
  * permitted. What remains:
  *
- *   CAP_PERFMON              open events and attach programs: for CPUs, processes and activities that come
- * later CAP_BPF                  load programs and tables, likewise CAP_SYSLOG               the kernel's
- * symbols (kallsyms) CAP_SYS_PTRACE           the mappings and the roots of other users' processes
- *   CAP_DAC_READ_SEARCH      their files, and cgroups by their ids (open_by_handle_at)
- *   CAP_CHECKPOINT_RESTORE   mapped files that have no path any more (/proc/PID/map_files)
- *   CAP_IPC_LOCK             memory for samples beyond perf_event_mlock_kb
- *   CAP_SYS_ADMIN            only where perf_event_paranoid is 3 or more, or where it is held in the place of
- *                            CAP_PERFMON, CAP_BPF or CAP_CHECKPOINT_RESTORE
- *   CAP_SYS_RESOURCE         only before Linux 5.11: BPF's memory is locked memory
- *   CAP_DAC_OVERRIDE         only with outputs that have a path: HUP opens files again, a socket is connected
- * again CAP_KILL                 only with COMMAND: it may have changed its user, and is to be told to end
+ * - CAP_PERFMON: events are opened and programs attached for CPUs, processes and activities that come later.
+ * - CAP_BPF: programs and tables are loaded, likewise.
+ * - CAP_SYSLOG: the kernel's symbols (kallsyms).
+ * - CAP_SYS_PTRACE: the mappings and the roots of other users' processes.
+ * - CAP_DAC_READ_SEARCH: their files, and cgroups by their ids (open_by_handle_at).
+ * - CAP_CHECKPOINT_RESTORE: mapped files that have no path any more (/proc/PID/map_files).
+ * - CAP_IPC_LOCK: memory for samples beyond perf_event_mlock_kb.
+ * - CAP_SYS_ADMIN: only where perf_event_paranoid is 3 or more, or where it is held in the place of
+ *   CAP_PERFMON, CAP_BPF or CAP_CHECKPOINT_RESTORE.
+ * - CAP_SYS_RESOURCE: only before Linux 5.11, where BPF's memory is locked memory.
+ * - CAP_DAC_OVERRIDE: only with outputs that have a path: HUP opens files again, a socket is connected again.
+ * - CAP_KILL: only with COMMAND, which may have changed its user and is to be told to end.
  */
 #ifndef NHMTAP_PRIVILEGES_H
 #define NHMTAP_PRIVILEGES_H
