@@ -31,6 +31,7 @@ libjansson-dev | pkg-config --exists jansson
 libprotobuf-c-dev | pkg-config --exists libprotobuf-c
 protobuf-c-compiler | protoc-c --version
 zlib1g-dev   | pkg-config --exists zlib
+libcurl4-gnutls-dev | pkg-config --exists libcurl
 libmicrohttpd-dev | pkg-config --exists libmicrohttpd
 libdw-dev    | pkg-config --exists libdw libelf liblzma
 libiberty-dev | $(CC) -include libiberty/demangle.h -E -xc /dev/null
@@ -137,7 +138,7 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 CFLAGS   ?= -O2 -g
 # Libraries, as pkg-config knows them.
-packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma libmicrohttpd
+packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma libmicrohttpd libcurl
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged))

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A reader of pprof's files that shares nothing with the writer but the numbers of the fields, which
 are those of google/pprof's proto/profile.proto."""
-import functools
 import gzip
-import os
-import subprocess
-import sys
-import tempfile
+
+import protos
 
 FIELDS = """
 syntax = "proto2";
@@ -37,20 +34,9 @@ message ReadProfile {
 """
 
 
-@functools.cache
-def reader():
-    folder = tempfile.mkdtemp()
-    with open(os.path.join(folder, "readprofile.proto"), "w", encoding="ascii") as file:
-        file.write(FIELDS)
-    subprocess.run(["protoc", f"--python_out={folder}", f"-I{folder}", "readprofile.proto"], check=True)
-    sys.path.insert(0, folder)
-    import readprofile_pb2  # pylint: disable=import-error
-    return readprofile_pb2.ReadProfile
-
-
 def read(path):
     """The profile of a file, once all that pprof's own CheckValid() asks for holds."""
-    profile = reader()()
+    profile = protos.message("ReadProfile", FIELDS)()
     with gzip.open(path) as file:
         profile.ParseFromString(file.read())
     texts = profile.string_table

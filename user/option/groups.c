@@ -92,7 +92,7 @@ const struct option_row stream_rows[] = {
 	{'o', "output", "PLACE", OPTION_TEXTS, COMMON(outputs), .line_only = true,
 	 .help = "write there instead of to stdout, or FORMAT=PLACE; repeatable: a file (what it has is "
 		 "replaced; with %t, the time, in its name one for each interval), unix:PATH, tcp:HOST:PORT, "
-		 "listen (/metrics), - for stdout"},
+		 "a URL (otlp, pprof, metrics), listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
 	 .help = "with -o: keep what files have, and write behind it"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,

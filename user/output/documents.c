@@ -55,13 +55,18 @@ static int create(const struct documents *documents, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+void documents_begin(struct documents *documents, const char *path)
+{
+	*documents = (struct documents){.path = path, .end = &documents->first};
+}
+
 int documents_open(struct documents *documents, const char *path)
 {
 	struct timespec now;
 	char *trial;
 	int fd;
 
-	*documents = (struct documents){.path = path, .end = &documents->first};
+	documents_begin(documents, path);
 	clock_gettime(CLOCK_REALTIME, &now);
 	trial = path_of(path, &now, UNFINISHED);
 	fd = create(documents, trial);

@@ -35,6 +35,9 @@ bool documents_is_pattern(const char *path);
 /* Whether files can be written there; path stays the caller's, and must live as long. Returns 0, or -errno.
  */
 int documents_open(struct documents *documents, const char *path);
+
+/* Without files. */
+void documents_begin(struct documents *documents, const char *path);
 void documents_release(struct documents *documents);
 
 /* Adds one, whose bytes are copied. Of more than `most` bytes (0: without a bound) the oldest go, but for

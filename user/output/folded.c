@@ -87,6 +87,7 @@ static const struct format folded = {
 	.help = "a line a stack, for flamegraph.pl; takes -g for granted",
 	.command = "profile",
 	.keys = "stack",
+	.media = "text/plain; charset=utf-8",
 	.check = check_folded,
 	.write = write_folded,
 };

@@ -98,6 +98,15 @@ static struct meter_series *series_of(struct meters *meters, struct meter *famil
 	return &family->series[json_integer_value(place)];
 }
 
+static double cpu_seconds(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 struct meters *meters_new(__u64 series)
 {
 	struct meters *meters = xcalloc(1, sizeof(*meters));
@@ -128,6 +137,7 @@ void meters_release(struct meters *meters)
 
 void meters_begin_anew(struct meters *meters)
 {
+	meters->spent = cpu_seconds();
 	for (struct meter *family = meters->families; family; family = family->next)
 		for (size_t i = 0; i < family->nr; i++)
 			family->series[i] = (struct meter_series){.labels = family->series[i].labels};
@@ -272,7 +282,7 @@ static void take_samples(const struct taking *taking)
 	json_t *count;
 	const char *cause;
 
-	if (!json_is_object(samples) || strcmp(string(taking->record, "type"), "end") == 0)
+	if (!json_is_object(samples))
 		return;
 	add(taking, "samples", "Samples that were aggregated.", labels_of(taking),
 	    integer(samples, "aggregated"));
@@ -327,7 +337,7 @@ static void take_gap(const struct taking *taking)
 	    integer(taking->record, "records"));
 }
 
-void meters_take(struct meters *meters, const char *activity, const json_t *record)
+bool meters_take(struct meters *meters, const char *activity, const json_t *record)
 {
 	static const struct {
 		const char *type;
@@ -340,12 +350,16 @@ void meters_take(struct meters *meters, const char *activity, const json_t *reco
 	const char *type = string(record, "type");
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].type, type))
+		if (!strcmp(rows[i].type, type)) {
 			flatten(record, NULL, rows[i].take, &taking);
-	if (!strcmp(type, "gap"))
-		take_gap(&taking);
-	take_latencies(&taking);
-	take_samples(&taking);
+			take_latencies(&taking);
+			take_samples(&taking);
+			return true;
+		}
+	if (strcmp(type, "gap"))
+		return false;
+	take_gap(&taking);
+	return true;
 }
 
 /* --- nhmtap itself ---------------------------------------------------------------------------- */
@@ -367,13 +381,10 @@ void meters_take_self(struct meters *meters)
 	struct meter *family = family_of(meters, METER_COUNTER, "self_cpu", "seconds",
 					 "CPU time that nhmtap itself has taken.");
 	struct meter_series *series = series_of(meters, family, json_object());
-	struct rusage usage = {0};
 
-	getrusage(RUSAGE_SELF, &usage);
 	family->whole = false;
 	series->set = true;
-	series->number = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-			 (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	series->number = cpu_seconds() - meters->spent;
 	set(meters, "self_memory", "bytes", "Memory that nhmtap itself has resident.", json_object(),
 	    resident_bytes());
 	family = family_of(meters, METER_INFO, "build", "", "The program.");

@@ -43,6 +43,7 @@ struct meters {
 	struct meter *families, **end;
 	__u64 limit; /* series with labels that are bounded */
 	__u64 used;
+	double spent; /* CPU time of nhmtap itself, when counters began */
 	bool entries; /* entries become series as well */
 };
 
@@ -50,8 +51,8 @@ struct meters {
 struct meters *meters_new(__u64 series);
 void meters_release(struct meters *meters);
 
-/* Takes what a record says, of an activity (NULL: of none). */
-void meters_take(struct meters *meters, const char *activity, const json_t *record);
+/* Takes what a record says, of an activity (NULL: of none). Returns whether there was something. */
+bool meters_take(struct meters *meters, const char *activity, const json_t *record);
 
 /* Takes what nhmtap itself has cost up to now, and what it is. */
 void meters_take_self(struct meters *meters);

@@ -13,6 +13,7 @@
 #include "output/address.h"
 #include "output/documents.h"
 #include "output/member.h"
+#include "output/push.h"
 #include "record/record.h"
 #include "record/type.h"
 #include "visible.h"
@@ -98,6 +99,10 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 		return open_listening(stream, refusal);
 	if (session && address_is(place->path))
 		return sink_open_address(&stream->sink, place->path, refusal);
+	if (session && push_is(place->path))
+		return sink_open_push(&stream->sink, place->path,
+				      stream->format ? stream->format->name : "json",
+				      stream->format ? stream->format->media : NULL, refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
 		return sink_open_documents(&stream->sink, place->path, refusal);
 	return sink_open(&stream->sink, place->path, place->append, refusal);
@@ -338,9 +343,9 @@ void stream_tell_gap(struct stream *stream)
 	if (!gap.until.tv_sec)
 		clock_gettime(CLOCK_REALTIME, &gap.until);
 	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
-			   !gap.stopped		  ? "queue_full"
-			   : stream->sink.address ? "disconnected"
-						  : "disk_full",
+			   !gap.stopped			   ? "queue_full"
+			   : sink_is_remote(&stream->sink) ? "disconnected"
+							   : "disk_full",
 			   "since", value_time(&gap.since), "until", value_time(&gap.until), "records",
 			   (json_int_t)gap.records);
 	if (gap.types)
@@ -426,7 +431,7 @@ static void suspend(struct stream *stream)
 	stream->gap.stopped = sink->stopped;
 	clock_gettime(CLOCK_REALTIME, &stream->gap.since);
 	say("nhmtap: writing to %s: %s; it goes on when there is %s", sink->path ? sink->path : "stdout",
-	    strerror(sink->stopped), sink->address ? "a connection" : "room");
+	    strerror(sink->stopped), sink_is_remote(sink) ? "a connection" : "room");
 }
 
 int stream_flush(struct stream *stream)

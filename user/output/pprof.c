@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <zlib.h>
 
 #include "memory.h"
 #include "output/calls.h"
+#include "output/gzip.h"
 #include "output/member.h"
 #include "output/output.h"
 #include "pprof.pb-c.h"
@@ -290,36 +290,12 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	return writing.profile;
 }
 
-/* gzip's form of deflate: zlib.h, deflateInit2(). */
-#define GZIP_WINDOW  (15 + 16)
-#define MEMORY_LEVEL 8
-
-static int put_gzipped(struct stream *stream, unsigned char *bytes, size_t size)
-{
-	z_stream zip = {.next_in = bytes, .avail_in = size};
-	unsigned char *zipped;
-	uLong room;
-	int err;
-
-	if (deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	room = deflateBound(&zip, size);
-	zipped = xmalloc(room);
-	zip.next_out = zipped;
-	zip.avail_out = room;
-	deflate(&zip, Z_FINISH); /* there is room: it ends at once */
-	err = sink_put(&stream->sink, (const char *)zipped, room - zip.avail_out);
-	deflateEnd(&zip);
-	free(zipped);
-	return err;
-}
-
 static int write_pprof(struct stream *stream, const json_t *record)
 {
 	Pprof__Profile *profile;
 	unsigned char *bytes;
 	size_t size;
+	char *zipped;
 	int err;
 
 	if (strcmp(string(record, "type"), "profile"))
@@ -329,8 +305,10 @@ static int write_pprof(struct stream *stream, const json_t *record)
 	bytes = xmalloc(size);
 	pprof__profile__pack(profile, bytes);
 	pprof__profile__free_unpacked(profile, NULL);
-	err = put_gzipped(stream, bytes, size);
+	zipped = gzip(bytes, size, &size);
 	free(bytes);
+	err = sink_put(&stream->sink, zipped, size);
+	free(zipped);
 	return err;
 }
 
@@ -355,6 +333,7 @@ static const struct format pprof = {
 	.help = "profile.proto, gzipped, for go tool pprof; takes -g for granted",
 	.command = "profile",
 	.keys = "stack",
+	.media = "application/octet-stream",
 	.check = check_pprof,
 	.write = write_pprof,
 };

@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "output/address.h"
 #include "output/documents.h"
+#include "output/push.h"
 
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
@@ -110,6 +111,19 @@ int sink_open_documents(struct sink *sink, const char *path, struct refusal *ref
 	return err ? refuse_path(refusal, path, -err) : 0;
 }
 
+int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
+		   struct refusal *refusal)
+{
+	*sink = (struct sink){.fd = -1, .path = url};
+	sink->push = push_open(url, format, media, refusal);
+	if (!sink->push)
+		return -1;
+	sink->documents = xcalloc(1, sizeof(*sink->documents));
+	documents_begin(sink->documents, url);
+	sink->fd = push_fd(sink->push);
+	return 0;
+}
+
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until)
 {
 	struct queue *queue = &sink->queue;
@@ -123,7 +137,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 
 	if (!sink->documents || !queue->used)
 		return;
-	documents_add(sink->documents, &document, sink->most, 0);
+	documents_add(sink->documents, &document, sink->most, sink->push && push_is_busy(sink->push));
 	queue_clear(queue);
 }
 
@@ -134,6 +148,24 @@ unsigned long long sink_take_dropped(struct sink *sink)
 	if (dropped)
 		sink->documents->dropped = 0;
 	return dropped;
+}
+
+bool sink_is_remote(const struct sink *sink)
+{
+	return sink->address || sink->push;
+}
+
+bool sink_has_left(const struct sink *sink)
+{
+	return queue_waiting(&sink->queue) || (sink->documents && sink->documents->first);
+}
+
+short sink_events(const struct sink *sink)
+{
+	if (sink->push)
+		return POLLIN;
+	/* That its reader has gone is told by a pipe without being asked for. */
+	return (sink->address ? POLLRDHUP : 0) | (sink_waits(sink) ? POLLOUT : 0);
 }
 
 bool sink_is_file(const struct sink *sink)
@@ -252,6 +284,10 @@ static int begin_file(struct sink *sink)
 
 static int flush_documents(struct sink *sink)
 {
+	if (sink->push) {
+		sink->stopped = push_step(sink->push, sink->documents);
+		return 0;
+	}
 	while (sink->documents->first) {
 		int err = documents_write(sink->documents);
 
@@ -303,8 +339,9 @@ int sink_flush(struct sink *sink)
 
 bool sink_waits(const struct sink *sink)
 {
-	return !sink->documents && queue_waiting(&sink->queue) && !sink->error &&
-	       (!sink->stopped || sink->address);
+	bool left = sink->documents ? sink->push && sink->documents->first : queue_waiting(&sink->queue);
+
+	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
 }
 
 bool sink_has_room(const struct sink *sink, unsigned int times)
@@ -407,9 +444,14 @@ void sink_keep_old(struct sink *sink)
 int sink_close(struct sink *sink)
 {
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
-	if ((queue_waiting(&sink->queue) || (sink->documents && sink->documents->first)) && !sink->error) {
+	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
 		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
+	}
+	if (sink->push) {
+		push_close(sink->push); /* with the descriptor */
+		sink->push = NULL;
+		sink->fd = -1;
 	}
 	/* Some file systems tell only now that there was no room. */
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)

@@ -15,6 +15,7 @@
 
 struct address;
 struct documents;
+struct push;
 
 struct sink {
 	int fd;			 /* -1: there is no connection */
@@ -22,6 +23,7 @@ struct sink {
 	struct address *address; /* of a socket to connect to, again and again; NULL: there is none */
 	struct documents
 		*documents; /* what is put goes there whole, at each sink_cut(); NULL: byte by byte */
+	struct push *push;  /* has the documents sent by HTTP; NULL: they are files */
 	bool terminal;
 	bool regular; /* a file: nobody waits for it as the reader of a pipe does */
 	bool socket;
@@ -51,11 +53,24 @@ int sink_open_address(struct sink *sink, const char *place, struct refusal *refu
 /* The same for a place that takes whole documents: what is put waits for sink_cut(). */
 int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal);
 
+/* The same for a URL: each document is a request. format, media: what it is. */
+int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
+		   struct refusal *refusal);
+
 /* Ends a document, which tells of this time; one without anything in it is none. */
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
 
 /* How many records were dropped with documents for which there was no room, since it was asked last. */
 unsigned long long sink_take_dropped(struct sink *sink);
+
+/* Whether there is another end, which may not be there. */
+bool sink_is_remote(const struct sink *sink);
+
+/* Whether it has something that is not written. */
+bool sink_has_left(const struct sink *sink);
+
+/* The events by which the loop tells that it goes on (poll(2)). */
+short sink_events(const struct sink *sink);
 
 /* Whether it is a file that can be opened again. */
 bool sink_is_file(const struct sink *sink);

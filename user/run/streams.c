@@ -175,7 +175,7 @@ static void on_drain_over(void *context)
 	for (size_t i = 0; !session->ended_by && i < session->nr_streams; i++) {
 		struct sink *sink = &session->streams[i].sink;
 
-		if (sink->address && sink->stopped && queue_waiting(&sink->queue))
+		if (sink_is_remote(sink) && sink->stopped && sink_has_left(sink))
 			sink->error = sink->stopped;
 	}
 	if (session->ended_by || !session_waits(session))
@@ -184,10 +184,10 @@ static void on_drain_over(void *context)
 		run->over = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + DRAIN_NS, on_drain_over, run);
 }
 
-static bool any_address(const struct session *session)
+static bool any_remote(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].sink.address)
+		if (sink_is_remote(&session->streams[i].sink))
 			return true;
 	return false;
 }
@@ -210,7 +210,7 @@ void drain(struct run *run)
 	if (!session->loop || !session_waits(session))
 		return;
 	run->draining = true;
-	if (!session->ended_by && any_address(session))
+	if (!session->ended_by && any_remote(session))
 		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
 	if (run->ended_ns)
 		limit_drain(run);

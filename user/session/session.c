@@ -125,14 +125,10 @@ static void on_retry(void *context)
 
 void session_watch(struct session *session, struct stream *stream)
 {
-	/* That its reader has gone is told by a pipe without being asked for. */
-	short events = stream->sink.address ? POLLRDHUP : 0;
-
 	stream->listening = sink_waits(&stream->sink);
 	if (stream->sink.fd >= 0 && !stream->source)
-		stream->source =
-			loop_watch(session->loop, stream->sink.fd, events | (stream->listening ? POLLOUT : 0),
-				   session->ready, session);
+		stream->source = loop_watch(session->loop, stream->sink.fd, sink_events(&stream->sink),
+					    session->ready, session);
 }
 
 void session_unwatch(struct session *session, struct stream *stream)
@@ -144,11 +140,10 @@ void session_unwatch(struct session *session, struct stream *stream)
 static void listen(struct stream *stream)
 {
 	bool waits = sink_waits(&stream->sink);
-	short events = stream->sink.address ? POLLRDHUP : 0;
 
 	if (!stream->source || waits == stream->listening)
 		return;
-	loop_listen(stream->source, events | (waits ? POLLOUT : 0));
+	loop_listen(stream->source, sink_events(&stream->sink));
 	stream->listening = waits;
 }
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Messages of protobuf, made from their fields as text."""
+import functools
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+
+
+@functools.cache
+def message(name, fields):
+    """The class of this message."""
+    folder, module = tempfile.mkdtemp(), name.lower()
+    with open(os.path.join(folder, f"{module}.proto"), "w", encoding="ascii") as file:
+        file.write(fields)
+    subprocess.run(["protoc", f"--python_out={folder}", f"-I{folder}", f"{module}.proto"], check=True)
+    sys.path.insert(0, folder)
+    return getattr(importlib.import_module(f"{module}_pb2"), name)

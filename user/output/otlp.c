@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * OpenTelemetry's metrics in OTLP's JSON: a line, or a request, is MetricsData (opentelemetry-proto,
+ * metrics.proto and metrics_service.proto: both have one member of the same name) with what was counted since
+ * the one before. Whole numbers of 64 bits are texts there, and enumerations are numbers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "output/member.h"
+#include "output/meters.h"
+#include "output/output.h"
+#include "record/compact.h"
+
+#define TEMPORALITY_DELTA 1
+
+struct otlp {
+	struct meters *meters;
+	__u64 since, until; /* what is gathered tells of this time, ns since 1970 */
+	__u64 records;	    /* that have something in it */
+	json_t *resource;   /* as OTLP has it */
+};
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static json_t *whole(__u64 number)
+{
+	return json_sprintf("%llu", number);
+}
+
+static json_t *any_value(const json_t *value)
+{
+	if (json_is_integer(value))
+		return json_pack("{s:o}", "intValue", whole(json_integer_value(value)));
+	if (json_is_boolean(value))
+		return json_pack("{s:O}", "boolValue", value);
+	return json_pack("{s:O}", "stringValue", value);
+}
+
+static void add_attribute(json_t *attributes, const char *name, json_t *value)
+{
+	json_array_append_new(attributes, json_pack("{s:s, s:o}", "key", name, "value", value));
+}
+
+static json_t *attributes_of(const json_t *labels)
+{
+	json_t *attributes = json_array(), *value;
+	const char *name;
+
+	json_object_foreach((json_t *)labels, name, value)
+	{
+		json_t *own = json_is_array(value) ? NULL : any_value(value);
+
+		if (own)
+			add_attribute(attributes, name, own);
+	}
+	return attributes;
+}
+
+/* What OpenTelemetry asks of every resource, where nobody has said it. */
+static json_t *resource_of(const struct stream *stream)
+{
+	json_t *own = json_copy(json_object_get(stream->start, "resource"));
+
+	own = own ? own : json_object();
+	if (!json_object_get(own, "service.name"))
+		json_object_set_new(own, "service.name", json_string("nhmtap"));
+	json_object_set_new(own, "service.instance.id", json_string(stream->run_id));
+	return json_pack("{s:o*}", "attributes", attributes_of(own));
+}
+
+/* --- points ----------------------------------------------------------------------------------- */
+
+static json_t *histogram_point(json_t *point, const struct meter_series *series)
+{
+	json_t *buckets = json_array(), *bounds = json_array();
+
+	for (int i = 0; i < METER_BUCKETS; i++) {
+		json_array_append_new(buckets, whole(series->buckets[i]));
+		/* The upper one is within: latencies are whole numbers. */
+		if (i < METER_BUCKETS - 1)
+			json_array_append_new(bounds, json_real((2UL << i) - 1));
+	}
+	json_object_set_new(point, "count", whole(series->count));
+	json_object_set_new(point, "sum", json_real(series->sum));
+	json_object_set_new(point, "bucketCounts", buckets);
+	json_object_set_new(point, "explicitBounds", bounds);
+	return point;
+}
+
+static json_t *point_of(const struct otlp *otlp, const struct meter *meter, const struct meter_series *series)
+{
+	json_t *point =
+		json_pack("{s:o, s:o, s:o}", "attributes", attributes_of(series->labels), "startTimeUnixNano",
+			  whole(otlp->since), "timeUnixNano", whole(otlp->until));
+
+	if (meter->kind == METER_HISTOGRAM)
+		return histogram_point(point, series);
+	if (meter->kind == METER_COUNTER && meter->whole)
+		json_object_set_new(point, "asInt", whole(series->count));
+	else
+		json_object_set_new(point, "asDouble", json_real(series->number));
+	return point;
+}
+
+static json_t *points_of(const struct otlp *otlp, const struct meter *meter)
+{
+	json_t *points = json_array();
+
+	for (size_t i = 0; i < meter->nr; i++)
+		if (meter->series[i].set)
+			json_array_append_new(points, point_of(otlp, meter, &meter->series[i]));
+	return points;
+}
+
+static json_t *metric_of(const struct meter *meter, json_t *points)
+{
+	json_t *metric = json_pack("{s:o, s:s, s:s}", "name", json_sprintf("nhmtap.%s", meter->name),
+				   "description", meter->help, "unit", meter->unit);
+	json_t *data = json_pack("{s:o}", "dataPoints", points);
+
+	if (meter->kind == METER_GAUGE) {
+		json_object_set_new(metric, "gauge", data);
+		return metric;
+	}
+	json_object_set_new(data, "aggregationTemporality", json_integer(TEMPORALITY_DELTA));
+	if (meter->kind == METER_COUNTER)
+		json_object_set_new(data, "isMonotonic", json_true());
+	json_object_set_new(metric, meter->kind == METER_COUNTER ? "sum" : "histogram", data);
+	return metric;
+}
+
+/* The program's version is its scope's. */
+static json_t *metrics_of(const struct otlp *otlp)
+{
+	json_t *metrics = json_array();
+
+	for (const struct meter *meter = otlp->meters->families; meter; meter = meter->next) {
+		json_t *points = meter->kind == METER_INFO ? json_array() : points_of(otlp, meter);
+
+		if (json_array_size(points))
+			json_array_append_new(metrics, metric_of(meter, points));
+		else
+			json_decref(points);
+	}
+	return metrics;
+}
+
+/* --- the format ------------------------------------------------------------------------------- */
+
+static struct otlp *otlp_of(struct stream *stream)
+{
+	struct otlp *otlp = stream->own;
+
+	if (otlp)
+		return otlp;
+	otlp = stream->own = xcalloc(1, sizeof(*otlp));
+	otlp->meters = meters_new(stream->series);
+	return otlp;
+}
+
+static int take(struct stream *stream, const json_t *record)
+{
+	struct otlp *otlp = otlp_of(stream);
+	__u64 since = moment(record, "start_time"), until = since + integer(record, "duration_ns");
+
+	if (since && (!otlp->since || since < otlp->since))
+		otlp->since = since;
+	if (since && until > otlp->until)
+		otlp->until = until;
+	otlp->records += meters_take(otlp->meters, stream->activity, record);
+	return 0;
+}
+
+/* Nothing was counted: there is nothing to say. */
+static int put_metrics(struct stream *stream)
+{
+	struct otlp *otlp = otlp_of(stream);
+	struct compact *line = &stream->line;
+	json_t *data;
+	int err;
+
+	if (!otlp->records)
+		return 0;
+	if (!otlp->until)
+		otlp->since = otlp->until = clock_ns(CLOCK_REALTIME);
+	if (!otlp->resource)
+		otlp->resource = resource_of(stream);
+	meters_take_self(otlp->meters);
+	data = json_pack("{s:[{s:O, s:[{s:{s:s, s:s}, s:o}]}]}", "resourceMetrics", "resource",
+			 otlp->resource, "scopeMetrics", "scope", "name", "nhmtap", "version", NHMTAP_VERSION,
+			 "metrics", metrics_of(otlp));
+	line->used = 0;
+	compact_add_value(line, data);
+	compact_add(line, "\n", 1);
+	json_decref(data);
+	err = sink_put(&stream->sink, line->text, line->used);
+	meters_begin_anew(otlp->meters);
+	otlp->since = otlp->until = otlp->records = 0;
+	return err;
+}
+
+static void release(struct stream *stream)
+{
+	struct otlp *otlp = stream->own;
+
+	if (!otlp)
+		return;
+	meters_release(otlp->meters);
+	json_decref(otlp->resource);
+	free(otlp);
+}
+
+static const struct format otlp = {
+	.name = "otlp",
+	.help = "OpenTelemetry's metrics as OTLP/JSON: lines, or requests to http://HOST:PORT/v1/metrics",
+	.measured = true,
+	.numbered = true,
+	.write = take,
+	.finish = put_metrics,
+	.media = "application/json",
+	.release = release,
+};
+REGISTER_FORMAT(otlp);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Documents as requests of HTTP, one after the other: POST to one URL, in the form that the server at its
+ * path documents. What it has no time for is sent again, after the pause that it asks for, or one that grows.
+ */
+#ifndef NHMTAP_PUSH_H
+#define NHMTAP_PUSH_H
+
+#include <stdbool.h>
+
+#include "output/documents.h"
+#include "refusal.h"
+
+struct push;
+
+/* Whether a place is a URL. */
+bool push_is(const char *place);
+
+/* `format`, `media`: what documents are. The URL stays the caller's, and must live as long. Returns NULL with
+ * the refusal. */
+struct push *push_open(const char *url, const char *format, const char *media, struct refusal *refusal);
+void push_close(struct push *push);
+
+/* A descriptor that is readable when push_step() has something to do. */
+int push_fd(const struct push *push);
+
+/* Whether the first document is on its way. */
+bool push_is_busy(const struct push *push);
+
+/*
+ * Does what there is to do, and waits for nothing. What the server has taken is removed; what it refuses for
+ * good is told on stderr, counted as dropped, and removed as well. Returns 0, or the errno for which it
+ * stands still.
+ */
+int push_step(struct push *push, struct documents *documents);
+
+#endif
