@@ -68,6 +68,8 @@ dwz          | dwz --version
 libc6-dbg    | ls /usr/lib/debug/.build-id
 jq           | jq --version
 curl         | curl --version
+miller       | mlr --version
+rsyslog      | rsyslogd -v
 runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
@@ -124,7 +126,7 @@ $(LIBPERF)/ready: | $(O)/.build-packages
 	name=$$(basename $$tarball .tar.xz) && \
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
 		O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
@@ -299,4 +301,5 @@ help: ## this list
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 include tests/static/static.mk
+include tests/pipelines/pipelines.mk
 include tests/machine/machine.mk

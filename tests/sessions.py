@@ -12,6 +12,8 @@ import time
 import jsonschema
 from records import NHMTAP, Result
 
+DAY = 86400000  # no interval of this length ends before the test does
+
 
 @functools.cache
 def config_schema():

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Prometheus, node exporter and VictoriaMetrics scrape what nhmtap counts, or have it sent."""
+import time
+
+import pytest
+from asked import free_port
+from browser import chromium
+from PIL import Image
+from puppet import Puppet
+from selenium.webdriver.common.by import By
+from servers import HERE, Server, configured, get, instant, until
+from sessions import DAY, Session, faults
+
+EVENTS = 'nhmtap_events_total{activity="counts"}'
+
+
+@pytest.fixture
+def puppet():
+    with Puppet() as one:
+        yield one
+
+
+def counting(nhmtap, folder, puppet, port, *outputs):
+    folder.mkdir(exist_ok=True)
+    return Session(nhmtap, folder, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+                   listen=f"tcp:127.0.0.1:{port}", outputs=[{}, {"path": "listen", "format": "openmetrics"}, *outputs])
+
+
+def scraping(tmp_path, port, node=1):
+    return configured("prometheus.yml", tmp_path, **{"127.0.0.1:9464": f"127.0.0.1:{port}", "15s": "200ms",
+                                                     "127.0.0.1:9100": f"127.0.0.1:{node}"})
+
+
+class Prometheus(Server):
+    def __init__(self, folder, port, node=1):
+        own = free_port()
+        self.base = f"http://127.0.0.1:{own}"
+        super().__init__(folder, "prometheus", f"--config.file={scraping(folder, port, node)}",
+                         f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address=127.0.0.1:{own}",
+                         f"--web.console.templates={HERE}")
+        until(lambda: get(f"{self.base}/-/ready"), self.process)
+
+
+class VictoriaMetrics(Server):
+    def __init__(self, folder, *options):
+        own = free_port()
+        self.base = f"http://127.0.0.1:{own}"
+        super().__init__(folder, "victoria-metrics", f"-storageDataPath={folder}/data",
+                         f"-httpListenAddr=127.0.0.1:{own}", "-search.latencyOffset=0s", "-memory.allowedBytes=128MB",
+                         *options)
+        until(lambda: get(f"{self.base}/health"), self.process)
+
+
+def test_prometheus_has_the_counts_and_sees_a_restart_as_a_reset(nhmtap, tmp_path, puppet):
+    port = free_port()
+    with Prometheus(tmp_path, port) as server:
+        for which, number in (("first", 300), ("second", 200)):
+            with counting(nhmtap, tmp_path / which, puppet, port) as session:
+                puppet.do(f"faults={number}")
+                session.do("snapshot")
+                until(lambda: instant(server.base, EVENTS) == [float(number)], server.process)
+                session.process.kill()
+                session.process.wait()
+        assert instant(server.base, f"resets({EVENTS}[10m])") == [1]
+
+
+def test_a_console_shows_the_count_of_a_known_workload(nhmtap, tmp_path, puppet):
+    port = free_port()
+    with Prometheus(tmp_path, port) as server, counting(nhmtap, tmp_path / "run", puppet, port) as session:
+        puppet.do("faults=4321")
+        session.do("snapshot")
+        until(lambda: instant(server.base, EVENTS) == [4321.0], server.process)
+        with chromium(tmp_path / "driver.log") as browser:
+            browser.get(f"{server.base}/consoles/nhmtap.html")
+            row, = [row.text for row in browser.find_elements(By.TAG_NAME, "tr") if "page-faults" in row.text]
+            number, = [cell for cell in browser.find_elements(By.CLASS_NAME, "number") if cell.text == "4321"]
+            browser.save_screenshot(str(tmp_path / "console.png"))
+            place, size = number.location, number.size
+        # It can be seen: the number's place in the picture is not of one colour.
+        picture = Image.open(tmp_path / "console.png").convert("L").crop(
+            (place["x"], place["y"], place["x"] + size["width"], place["y"] + size["height"]))
+        assert f"127.0.0.1:{port} counts page-faults 4321" in row
+        assert picture.getextrema()[1] - picture.getextrema()[0] > 100
+
+
+def test_node_exporter_passes_on_what_a_file_says(nhmtap, tmp_path, puppet):
+    folder, port, node = tmp_path / "textfile", free_port(), free_port()
+    folder.mkdir()
+    with Server(tmp_path, "prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+                f"--collector.textfile.directory={folder}", f"--web.listen-address=127.0.0.1:{node}") as exporter:
+        with counting(nhmtap, tmp_path / "run", puppet, port,
+                      {"format": "prometheus", "path": f"{folder}/nhmtap.prom"}) as session:
+            puppet.do("faults=300")
+            session.do("snapshot")
+            page = until(lambda: get(f"http://127.0.0.1:{node}/metrics"), exporter.process)
+    assert "node_textfile_scrape_error 0" in page
+    assert any(line.startswith("nhmtap_events_total{") and line.endswith(" 300") for line in page.splitlines())
+
+
+def steps(session, puppet, number, times):
+    for _ in range(times):
+        puppet.do(f"faults={number}")
+        session.do("snapshot")
+        time.sleep(1)  # for a rate there has to be time
+
+
+def test_victoriametrics_scrapes_counts_whose_rate_is_the_streams(nhmtap, tmp_path, puppet):
+    port = free_port()
+    with counting(nhmtap, tmp_path / "run", puppet, port) as session:
+        session.do("snapshot")
+        with VictoriaMetrics(tmp_path, f"-promscrape.config={scraping(tmp_path, port)}") as server:
+            until(lambda: instant(server.base, EVENTS), server.process)
+            steps(session, puppet, 1000, 5)
+            until(lambda: instant(server.base, EVENTS) == [5000.0], server.process)
+            rate, = instant(server.base, f"rate({EVENTS}[1m])*60")
+            increase, = instant(server.base, f"increase({EVENTS}[1m])")
+            span, = instant(server.base, f"tlast_over_time({EVENTS}[1m])-tfirst_over_time({EVENTS}[1m])")
+        session.end()
+    assert increase == pytest.approx(5000, rel=0.01)
+    assert rate / 60 * span == pytest.approx(5000, rel=0.01)
+
+
+def test_victoriametrics_takes_what_is_sent_to_it(nhmtap, tmp_path, puppet):
+    with VictoriaMetrics(tmp_path) as server:
+        with counting(nhmtap, tmp_path / "run", puppet, free_port(),
+                      {"format": "prometheus", "path": f"{server.base}/api/v1/import/prometheus"}) as session:
+            puppet.do("faults=300")
+            session.do("snapshot")
+            until(lambda: instant(server.base, EVENTS) == [300.0], server.process)
+            session.end()

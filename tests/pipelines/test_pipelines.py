@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Consumers that are small: they take nhmtap's output as it is, and find in it what the records have."""
+import json
+import subprocess
+
+import pytest
+from puppet import command
+from records import Result, parse
+from servers import Server, configured, until
+
+
+@pytest.fixture
+def flat(nhmtap, tmp_path):
+    """The flat lines of a run, as a file, and the nested records of the same."""
+    nested, lines = tmp_path / "nested", tmp_path / "flat"
+    result = nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", "symbol,comm", "-o", nested, "-o",
+                    f"flat={lines}", "--", *command("faults=200", "exit=0"))
+    assert result.status == 0
+    return lines, Result(0, nested.read_text(), "")
+
+
+def said(*words, **options):
+    return subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True, **options).stdout
+
+
+def test_jq_sums_up_what_a_function_has(flat):
+    lines, nested = flat
+    answer = json.loads(said("jq", "-s", 'group_by(.symbol) | map({(.[0].symbol // "?"): map(.value) | add}) | add',
+                             str(lines)))
+    entries = [entry for record in nested.of("profile") for entry in record["entries"]]
+    own = sum(entry["samples"] for entry in entries if entry["code"].get("symbol") == "step")
+    assert sum(answer.values()) == sum(entry["samples"] for entry in entries)
+    assert answer.get("step", 0) == own
+
+
+def test_miller_sums_up_what_a_program_has(flat):
+    lines, nested = flat
+    answer = json.loads(said("mlr", "--ijsonl", "--ojson", "stats1", "-a", "sum", "-f", "value", "-g", "comm",
+                             str(lines)))
+    sums = {}
+    for record in nested.of("profile"):
+        for entry in record["entries"]:
+            sums[entry["comm"]] = sums.get(entry["comm"], 0) + entry["samples"]
+    assert {row["comm"]: row["value_sum"] for row in answer} == sums
+
+
+def test_rsyslog_takes_the_lines_from_a_socket(nhmtap, tmp_path):
+    path, out, nested = tmp_path / "socket", tmp_path / "values", tmp_path / "nested"
+    config = configured("rsyslog.conf", tmp_path, **{"/run/nhmtap/rsyslog.socket": path,
+                                                     "/var/log/nhmtap.values": out})
+    with Server(tmp_path, "rsyslogd", "-n", "-f", config, "-i", tmp_path / "pid") as server:
+        until(path.exists, server.process)
+        result = nhmtap("stat", "-e", "page-faults,cs", "-I", "20", "-o", nested, "-o", f"flat=unix:{path}", "--",
+                        "sh", "-c", "sleep 0.1; sleep 0.1")
+        assert result.status == 0
+        counts = [r for r in parse(nested.read_text()) if r["type"] == "count"]
+        values = until(lambda: out.exists() and len(out.read_text().splitlines()) >= len(counts)
+                       and out.read_text().splitlines(), server.process)
+    assert sorted(values) == sorted(f"{r['event']} {r['value']}" for r in counts)
+
+
