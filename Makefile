@@ -74,6 +74,8 @@ runc         | runc --version
 linux-perf   | perf --version
 strace       | strace --version
 tmux         | tmux -V
+man-db       | man --version
+groff-base   | groff --version
 zsh          | zsh --version
 util-linux   | setpriv --version
 endef
@@ -155,7 +157,7 @@ schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
 	    user/command/completion.bash user/command/completion.zsh
 
-all: $(O)/nhmtap $(O)/nhmtap-known ## build the program (O=DIR, V=1, SANITIZE=1)
+all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build the program (O=DIR, V=1, SANITIZE=1)
 
 $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
@@ -166,6 +168,13 @@ $(O)/nhmtap-known: user/selftest/known.S | $(O)/.build-packages
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -nostdlib -static -no-pie -x assembler-with-cpp -o $@ $<
+
+# The program itself says which options and records there are.
+$(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap
+	$(call say,MANUAL,$(@D))
+	$(Q)rm -rf $(@D)
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $< $(O)/nhmtap $(@D)
+	@touch $@
 
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
@@ -245,7 +254,7 @@ asked       = $(if $(filter tests%,$(T)),$(T),tests $(T))
 unsanitized = --ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py
 needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
 
-test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(workloads) $(if $(needs_machine),machine) ## install, build, and run every test, then the suite once more under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
+test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## install, build, and run every test, then the suite once more under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
 	$(pytest) $(asked) $(if $(filter 1,$(SANITIZE)),$(unsanitized))
 ifeq ($(SANITIZE)$(T),0)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
@@ -271,11 +280,13 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 dist_info     = $(pythondir)/nhmtap-$(version).dist-info
 python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
 
-install: $(O)/nhmtap $(O)/nhmtap-known ## install the program, its completion and its Python package (DESTDIR, prefix, pythondir)
+install: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## install the program, its manual, its completion and its Python package (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
 	install -D -m 755 $(O)/nhmtap-known $(DESTDIR)$(prefix)/lib/nhmtap/nhmtap-known
 	install -D -m 644 user/command/completion.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap
 	install -D -m 644 user/command/completion.zsh $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
+	for page in $(O)/man/man*/*; do \
+		install -D -m 644 $$page $(DESTDIR)$(prefix)/share/man/$${page#$(O)/man/} || exit 1; done
 	install -d $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 	install -m 644 $(python_files) $(DESTDIR)$(pythondir)/nhmtap
 	printf 'Metadata-Version: 2.1\nName: nhmtap\nVersion: $(version)\n' > $(DESTDIR)$(dist_info)/METADATA
@@ -284,6 +295,7 @@ install: $(O)/nhmtap $(O)/nhmtap-known ## install the program, its completion an
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap \
 	      $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
+	rm -f $(foreach section,1 5 7,$(addprefix $(DESTDIR)$(prefix)/share/man/man$(section)/,nhmtap.$(section) nhmtap-*.$(section)))
 	rm -rf $(DESTDIR)$(prefix)/lib/nhmtap
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 

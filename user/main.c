@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
+#include "command/help.h"
 #include "host/privileges.h"
 #include "memory.h"
 #include "option/command.h"
@@ -48,35 +49,9 @@ static int printed(void)
 	return STATUS_PARTIAL;
 }
 
-static int help(FILE *out)
+static int print_help(const struct command *command)
 {
-	const struct command *command;
-
-	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
-	for (size_t i = 0; (command = command_at(i)); i++)
-		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
-	fputs("\nnhmtap COMMAND --help lists the options; nhmtap --version the version, with -v the "
-	      "libraries'.\n",
-	      out);
-	return printed();
-}
-
-static bool has_formats(const struct command *command)
-{
-	for (size_t i = 0; i < OPTION_GROUPS && command->options[i]; i++)
-		if (command->options[i] == format_rows)
-			return true;
-	return false;
-}
-
-static int command_help(const struct command *command)
-{
-	printf("nhmtap %s %s\n%s\n\n", command->name, command->arguments, command->help);
-	options_help(command, stdout);
-	if (has_formats(command)) {
-		puts("\nFORMAT is one of:");
-		formats_help(command->name, stdout);
-	}
+	help_print(command, stdout);
 	return printed();
 }
 
@@ -105,11 +80,11 @@ int main(int argc, char **argv)
 	json_set_alloc_funcs(xmalloc, free);
 	setlocale(LC_ALL, "C");
 	if (argc < 2) {
-		help(stderr);
+		help_print(NULL, stderr);
 		return STATUS_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return help(stdout);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return print_help(NULL);
 	if (!strcmp(argv[1], "--version")) {
 		puts("nhmtap " NHMTAP_VERSION);
 		if (argc > 2 && (!strcmp(argv[2], "-v") || !strcmp(argv[2], "--verbose")))
@@ -127,10 +102,10 @@ int main(int argc, char **argv)
 	if (options_parse(&options, command, argc - 1, argv + 1, &refusal))
 		status = refusal.status;
 	else if (options.help)
-		status = command_help(command);
+		status = print_help(command);
 	else
 		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
 	tell(&refusal);
 	options_release(&options);
-	return status;
+	return status ? status : printed();
 }

@@ -8,8 +8,9 @@ import re
 import subprocess
 
 import jsonschema
+import manual
 import pytest
-from records import HERE, NHMTAP, parse
+from records import NHMTAP, parse
 from sessions import config_schema, faults, write
 
 GOOD = {"name": "a", "command": "stat", "event": "page-faults", "cpu": "0"}
@@ -282,14 +283,13 @@ def test_members_of_an_activity_are_the_commands_options(name):
 
 
 @functools.cache
-def readme_examples():
-    with open(os.path.join(HERE, "..", "README.md"), encoding="utf-8") as file:
-        text = file.read()
+def manual_examples():
+    text = manual.text_of("nhmtap-config.md")
     return [json.JSONDecoder().raw_decode(text, at.end())[0] for at in re.finditer(r"^ {4}(?=\{$)", text, re.M)]
 
 
-def test_the_readmes_example_is_a_config(nhmtap, tmp_path):
-    examples = readme_examples()
+def test_the_manuals_example_is_a_config(nhmtap, tmp_path):
+    examples = manual_examples()
     assert examples
     for config in examples:
         assert accepts(config)

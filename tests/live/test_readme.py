@@ -1,32 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every example of the README that begins with $ is run, as it stands."""
-import os
-import re
-import subprocess
-
+"""Every example of README and of the manual that begins with $ is run, as it stands."""
+import manual
 import pytest
 
-from records import HERE, NHMTAP, PROGRAMS, check_stream, parse
-
-README = os.path.join(HERE, "..", "README.md")
-MODULES = os.path.join(HERE, "..", "user", "python")
-EXAMPLES = re.findall(r"^    \$ (.+)$", open(README).read(), re.M)
+EXAMPLES = manual.examples("$")
 
 
-def test_the_readme_has_examples():
-    assert len(EXAMPLES) >= 10
+def test_readme_and_each_page_have_examples():
+    assert len({name for name, _ in EXAMPLES}) >= 15
+    assert all("/tmp/" not in command for _, command in EXAMPLES)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_readme_works(example, tmp_path):
-    path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS),
-                            os.environ["PATH"]])
-    done = subprocess.run(["sh", "-c", example.replace("/tmp/nhmtap-readme", str(tmp_path / "x"))],
-                          env={**os.environ, "PATH": path, "PYTHONPATH": MODULES,
-                               "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout or list(tmp_path.iterdir())
-    for text in [done.stdout] + [f.read_text(errors="replace") for f in tmp_path.iterdir()]:
-        if text.startswith('{"type":"start"'):
-            check_stream(parse(text))
+@pytest.mark.parametrize("command", [command for _, command in EXAMPLES])
+def test_an_example_works(command, tmp_path):
+    manual.run(command, tmp_path)
+
+
+def test_readme_can_be_read_at_one_go():
+    assert len(manual.text_of("README.md").splitlines()) <= 200

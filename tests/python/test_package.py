@@ -19,7 +19,7 @@ import nhmtap as module
 from nhmtap import program as programs
 from nhmtap.runs import Counts
 
-README = pathlib.Path(HERE, "..", "README.md")
+MANUAL = pathlib.Path(HERE, "..", "user", "manual", "nhmtap-python.md")
 
 
 @pytest.fixture(autouse=True)
@@ -257,10 +257,10 @@ def test_shares_of_a_profile_have_bounds():
 # --- documentation --------------------------------------------------------------------------------
 
 
-def test_the_readmes_test_file_passes(tmp_path):
-    text, = re.findall(r"^    # test_words.py\n((?:    .*\n|\n)+)", README.read_text(), re.M)
+def test_the_manuals_test_file_passes(tmp_path):
+    text, = re.findall(r"^    # test_words.py\n((?:    .*\n|\n)+)", MANUAL.read_text(), re.M)
     (tmp_path / "test_words.py").write_text(re.sub(r"^    ", "", text, flags=re.M))
-    options = re.search(r"^    pytest (--nhmtap-save=.*)$", README.read_text(), re.M)[1].split()
+    options = re.search(r"^    pytest (--nhmtap-save=.*)$", MANUAL.read_text(), re.M)[1].split()
     environment = os.environ | {"PYTHONPATH": PACKAGE}
     for arguments in (options, ["--nhmtap-compare=base.json"]):
         done = subprocess.run([sys.executable, "-m", "pytest", "-p", "nhmtap.plugin",

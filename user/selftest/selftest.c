@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "beside.h"
 #include "tables/names.h"
 #include "host/files.h"
 #include "memory.h"
@@ -578,19 +579,13 @@ json_t *selftest_run(const struct selftest *selftest, size_t i)
 
 int selftest_find(struct selftest *selftest, struct host *host, struct refusal *refusal)
 {
-	static const char *const beside[] = {"/../lib/nhmtap/nhmtap-known", "/nhmtap-known"};
+	static const char *const beside[] = {"../lib/nhmtap/nhmtap-known", "nhmtap-known", NULL};
 	ssize_t length = readlink("/proc/self/exe", selftest->self, sizeof(selftest->self) - 1);
-	char folder[2048];
 
 	selftest->host = host;
 	selftest->self[length < 0 ? 0 : length] = '\0';
-	snprintf(folder, sizeof(folder), "%.2047s", selftest->self);
-	*strrchr(*folder ? folder : strcpy(folder, "/"), '/') = '\0';
-	for (size_t i = 0; i < COUNT(beside); i++) {
-		snprintf(selftest->program, sizeof(selftest->program), "%s%s", folder, beside[i]);
-		if (!access(selftest->program, X_OK))
-			return 0;
-	}
+	if (beside_program(selftest->program, sizeof(selftest->program), beside, X_OK))
+		return 0;
 	refuse(refusal, STATUS_REFUSED, "option --selftest");
 	because(refusal, "the program of known answers is not there: %.300s", selftest->program);
 	return instead(refusal, "make install puts it into lib/nhmtap");

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * nhmtap help [COMMAND]: the manual page of a command, by man(1). With --json, commands, options and formats
+ * as data; user/manual/pages.py makes the pages' generated parts of it.
+ */
+#include "command/help.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <jansson.h>
+
+#include "beside.h"
+#include "memory.h"
+#include "output/output.h"
+
+static bool has_formats(const struct command *command)
+{
+	for (size_t i = 0; i < OPTION_GROUPS && command->options[i]; i++)
+		if (command->options[i] == format_rows)
+			return true;
+	return false;
+}
+
+void help_print(const struct command *command, FILE *out)
+{
+	if (command) {
+		fprintf(out, "nhmtap %s %s\n%s\n\n", command->name, command->arguments, command->help);
+		options_help(command, out);
+		if (has_formats(command)) {
+			fputs("\nFORMAT is one of:\n", out);
+			formats_help(command->name, out);
+		}
+		return;
+	}
+	fputs("nhmtap: counts and samples of the performance monitoring unit, as JSON records\n\n", out);
+	for (size_t i = 0; (command = command_at(i)); i++)
+		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
+	fputs("\nnhmtap COMMAND --help lists the options, nhmtap help COMMAND shows the manual page;\n"
+	      "nhmtap --version the version, with -v the libraries'.\n",
+	      out);
+}
+
+/* --- as data ------------------------------------------------------------------------------------------ */
+
+static void add_option(const struct option_row *row, void *context)
+{
+	char letter[2] = {row->letter, '\0'};
+	json_t *option;
+
+	if (!row->help)
+		return; /* for tests */
+	option = json_pack("{s:s, s:s}", "name", row->name, "help", row->help);
+	if (row->letter)
+		json_object_set_new(option, "letter", json_string(letter));
+	if (row->argument)
+		json_object_set_new(option, "argument", json_string(row->argument));
+	json_array_append_new(context, option);
+}
+
+static json_t *formats_of(const struct command *command)
+{
+	json_t *formats = json_array();
+	const struct format *format;
+
+	for (size_t i = 0; has_formats(command) && (format = format_at(i)); i++)
+		if (format_is_of(format, command->name))
+			json_array_append_new(
+				formats, json_pack("{s:s, s:s}", "name", format->name, "help", format->help));
+	return formats;
+}
+
+static void print_json(void)
+{
+	json_t *commands = json_array();
+	const struct command *command;
+
+	for (size_t i = 0; (command = command_at(i)); i++) {
+		json_t *options = json_array();
+
+		options_each(command, add_option, options);
+		json_array_append_new(commands,
+				      json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", command->name,
+						"arguments", command->arguments, "help", command->help,
+						"options", options, "formats", formats_of(command)));
+	}
+	json_dumpf(commands, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(commands);
+}
+
+/* --- as pages ----------------------------------------------------------------------------------------- */
+
+/* The pages are where make or make install has put them, or where man looks for all pages. */
+static int show(const char *topic, struct refusal *refusal)
+{
+	static const char *const folders[] = {"man", "../share/man", NULL};
+	char *page = topic ? xasprintf("nhmtap-%s", topic) : xasprintf("nhmtap");
+	char folder[2100];
+
+	if (beside_program(folder, sizeof(folder), folders, R_OK))
+		execlp("man", "man", "-M", folder, page, (char *)NULL);
+	else
+		execlp("man", "man", page, (char *)NULL);
+	refuse(refusal, STATUS_REFUSED, "the manual page %.100s", page);
+	refusal->error = errno;
+	because(refusal, "man can't be run: %s", strerror(errno));
+	free(page);
+	return instead(refusal, "nhmtap %s%s--help lists the options", topic ? topic : "", topic ? " " : "");
+}
+
+struct help_options {
+	bool json;
+};
+
+static int run(const struct options *options, struct refusal *refusal)
+{
+	const struct help_options *own = options->own;
+
+	if (own->json)
+		print_json();
+	else if (!options->nr_rest)
+		help_print(NULL, stdout);
+	else if (show(options->rest[0], refusal))
+		return refusal->status;
+	return STATUS_DONE;
+}
+
+static const struct option_row rows[] = {
+	{0, "json", NULL, OPTION_FLAG, OWN(struct help_options, json),
+	 .help = "commands, options and formats as JSON"},
+	{0},
+};
+
+static const struct command help = {
+	.name = "help",
+	.arguments = "[COMMAND]",
+	.help = "shows the manual page of a command, or of events, config, records, python",
+	.options = {rows, help_rows},
+	.own_size = sizeof(struct help_options),
+	.run = run,
+};
+REGISTER_COMMAND(help);

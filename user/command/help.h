@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef NHMTAP_COMMAND_HELP_H
+#define NHMTAP_COMMAND_HELP_H
+
+#include <stdio.h>
+
+#include "option/command.h"
+
+/* Prints what --help shows: a command's options and formats; with NULL, the list of commands. */
+void help_print(const struct command *command, FILE *out);
+
+#endif
