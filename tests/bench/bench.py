@@ -168,7 +168,7 @@ def measure_samples(figures, folder, options):
         # A million samples of each. The tools only wait meanwhile, so their CPU is not in it.
         beyond, _, counted = burst_costs(variants, 1000, 500)
         empty = beyond["empty"]
-        for name, variant, bound in (("by pid and ip", "nhmtap", 1.25),
+        for name, variant, bound in (("by pid and ip", "nhmtap", 1.1),
                                      ("by every key", "all keys", None),
                                      ("in a per-CPU hash map", "hash", None)):
             figures.add(f"a sample {name} / in an empty program", beyond[variant] / empty, bound,

@@ -276,18 +276,29 @@ def test_hup_ends_what_is_gone_begins_what_is_new_and_lets_the_rest_go_on(sessio
     assert result.one("end", activity="same")["reason"] == "terminated"
 
 
-@pytest.mark.parametrize("text, told", [
-    ("{", "line 1, column 1"),
-    ('{"activities": []}', "CONFIG, /activities"),
-    ('{"activities": [{"name": "x", "command": "stat", "pid": "1", "event": "page-faultz"}]}',
-     "CONFIG, /activities/0: event 'page-faultz'"),
-    ('{"activities": [{"name": "x", "command": "stat", "cpu": "0"}], "outputs": [{"path": "/nowhere/x"}]}',
-     "CONFIG, /outputs/0/path"),
-], ids=["no JSON", "no CONFIG", "no such event", "no such folder"])
-def test_a_bad_file_at_hup_is_told_and_changes_nothing(session, puppet, text, told):
+@pytest.mark.parametrize("text, told", [("{", "line 1, column 1"), ('{"activities": []}', "CONFIG, /activities")],
+                         ids=["no JSON", "no CONFIG"])
+def test_a_file_that_is_no_config_at_hup_is_told_and_changes_nothing(session, puppet, text, told):
+    check_refused_at_hup(session, puppet, lambda one: write(one.config, text), told)
+
+
+ANOTHER = {"name": "x", "command": "stat", "cpu": "0"}
+
+
+@pytest.mark.parametrize("activity, members, told", [
+    ({"event": "page-faultz"}, {}, "CONFIG, /activities/0: event 'page-faultz'"),
+    ({}, {"outputs": [{"path": "/nowhere/x"}]}, "CONFIG, /outputs/0/path"),
+    ({}, {"resource": {"rack": "7"}}, "CONFIG, /resource"),
+    ({}, {"control": "fifo:/nowhere/x"}, "CONFIG, /control"),
+], ids=["no such event", "no such folder", "another resource", "another control"])
+def test_a_bad_file_at_hup_is_told_and_changes_nothing(session, puppet, activity, members, told):
+    check_refused_at_hup(session, puppet, lambda one: one.write([{**ANOTHER, **activity}], **members), told)
+
+
+def check_refused_at_hup(session, puppet, spoil, told):
     one = session(three(pid=str(puppet.pid)))
     puppet.do("faults=10")
-    write(one.config, text)
+    spoil(one)
     one.hup()
     puppet.do("faults=100")
     result = one.end()

@@ -11,11 +11,6 @@ struct run_options {
 	bool check; /* --check */
 };
 
-static int read_again(struct request *request, const struct request *before, struct refusal *refusal)
-{
-	return config_read(request, before->config, before->command, refusal);
-}
-
 static int run(const struct options *options, struct refusal *refusal)
 {
 	const struct run_options *own = options->own;
@@ -43,7 +38,7 @@ static int run(const struct options *options, struct refusal *refusal)
 		request.verbose = own->check || options->verbose;
 		request.quiet = options->quiet;
 		note_begin(options->verbose);
-		status = run_session(&request, own->check ? NULL : read_again, refusal);
+		status = run_session(&request, own->check ? NULL : config_read_again, refusal);
 	}
 	request_release(&request);
 	return status;

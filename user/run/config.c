@@ -621,6 +621,34 @@ int config_read(struct request *request, const char *path, char **command, struc
 	return request->document ? judge(request, refusal) : -1;
 }
 
+/* Activities and outputs come and go; the rest is the session's from its start to its end. */
+static int check_same(const struct request *request, const struct request *before, struct refusal *refusal)
+{
+	static const char *const fixed[] = {"resource",	  "limits",	"control",
+					    "events_dir", "pmu_events", "listen"};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		const json_t *now = json_object_get(request->document, fixed[i]);
+		const json_t *then = json_object_get(before->document, fixed[i]);
+		char path[POINTER_MOST];
+
+		if (now == then || json_equal(now, then))
+			continue;
+		refuse_at(refusal, below(path, sizeof(path), "", fixed[i]));
+		because(refusal, "it can't change while the session goes on");
+		return instead(refusal, "start nhmtap again, or put back what was there");
+	}
+	return 0;
+}
+
+int config_read_again(struct request *request, const struct request *before, struct refusal *refusal)
+{
+	return config_read(request, before->config, before->command, refusal) ||
+			       check_same(request, before, refusal)
+		       ? -1
+		       : 0;
+}
+
 /* --- the schema ------------------------------------------------------------------------------- */
 
 static void add_row(const struct option_row *row, void *context)

@@ -15,6 +15,10 @@
  */
 int config_read(struct request *request, const char *path, char **command, struct refusal *refusal);
 
+/* The same for a session that runs: `before` is its request. Refuses what can't change while it does, that is
+ * all but activities and outputs. */
+int config_read_again(struct request *request, const struct request *before, struct refusal *refusal);
+
 /* The JSON Schema of CONFIG, of which `frame` is the part that no option is in. */
 void config_complete_schema(json_t *frame);
 
