@@ -65,7 +65,7 @@ def test_a_request_that_breaks_a_rule_is_refused_with_rule_and_source(explained,
     "OFFCORE_RESPONSE.ANY_DATA.ANY_DRAM", "cache-misses", "branch-misses"])
 def test_what_the_driver_does_not_sample_precisely_is_refused_first(explained, event):
     text = event + ("p" if event.endswith("/") else ":p")
-    refused(explained("-c", 1000, text), "precise", "intel_nehalem_pebs_event_constraints")
+    refused(explained("-c", 1000, text), "precise", "constraint tables of Nehalem")
 
 
 @pytest.mark.parametrize("event", [

@@ -48,13 +48,14 @@ static bool mispredicted_first(const struct branch_options *own)
 	return own->order && !strcmp(own->order, "mispredicted");
 }
 
-#define USUAL_DEPTH 16 /* Nehalem's; where the driver does not say */
+#define USUAL_DEPTH 16 /* where neither the driver nor a table says */
 
 /* How many branches come with a sample. */
 static size_t record_depth(struct host *host)
 {
 	const struct pmu *pmu = host_core_pmu(host);
-	int depth = pmu && pmu->branches > 0 ? pmu->branches : USUAL_DEPTH;
+	int table = host->events ? host->events->branch_depth : 0;
+	int depth = pmu && pmu->branches > 0 ? pmu->branches : table ? table : USUAL_DEPTH;
 
 	return depth < BRANCHES_MOST ? depth : BRANCHES_MOST;
 }

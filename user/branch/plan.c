@@ -9,7 +9,7 @@
 /* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
 static const char *default_branch_event(struct plan *plan, const struct host *host)
 {
-	if (!host->events) {
+	if (!host->events || !host->events->nr_models) {
 		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
 		return "branches";
 	}

@@ -80,6 +80,7 @@ static json_t *counters_value(const struct subject *subject)
 {
 	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
 	const struct known_event *known = subject->event->known;
+	__u32 of_cpu = (1ULL << subject->cpu->general_counters) - 1;
 	json_t *value = json_object();
 
 	if (subject->registers.fixed_counter >= 0)
@@ -87,7 +88,7 @@ static json_t *counters_value(const struct subject *subject)
 	set(value, "general", value_bits(subject->registers.counters));
 	set(value, "source", string(subject->cpu->kernel->source));
 	if (known)
-		set(value, "by_table", value_bits(known->counters));
+		set(value, "by_table", value_bits(known->counters & of_cpu));
 	else if (offcore)
 		set(value, "by_table", value_bits(offcore->counters));
 	return value;
@@ -112,17 +113,15 @@ static json_t *precise_value(const struct subject *subject)
 
 	precise.precise_ip = 1;
 	registers_of(&precise, subject->host, &subject->encoding, &registers);
-	set(value, "accepted", json_boolean(!registers.refused));
+	if (subject->cpu->kernel->nr_precise)
+		set(value, "accepted", json_boolean(!registers.refused));
 	if (known)
 		set(value, "by_table", json_string(by_table[known->precise]));
 	set(value, "level", json_integer(level));
 	if (level < COUNT(means))
 		set(value, "means", string(means[level]));
-	if (level)
-		set(value, "record",
-		    string("RFLAGS, RIP, 16 general registers, "
-			   "IA32_PERF_GLOBAL_STATUS; of a load-latency event the data's "
-			   "address, source and latency (guide, Table 15)"));
+	if (level && subject->cpu->kernel->record)
+		set(value, "record", string(subject->cpu->kernel->record));
 	return value;
 }
 
@@ -170,14 +169,36 @@ static bool has_threshold(const struct subject *subject)
 	return is_load_latency(subject->cpu, subject->encoding.config);
 }
 
-static bool is_offcore(const struct subject *subject)
+static bool shares_offcore(const struct subject *subject, size_t registers)
 {
-	return offcore_register_of(subject->cpu, subject->encoding.config);
+	return offcore_register_of(subject->cpu, subject->encoding.config) &&
+	       !subject->cpu->kernel->own_registers &&
+	       extra_registers_of(subject->cpu, EXTRA_OFFCORE) == registers;
+}
+
+static bool shares_one_offcore(const struct subject *subject)
+{
+	return shares_offcore(subject, 1);
+}
+
+static bool shares_two_offcore(const struct subject *subject)
+{
+	return shares_offcore(subject, 2);
+}
+
+static bool shares_threshold(const struct subject *subject)
+{
+	return has_threshold(subject) && !subject->cpu->kernel->own_registers;
 }
 
 static bool has_lbr(const struct subject *subject)
 {
 	return event_uses_lbr(&subject->event->attr);
+}
+
+static bool shares_lbr(const struct subject *subject)
+{
+	return has_lbr(subject) && subject->cpu->nr_branches && !subject->cpu->kernel->own_registers;
 }
 
 static bool is_fixed(const struct subject *subject)
@@ -202,20 +223,24 @@ static const struct {
 } rules[] = {
 	{is_fixed, "the fixed counter is taken before the general ones, if it is free",
 	 "perf_sched_find_counter()"},
-	{is_offcore,
+	{shares_one_offcore,
 	 "a core has one OFFCORE_RSP_0 for both of its threads: events with another value "
 	 "take turns, in a group they are refused",
 	 "intel_shared_reg_get_constraints()"},
-	{has_threshold,
+	{shares_two_offcore,
+	 "a core has two registers of off-core responses for both of its threads: events with a third value "
+	 "take turns, in a group they are refused",
+	 "intel_shared_reg_get_constraints()"},
+	{shares_threshold,
 	 "a core has one threshold for both of its threads: events with another one take "
 	 "turns, in a group they are refused",
 	 "intel_shared_reg_get_constraints()"},
-	{has_lbr,
+	{shares_lbr,
 	 "a core has one branch filter for both of its threads: events with another one take "
 	 "turns",
 	 "intel_shared_reg_get_constraints()"},
 	{is_precise, "precise_ip needs a sample_period or sample_freq", "x86_pmu_hw_config()"},
-	{has_lowest_period, "a sample_period below %llu is refused", "nhm_limit_period()"},
+	{has_lowest_period, "a sample_period below %llu is refused", "the driver's limit_period()"},
 };
 
 static json_t *rules_value(const struct subject *subject)

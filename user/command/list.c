@@ -110,6 +110,8 @@ static void set_hardware(json_t *record, const struct host *host, const struct e
 	set(record, "counters", value_bits(registers.counters));
 	if (registers.fixed_counter >= 0)
 		set(record, "fixed_counter", json_integer(registers.fixed_counter));
+	if (!cpu->kernel->nr_precise)
+		return;
 	attr.precise_ip = 1;
 	registers_of(&attr, host, encoding, &registers);
 	set(record, "precise", json_boolean(!registers.refused));
@@ -183,7 +185,11 @@ static void list_event(struct listing *listing, const struct known_event *event)
 {
 	const struct cpu_events *cpu = listing->host->events;
 	struct encoding encoding = {.config = event->config, .config1 = event->config1};
-	json_t *record = listed(event->topic, event->name);
+	json_t *record;
+
+	if (event_missing(listing->host, event))
+		return;
+	record = listed(event->topic, event->name);
 
 	for (size_t i = 0; i < cpu->nr_aliases; i++)
 		if (!strcmp(cpu->aliases[i].of, event->name))

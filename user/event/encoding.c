@@ -119,6 +119,16 @@ size_t extra_registers_of(const struct cpu_events *cpu, enum extra_register extr
 	return extra == EXTRA_OFFCORE && cpu->offcore && cpu->offcore->nr_registers > 1 ? EXTRA_VALUES : 1;
 }
 
+bool has_fixed_counter(const struct cpu_events *cpu, const struct kernel_rule *rule)
+{
+	return rule->fixed_counter >= 0 && (__u32)rule->fixed_counter < cpu->fixed_counters;
+}
+
+bool event_missing(const struct host *host, const struct known_event *event)
+{
+	return event->architectural >= 0 && host->events_missing >> event->architectural & 1;
+}
+
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)
 {
 	for (size_t i = 0; i < nr; i++)

@@ -47,6 +47,12 @@ enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config
 size_t extra_registers_of(const struct cpu_events *cpu, enum extra_register extra);
 #define EXTRA_VALUES 2 /* the most of them */
 
+/* Whether the CPU has the fixed counter of a rule. */
+bool has_fixed_counter(const struct cpu_events *cpu, const struct kernel_rule *rule);
+
+/* Whether CPUID says that the CPU lacks this event of the architecture. */
+bool event_missing(const struct host *host, const struct known_event *event);
+
 /* The rule of the kernel that holds for an event: the first of the list, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);
 

@@ -24,10 +24,10 @@ unsigned long long placement_choices(struct host *host, const struct event *even
 	if (!encoding_of(&event->attr, host, &encoding))
 		return 0;
 	rule = rule_of(host->events->kernel, event, encoding.config);
-	if (!rule)
-		return general;
+	if (!rule) /* without a code it is the driver's number for something that no general counter counts */
+		return encoding.config & CONFIG_EVENT ? general : 0;
 	return (rule->counters & general) |
-	       (rule->fixed_counter >= 0 ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
+	       (has_fixed_counter(host->events, rule) ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
 }
 
 /* Gives event i a counter, moving others that have one to another if need be: Kuhn's algorithm for

@@ -53,14 +53,14 @@ static void place(const struct perf_event_attr *attr, const struct cpu_events *c
 	registers->fixed_counter = -1;
 	if (attr->precise_ip) {
 		rule = kernel_rule_of(kernel->precise, kernel->nr_precise, config);
-		registers->refused = !rule;
+		registers->refused = kernel->nr_precise && !rule;
 	} else {
 		rule = kernel_rule_of(kernel->placed, kernel->nr_placed, config);
 	}
 	if (!rule)
 		return;
-	registers->counters = rule->counters;
-	registers->fixed_counter = rule->fixed_counter;
+	registers->counters = rule->counters & registers->counters;
+	registers->fixed_counter = has_fixed_counter(cpu, rule) ? rule->fixed_counter : -1;
 }
 
 /* --- the guide's fields ----------------------------------------------------------------------- */
@@ -361,7 +361,8 @@ static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events 
 	for (size_t i = 0; i < cpu->nr_branches; i++)
 		if (wanted & branch_kind_bits(cpu->branches[i].filter))
 			recorded |= cpu->branches[i].records;
-	add(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
+	if (cpu->nr_branches) /* others are filtered by the driver: lbr_sel_map */
+		add(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
 	add(registers, DEBUGCTL, 0x801, 0x801);
 }
 
@@ -377,7 +378,8 @@ void registers_of(const struct perf_event_attr *attr, const struct host *host,
 	if (registers->refused)
 		return;
 	add_selection(registers, config);
-	add_global_control(attr, cpu, general, registers);
+	if (cpu->perfmon >= 2)
+		add_global_control(attr, cpu, general, registers);
 	if (attr->precise_ip)
 		add_pebs(cpu, encoding, registers);
 	add_extra(cpu, encoding, registers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel writes into the registers of a Nehalem for an event: a pure function of the
+ * What the kernel writes into the registers of the core's PMU for an event: a pure function of the
  * perf_event_attr and the CPU's table. Names and meanings of the bits are the guide's (its Tables 4,
  * 5, 8-10, 12, 14, 17 and 19); which value they get is the kernel's choice, by the functions of
  * Linux 6.1 that registers.c names.

@@ -226,7 +226,7 @@ static int try_never(const struct facility *facility, struct host *host, struct 
 #define SAMPLE(k, c, every)                                                                                  \
 	.try = try_samples, .known = (k), .core = (c), .trial = {.sampled = true, .period = (every)}
 
-/* Section numbers are those of Intel's "Nehalem Core PMU" programming guide. */
+/* Section numbers are those of Intel's "Nehalem Core PMU" programming guide (sources.json: guide). */
 const struct facility facilities[] = {
 	{"software", "the kernel's own events and clocks", NULL, COUNT("cpu-clock", NULL, NULL)},
 	{"stat", "counting the core's events", "3.2", COUNT("INST_RETIRED.ANY_P", "instructions", NULL)},
@@ -247,7 +247,7 @@ const struct facility facilities[] = {
 	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("cycles:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", "3.7", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
-	/* Any data, from anywhere that the hardware tells (bit 11 is reserved on Nehalem). */
+	/* Any data, from anywhere that the hardware tells. */
 	{"offcore", "off-core responses", "3.4",
 	 COUNT("OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
@@ -287,8 +287,7 @@ const struct facility *facility_find(const char *name, size_t length)
 void facility_try(const struct facility *facility, struct host *host, struct finding *finding)
 {
 	*finding = (struct finding){.facility = facility};
-	/* The guide is about the CPUs of the tables. */
-	finding->guide = host->events ? facility->guide : NULL;
+	finding->guide = host->events && host->events->guide ? facility->guide : NULL;
 	finding->works = !facility->try(facility, host, finding, &finding->refusal);
 }
 
@@ -302,8 +301,6 @@ static const char *general_event(struct host *host)
 	struct refusal ignored = {0};
 	struct found found;
 
-	if (host->events)
-		return "INST_RETIRED.ANY_P";
 	return trial_run(&trial, host, &found, &ignored) && ignored.error == ENOENT ? "r00c4" : "branches";
 }
 

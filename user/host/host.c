@@ -16,6 +16,7 @@
 #include "host/cgroup_owner.h"
 #include "host/files.h"
 #include "host/privileges.h"
+#include "host/processor.h"
 #include "memory.h"
 
 static void read_processor(struct host *host)
@@ -56,6 +57,38 @@ static const struct cpu_events *events_among(const struct host *host, const stru
 	return NULL;
 }
 
+static void take_table(struct host *host, const struct cpu_events *events)
+{
+	host->events = events;
+	host->events_missing = 0;
+}
+
+/* Where no table is of this CPU it has the events of the architecture, if any, and CPUID says how many
+ * counters. The kernel takes three fixed ones from version 2 on for granted (intel_pmu_init(), intel/core.c).
+ */
+static void take_architecture(struct host *host, const struct cpu_events *cpus, size_t nr)
+{
+	struct perfmon perfmon;
+	__u32 assumed;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (cpus[i].nr_models || strcmp(cpus[i].vendor, host->cpu.vendor) ||
+		    !processor_perfmon(host, &perfmon) || !perfmon.version || !perfmon.general_counters)
+			continue;
+		assumed = perfmon.version > 1 && perfmon.version < 5 && !host->virtual ? 3 : 0;
+		free(host->numbered);
+		host->numbered = xmalloc(sizeof(*host->numbered));
+		*host->numbered = cpus[i];
+		host->numbered->perfmon = perfmon.version;
+		host->numbered->general_counters = perfmon.general_counters;
+		host->numbered->fixed_counters = perfmon.version < 2		    ? 0
+						 : perfmon.fixed_counters < assumed ? assumed
+										    : perfmon.fixed_counters;
+		host->events = host->numbered;
+		host->events_missing = perfmon.events_missing;
+	}
+}
+
 int host_add_tables(struct host *host, const char *folder, struct refusal *refusal)
 {
 	const struct cpu_events *own;
@@ -66,7 +99,9 @@ int host_add_tables(struct host *host, const char *folder, struct refusal *refus
 		return -1;
 	own = events_among(host, host->tables.cpus, host->tables.nr_cpus);
 	if (own)
-		host->events = own;
+		take_table(host, own);
+	else if (!host->events || host->numbered)
+		take_architecture(host, host->tables.cpus, host->tables.nr_cpus);
 	return 0;
 }
 
@@ -205,6 +240,8 @@ int host_gather(struct host *host, const char *root)
 	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
 	read_processor(host);
 	host->events = events_among(host, known_cpus, nr_known_cpus);
+	if (!host->events)
+		take_architecture(host, known_cpus, nr_known_cpus);
 	host->tables = (struct tables){.metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
 
 	err = slurp(host, text, sizeof(text), "/sys/devices/system/cpu/online");
@@ -238,6 +275,8 @@ void host_release(struct host *host)
 	host->cgroups = NULL;
 	tables_release(&host->tables);
 	pmu_events_release(&host->pmu_events);
+	free(host->numbered);
+	host->numbered = NULL;
 	while (host->pmus) {
 		struct pmu *pmu = host->pmus;
 
@@ -375,17 +414,28 @@ const struct pmu *host_core_pmu(struct host *host)
 	return pmu ? pmu : host_pmu(host, "cpu_core");
 }
 
-/* nhm_format_attr, nhm_mem_events_attrs and intel_pmu_format_attr of arch/x86/events/intel/core.c:
- * Westmere's are the same. */
-static const struct pmu_format nehalem_formats[] = {
-	{"event", 0, 0xff},	  {"umask", 0, 0xff00},	     {"edge", 0, 1 << 18},
-	{"pc", 0, 1 << 19},	  {"any", 0, 1 << 21},	     {"inv", 0, 1 << 23},
-	{"cmask", 0, 0xff000000}, {"offcore_rsp", 1, ~0ULL}, {"ldlat", 1, 0xffff},
-};
-
-static void *copy_of(const void *from, size_t size)
+/* intel_arch_formats_attr, intel_arch3_formats_attr and nhm_format_attr of arch/x86/events/intel/core.c. */
+static void pretend_formats(struct pmu *pmu, const struct cpu_events *cpu)
 {
-	return memcpy(xmalloc(size), from, size);
+	const struct {
+		struct pmu_format format;
+		bool there;
+	} formats[] = {
+		{{"event", 0, 0xff}, true},
+		{{"umask", 0, 0xff00}, true},
+		{{"edge", 0, 1 << 18}, true},
+		{{"pc", 0, 1 << 19}, true},
+		{{"any", 0, 1 << 21}, cpu->perfmon >= 3},
+		{{"inv", 0, 1 << 23}, true},
+		{{"cmask", 0, 0xff000000}, true},
+		{{"offcore_rsp", 1, ~0ULL}, cpu->offcore},
+		{{"ldlat", 1, 0xffff}, cpu->load_latency},
+	};
+
+	pmu->formats = xcalloc(sizeof(formats) / sizeof(formats[0]), sizeof(*pmu->formats));
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (formats[i].there)
+			pmu->formats[pmu->nr_formats++] = formats[i].format;
 }
 
 /* The driver's names of events, as nhm_mem_events_attrs and snb_mem_events_attrs have them. */
@@ -405,10 +455,9 @@ static void pretend_core_pmu(struct host *host)
 
 	snprintf(pmu->name, sizeof(pmu->name), "cpu");
 	pmu->type = PERF_TYPE_RAW;
-	pmu->max_precise = 2;
-	pmu->branches = 16;
-	pmu->formats = copy_of(nehalem_formats, sizeof(nehalem_formats));
-	pmu->nr_formats = sizeof(nehalem_formats) / sizeof(nehalem_formats[0]);
+	pmu->max_precise = host->events->kernel && host->events->kernel->nr_precise ? 2 : 0;
+	pmu->branches = host->events->branch_depth;
+	pretend_formats(pmu, host->events);
 	pmu->aliases = xcalloc(2, sizeof(*pmu->aliases));
 	if (host->events->load_latency)
 		pretend_alias(pmu, "mem-loads", host->events->load_latency, ",ldlat=3");
@@ -447,12 +496,12 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 		cpu = named(known_cpus, nr_known_cpus, name);
 	if (!cpu)
 		return refuse_cpu(name, refusal);
-	host->events = cpu;
+	take_table(host, cpu);
 	host->pretended = true;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);
 	snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", cpu->title);
-	host->cpu.family = cpu->models[0].family;
-	host->cpu.model = cpu->models[0].model;
+	host->cpu.family = cpu->nr_models ? cpu->models[0].family : 0;
+	host->cpu.model = cpu->nr_models ? cpu->models[0].model : 0;
 	host->cpu.stepping = 0;
 	host->perf_event_paranoid = -1;
 	host->max_sample_rate = 100000; /* the kernel's default: kernel/events/core.c */

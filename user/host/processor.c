@@ -154,18 +154,23 @@ struct perfmon perfmon_of(const struct cpuid *leaf)
 	};
 }
 
-void processor_gather(struct processor *processor, const struct host *host)
+bool processor_perfmon(const struct host *host, struct perfmon *perfmon)
 {
 	struct cpuid leaf;
+	bool there = read_leaf(host, LEAF_PERFMON, &leaf);
 
+	*perfmon = perfmon_of(&leaf);
+	return there;
+}
+
+void processor_gather(struct processor *processor, const struct host *host)
+{
 	*processor = (struct processor){0};
 	processor->cpuid = read_leaf(host, LEAF_BASIC, &processor->basic);
 	read_msrs(processor, host);
 	if (!processor->cpuid)
 		return;
 	processor->signature = signature_of(processor->basic.eax);
-	processor->architectural = read_leaf(host, LEAF_PERFMON, &leaf);
-	if (processor->architectural)
-		processor->perfmon = perfmon_of(&leaf);
+	processor->architectural = processor_perfmon(host, &processor->perfmon);
 	read_hypervisor(processor, host);
 }

@@ -75,6 +75,9 @@ struct processor {
  */
 void processor_gather(struct processor *processor, const struct host *host);
 
+/* CPUID.0AH alone, from the same place. Returns whether there is one. */
+bool processor_perfmon(const struct host *host, struct perfmon *perfmon);
+
 /* Pure decoders of single registers. */
 struct signature signature_of(__u32 eax);
 struct perfmon perfmon_of(const struct cpuid *leaf);

@@ -147,12 +147,12 @@ static int refuse_access_keys(const struct options *options, const struct host *
 {
 	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
 
-	if (!kernel || kernel->access_bits ||
+	if (!kernel || !kernel->nr_precise || kernel->access_bits ||
 	    !(list_has(options->by, "tlb") || list_has(options->by, "lock")))
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
 	because(refusal, "this CPU's PEBS records have no TLB and no lock bits");
-	according(refusal, "guide, Table 15; they came with Sandy Bridge");
+	according(refusal, "%s", kernel->record ? kernel->record : kernel->source);
 	return instead(refusal, "sample MEM_LOAD_RETIRED.DTLB_MISS:pp with nhmtap profile");
 }
 

@@ -53,17 +53,19 @@ static int refuse_unknown(const struct host *host, const char *name, struct refu
 
 static int refuse_metric(const struct host *host, const char *name, struct refusal *refusal)
 {
-	for (size_t i = 0; i < nr_known_cpus; i++) {
-		const struct cpu_events *cpu = &known_cpus[i];
+	char owners[160] = "";
+	size_t used = 0;
 
-		if (!find_in(cpu->metrics, cpu->nr_metrics, name))
-			continue;
-		refuse(refusal, STATUS_REFUSED, "metric '%s'", name);
-		because(refusal, "it is one of %s, and this machine's CPU is %s family %u model %u",
-			cpu->name, host->cpu.vendor, host->cpu.family, host->cpu.model);
-		return instead(refusal, "see nhmtap list for those that this machine has");
-	}
-	return refuse_unknown(host, name, refusal);
+	for (size_t i = 0; i < nr_known_cpus && used < sizeof(owners); i++)
+		if (find_in(known_cpus[i].metrics, known_cpus[i].nr_metrics, name))
+			used += snprintf(owners + used, sizeof(owners) - used, "%s%s", used ? ", " : "",
+					 known_cpus[i].name);
+	if (!used)
+		return refuse_unknown(host, name, refusal);
+	refuse(refusal, STATUS_REFUSED, "metric '%s'", name);
+	because(refusal, "it is one of %s, and this machine's CPU is %s family %u model %u", owners,
+		host->cpu.vendor, host->cpu.family, host->cpu.model);
+	return instead(refusal, "see nhmtap list for those that this machine has");
 }
 
 /* A refusal of an event says for which metric it was asked. */

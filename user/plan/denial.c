@@ -196,9 +196,7 @@ static int denied_invalid(const struct denied *d)
 		attr->type, attr->config, attr->config1,
 		attr->sample_period && !attr->freq ? ", and its period" : "");
 	return instead(d->refusal, "check the event's bits%s",
-		       attr->sample_period && !attr->freq
-			       ? "; some PMUs refuse short periods (Nehalem's those under 32)"
-			       : "");
+		       attr->sample_period && !attr->freq ? "; some PMUs refuse short periods" : "");
 }
 
 static int denied_descriptors(const struct denied *d)

@@ -71,7 +71,7 @@ static int cmask_width(const struct subject *s, struct refusal *refusal)
 {
 	__u64 cmask = (s->config & CONFIG_CMASK) >> CONFIG_CMASK_SHIFT;
 
-	if (cmask <= CMASK_MOST)
+	if (cmask <= CMASK_MOST || !s->cpu->nr_models)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "cmask=%llu needs bits 31:29 of the register, which must be zero", cmask);
@@ -82,26 +82,83 @@ static int cmask_width(const struct subject *s, struct refusal *refusal)
 
 static int stray_config1(const struct subject *s, struct refusal *refusal)
 {
-	if (!s->config1 || offcore(s) || load_latency(s))
+	if (!s->config1 || offcore(s) || load_latency(s) || !s->cpu->nr_models)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal,
 		"config1=0x%llx belongs to no register of this event, and the kernel would "
 		"ignore it",
 		s->config1);
-	according(refusal, "kernel, intel_nehalem_extra_regs");
-	return instead(refusal, "offcore_rsp goes with cpu/event=0xb7,umask=0x1/, ldlat with cpu/mem-loads/");
+	according(refusal, "kernel, the driver's extra_regs");
+	if (!s->cpu->offcore)
+		return instead(refusal, "leave it out");
+	return instead(refusal,
+		       "offcore_rsp goes with cpu/event=0x%llx,umask=0x%llx/, ldlat with cpu/mem-loads/",
+		       s->cpu->offcore->registers[0].config & 0xff,
+		       s->cpu->offcore->registers[0].config >> 8 & 0xff);
 }
 
 static int second_offcore_register(const struct subject *s, struct refusal *refusal)
 {
-	if (!selects(s, 0x01bb) || offcore(s))
+	if (!s->cpu->offcore || !selects(s, 0x01bb) || offcore(s))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "this CPU has one off-core register, with event 0xb7; 0xbb would count without "
-			 "any request or response");
-	according(refusal, "kernel, intel_nehalem_extra_regs; the guide's Table 11 differs");
-	return instead(refusal, "use event 0xb7 for all off-core responses, one after the other");
+	because(refusal,
+		"this CPU has one off-core register, with event 0x%llx; 0xbb would count without "
+		"any request or response",
+		s->cpu->offcore->registers[0].config & 0xff);
+	according(refusal, "kernel, the driver's extra_regs%s",
+		  s->cpu->guide ? "; the guide's Table 11 differs" : "");
+	return instead(refusal, "use the first event for all off-core responses, one after the other");
+}
+
+/* --- what the architecture may lack ------------------------------------------------------------- */
+
+static int missing_event(const struct subject *s, struct refusal *refusal)
+{
+	const struct known_event *known = s->event->known;
+
+	if (!known || !event_missing(s->host, known))
+		return 0;
+	refused(s, STATUS_REFUSED, refusal);
+	because(refusal,
+		"the CPU says that it lacks this event (bit %d of CPUID.0AH:EBX): its code may count "
+		"something else",
+		known->architectural);
+	according(refusal, "%s", known->source);
+	return instead(refusal, "use another event; --force insists");
+}
+
+/* intel_pmu_check_event_constraints(); core_pmu, of version 1, would count code 0. */
+static int missing_fixed_counter(const struct subject *s, struct refusal *refusal)
+{
+	const struct known_kernel *kernel = s->cpu->kernel;
+	const struct kernel_rule *rule;
+
+	if (!kernel || s->event->attr.precise_ip)
+		return 0;
+	rule = kernel_rule_of(kernel->placed, kernel->nr_placed, s->config);
+	if (!rule || rule->counters || rule->fixed_counter < 0 || has_fixed_counter(s->cpu, rule))
+		return 0;
+	refused(s, STATUS_REFUSED, refusal);
+	because(refusal, "only fixed counter %d counts it, and this CPU has %u", rule->fixed_counter,
+		s->cpu->fixed_counters);
+	according(refusal, "%s", kernel->source);
+	return instead(refusal, "count cycles; the time itself is task-clock's");
+}
+
+static int any_thread_version(const struct subject *s, struct refusal *refusal)
+{
+	if (!(s->config & CONFIG_ANY) || !s->cpu->perfmon || s->cpu->perfmon >= 3)
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	refusal->error = EINVAL;
+	because(refusal,
+		"any (both threads of a core) came with architectural perfmon version 3, and this CPU "
+		"has version %u",
+		s->cpu->perfmon);
+	according(refusal, "kernel, intel_pmu_hw_config()");
+	return instead(refusal, "leave out any, and count both threads");
 }
 
 /* --- off-core responses ----------------------------------------------------------------------- */
@@ -235,7 +292,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = s->cpu->kernel;
 
-	if (!s->event->attr.precise_ip || !kernel)
+	if (!s->event->attr.precise_ip || !kernel || !kernel->nr_precise)
 		return 0;
 	if (kernel_rule_of(kernel->precise, kernel->nr_precise, s->config))
 		return 0;
@@ -244,7 +301,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 	because(refusal, s->event->known && s->event->known->precise
 				 ? "the CPU could record it precisely, but the kernel's driver does not"
 				 : "it can't be recorded precisely");
-	according(refusal, "kernel, intel_nehalem_pebs_event_constraints");
+	according(refusal, "%s", kernel->source);
 	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
 }
 
@@ -280,7 +337,7 @@ static int short_period(const struct subject *s, struct refusal *refusal)
 	refusal->error = EINVAL;
 	because(refusal, "a period of %llu is below %llu, the least that the kernel takes on this CPU",
 		attr->sample_period, least);
-	according(refusal, "kernel, nhm_limit_period()");
+	according(refusal, "%s", s->cpu->kernel->source);
 	return instead(refusal, "ask for -c %llu or more", least);
 }
 
@@ -389,7 +446,7 @@ static __u64 branch_filter(const struct subject *s)
 
 static bool branches(const struct subject *s)
 {
-	return s->event->attr.branch_sample_type || s->event->attr.precise_ip > 1;
+	return s->cpu->nr_branches && (s->event->attr.branch_sample_type || s->event->attr.precise_ip > 1);
 }
 
 static __u64 config1(const struct subject *s)
@@ -545,6 +602,9 @@ static const struct rule {
 	{.check = precise_unrecorded, .yields = true},
 	{.check = precise_without_period},
 	{.check = short_period},
+	{.check = missing_event, .yields = true},
+	{.check = missing_fixed_counter},
+	{.check = any_thread_version},
 	{.check = any_thread_rights},
 	{.check = group_shares_register},
 	{.check = group_fits, .of_groups = true},

@@ -14,7 +14,7 @@ static const struct contest {
 	const char *reg, *what, *why;
 } contests[] = {
 	{"off-core register", "offcore_rsp",
-	 "a core counts off-core responses by one register (Westmere by two), for both of its threads: more "
+	 "a core counts off-core responses by one register or two, for both of its threads: more "
 	 "values than that wait for each other, and on one of the threads they may never run"},
 	{"load-latency threshold", "load_latency",
 	 "a core has one load-latency threshold, for both of its threads: events with another one wait"},

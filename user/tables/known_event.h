@@ -23,6 +23,7 @@ struct known_event {
 	__u32 counters;	      /* bit i: general counter i can count it, by the table */
 	__s8 fixed_counter;   /* 0-2 where a fixed counter counts it, else -1 */
 	__u8 precise;	      /* PEBS, by the table: 0 never, 1 can, 2 only so */
+	__s8 architectural;   /* the bit of CPUID.0AH:EBX that says that it is missing, else -1 */
 	const char *errata;   /* "AAJ80", or NULL */
 	const char *source;   /* what the row is taken from */
 };
@@ -103,7 +104,8 @@ struct known_kernel {
 		__u32 counters;	    /* bit i: general counter i */
 		__s8 fixed_counter; /* or this one, if not -1 */
 		bool exclusive;	    /* with two threads a core, halves what each of them may use */
-	} * precise;		    /* may have precise_ip > 0; where no rule holds, it is EINVAL */
+	} * precise;		    /* may have precise_ip > 0; where no rule holds, it is EINVAL; without any
+				     * rule nothing is known of it */
 	size_t nr_precise;
 	const struct kernel_rule *placed; /* where it may count; where no rule holds, any general one */
 	size_t nr_placed;
@@ -124,6 +126,7 @@ struct known_kernel {
 	bool access_bits;     /* PEBS records tell TLB misses and locked accesses */
 	bool own_registers;   /* threads of a core share no off-core register, threshold or branch filter */
 	__u64 precise_cycles; /* what is counted for precise cycles, which have no PEBS */
+	const char *record;   /* what a PEBS record holds, in words; NULL: not known */
 	/* Microcode that PEBS works with, by model and stepping; of others the driver keeps it off. */
 	const struct known_microcode {
 		__u32 model, stepping, revision; /* this one or a later one */
@@ -171,7 +174,10 @@ struct cpu_events {
 	const struct cpu_model {
 		__u32 family, model; /* display family and model (CPUID.1) */
 	} * models;
-	size_t nr_models;
+	size_t nr_models;   /* 0: of any CPU that no other table is of; CPUID then has the numbers below */
+	__u32 perfmon;	    /* the version of architectural performance monitoring */
+	bool guide;	    /* the guide is about it */
+	__u32 branch_depth; /* how many branches the LBR holds; 0: not known */
 	__u32 general_counters, fixed_counters;
 	__u32 general_counters_smt; /* of each of two threads of a core, where that is fewer; else 0 */
 	__u64 precise_store; /* code and umask of the event whose records have a store's address; 0: none */

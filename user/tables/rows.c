@@ -139,6 +139,7 @@ static int load_event(struct loader *loader, struct draft *draft, const char *to
 		.precise = !pebs		  ? 0
 			   : !strcmp(pebs, "can") ? 1
 						  : 2,
+		.architectural = number(entry, "architectural", -1),
 		.errata = text(entry, "errata"),
 		.source = own ? own : source,
 	};
@@ -494,6 +495,7 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 	draft->kernel.lowest_period = number(table, "lowest_period", 0);
 	draft->kernel.access_bits = flag(table, "access_bits");
 	draft->kernel.own_registers = flag(table, "own_registers");
+	draft->kernel.record = text(table, "record");
 	draft->kernel.precise_cycles = config_of(json_object_get(table, "precise_cycles"));
 	for (enum draft_kind kind = DRAFT_PRECISE; kind <= DRAFT_MICROCODE; kind++)
 		draft_clear(draft, kind);

@@ -137,6 +137,9 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.title = text(row, "title");
 	draft->cpu.vendor = text(row, "vendor");
 	draft->cpu.libpfm4 = text(row, "libpfm4");
+	draft->cpu.perfmon = number(row, "perfmon", draft->cpu.perfmon);
+	draft->cpu.guide = draft->cpu.guide || flag(row, "guide");
+	draft->cpu.branch_depth = number(row, "branch_depth", draft->cpu.branch_depth);
 	draft->cpu.general_counters = number(row, "general_counters", 0);
 	if (json_object_get(row, "load_latency"))
 		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
