@@ -67,7 +67,8 @@ struct layout {
 		X##VALUE(UNSIGNED, type, config), X##VALUE(UNSIGNED, type, config1),                         \
 		X##VALUE(UNSIGNED, type, default_period), X##VALUE(UNSIGNED, type, counters),                \
 		X##VALUE(SIGNED, type, fixed_counter), X##VALUE(UNSIGNED, type, precise),                    \
-		X##VALUE(SIGNED, type, architectural), X##VALUE(TEXT, type, errata), X##VALUE(TEXT, type, source)
+		X##VALUE(SIGNED, type, architectural), X##VALUE(TEXT, type, errata),                         \
+		X##VALUE(TEXT, type, source)
 #define known_alias_MEMBERS(X, type)                                                                         \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, of), X##VALUE(TEXT, type, source)
 #define offcore_register_MEMBERS(X, type)                                                                    \
@@ -109,7 +110,7 @@ struct layout {
 		X##LIST(LIST, type, generic, &known_generic_layout),                                         \
 		X##LIST(LIST, type, errata, &known_erratum_layout), X##VALUE(UNSIGNED, type, lowest_period), \
 		X##VALUE(UNSIGNED, type, access_bits), X##VALUE(UNSIGNED, type, own_registers),              \
-		X##VALUE(UNSIGNED, type, precise_cycles), X##VALUE(TEXT, type, record),                       \
+		X##VALUE(UNSIGNED, type, precise_cycles), X##VALUE(TEXT, type, record),                      \
 		X##LIST(LIST, type, microcode, &known_microcode_layout), X##VALUE(TEXT, type, source)
 #define source_claim_MEMBERS(X, type) X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, claim)
 #define known_contradiction_MEMBERS(X, type)                                                                 \
@@ -124,9 +125,10 @@ struct layout {
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, vendor),               \
 		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, models, &cpu_model_layout),               \
 		X##VALUE(UNSIGNED, type, perfmon), X##VALUE(UNSIGNED, type, guide),                          \
-		X##VALUE(UNSIGNED, type, branch_depth), X##VALUE(UNSIGNED, type, general_counters), X##VALUE(UNSIGNED, type, fixed_counters),        \
-		X##VALUE(UNSIGNED, type, general_counters_smt), X##VALUE(UNSIGNED, type, precise_store),     \
-		X##VALUE(UNSIGNED, type, load_latency), X##LIST(LIST, type, events, &known_event_layout),    \
+		X##VALUE(UNSIGNED, type, branch_depth), X##VALUE(UNSIGNED, type, general_counters),          \
+		X##VALUE(UNSIGNED, type, fixed_counters), X##VALUE(UNSIGNED, type, general_counters_smt),    \
+		X##VALUE(UNSIGNED, type, precise_store), X##VALUE(UNSIGNED, type, load_latency),             \
+		X##LIST(LIST, type, events, &known_event_layout),                                            \
 		X##LIST(LIST, type, aliases, &known_alias_layout),                                           \
 		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
 		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \

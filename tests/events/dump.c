@@ -84,11 +84,11 @@ static void print_cpu(const struct cpu_events *cpu)
 	for (size_t i = 0; i < cpu->nr_events; i++) {
 		const struct known_event *event = &cpu->events[i];
 
-		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%s\t%s\t%s\t%s\n", cpu->name,
+		printf("event\t%s\t%s\t%#llx\t%#llx\t%llu\t%#x\t%d\t%u\t%d\t%s\t%s\t%s\t%s\n", cpu->name,
 		       event->name, (unsigned long long)event->config, (unsigned long long)event->config1,
 		       (unsigned long long)event->default_period, event->counters, event->fixed_counter,
-		       event->precise, event->errata ? event->errata : "", event->topic, event->source,
-		       event->description);
+		       event->precise, event->architectural, event->errata ? event->errata : "", event->topic,
+		       event->source, event->description);
 	}
 	print_aliases("alias", cpu->name, cpu->aliases, cpu->nr_aliases);
 	if (cpu->offcore)

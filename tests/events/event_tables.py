@@ -30,7 +30,7 @@ class Compiled:
     FIELDS = {
         "cpu": "name vendor general_counters fixed_counters",
         "model": "cpu family model",
-        "event": "cpu name config config1 period counters fixed_counter precise errata topic "
+        "event": "cpu name config config1 period counters fixed_counter precise architectural errata topic "
                  "source description",
         "alias": "cpu name of source",
         "offcore": "cpu reserved period source",
@@ -50,7 +50,7 @@ class Compiled:
         "metric": "cpu name formula unit",
         "source": "key title",
     }
-    NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise",
+    NUMBERS = {"mask", "config", "config1", "period", "counters", "fixed_counter", "precise", "architectural",
                "bits", "kinds", "records", "msr", "family", "model", "reserved", "code", "perf_data_src",
                "general_counters", "fixed_counters"}
 

@@ -2,6 +2,7 @@
 """Events as libpfm4 and PAPI write them, against libpfm4 itself (Debian's libpfm4-dev): what it encodes,
 nhmtap encodes alike, or says where it differs. `make test` tries 500 spellings, other ones each time;
 `make check-spellings` each event of two CPUs with each kind of modifier."""
+import csv
 import json
 import os
 import random
@@ -212,3 +213,51 @@ def test_libpfm4s_name_of_the_cpu_may_stand_in_front(machine):
 def test_events_that_only_libpfm4_has_say_so(libpfm4, machine):
     record = explain(machine(26), "PIC_ACCESSES:TPR_READS")
     assert "libpfm4-only-events" in record["disagreements"]
+
+
+@pytest.mark.parametrize("cpu, pmu", [("architectural", "core"), ("core2", "core")])
+def test_an_event_that_libpfm4_names_is_encoded_as_it_does(cpu, pmu, compiled, libpfm4):
+    configs = {row["name"]: row["config"] for row in compiled.list("event", cpu)}
+    names = {**{name: name for name in configs}, **{row["name"]: row["of"] for row in compiled.list("alias", cpu)}}
+    listed = [name for name in libpfm4("list", pmu) if name.replace(":", ".") in names]
+    encoded = libpfm4("encode", lines=[f"{pmu}::{name}" for name in listed])
+    for name, answer in zip(listed, encoded, strict=True):
+        assert configs[names[name.replace(":", ".")]] == int(answer.split()[0]), name
+    assert len(listed) >= (10 if cpu == "architectural" else 150)
+
+
+# --- libpfm4's own cases: tests/validate_x86.c, with the registers that it expects ----------------------
+
+# Why nhmtap refuses more of its own cases.
+REASONS_OF_CASES = (
+    "it stands twice", "stands for itself",          # of which libpfm4 takes the last
+    "has bits that the register has not",
+    "is no request and no response",                 # Sandy Bridge's are spelt as Intel spells them
+    "is no umask of", "is no event", "this machine is core2", "this machine is sandybridge",
+)
+USR, OS, INT, EN = 1 << 16, 1 << 17, 1 << 20, 1 << 22
+
+
+def cases():
+    with open(HERE / "facts" / "libpfm4-cases.tsv", encoding="utf-8", newline="") as stream:
+        return [(*row["event"].split("::"), row["codes"]) for row in csv.DictReader(stream, delimiter="\t")]
+
+
+def wanted(codes):
+    """The members of perf_event_attr that libpfm4's registers stand for."""
+    select, *extra = (int(code, 16) for code in codes.split(","))
+    return (select & ~(USR | OS | INT | EN), *(extra or [0]), int(not select & USR), int(not select & OS))
+
+
+@pytest.mark.parametrize("pmu, model, least", [("core", 23, 8), ("nhm", 26, 12), ("wsm", 37, 18), ("wsm_dp", 44, 3), ("snb", 42, 11)])
+def test_libpfm4s_own_cases_are_encoded_alike_or_the_difference_is_told(pmu, model, least, machine):
+    alike = 0
+    for text, codes in ((text, codes) for of, text, codes in cases() if of == pmu and codes != "refused"):
+        found = explain(machine(model), text)
+        if isinstance(found, str):
+            assert any(reason in found for reason in (*REASONS, *REASONS_OF_CASES)), (text, found)
+        elif attr_of(found) == wanted(codes):
+            alike += 1
+        else:
+            assert told(found), text
+    assert alike >= least

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 from jsonschema import Draft202012Validator
 
+import hosts
 from event_tables import HERE, ROOT
-from hosts import TABLES
 
 EVENTS = ROOT / "events"
 SCHEMA = json.loads((EVENTS / "schema.json").read_text("utf-8"))
@@ -78,7 +78,7 @@ def test_every_object_of_a_table_refuses_an_unknown_member(path):
 
 
 def test_every_cpu_has_its_own_folder_and_every_folder_a_cpu():
-    assert set(TABLES) == {cpu["name"] for cpu in read(EVENTS / "cpus.json")}
+    assert set(hosts.TABLES) == {cpu["name"] for cpu in read(EVENTS / "cpus.json")}
 
 
 def spoilt(value, spoil):

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import nehalem
-from guests import KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, forks, programs, tool
+from guests import CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, forks, programs, tool
 
 
 def pytest_configure(config):
@@ -110,7 +110,7 @@ def sandybridge_threads(machines):
 
 @pytest.fixture
 def core2(machines):
-    return machines(model="core2", kernel="6.12")
+    return machines(**CORE2)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("core2", "isolated", "mannered", "perfmon_1", "perfmon_2", "sandybridge", "sandybridge_ep",
+KINDS = ("core2", "isolated", "mannered", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep",
          "sandybridge_threads", "siblings", "two_cores", "two_packages")
 
 

@@ -22,6 +22,13 @@ SANDYBRIDGES = {
     "sandybridge": {"model": "sandybridge", "cores": 2},
     "sandybridge-ep": {"model": "sandybridge-ep", "packages": 2, "kernel": "6.12"},
 }
+# CPUs that no table is of, with CPUID.0AH by hand. Version 1: core_pmu, which knows no fixed counters, no LBR and no event
+# for its debug store. Version 2 of a model that the kernel does not know: intel_pmu, two general and three fixed
+# counters; no branches and no branch misses. Version 3: four counters, of which nothing is missing.
+FIRST = {"model": "core", "perfmon": "07300201,00000000,00000000"}
+SECOND = {"model": "unknown", "perfmon": "07300202,00000060,00000603"}
+THIRD = {"model": "unknown", "perfmon": "07280403,00000000,00000503"}
+CORE2 = {"model": "core2", "kernel": "6.12"}
 TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-ex": "westmere-ex"}
 
 

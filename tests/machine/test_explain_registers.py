@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What explain says a register will be is what the kernel's driver writes into it, on Nehalem and Westmere.
+"""What explain says a register will be is what the kernel's driver writes into it, on each kind of CPU with a table, and
+on those that have the architecture's events alone.
 
 nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
 explained, and the registers are read while it is enabled."""
@@ -9,7 +10,7 @@ import struct
 
 import pytest
 
-from guests import KERNELS, SANDYBRIDGES, WESTMERES, forks
+from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, THIRD, WESTMERES, forks
 
 # By facility, and the options of explain that go with it.
 EVENTS = {
@@ -122,9 +123,46 @@ SANDYBRIDGES_OWN = {
 # Linux counts these with the bits of remote suppliers, which the register of one socket has not: EINVAL.
 ONLY_OF_TWO_SOCKETS = {"LLC-store-misses", "node-loads", "node-prefetch-misses:k"}
 
+ARCHITECTURES_OWN = {
+    "the architecture": ([], """
+        INST_RETIRED.ANY:u CPU_CLK_UNHALTED.THREAD:k CPU_CLK_UNHALTED.REF_P LONGEST_LAT_CACHE.MISS:u
+        LONGEST_LAT_CACHE.REFERENCE cpu/event=0x3c,edge,cmask=1/ cpu/event=0xc0,cmask=2,inv/u
+        cycles instructions:u cache-misses bus-cycles:k"""),
+    "samples": (["-c", "1000003"], "INST_RETIRED.ANY:u cycles:k LONGEST_LAT_CACHE.MISS"),
+}
+BRANCHES = ([], "BR_INST_RETIRED.ALL_BRANCHES BR_MISP_RETIRED.ALL_BRANCHES:u branches branch-misses:k")
+FIXED = ([], "CPU_CLK_UNHALTED.REF_TSC ref-cycles:u")
+CORE2S_OWN = {
+    "one counter only": ([], """
+        MEM_LOAD_RETIRED.L1D_MISS:u FP_COMP_OPS_EXE DIV:u CYCLES_DIV_BUSY:k DELAYED_BYPASS.FP ITLB_MISS_RETIRED"""),
+    "any counter": ([], """
+        UOPS_RETIRED.ANY:u INST_RETIRED.LOADS BR_INST_RETIRED.TAKEN:k L1D_CACHE_LD.MESI SIMD_INST_RETIRED.VECTOR:u
+        RS_UOPS_DISPATCHED_NONE L2_RQSTS.ANY BUS_TRANS_MEM.SELF:k"""),
+    "generic events": ([], """
+        L1-dcache-loads L1-dcache-load-misses:u L1-dcache-stores L1-icache-load-misses LLC-loads LLC-store-misses:k
+        dTLB-load-misses dTLB-store-misses:u iTLB-load-misses"""),
+    "precise samples": (["-c", "1000003"], """
+        INST_RETIRED.ANY:upp X87_OPS_RETIRED.ANY:p BR_MISP_RETIRED.ALL_BRANCHES:pp SIMD_INST_RETIRED.ANY:up
+        MEM_LOAD_RETIRED.L2_MISS:pp cycles:pp instructions:upp"""),
+    "LBR": (["-c", "1000003", "--filter", "any_call,u"], "cycles branches:u"),
+}
+# CPUs that are known by CPUID.0AH alone: version, general counters, what is missing; and Core 2.
+ARCHITECTURES = {
+    "perfmon_1": (FIRST, [0x186, 0x187], {**ARCHITECTURES_OWN, "branches": BRANCHES}),
+    "perfmon_2": (SECOND, [0x186, 0x187, 0x38D, 0x38F], {**ARCHITECTURES_OWN, "fixed": FIXED}),
+    "perfmon_3": (THIRD, [0x186, 0x187, 0x188, 0x189, 0x38D, 0x38F],
+                  {**ARCHITECTURES_OWN, "branches": BRANCHES, "fixed": FIXED,
+                   "any": ([], "cpu/event=0x3c,any/ cpu/event=0xc4,any,edge,cmask=1/u")}),
+    "core2": (CORE2, [0x186, 0x187, 0x38D, 0x38F, 0x3F1, 0x1D9],
+              {**ARCHITECTURES_OWN, **CORE2S_OWN, "branches": BRANCHES, "fixed": FIXED}),
+}
+
 
 def events_of(machine):
     """By facility, the options and the events that are explained on a machine."""
+    if machine in ARCHITECTURES:
+        return {facility: (options, events.split())
+                for facility, (options, events) in ARCHITECTURES[machine][2].items()}
     if machine in SANDYBRIDGES:
         without = ONLY_OF_TWO_SOCKETS if machine == "sandybridge" else set()
         return {facility: (options, [event for event in events.split() if event not in without])
@@ -138,7 +176,7 @@ def events_of(machine):
     return {facility: row for facility, row in chosen.items() if row[1]}
 
 
-MACHINES = (*KERNELS, *WESTMERES, *SANDYBRIDGES)
+MACHINES = (*KERNELS, *WESTMERES, *SANDYBRIDGES, *ARCHITECTURES)
 # All events of a machine look at one set of observations, which one worker makes.
 ALL = [pytest.param(machine, f"{facility}: {event}", id=f"{machine}-{facility}: {event}",
                     marks=pytest.mark.xdist_group("explain" if machine in KERNELS else machine.replace("-", "_")
@@ -182,8 +220,9 @@ def observed(booted):
     def get(machine):
         if machine not in found:
             with forks(booted) as machines:
-                guest = machines(**{**WESTMERES, **SANDYBRIDGES}.get(machine, {"kernel": machine}))
-                guest.registers = [msr for msr in REGISTERS if msr < 0x18A or msr > 0x18D or machine in SANDYBRIDGES]
+                kinds = {**WESTMERES, **SANDYBRIDGES, **{name: row[0] for name, row in ARCHITECTURES.items()}}
+                guest = machines(**kinds.get(machine, {"kernel": machine}))
+                guest.registers = ARCHITECTURES[machine][1] if machine in ARCHITECTURES else [msr for msr in REGISTERS if msr < 0x18A or msr > 0x18D or machine in SANDYBRIDGES]
                 found[machine] = observe(guest, events_of(machine))
         return found[machine]
     return get
@@ -222,7 +261,7 @@ def said_of(record, counter):
 
 
 def test_there_are_sixty_events_and_more():
-    for machine in MACHINES:
+    for machine in set(MACHINES) - set(ARCHITECTURES):
         assert sum(len(events) for _, events in events_of(machine).values()) >= 60
 
 

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Architectural perfmon of versions that no Nehalem has, on a CPU without a table: what nhmtap says of the
-machine is what works there. CPUID.0AH is given by hand; the kernel's drivers are its own."""
+"""Architectural perfmon of versions that no Nehalem has, on a CPU that no table is of: its events are the
+architecture's, and what nhmtap says of the machine is what works there. CPUID.0AH is given by hand; the kernel's
+drivers are its own."""
 import pytest
 
+import known
 import nehalem
 import records
+from guests import FIRST, SECOND, THIRD
 from test_doctor_on_nehalem import doctor
-
-# Version 1: core_pmu, which knows no fixed counters, no LBR and no event for its debug store.
-FIRST = {"model": "core", "perfmon": "07300201,00000000,00000000"}
-# Version 2 of a model that the kernel does not know: intel_pmu, two general and three fixed counters; no branches and no branch misses.
-SECOND = {"model": "unknown", "perfmon": "07300202,00000060,00000603"}
-
 
 @pytest.fixture
 def perfmon_1(machines):
@@ -21,6 +18,11 @@ def perfmon_1(machines):
 @pytest.fixture
 def perfmon_2(machines):
     return machines(**SECOND)
+
+
+@pytest.fixture
+def perfmon_3(machines):
+    return machines(**THIRD)
 
 
 def nhmtap(bench, *arguments, status=0):
@@ -69,6 +71,71 @@ def test_free_counters_are_counted_where_an_event_is_missing(perfmon_2):
 def test_counting_both_threads_is_refused_with_the_version_that_has_it(perfmon_2):
     anythread = doctor(perfmon_2, "--need", "anythread").of("facility", "anythread")
     assert not anythread["works"] and "perfmon version 3" in anythread["why"]
+
+
+# Two counters, so that the groups take turns; the third fixed counter counts beside them.
+FOUR = "INST_RETIRED.ANY:u,BR_INST_RETIRED.ALL_BRANCHES:u,BR_MISP_RETIRED.ALL_BRANCHES:u,CPU_CLK_UNHALTED.THREAD:u"
+
+
+def counted(found):
+    return {r["event"]: r for r in found if r["type"] == "count"}
+
+
+def test_a_list_that_does_not_fit_is_counted_in_groups_that_do(perfmon_1):
+    start, *_ = nhmtap(perfmon_1, "stat", "-e", FOUR, "--", "count")
+    assert [event["group"] for event in start["events"]] == [0, 0, 1, 1]
+
+
+def test_a_group_of_one_event_more_than_counters_is_refused(perfmon_1):
+    numbers = known.numbers("count")
+    fits = "{INST_RETIRED.ANY:u,BR_INST_RETIRED.ALL_BRANCHES:u}"
+    found = counted(nhmtap(perfmon_1, "stat", "-e", fits, "--", "count"))
+    assert found["INST_RETIRED.ANY:u"]["value"] == numbers["INST_RETIRED.ANY_P"]
+    assert found["BR_INST_RETIRED.ALL_BRANCHES:u"]["value"] == numbers["BR_INST_RETIRED.ALL_BRANCHES"]
+    error, *_ = nhmtap(perfmon_1, "stat", "-e", "{" + FOUR.rsplit(",", 1)[0] + "}", "--", "count", status=1)
+    assert "2 general and 0 fixed" in error["remedy"]
+
+
+def test_fixed_counters_count_beside_the_general_ones(perfmon_3):
+    numbers = known.numbers("count")
+    found = counted(nhmtap(perfmon_3, "stat", "-e", "{" + FOUR + ",ref-cycles,LONGEST_LAT_CACHE.MISS:u,"
+                           "LONGEST_LAT_CACHE.REFERENCE:u}", "--", "count"))
+    assert found["INST_RETIRED.ANY:u"]["value"] == numbers["INST_RETIRED.ANY_P"]
+    assert all(record["status"] == "counted" for record in found.values()) and found["ref-cycles"]["value"] > 0
+
+
+def test_a_metric_goes_by_intels_names(perfmon_1):
+    found = nhmtap(perfmon_1, "stat", "-M", "ipc,branch_share", "--", "count")
+    assert {r["metric"]: r["unit"] for r in found if r["type"] == "metric"} == \
+        {"ipc": "instructions per cycle", "branch_share": "%"}
+
+
+def test_an_event_that_cpuid_lacks_is_refused_with_its_bit_and_not_listed(perfmon_2):
+    for name, bit in (("BR_INST_RETIRED.ALL_BRANCHES", 5), ("BR_MISP_RETIRED.ALL_BRANCHES", 6)):
+        error, *_ = nhmtap(perfmon_2, "stat", "-e", name, "--", "true", status=2)
+        assert f"bit {bit} of CPUID.0AH:EBX" in error["why"]
+    listed = {record["name"] for record in records.parse(perfmon_2.say("nhmtap list --json"))
+              if record.get("cpu") == "architectural"}
+    assert "LONGEST_LAT_CACHE.MISS" in listed and not [name for name in listed if name.startswith("BR_")]
+
+
+def test_reference_cycles_are_refused_without_a_third_fixed_counter(perfmon_1):
+    for name in ("ref-cycles", "CPU_CLK_UNHALTED.REF_TSC"):
+        error, *_ = nhmtap(perfmon_1, "stat", "-e", name, "--", "true", status=2)
+        assert "only fixed counter 2 counts it, and this CPU has 0" in error["why"]
+
+
+def test_both_threads_are_counted_from_version_3_on(perfmon_2, perfmon_3):
+    error, *_ = nhmtap(perfmon_2, "stat", "-e", "cpu/event=0x3c,any/", "-C", 0, "--", "true", status=1)
+    assert "version 3" in error["why"]
+    found = nhmtap(perfmon_3, "stat", "-e", "cpu/event=0x3c,any/", "-C", 0, "--", "true")
+    assert all(record["value"] > 0 for record in counted(found).values())
+
+
+def test_a_period_beyond_32_bits_is_taken_as_the_kernel_takes_it(perfmon_3):
+    # The counters are written in 32 bits; the kernel counts such a period in pieces (x86_perf_event_set_period()).
+    found = nhmtap(perfmon_3, "profile", "-e", "INST_RETIRED.ANY:u", "-c", 1 << 31, "--", "count")
+    assert found[0]["events"][0]["attr"]["sample_period"] == 1 << 31
 
 
 def test_the_first_stepping_has_bus_cycles_and_the_later_ones_have_not(booted):

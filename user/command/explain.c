@@ -115,7 +115,7 @@ static json_t *precise_value(const struct subject *subject)
 	registers_of(&precise, subject->host, &subject->encoding, &registers);
 	if (subject->cpu->kernel->nr_precise)
 		set(value, "accepted", json_boolean(!registers.refused));
-	if (known)
+	if (known && subject->cpu->kernel->nr_precise)
 		set(value, "by_table", json_string(by_table[known->precise]));
 	set(value, "level", json_integer(level));
 	if (level < COUNT(means))

@@ -119,9 +119,10 @@ static void precise_rows(struct text *text, const json_t *precise)
 	char level[32];
 
 	heading(text, "precise");
-	fact(text, LABEL_WIDTH, "kernel",
-	     json_is_true(json_object_get(precise, "accepted")) ? "takes precise_ip 1 and 2"
-								: "refuses precise_ip");
+	if (json_object_get(precise, "accepted"))
+		fact(text, LABEL_WIDTH, "kernel",
+		     json_is_true(json_object_get(precise, "accepted")) ? "takes precise_ip 1 and 2"
+									: "refuses precise_ip");
 	fact_if_any(text, LABEL_WIDTH, "by table", string(precise, "by_table"));
 	snprintf(level, sizeof(level), "level %lld", integer(precise, "level"));
 	fact(text, LABEL_WIDTH, level, string(precise, "means"));
