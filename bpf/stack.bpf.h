@@ -29,6 +29,7 @@ struct stacks {
 		__u32 id;
 		__u32 epoch; /* another than the head's: free */
 	} slots[STACK_SLOTS];
+	struct unwind_walk walk; /* too large for a program's stack, which ten functions share */
 };
 
 struct {
@@ -101,10 +102,13 @@ __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32
  * there is none: enum stack_end. */
 __noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk *walk)
 {
+	int end;
+
 	if (!tables_walk || !stacks || !walk || word >= STACK_WORDS + STACK_LONGEST)
 		return STACK_CUT;
 	stacks->words[word] = walk->ip | walk->mark;
-	return unwind_step(walk);
+	end = unwind_step(walk);
+	return end & STUCK ? unwind_guess(walk, end & ~STUCK) : end;
 }
 
 /* Walks the user's frames of the stack that stands at the given word, behind its `kernel` ones. Returns how
@@ -138,13 +142,13 @@ static __always_inline __u64 user_frames(struct bpf_perf_event_data *ctx, struct
 					 __u64 kernel, __u32 *how)
 {
 	struct stored_stack *stack = (struct stored_stack *)&stacks->words[used];
-	struct unwind_walk walk = {};
+	struct unwind_walk *walk = &stacks->walk;
 	__u64 user;
 	__u32 done;
 
-	if (tables_walk && unwind_begin(ctx, &walk)) {
-		done = walk_stack(stacks, used, kernel, &walk);
-		*how = done >> 16 | (walk.guessed ? GUESSED_SOME : 0) << 8;
+	if (tables_walk && unwind_begin(ctx, walk)) {
+		done = walk_stack(stacks, used, kernel, walk);
+		*how = done >> 16 | (walk->guessed ? GUESSED_SOME : 0) << 8;
 		return done & STACK_FRAMES;
 	}
 	user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);

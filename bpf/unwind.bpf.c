@@ -54,4 +54,41 @@ int on_exec(void *ctx __attribute__((unused)))
 	return 0;
 }
 
+#define NODE(node, type)                                                                                     \
+	do {                                                                                                 \
+		(node).pivots = bpf_core_field_offset(type, pivot);                                          \
+		(node).nr_pivots = bpf_core_field_size(type, pivot) / 8;                                     \
+		(node).slots = bpf_core_field_offset(type, slot);                                            \
+	} while (0)
+
+/* User space runs it once: BPF_PROG_TEST_RUN. */
+SEC("raw_tracepoint")
+int find_layout(void *ctx __attribute__((unused)))
+{
+	__u32 zero = 0;
+	struct unwind_kernel *kernel = bpf_map_lookup_elem(&unwind_kernels, &zero);
+
+	/* Before 6.1, mappings were kept in another way. */
+	if (!kernel || !bpf_core_field_exists(struct mm_struct, mm_mt))
+		return 0;
+	kernel->root = bpf_core_field_offset(struct mm_struct, mm_mt.ma_root);
+	kernel->vdso = bpf_core_field_offset(struct mm_struct, context.vdso);
+	kernel->start = bpf_core_field_offset(struct vm_area_struct, vm_start);
+	kernel->end = bpf_core_field_offset(struct vm_area_struct, vm_end);
+	kernel->page = bpf_core_field_offset(struct vm_area_struct, vm_pgoff);
+	kernel->owner = bpf_core_field_offset(struct vm_area_struct, vm_mm);
+	kernel->file = bpf_core_field_offset(struct vm_area_struct, vm_file);
+	kernel->inode = bpf_core_field_offset(struct file, f_inode);
+	kernel->number = bpf_core_field_offset(struct inode, i_ino);
+	kernel->super = bpf_core_field_offset(struct inode, i_sb);
+	kernel->size = bpf_core_field_offset(struct inode, i_size);
+	kernel->device = bpf_core_field_offset(struct super_block, s_dev);
+	kernel->leaf = bpf_core_enum_value(enum maple_type, maple_leaf_64);
+	kernel->gaps = bpf_core_enum_value(enum maple_type, maple_arange_64);
+	NODE(kernel->nodes[0], struct maple_range_64);
+	NODE(kernel->nodes[1], struct maple_arange_64);
+	kernel->mm = bpf_core_field_offset(struct task_struct, mm);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -59,7 +59,104 @@ static __always_inline __u32 unwind_no_later(__u64 a, __u64 b)
 	return sign;
 }
 
-/* Finds the mapping that walk->at lies in; returns 0, or -1 if it is in none. */
+/* --- what the kernel knows ---------------------------------------------------------------------- */
+
+/* lib/maple_tree.c, include/linux/maple_tree.h. */
+#define MAPLE_HEIGHT_MAX 31
+#define MAPLE_NODE_MASK	 255ULL
+#define MAPLE_TYPE(node) ((node) >> 3 & 15)
+
+__noinline __u64 kernel_word(__u64 address)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const void *)address);
+	return word;
+}
+
+/* What a node of a maple tree has for the address: another node, or of a leaf what is mapped there.
+ * lib/maple_tree.c, mtree_lookup_walk(). */
+__noinline __u64 unwind_look_in_node(__u64 node, __u64 at)
+{
+	const struct unwind_kernel *kernel;
+	const struct unwind_node *layout;
+	__u32 zero = 0, slot;
+
+	kernel = tables_walk ? bpf_map_lookup_elem(&unwind_kernels, &zero) : NULL;
+	if (!kernel)
+		return 0;
+	layout = &kernel->nodes[MAPLE_TYPE(node) == kernel->gaps];
+	node &= ~MAPLE_NODE_MASK;
+#pragma clang loop unroll(disable)
+	for (slot = 0; slot < 15 && slot < layout->nr_pivots; slot++) {
+		__u64 pivot = kernel_word(node + layout->pivots + 8 * slot);
+
+		if (pivot >= at || (slot && !pivot)) /* 0: this slot is the last one */
+			break;
+	}
+	return kernel_word(node + layout->slots + 8 * slot);
+}
+
+/* The kernel's own record of the current process's mapping that `at` lies in; 0: none. The tree is read
+ * without its lock: what comes of it is looked at as what a stranger says. */
+static __always_inline __u64 unwind_find_area(const struct unwind_kernel *kernel, __u64 at)
+{
+	__u64 mm = kernel_word(bpf_get_current_task() + kernel->mm), entry = kernel_word(mm + kernel->root);
+	__u32 leaf = 0;
+
+	if (!mm || (entry & 3) != 2) /* one mapping alone has no node */
+		return 0;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < MAPLE_HEIGHT_MAX && !leaf; i++) {
+		leaf = MAPLE_TYPE(entry) <= kernel->leaf;
+		entry = unwind_look_in_node(entry, at);
+	}
+	return kernel_word(entry + kernel->owner) == mm ? entry : 0;
+}
+
+/* Finds the mapping that walk->at lies in by what the kernel knows; returns 0, or -1 if it is in none. */
+__noinline int unwind_find_vma(struct unwind_walk *walk)
+{
+	const struct unwind_kernel *kernel;
+	const struct unwind_named *named;
+	struct unwind_inode key = {};
+	__u64 area, file, inode;
+	__u32 zero = 0;
+
+	if (!tables_walk || !walk)
+		return -1;
+	kernel = bpf_map_lookup_elem(&unwind_kernels, &zero);
+	if (!kernel || !kernel->mm)
+		return -1;
+	area = unwind_find_area(kernel, walk->at);
+	walk->begin = kernel_word(area + kernel->start);
+	walk->end = kernel_word(area + kernel->end);
+	if (!area || walk->at < walk->begin || walk->at >= walk->end) {
+		walk->end = 0;
+		return -1;
+	}
+	walk->bias = walk->begin;
+	walk->file = UNWIND_NO_FILE;
+	file = kernel_word(area + kernel->file);
+	if (file) {
+		inode = kernel_word(file + kernel->inode);
+		key.number = kernel_word(inode + kernel->number);
+		key.size = kernel_word(inode + kernel->size);
+		key.device = (__u32)kernel_word(kernel_word(inode + kernel->super) + kernel->device);
+		walk->bias -= kernel_word(area + kernel->page) << 12;
+	} else if (walk->begin !=
+		   kernel_word(kernel_word(bpf_get_current_task() + kernel->mm) + kernel->vdso)) {
+		return 0;
+	}
+	named = bpf_map_lookup_elem(&unwind_inodes, &key);
+	if (named) {
+		walk->file = named->file;
+		walk->bias += named->bias;
+	}
+	return 0;
+}
+
+/* Finds the mapping that walk->at lies in by the process's list; returns 0, or -1 if it is in none. */
 __noinline int unwind_find_mapping(struct unwind_walk *walk)
 {
 	const struct unwind_block *block;
@@ -69,7 +166,7 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 		return -1;
 	if (walk->at >= walk->begin && walk->at < walk->end)
 		return 0;
-	block = unwind_block_of(walk->list);
+	block = walk->nr ? unwind_block_of(walk->list) : NULL;
 	if (!block)
 		return -1;
 	first = walk->list + sizeof(struct unwind_list) / 4;
@@ -87,8 +184,13 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 	walk->file = unwind_two_words(block, first + 6);
 	if (walk->at >= walk->begin && walk->at < walk->end)
 		return 0;
-	walk->end = 0;
 	return -1;
+}
+
+/* By the kernel's own record, where it is newer than the list. */
+static __always_inline int unwind_find(struct unwind_walk *walk)
+{
+	return unwind_find_mapping(walk) ? unwind_find_vma(walk) : 0;
 }
 
 /* The last of the page's rows that begins no later than `low_bits`: its rule's number. */
@@ -181,7 +283,7 @@ __noinline int unwind_guess(struct unwind_walk *walk, int why)
 	    bpf_probe_read_user(saved, sizeof(saved), (void *)bp))
 		return why;
 	walk->at = saved[1] - 1;
-	if (unwind_find_mapping(walk) || !unwind_follows_call(saved[1]))
+	if (unwind_find(walk) || !unwind_follows_call(saved[1]))
 		return why;
 	walk->sp = bp + sizeof(saved);
 	walk->bp.value = saved[0];
@@ -212,7 +314,9 @@ static __always_inline int unwind_signal(struct unwind_walk *walk)
 	return 0;
 }
 
-/* Goes from a frame to its caller. Returns 0, or why there is none: enum stack_end. */
+/* Goes from a frame to its caller. Returns 0, or why there is none: enum stack_end; with STUCK, where tables
+ * do not say. */
+#define STUCK 0x100
 __noinline int unwind_step(struct unwind_walk *walk)
 {
 	struct unwind_rule rule;
@@ -221,8 +325,8 @@ __noinline int unwind_step(struct unwind_walk *walk)
 	if (!tables_walk || !walk)
 		return STACK_NO_TABLE;
 	walk->mark = 0;
-	if (unwind_find_mapping(walk))
-		return unwind_guess(walk, STACK_NO_TABLE);
+	if (unwind_find(walk))
+		return STUCK | STACK_NO_TABLE;
 	word = unwind_rule_at(walk->file, walk->at - walk->bias);
 	/* In a system call ip is behind the instruction, which may be behind the function. */
 	if ((word & 15) == FRAME_NONE && walk->at == walk->ip)
@@ -257,7 +361,7 @@ __noinline int unwind_step(struct unwind_walk *walk)
 			return STACK_UNREADABLE;
 		break;
 	default:
-		return unwind_guess(walk, rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
+		return STUCK | (rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
 	}
 	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
 	    bpf_probe_read_user(&caller, sizeof(caller), (void *)(frame - sizeof(caller))))
@@ -310,23 +414,31 @@ static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, s
 	return (cs & 0xffff) == USER_CS_64;
 }
 
-/* Gets ready to walk the current process's stack; returns false where it can't be walked by tables: the
- * process has no list. */
+/* Gets ready to walk the current process's stack; returns false where it can't be walked by tables. */
 static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u32 pid = current_ids() >> 32;
 	const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &pid);
+	const struct unwind_kernel *kernel;
 	const struct unwind_block *block;
+	__u32 serial, zero = 0;
 	__u64 head;
 
-	if (!process || !process->list)
-		return 0;
-	walk->list = process->list;
-	head = process->serial;
-	block = unwind_block_of(walk->list);
-	if (!block || (__u32)unwind_two_words(block, walk->list) != (__u32)head)
-		return 0;
-	walk->nr = unwind_two_words(block, walk->list) >> 32;
+	*walk = (struct unwind_walk){0};
+	if (process && process->list) {
+		walk->list = process->list;
+		serial = process->serial;
+		block = unwind_block_of(walk->list);
+		head = block ? unwind_two_words(block, walk->list) : 0;
+		if ((__u32)head == serial)
+			walk->nr = head >> 32;
+	}
+	/* Without a list yet, the kernel is asked. */
+	if (!walk->nr) {
+		kernel = bpf_map_lookup_elem(&unwind_kernels, &zero);
+		if (!kernel || !kernel->mm)
+			return 0;
+	}
 	return unwind_registers(ctx, walk);
 }
 

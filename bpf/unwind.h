@@ -84,6 +84,28 @@ struct unwind_files {
 	struct unwind_file list[UNWIND_FILES];
 };
 
+/* A file as the kernel knows it, for what user space has no list of yet; of the vdso all is 0. */
+struct unwind_inode {
+	__u64 number, device, size;
+};
+
+struct unwind_named {
+	__u64 file; /* its number */
+	__s64 bias; /* an offset in the file less this is the file's own address, where it has code */
+};
+
+/* Where this kernel keeps what a process has mapped: offsets in bytes. */
+struct unwind_kernel {
+	__u32 mm;				  /* task_struct; 0: it is not known */
+	__u32 root, vdso;			  /* mm_struct */
+	__u32 start, end, page, owner, file;	  /* vm_area_struct */
+	__u32 inode, number, super, size, device; /* file, inode, super_block */
+	__u32 leaf, gaps;			  /* enum maple_type */
+	struct unwind_node {
+		__u32 pivots, slots, nr_pivots;
+	} nodes[2]; /* struct maple_range_64, struct maple_arange_64 */
+};
+
 /* What a process has mapped: a list in the memory, sorted by address, which never changes as long as a
  * program may be in it. */
 struct unwind_list {

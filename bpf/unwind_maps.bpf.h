@@ -39,4 +39,18 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_processes SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, UNWIND_FILES);
+	__type(key, struct unwind_inode);
+	__type(value, struct unwind_named);
+} unwind_inodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_kernel);
+} unwind_kernels SEC(".maps");
+
 #endif

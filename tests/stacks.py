@@ -32,10 +32,13 @@ def code(program):
     said = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True)
     offset, address = (int(x, 16) for x in
                        re.search(r"LOAD +(0x\w+) (0x\w+) .* R E ", said.stdout).groups())
-    said = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True)
+    said = subprocess.run(["nm", "-Sn", program], capture_output=True, text=True, check=True)
     rows = [line.split() for line in said.stdout.splitlines()]
-    return [(int(row[0], 16) - address + offset, int(row[1], 16), row[3])
-            for row in rows if len(row) == 4 and row[2] in "tT"]
+    rows = [row for row in rows if row[-2] in "tT"]
+    # One without a size ends before the next.
+    return [(int(row[0], 16) - address + offset,
+             int(row[1], 16) if len(row) == 4 else int(after[0], 16) - int(row[0], 16) - 1, row[-1])
+            for row, after in zip(rows, [*rows[1:], rows[-1]])]
 
 
 def function(program, offset):

@@ -74,6 +74,51 @@ struct task_struct {
 	int tgid; /* in the first namespace */
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct mm_struct *mm;
+};
+
+/* include/linux/mm_types.h, since 6.1; arch/x86/include/asm/mmu.h. */
+struct mm_struct {
+	struct maple_tree {
+		void *ma_root;
+	} mm_mt;
+	struct {
+		void *vdso;
+	} context;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff;
+	struct mm_struct *vm_mm;
+	struct file *vm_file;
+};
+
+/* include/linux/maple_tree.h. */
+enum maple_type { maple_leaf_64 = 1, maple_range_64, maple_arange_64 };
+
+struct maple_range_64 {
+	unsigned long pivot[1];
+	void *slot[1];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[1];
+	void *slot[1];
+};
+
+/* include/linux/fs.h. */
+struct file {
+	struct inode *f_inode;
+};
+
+struct inode {
+	unsigned long i_ino;
+	long long i_size;
+	struct super_block *i_sb;
+};
+
+struct super_block {
+	unsigned int s_dev;
 };
 
 #pragma clang attribute pop

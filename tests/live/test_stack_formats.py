@@ -61,10 +61,10 @@ def within(profile):
 
 def test_pprof_has_each_way_through_the_calls(nhmtap, tmp_path):
     found = within(pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT)))
-    assert found["main", "graph", "left", "middle", "touch"] == 300
-    assert found["main", "graph", "right", "middle", "touch"] == 600
-    assert found["main", *["down"] * 20, "middle", "touch"] == 50
-    assert found["main", "touch"] == 30
+    assert found["_start", "main", "graph", "left", "middle", "touch"] == 300
+    assert found["_start", "main", "graph", "right", "middle", "touch"] == 600
+    assert found["_start", "main", *["down"] * 20, "middle", "touch"] == 50
+    assert found["_start", "main", "touch"] == 30
 
 
 @pytest.mark.parametrize("options, kind, period", [
@@ -151,7 +151,7 @@ def fold(data):
 
 def test_folded_lines_are_those_of_perf_script(nhmtap, tmp_path):
     # Each step has one way; which functions load the program differs a little from run to run.
-    ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT))
+    ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT, "--unwind", "fp"))
     subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
                    check=True, capture_output=True)
     theirs = {chain: n for chain, n in fold(tmp_path / "perf").items() if n >= 30}

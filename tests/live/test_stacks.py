@@ -29,14 +29,14 @@ def stacks(result):
 
 def test_each_way_through_the_calls_has_its_samples(nhmtap, tmp_path):
     found = within(CALLS, chains(profile(nhmtap, tmp_path, EVERY_FAULT, "graph=300", "plain=50")))
-    assert found["main", "graph", "left", "middle", "touch"] == 300
-    assert found["main", "graph", "right", "middle", "touch"] == 600
-    assert found["main", "touch"] == 50
+    assert found["_start", "main", "graph", "left", "middle", "touch"] == 300
+    assert found["_start", "main", "graph", "right", "middle", "touch"] == 600
+    assert found["_start", "main", "touch"] == 50
 
 
 def test_a_recursion_is_as_deep_as_it_is(nhmtap, tmp_path):
     found = within(CALLS, chains(profile(nhmtap, tmp_path, EVERY_FAULT, "deep=50,20")))
-    assert found["main", *["down"] * 50, "middle", "touch"] == 20
+    assert found["_start", "main", *["down"] * 50, "middle", "touch"] == 20
 
 
 def test_a_deeper_recursion_than_the_limit_is_cut_on_the_outside_and_says_so(nhmtap, tmp_path):
@@ -67,7 +67,11 @@ def test_the_kernels_frames_come_before_those_of_its_caller(nhmtap, tmp_path):
     assert samples == 500
     sides = ["k" if isinstance(at, int) and at >> 63 else "u" for at in chain]
     assert "".join(sides).strip("k").strip("u") == "" and {"k", "u"} == set(sides)
-    assert within(CALLS, {chain: 1}) == {("main",): 1}  # by way of the C library, which has no frames
+    assert within(CALLS, {chain: 1}) == {("_start", "main", "by_kernel"): 1}
+    by_frames = chains(profile(nhmtap, tmp_path, [*EVERY_FAULT, "--unwind", "fp"], "kernel=500"))
+    (chain, samples), *_ = by_frames.most_common(1)
+    # By way of the C library, which has no frame pointers.
+    assert samples == 500 and within(CALLS, {chain: 1}) == {("main",): 1}
 
 
 @pytest.mark.parametrize("side, kernels", [("k", True), ("u", False)])
@@ -148,7 +152,7 @@ def test_intervals_define_their_own_frames_and_sum_up(nhmtap, tmp_path):
                          "graph=1000", "spin=200", "graph=1000")
     assert len(result.of("profile")) > 2
     found = within(CALLS, chains(result))
-    assert found["main", "graph", "left", "middle", "touch"] == 2000
+    assert found["_start", "main", "graph", "left", "middle", "touch"] == 2000
 
 
 def test_many_long_stacks_still_make_lines_that_can_be_read(nhmtap, tmp_path):
@@ -156,7 +160,7 @@ def test_many_long_stacks_still_make_lines_that_can_be_read(nhmtap, tmp_path):
     result = profile(nhmtap, tmp_path, EVERY_FAULT, "tree=9", "deep=120,10")
     assert len(result.of("profile")) > 1
     found = within(CALLS, chains(result))
-    ways = [chain for chain in found if chain[-1] == "touch" and len(chain) == 11]
+    ways = [chain for chain in found if chain[-1] == "touch" and len(chain) == 12]
     assert len(ways) == 2 ** 9 and all(found[way] == 1 for way in ways)
 
 
@@ -175,15 +179,15 @@ def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, 
     found = within(CALLS, chains(profile_held(nhmtap, tmp_path, EVERY_FAULT, "deep=90,10", "tree=15",
                                               "deep=90,500")))
     # It is longer than those that fill the table: another one of its length would find no room.
-    assert found["main", *["down"] * 90, "middle", "touch"] == 510
+    assert found["_start", "main", *["down"] * 90, "middle", "touch"] == 510
 
 
-# --- perf's ---------------------------------------------------------------------------------------
+# --- perf's, by frame pointers ---------------------------------------------------------------------------------------
 
 
 def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
     steps = ["graph=200", "deep=40,30", "kernel=100", "plain=10"]
-    ours = chains(profile(nhmtap, tmp_path, EVERY_FAULT, *steps), comm="calls")
+    ours = chains(profile(nhmtap, tmp_path, [*EVERY_FAULT, "--unwind", "fp"], *steps), comm="calls")
     subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", "-e", "page-faults", "-c", "1", "-o",
                     tmp_path / "perf", CALLS, *steps], check=True, capture_output=True)
     theirs = by_perf(tmp_path / "perf", "calls")
@@ -194,7 +198,7 @@ def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
 
 
 def test_perf_finds_the_time_in_the_same_stacks(nhmtap, tmp_path):
-    ours = within(CALLS, chains(profile(nhmtap, tmp_path, ["-g", "-e", "cpu-clock:u", "-F", "2000"],
+    ours = within(CALLS, chains(profile(nhmtap, tmp_path, ["-g", "--unwind", "fp", "-e", "cpu-clock:u", "-F", "2000"],
                                         "spin=600")))
     subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", "-e", "cpu-clock:u", "-F", "2000", "-o",
                     tmp_path / "perf", CALLS, "spin=600"], check=True, capture_output=True)

@@ -283,3 +283,20 @@ def test_kernels_that_may_lock_up_refuse_tables(nhmtap, host):
 def test_unwind_without_stacks_is_refused(nhmtap):
     result = nhmtap("profile", "--unwind", "tables", "--", "true")
     assert result.status == 1 and result.one("error")["asked"] == "option --unwind"
+
+
+def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, program, tmp_path):
+    """Each fault of the dynamic linker that loads it, too; by default, and where another program executes it."""
+    script = tmp_path / "steps"
+    script.write_text("rounds 100\n")
+    for before in ((), ("taskset", "1"), ("sh", "-c", 'exec "$@"', "sh")):
+        result = nhmtap.into(tmp_path / "out", "profile", "-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm",
+                             "--", "sh", "-c", '"$@" < ' + str(script) + " > /dev/null; exit 0", "sh", *before, program)
+        assert result.one("start")["unwind"]["by"] == "tables"
+        found = named(result, comm="chain")
+        assert sum(n for names, n in found.items() if is_whole(names)) == 100
+        loading = {names: n for names, n in found.items() if "_dl_start" in names}
+        assert sum(loading.values()) > 20 and all(names[0] == "_start" for names in loading)
+        beside = [e for e in result.entries(comm="chain") if e.get("incomplete")]
+        # _init() has no row; nobody can tell who called it.
+        assert sum(e["samples"] for e in beside) <= 2, beside

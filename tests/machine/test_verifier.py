@@ -8,8 +8,8 @@ LIMIT = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS, include/linux/bpf.h: a program 
 
 # Every program with all that can be told apart, and with what makes it larger.
 RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
+        "profile -g --unwind fp",
         "profile -g",
-        "profile -g --unwind tables",
         "mem --by source,ip,pid,tid,comm,cpu,cgroup,cacheline,page,node",
         "mem --by ip --stream",
         "branch -c 100003 --by edge,range,pid,comm,cgroup",
@@ -24,5 +24,5 @@ def test_a_program_takes_a_hundredth_of_what_the_verifier_allows(any_kernel, run
     check_stream(parse(done.stderr))
     steps = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("verified_insns:")]
     # Those that follow forks and execs are two more.
-    assert len(steps) == (3 if "tables" in run else 1)
+    assert len(steps) == (3 if run == "profile -g" else 1)
     assert all(10 < n < LIMIT / 100 for n in steps)

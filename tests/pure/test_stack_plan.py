@@ -16,11 +16,17 @@ IP, CALLCHAIN = 1 << 0, 1 << 5  # PERF_SAMPLE_IP, PERF_SAMPLE_CALLCHAIN
     # -EPROTO: of a precise sample a program may have the stack only if both sides are in it.
     ("cycles:upp", set()), ("cycles:kpp", set())])
 def test_a_stack_has_the_sides_of_its_event_unless_it_is_precise(explain, host, event, excluded):
-    (record,) = explain(host(NEHALEM), "-g", event)
+    (record,) = explain(host(NEHALEM), "-g", "--unwind", "fp", event)
     attr = record["attr"]
     assert int(attr["sample_type"], 16) == IP | CALLCHAIN
     assert {name for name in attr if name.startswith("exclude_callchain")} == excluded
     assert set(attr) - {"type", "config", "name"} <= set(record["why"]) | {"config1", "config2"}
+
+
+@pytest.mark.parametrize("event, chain", [("page-faults", 0), ("cycles:u", 0), ("cycles:upp", CALLCHAIN)])
+def test_by_tables_the_kernel_walks_the_stacks_of_precise_samples_alone(explain, host, event, chain):
+    (record,) = explain(host(NEHALEM), "-g", event)
+    assert int(record["attr"]["sample_type"], 16) == IP | chain
 
 
 @pytest.mark.parametrize("setting, frames", [(127, 125), (129, 127), (1000, 127), (40, 38)])

@@ -56,8 +56,7 @@ int own_pids_find(struct own_namespace *own)
 	return err;
 }
 
-/* In the kernel a device has 12 bits of major and 20 of minor number: include/linux/kdev_t.h. */
-static __u64 kernel_device(__u64 device)
+__u64 kernel_device(__u64 device)
 {
 	return (__u64)major(device) << 20 | minor(device);
 }

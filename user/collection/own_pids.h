@@ -16,4 +16,8 @@ void own_pids_set(struct bpf_object *object);
  */
 int own_pids_find(struct own_namespace *own);
 
+/* A device of stat(2) as the kernel numbers it: with 12 bits of major and 20 of minor number,
+ * include/linux/kdev_t.h. */
+__u64 kernel_device(__u64 device);
+
 #endif

@@ -40,7 +40,8 @@ struct unwind_memory {
 	size_t units; /* taken */
 };
 
-static const char *const shared[] = {"unwind_blocks", "unwind_files", "unwind_processes"};
+static const char *const shared[] = {"unwind_blocks", "unwind_files", "unwind_processes", "unwind_inodes",
+				     "unwind_kernels"};
 static const char *const programs[] = {"on_fork", "on_exec"};
 #define NR(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -62,6 +63,8 @@ static void *map_of(const struct unwind_memory *memory, const char *name, size_t
 static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_words *words)
 {
 	struct embedded file = embedded_find("unwind.bpf.o");
+	struct bpf_program *find_layout = NULL;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
 	int err;
 
 	libbpf_words_begin(words);
@@ -75,12 +78,20 @@ static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_
 		bpf_program__set_autoload(bpf_object__find_program_by_name(memory->object, programs[i]),
 					  with_programs);
 	if (!err)
+		find_layout = bpf_object__find_program_by_name(memory->object, "find_layout");
+	if (!err)
+		bpf_program__set_autoload(find_layout, with_programs);
+	if (!err)
 		own_pids_set(memory->object);
 	err = err ? err : bpf_object__load(memory->object);
 	for (size_t i = 0; !err && with_programs && i < NR(programs); i++) {
 		memory->links[i] =
 			bpf_program__attach(bpf_object__find_program_by_name(memory->object, programs[i]));
 		err = memory->links[i] ? 0 : -errno;
+	}
+	if (!err && with_programs) {
+		err = bpf_prog_test_run_opts(bpf_program__fd(find_layout), &run);
+		bpf_program__unload(find_layout);
 	}
 	libbpf_words_end(words);
 	return err;
@@ -278,6 +289,27 @@ void unwind_memory_wait(const struct unwind_memory *memory)
 }
 
 /* --- files, processes -------------------------------------------------------------------------- */
+
+static struct unwind_inode in_kernel(const struct unwind_inode *inode)
+{
+	return (struct unwind_inode){inode->number, kernel_device(inode->device), inode->size};
+}
+
+void unwind_memory_name(const struct unwind_memory *memory, const struct unwind_inode *inode, __u32 number,
+			__s64 bias)
+{
+	struct unwind_inode key = in_kernel(inode);
+
+	bpf_map_update_elem(map_fd(memory, "unwind_inodes"), &key, &(struct unwind_named){number, bias},
+			    BPF_ANY);
+}
+
+void unwind_memory_forget_name(const struct unwind_memory *memory, const struct unwind_inode *inode)
+{
+	struct unwind_inode key = in_kernel(inode);
+
+	bpf_map_delete_elem(map_fd(memory, "unwind_inodes"), &key);
+}
 
 struct unwind_file *unwind_memory_file(const struct unwind_memory *memory, __u32 number)
 {

@@ -42,6 +42,12 @@ size_t unwind_memory_bytes(struct unwind_memory *memory);
 /* Waits until no program can be in what was out of its reach before: some ten milliseconds. */
 void unwind_memory_wait(const struct unwind_memory *memory);
 
+/* Names a file to programs by what stat(2) says of it, or forgets the name. `bias`: see struct unwind_named.
+ */
+void unwind_memory_name(const struct unwind_memory *memory, const struct unwind_inode *inode, __u32 number,
+			__s64 bias);
+void unwind_memory_forget_name(const struct unwind_memory *memory, const struct unwind_inode *inode);
+
 struct unwind_file *unwind_memory_file(const struct unwind_memory *memory, __u32 number);
 
 /* Of a process, by its pid as nhmtap's own namespace has it. Setting may find no room: returns 0 or

@@ -25,8 +25,8 @@ const struct option_row stack_rows[] = {
 	{'g', "call-graph", NULL, OPTION_FLAG, COMMON(call_graph),
 	 .help = "the calls that led to each sample (default keys: stack,comm)"},
 	{0, "unwind", "WAY", OPTION_WORD, COMMON(unwind), .words = unwind_ways,
-	 .help = "with -g, how to walk programs' stacks: fp (frame pointers; the default), tables (of "
-		 ".eh_frame), or auto (tables where this kernel allows them)"},
+	 .help = "with -g, how to walk programs' stacks: tables (of .eh_frame), fp (frame pointers), or auto "
+		 "(the default: tables where this kernel allows them)"},
 	{0, "max-stack", "N", OPTION_NUMBER, COMMON(max_stack), .least = 1, .most = STACK_FRAMES,
 	 .help = "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
 	{0},

@@ -35,7 +35,7 @@ const char *unwind_forbidden(const struct host *host)
 int plan_unwind(const struct options *options, const struct host *host, bool *tables, const char **why,
 		struct refusal *refusal)
 {
-	const char *way = options->unwind ? options->unwind : UNWIND_FP;
+	const char *way = options->unwind ? options->unwind : UNWIND_AUTO;
 
 	*why = NULL;
 	*tables = options->call_graph && strcmp(way, UNWIND_FP);

@@ -17,6 +17,8 @@
 
 /* What is looked at, at most: a command's libraries are some tens. */
 #define FILES_MOST 256
+/* Words of a command that are looked at: programs that execute others have theirs in front. */
+#define ARGUMENTS_MOST 16
 
 struct search {
 	void (*each)(void *context, int fd);
@@ -266,13 +268,14 @@ static void look_for_program(struct search *search, const char *name)
 	}
 }
 
-void needed_each(const char *name, void (*each)(void *context, int fd), void *context)
+void needed_each(char **command, void (*each)(void *context, int fd), void *context)
 {
 	struct search search = {.each = each, .context = context};
 
 	elf_version(EV_CURRENT);
 	read_cache(&search);
-	look_for_program(&search, name);
+	for (size_t i = 0; command[i] && i < ARGUMENTS_MOST; i++)
+		look_for_program(&search, command[i]);
 	for (size_t i = 0; i < search.nr_seen; i++)
 		free(search.seen[i]);
 	free(search.cache);

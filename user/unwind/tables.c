@@ -327,9 +327,31 @@ static bool same(const struct file *a, const struct file *b)
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
+static struct unwind_inode inode_of(const struct file *file)
+{
+	return (struct unwind_inode){file->inode, file->device, file->size};
+}
+
+static __s64 bias_of(const struct segment *segment)
+{
+	return segment->offset - segment->address;
+}
+
+/* Where parts of the file's code have different biases, programs wait for the list of what is mapped. */
+static void name(struct unwind_tables *tables, const struct file *file, __u32 number)
+{
+	struct unwind_inode inode = inode_of(file);
+
+	for (size_t i = 1; i < file->nr_segments; i++)
+		if (bias_of(&file->segments[i]) != bias_of(&file->segments[0]))
+			return;
+	unwind_memory_name(tables->memory, &inode, number, bias_of(&file->segments[0]));
+}
+
 /* A number that was never used, or of a file that nobody has mapped. */
 static __u32 free_number(struct unwind_tables *tables)
 {
+	struct unwind_inode inode;
 	__u32 oldest = 0, *at;
 
 	if (tables->nr_numbers < UNWIND_FILES)
@@ -340,6 +362,8 @@ static __u32 free_number(struct unwind_tables *tables)
 			oldest = i;
 	if (!oldest)
 		return 0;
+	inode = inode_of(&tables->files[oldest]);
+	unwind_memory_forget_name(tables->memory, &inode);
 	at = bucket_of(tables, &tables->files[oldest]);
 	while (*at != oldest)
 		at = &tables->files[*at].next;
@@ -391,6 +415,7 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 	wanted->next = *bucket;
 	tables->files[number] = *wanted;
 	*bucket = number;
+	name(tables, wanted, number);
 	if (wanted->state == FILE_WAITING) {
 		tables->nr_waiting++;
 		wake(tables);
@@ -456,7 +481,7 @@ bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin,
 
 		if (offset < (segment->offset & ~(PAGE - 1)) || offset >= segment->offset + segment->size)
 			continue;
-		*bias = begin - offset + segment->offset - segment->address;
+		*bias = begin - offset + bias_of(segment);
 		return true;
 	}
 	return false;

@@ -365,7 +365,7 @@ static void expect_file(void *context, int fd)
 
 void unwinding_expect(struct unwinding *unwinding, char **command)
 {
-	needed_each(command[0], expect_file, unwinding);
+	needed_each(command, expect_file, unwinding);
 	unwind_tables_get_vdso(unwinding->tables);
 }
 
