@@ -3,6 +3,7 @@
 processes are attached to before they make them, so that the tables are there: what is counted is exact."""
 import collections
 import os
+import re
 import subprocess
 
 import pytest
@@ -300,3 +301,112 @@ def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, pro
         beside = [e for e in result.entries(comm="chain") if e.get("incomplete")]
         # _init() has no row; nobody can tell who called it.
         assert sum(e["samples"] for e in beside) <= 2, beside
+
+
+# --- code of other kinds ----------------------------------------------------------------------------------
+
+
+JIT = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+static volatile int kept;
+/* f(what): calls it, with a frame pointer and without. */
+static const unsigned char with[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+static const unsigned char without[] = {0x48, 0x83, 0xec, 0x18, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x18, 0xc3};
+static void *map(int flags) { return mmap(NULL, 4096, 3 | flags, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+__attribute__((noinline)) void fault(void) { *(volatile char *)map(0) = 1; }
+__attribute__((noinline)) void by_frame(void (*code)(void (*)(void))) { code(fault); kept++; }
+__attribute__((noinline)) void by_none(void (*code)(void (*)(void))) { code(fault); kept++; }
+int main(void)
+{
+    char *code = map(PROT_EXEC);
+    memcpy(code, with, sizeof(with));
+    memcpy(code + 64, without, sizeof(without));
+    puts("ready"); fflush(stdout); getchar();
+    for (int i = 0; i < 100; i++) {
+        by_frame((void (*)(void (*)(void)))code);
+        by_none((void (*)(void (*)(void)))(code + 64));
+    }
+    puts("done");
+    return 0;
+}
+"""
+
+
+def test_code_made_at_run_time_is_walked_by_its_frame_pointers_and_said_to_be(nhmtap, tmp_path):
+    (tmp_path / "jit.c").write_text(JIT)
+    # What calls the code has a frame pointer of its own, as its caller has: else the code would hide it.
+    subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-o", tmp_path / "jit", tmp_path / "jit.c"], check=True)
+    with Chain(tmp_path / "jit") as running:
+        result = attached(nhmtap, running, ["-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm"], "go")
+    faults = [e for e in result.entries() if e["samples"] == 100]
+    frames = frames_of(result.records, result.of("profile")[0])
+    ways = {tuple(frames[i].get("symbol") for i in e["stack"]): e for e in faults}
+    (by_frame, told), = [(way, e) for way, e in ways.items() if "by_frame" in way]
+    assert by_frame[0] == "fault" and by_frame[1] is None and by_frame[2:4] == ("by_frame", "main")
+    assert by_frame[-1] == "_start" and "incomplete" not in told
+    assert [frames[i].get("guessed", False) for i in told["stack"]] == [i == 2 for i in range(len(by_frame))]
+
+
+PROGRAM_OF_32_BITS = r"""
+static char pages[300][4096] __attribute__((aligned(4096)));
+__attribute__((noinline, noclone)) void leaf(int i) { *(volatile char *)pages[i] = 1; asm volatile(""); }
+__attribute__((noinline, noclone)) void middle(int i) { leaf(i); asm volatile(""); }
+__attribute__((noinline, noclone)) void outer(void) { for (int i = 0; i < 300; i++) middle(i); asm volatile(""); }
+void begin(void) { outer(); asm volatile("int $0x80" :: "a"(1), "b"(0)); }
+asm(".globl _start\n_start: xor %ebp, %ebp\ncall begin\n.type _start, @function\n.size _start, . - _start");
+"""
+
+
+def test_a_program_of_32_bits_is_walked_by_the_kernel(nhmtap, tmp_path):
+    (tmp_path / "small.c").write_text(PROGRAM_OF_32_BITS)
+    subprocess.run(["gcc", "-m32", "-O2", "-fno-omit-frame-pointer", "-fno-pic", "-nostdlib", "-static", "-o",
+                    tmp_path / "small", tmp_path / "small.c"], check=True)
+    result = nhmtap.into(tmp_path / "out", "profile", "-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm",
+                         "--", tmp_path / "small")
+    assert named(result)["_start", "begin", "outer", "middle", "leaf"] == 300
+
+
+def test_the_stubs_that_call_a_library_are_walked(nhmtap, tmp_path):
+    library, source = tmp_path / "libstub.c", tmp_path / "stub.c"
+    library.write_text("void callee(void) { }")
+    source.write_text("""
+#include <stdio.h>
+#include <time.h>
+void callee(void);
+__attribute__((noinline)) void caller(void)
+{
+    for (int i = 0; i < 100000; i++)
+        callee();
+}
+int main(void)
+{
+    struct timespec now;
+    puts("ready"); fflush(stdout); getchar();
+    do {
+        caller();
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while (now.tv_sec < 1 && now.tv_nsec < 400000000);
+    puts("done");
+    return 0;
+}
+""")
+    subprocess.run(["gcc", *chain.FLAGS, "-shared", "-o", tmp_path / "libstub.so", library], check=True)
+    subprocess.run(["gcc", *chain.FLAGS, "-Wl,-z,lazy", "-o", tmp_path / "stub", source, f"-Wl,-rpath,{tmp_path}",
+                    tmp_path / "libstub.so"], check=True)
+    with Chain(tmp_path / "stub") as running:
+        result = attached(nhmtap, running, ["-g", "-e", "cpu-clock:u", "-F", "2000", "--by", "place,comm"], "go")
+    said = subprocess.run(["readelf", "-SW", tmp_path / "stub"], capture_output=True, text=True, check=True).stdout
+    stubs = [(int(offset, 16), int(offset, 16) + int(size, 16))
+             for offset, size in re.findall(r" \.plt\S* +PROGBITS +\w+ (\w+) (\w+)", said)]
+    frames = frames_of(result.records, result.of("profile")[0])
+    within = []
+    for entry in result.entries():
+        innermost = frames[entry["stack"][0]]
+        if innermost.get("module") == str(tmp_path / "stub") and \
+                any(begin <= int(innermost["offset"], 16) < end for begin, end in stubs):
+            within.append(entry)
+    assert sum(e["samples"] for e in within) > 10
+    # caller(), main(), two of the C library's, and _start.
+    assert not any("incomplete" in e for e in within) and {len(e["stack"]) for e in within} == {6}
