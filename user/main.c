@@ -105,6 +105,8 @@ int main(int argc, char **argv)
 		status = print_help(command);
 	else
 		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
+	if (status == STATUS_DONE)
+		status = printed();
 	tell(&refusal);
 	options_release(&options);
 	return status ? status : printed();

@@ -44,8 +44,9 @@ def test_everything_is_tried_and_nothing_asked_for_is_no_failure(everything):
     assert everything.one("end")["reason"] == "done"
 
 
-def test_in_short_it_fits_a_screen(nhmtap):
-    lines = nhmtap("doctor", "--format", "table").out.splitlines()
+@pytest.mark.parametrize("who", ["nhmtap", "as_nobody"])
+def test_in_short_it_fits_a_screen(who, request):
+    lines = request.getfixturevalue(who)("doctor", "--format", "table").out.splitlines()
     assert len(lines) < 24 and max(map(len, lines)) <= 80
     works, not_working, to_do = (next(i for i, line in enumerate(lines) if line.startswith(heading))
                                  for heading in ("WORKS", "DOES NOT WORK", "WHAT TO DO"))

@@ -261,11 +261,12 @@ def test_a_full_disk_is_an_error(nhmtap, command_):
     assert "/dev/full: No space left on device" in result.err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["stat", "--help"], ["list", "--help"], ["schema"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["stat", "--help"], ["list", "--help"], ["schema"],
+                                       ["completion", "bash"]])
 def test_a_full_disk_behind_what_is_printed_is_an_error(nhmtap, arguments):
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run(nhmtap.command(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3 and "writing to stdout" in done.stderr
+    assert done.returncode == 3 and "writing to stdout: No space left on device" in done.stderr
 
 
 def test_a_full_disk_behind_stdout_is_an_error(nhmtap):

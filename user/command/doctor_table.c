@@ -242,38 +242,104 @@ static void add_names(struct text *text, const json_t *names, const char *words)
 	free(list);
 }
 
-static bool is_possible(const json_t *reason)
+/* What the table tells of a diagnosis: everything with -v, else what fits the screen. */
+struct scope {
+	bool verbose;
+	json_t *untold;	   /* the names whose reasons and remedies -v tells */
+	const char *words; /* said of them instead */
+};
+
+/* Of a screen of 24 lines, what the prompt and the line about the machine leave. */
+#define SCREEN_LINES 22
+
+static size_t lines_of(const struct text *text)
 {
-	return json_is_true(json_object_get(reason, "possible"));
+	size_t lines = 0;
+
+	for (size_t i = 0; i < text->used; i++)
+		lines += text->bytes[i] == '\n';
+	return lines;
 }
 
-/* Reasons that nothing can be done about make one, unless all is asked for. */
-static void add_reasons(struct text *text, const json_t *reasons, bool verbose)
+static bool contains(const json_t *list, const json_t *wanted)
 {
-	json_t *reason, *names = json_array();
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) if (json_equal(one, wanted)) return true;
+	return false;
+}
+
+static bool all_untold(const struct scope *scope, const json_t *names)
+{
+	json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) if (!contains(scope->untold, name)) return false;
+	return true;
+}
+
+/* Reasons that nothing can be done about go untold; with `single`, those of a single facility too. */
+static struct scope scope_of(const json_t *reasons, bool verbose, bool single)
+{
+	struct scope scope = {verbose, json_array(), "no Linux kernel offers them (-v says why)"};
+	json_t *reason;
+	size_t i;
+
+	if (single)
+		scope.words = "a reason of its own each (-v says which)";
+	json_array_foreach(reasons, i, reason)
+	{
+		json_t *stops = shown(json_object_get(reason, "stops"), verbose);
+
+		if (!verbose && (json_is_false(json_object_get(reason, "possible")) ||
+				 (single && json_array_size(stops) == 1)))
+			json_array_extend(scope.untold, stops);
+		json_decref(stops);
+	}
+	return scope;
+}
+
+static void add_reasons(struct text *text, const json_t *reasons, const struct scope *scope)
+{
+	json_t *reason;
 	size_t i;
 
 	if (json_array_size(reasons))
 		text_add(text, "\nDOES NOT WORK\n");
 	json_array_foreach(reasons, i, reason)
 	{
-		json_t *stops = shown(json_object_get(reason, "stops"), verbose);
+		json_t *stops = shown(json_object_get(reason, "stops"), scope->verbose);
 
-		if (!is_possible(reason) && !verbose)
-			json_array_extend(names, stops);
-		else if (json_array_size(stops))
+		if (!all_untold(scope, stops))
 			add_names(text, stops, string(reason, "why"));
 		json_decref(stops);
 	}
-	if (json_array_size(names))
-		add_names(text, names, "no Linux kernel offers them (-v says why)");
-	json_decref(names);
+	if (json_array_size(scope->untold))
+		add_names(text, scope->untold, scope->words);
 }
 
 #define MENDS_SHOWN 3
 
 /* "  1. modprobe rapl (rapl)" */
-static void add_remedies(struct text *text, const json_t *remedies, bool verbose)
+static void add_remedy(struct text *text, size_t number, const char *words, const json_t *mends)
+{
+	size_t nr = json_array_size(mends);
+	struct text line = {0};
+	char *list = joined(mends);
+
+	text_add(&line, "%s", words);
+	if (nr > MENDS_SHOWN)
+		text_add(&line, " (for %zu of these)", nr);
+	else
+		text_add(&line, " (%s)", list);
+	text_add(text, "  %zu. ", number);
+	text_wrap(text, INDENT + 1, line.bytes);
+	free(line.bytes);
+	free(list);
+}
+
+static void add_remedies(struct text *text, const json_t *remedies, const struct scope *scope)
 {
 	size_t i, number = 0;
 	json_t *remedy;
@@ -282,29 +348,25 @@ static void add_remedies(struct text *text, const json_t *remedies, bool verbose
 		text_add(text, "\nWHAT TO DO, the smallest change first\n");
 	json_array_foreach(remedies, i, remedy)
 	{
-		json_t *mends = shown(json_object_get(remedy, "mends"), verbose);
-		size_t nr = json_array_size(mends);
-		struct text line = {0};
-		char *list = joined(mends);
+		json_t *mends = shown(json_object_get(remedy, "mends"), scope->verbose);
 
-		text_add(&line, "%s", string(remedy, "remedy"));
-		if (nr > MENDS_SHOWN)
-			text_add(&line, " (for %zu of these)", nr);
-		else
-			text_add(&line, " (%s)", list);
-		if (nr) {
-			text_add(text, "  %zu. ", ++number);
-			text_wrap(text, INDENT + 1, line.bytes);
-		}
+		if (!all_untold(scope, mends))
+			add_remedy(text, ++number, string(remedy, "remedy"), mends);
 		json_decref(mends);
-		free(line.bytes);
-		free(list);
 	}
+}
+
+static void add_diagnosis(struct text *text, const json_t *record, struct scope scope)
+{
+	add_reasons(text, json_object_get(record, "reasons"), &scope);
+	add_remedies(text, json_object_get(record, "remedies"), &scope);
+	json_decref(scope.untold);
 }
 
 static void diagnosis_table(struct text *text, const struct stream *stream, const json_t *record)
 {
-	const json_t *works = json_object_get(record, "works");
+	const json_t *works = json_object_get(record, "works"), *reasons = json_object_get(record, "reasons");
+	size_t begin;
 
 	if (json_array_size(works)) {
 		char *list = joined(works);
@@ -313,8 +375,12 @@ static void diagnosis_table(struct text *text, const struct stream *stream, cons
 		text_wrap(text, strlen("WORKS  "), list);
 		free(list);
 	}
-	add_reasons(text, json_object_get(record, "reasons"), stream->verbose);
-	add_remedies(text, json_object_get(record, "remedies"), stream->verbose);
+	begin = text->used;
+	add_diagnosis(text, record, scope_of(reasons, stream->verbose, false));
+	if (stream->verbose || lines_of(text) <= SCREEN_LINES)
+		return;
+	text->used = begin;
+	add_diagnosis(text, record, scope_of(reasons, false, true));
 }
 
 REGISTER_TABLE_IN(start, machine_table, doctor_heading);
