@@ -79,8 +79,16 @@ groff-base   | groff --version
 zsh          | zsh --version
 util-linux   | setpriv --version
 endef
+define deb_requirements
+debhelper    | command -v dh
+dh-python    | pybuild --version
+dpkg-dev     | dpkg-buildpackage --version
+lintian      | lintian --version
+debootstrap  | debootstrap --version
+autopkgtest  | command -v autopkgtest
+endef
 comma := ,
-export build_requirements test_requirements
+export build_requirements test_requirements deb_requirements
 
 # Installs what is missing where that is possible (root, apt-get), and names it where it is not.
 packages: $(O)/.build-packages $(O)/.test-packages
@@ -128,14 +136,14 @@ $(LIBPERF)/ready: | $(O)/.build-packages
 	name=$$(basename $$tarball .tar.xz) && \
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
-		O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements -u deb_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+		EXTRA_CFLAGS='$(CFLAGS)' O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
 endif
 
 # --- the program --------------------------------------------------------------------------------
-version  := 0.1.0
+version  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' user/python/nhmtap/version.py)
 schema_version := $(shell cat schema/VERSION)
 warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
 	    $(if $(CI),-Werror)
@@ -147,7 +155,7 @@ cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -I
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged))
 libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
-bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
+bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -ffile-prefix-map=$(CURDIR)=. $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
 sources  := $(sort $(wildcard user/*.c user/*/*.c))
@@ -315,3 +323,4 @@ include tests/fuzz/fuzz.mk
 include tests/static/static.mk
 include tests/pipelines/pipelines.mk
 include tests/machine/machine.mk
+include user/packaging/packaging.mk

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Debian packages. The source package is put together below O, so that debian/ stands at its top there.
+
+.PHONY: deb check-deb
+
+packaging  := user/packaging
+deb        := $(abspath $(O))/deb
+deb_source  = $(deb)/nhmtap-$(version)
+
+# gcc and libc6-dev are build-essential.
+deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb
+	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
+	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
+	$(Q)mv $(deb_source)/$(packaging)/debian $(deb_source)/debian
+	$(Q)needed=$$(printf '%s\n' "$$build_requirements" | sed -n 's/^\([^ |]\+\) *|.*/\1/p' | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
+	sed -i "s/@version@/$(version)/; s/@build-depends@/$$needed/" $(deb_source)/debian/changelog $(deb_source)/debian/control
+	$(call say,DEB,$(deb))
+	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI -u build_requirements -u test_requirements \
+		-u deb_requirements dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
+	$(Q)cd $(deb) && ls *.deb *.dsc
+
+# Two builds, in different folders and time zones; a Debian, which is kept for the next time.
+check-deb: $(O)/.test-packages deb ## build the Debian packages twice, compare, judge, install, use and purge them
+	$(Q)TZ=Pacific/Kiritimati $(MAKE) --no-print-directory O=$(O)/elsewhere deb
+	NHMTAP_DEB=$(deb) NHMTAP_DEB_AGAIN=$(abspath $(O))/elsewhere/deb NHMTAP_CHROOT=$(abspath $(O))/chroot \
+		$(PYTHON) -m pytest -q -p no:cacheprovider --timeout 1200 $(T) tests/deb/check_deb.py
