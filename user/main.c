@@ -68,6 +68,18 @@ static void keep_standard_streams(void)
 		close(fd);
 }
 
+static int version(const char *how)
+{
+	if (!strcmp(how, "--json")) {
+		versions_print_json();
+		return printed();
+	}
+	puts("nhmtap " NHMTAP_VERSION);
+	if (!strcmp(how, "-v") || !strcmp(how, "--verbose"))
+		versions_print();
+	return printed();
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -85,12 +97,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return print_help(NULL);
-	if (!strcmp(argv[1], "--version")) {
-		puts("nhmtap " NHMTAP_VERSION);
-		if (argc > 2 && (!strcmp(argv[2], "-v") || !strcmp(argv[2], "--verbose")))
-			versions_print();
-		return printed();
-	}
+	if (!strcmp(argv[1], "--version"))
+		return version(argc > 2 ? argv[2] : "");
 	command = command_find(argv[1]);
 	if (!command) {
 		refuse(&refusal, STATUS_USAGE, "'%s'", argv[1]);
@@ -105,8 +113,6 @@ int main(int argc, char **argv)
 		status = print_help(command);
 	else
 		status = command->activity ? run_one(&options, &refusal) : command->run(&options, &refusal);
-	if (status == STATUS_DONE)
-		status = printed();
 	tell(&refusal);
 	options_release(&options);
 	return status ? status : printed();

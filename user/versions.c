@@ -1,17 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "versions.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <bpf/libbpf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <jansson.h>
 #include <lzma.h>
+#include <microhttpd.h>
 #include <protobuf-c/protobuf-c.h>
 #include <zlib.h>
 
+#include "facility/diagnosis.h"
 #include "host/host.h"
 #include "host/kernel.h"
+
+static const char *libperf_version(void)
+{
+	return LIBPERF_VERSION;
+}
+
+static const char *libdw_version(void)
+{
+	return dwfl_version(NULL);
+}
+
+/* The libraries, each with the function that tells its version. */
+static const struct library {
+	const char *name;
+	const char *(*version)(void);
+} libraries[] = {
+	{"libbpf", libbpf_version_string},
+	{"libperf", libperf_version},
+	{"libjansson", jansson_version_str},
+	{"libdw", libdw_version},
+	{"zlib", zlibVersion},
+	{"protobuf-c", protobuf_c_version},
+	{"liblzma", lzma_version_string},
+	{"libmicrohttpd", MHD_get_version},
+};
+
+#define BUILD_ID_MAX 64 /* bytes */
+
+/* The build id as hex; "" if the program was linked without one. */
+static void read_build_id(char text[2 * BUILD_ID_MAX + 1])
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const void *bits;
+	ssize_t size;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	size = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
+	text[0] = '\0';
+	for (ssize_t i = 0; i < size && i < BUILD_ID_MAX; i++)
+		sprintf(text + 2 * i, "%02x", ((const unsigned char *)bits)[i]);
+	elf_end(elf);
+	close(fd);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void __attribute__((format(printf, 2, 3))) print_line(const char *name, const char *format, ...)
 {
@@ -29,16 +81,13 @@ void versions_print(void)
 	static const char *const options[] = {"PERF_EVENTS", "BPF_SYSCALL", "BPF_JIT", "DEBUG_INFO_BTF",
 					      "CGROUP_PERF", "KALLSYMS",    "X86_MSR"};
 	struct host host = {0};
-	char name[64];
+	char name[64], build_id[2 * BUILD_ID_MAX + 1];
 
+	read_build_id(build_id);
 	print_line("schema", "%s", SCHEMA_VERSION);
-	print_line("libbpf", "%s", libbpf_version_string());
-	print_line("libperf", "%s", LIBPERF_VERSION);
-	print_line("libjansson", "%s", jansson_version_str());
-	print_line("libdw", "%s", dwfl_version(NULL));
-	print_line("zlib", "%s", zlibVersion());
-	print_line("protobuf-c", "%s", protobuf_c_version());
-	print_line("liblzma", "%s", lzma_version_string());
+	print_line("build id", "%s", build_id[0] ? build_id : "none");
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		print_line(libraries[i].name, "%s", libraries[i].version());
 	if (host_gather(&host, ""))
 		return;
 	print_line("kernel", "%s, %s BTF, perf_event_paranoid %d, lockdown %s", host.release,
@@ -58,4 +107,38 @@ void versions_print(void)
 		printf("%s%s", pmu == host.pmus ? "" : ", ", pmu->name);
 	putchar('\n');
 	host_release(&host);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+/* What doctor's record says of the kernel, without its type. */
+static json_t *kernel_value(void)
+{
+	struct host host = {0};
+	json_t *kernel;
+
+	if (host_gather(&host, ""))
+		return json_null();
+	kernel = kernel_record(&host);
+	json_object_del(kernel, "type");
+	json_object_set_new(kernel, "lockdown",
+			    json_string(host.lockdown[0] ? host.lockdown : "not built in"));
+	host_release(&host);
+	return kernel;
+}
+
+void versions_print_json(void)
+{
+	char build_id[2 * BUILD_ID_MAX + 1];
+	json_t *known = json_object(), *all;
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		json_object_set_new(known, libraries[i].name, json_string(libraries[i].version()));
+	read_build_id(build_id);
+	all = json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o}", "type", "version", "schema_version",
+			SCHEMA_VERSION, "version", NHMTAP_VERSION, "build_id", build_id[0] ? build_id : NULL,
+			"libraries", known, "kernel", kernel_value());
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
 }

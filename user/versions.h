@@ -3,7 +3,11 @@
 #ifndef NHMTAP_VERSIONS_H
 #define NHMTAP_VERSIONS_H
 
-/* Prints the versions of the libraries that run, and what this kernel has, a line each, on stdout. */
+/* Prints the build id, the versions of the libraries that run, and what this kernel has, a line each, on
+ * stdout. */
 void versions_print(void);
+
+/* Prints the same, and nhmtap's version, as a version record. */
+void versions_print_json(void);
 
 #endif

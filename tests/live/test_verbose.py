@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from puppet import Puppet
-from records import NHMTAP, program
+from records import NHMTAP, parse, program
 
 LINE = re.compile(r"nhmtap: \d+\.\d{3} s: (.+)")
 
@@ -86,6 +86,16 @@ def test_the_version_names_libraries_and_what_the_kernel_has(nhmtap):
         assert re.search(r"\d+\.\d+", told[library]), library
     assert "BTF" in told["kernel"] and "perf_event_paranoid" in told["kernel"]
     assert "BPF_SYSCALL=" in told["built"] and "software" in told["PMUs"]
+
+
+def test_the_version_as_a_record_says_the_same(nhmtap):
+    record, = parse(nhmtap("--version", "--json").out)
+    full = nhmtap("--version", "-v").out
+    assert f"nhmtap {record['version']}\n" in full and f"build id      {record['build_id']}\n" in full
+    assert all(f"{name:<13} {version}\n" in full for name, version in record["libraries"].items())
+    assert f"kernel        {record['kernel']['release']}, " in full and "software" in record["kernel"]["pmus"]
+    notes = subprocess.run(["readelf", "--notes", NHMTAP], capture_output=True, text=True, check=True).stdout
+    assert record["build_id"] in notes
 
 
 def test_a_table_says_why_there_is_no_count(nhmtap, tmp_path):

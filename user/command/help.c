@@ -38,7 +38,7 @@ void help_print(const struct command *command, FILE *out)
 	for (size_t i = 0; (command = command_at(i)); i++)
 		fprintf(out, "  nhmtap %-10s %-26s %s\n", command->name, command->arguments, command->help);
 	fputs("\nnhmtap COMMAND --help lists the options, nhmtap help COMMAND shows the manual page;\n"
-	      "nhmtap --version the version, with -v the libraries'.\n",
+	      "nhmtap --version the version, with -v or --json the libraries'.\n",
 	      out);
 }
 
