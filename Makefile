@@ -78,6 +78,7 @@ man-db       | man --version
 groff-base   | groff --version
 zsh          | zsh --version
 util-linux   | setpriv --version
+systemd      | systemd-analyze --version
 endef
 define deb_requirements
 debhelper    | command -v dh
@@ -172,10 +173,14 @@ $(O)/nhmtap: $(objects)
 	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
 
 # What doctor --selftest measures: without a library, so that every instruction of it is known.
-$(O)/nhmtap-known: user/selftest/known.S | $(O)/.build-packages
+$(O)/nhmtap-known: $(O)/user/selftest/known.o
 	$(call say,LINK,$@)
+	$(Q)$(CC) -nostdlib -static -no-pie -o $@ $<
+
+$(O)/user/selftest/known.o: user/selftest/known.S | $(O)/.build-packages
+	$(call say,AS,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -nostdlib -static -no-pie -x assembler-with-cpp -o $@ $<
+	$(Q)$(CC) -c -o $@ $<
 
 # The program itself says which options and records there are.
 $(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap

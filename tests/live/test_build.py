@@ -19,7 +19,7 @@ BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 LIBPERF = os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf")
 # Of the make that may run these tests; the copy's make is not its child.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
-        "test_requirements"}
+        "test_requirements", "deb_requirements"}
 
 
 class Tree:
@@ -31,7 +31,7 @@ class Tree:
             ".git", "build", "build-*", "__pycache__", ".hypothesis", ".pytest_cache"))
         if inside:
             shutil.copytree(BUILD, path / self.folder, symlinks=True,
-                            ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "gcda"))
+                            ignore=shutil.ignore_patterns("libperf", "machine", "sanitize", "gcda", "deb"))
         self.make("all")
 
     def run(self, *arguments, environment=(), **options):

@@ -4,11 +4,11 @@
 .PHONY: deb check-deb
 
 packaging  := user/packaging
-deb        := $(abspath $(O))/deb
+deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
 
 # gcc and libc6-dev are build-essential.
-deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb
+deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb/built
 	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
 	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
 	$(Q)mv $(deb_source)/$(packaging)/debian $(deb_source)/debian
@@ -21,6 +21,6 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into 
 
 # Two builds, in different folders and time zones; a Debian, which is kept for the next time.
 check-deb: $(O)/.test-packages deb ## build the Debian packages twice, compare, judge, install, use and purge them
-	$(Q)TZ=Pacific/Kiritimati $(MAKE) --no-print-directory O=$(O)/elsewhere deb
-	NHMTAP_DEB=$(deb) NHMTAP_DEB_AGAIN=$(abspath $(O))/elsewhere/deb NHMTAP_CHROOT=$(abspath $(O))/chroot \
+	$(Q)TZ=Pacific/Kiritimati $(MAKE) --no-print-directory O=$(O)/deb/elsewhere deb
+	NHMTAP_DEB=$(deb) NHMTAP_DEB_AGAIN=$(abspath $(O))/deb/elsewhere/deb/built NHMTAP_CHROOT=$(abspath $(O))/deb/chroot \
 		$(PYTHON) -m pytest -q -p no:cacheprovider --timeout 1200 $(T) tests/deb/check_deb.py
