@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -77,8 +78,22 @@ def cgroup():
     cgroups.remove(folder)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failed command's exception has what the command said, but does not show it."""
+    report = (yield).get_result()
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, subprocess.SubprocessError):
+        for name in ("stdout", "stderr"):
+            said = getattr(error, name) or ""
+            report.sections.append((f"{name} of {error.cmd}", said if isinstance(said, str) else said.decode(errors="replace")))
+
+
 def pytest_terminal_summary(terminalreporter):
     """A test that was run again passed, and nobody would hear what it said the first time."""
     for report in terminalreporter.stats.get("rerun", ()):
         terminalreporter.section(f"why {report.nodeid} was run again")
         terminalreporter.write_line(report.longreprtext)
+        for name, text in report.sections:
+            if text:
+                terminalreporter.write_line(f"--- {name}\n{text}")

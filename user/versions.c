@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <bpf/libbpf.h>
+#include <curl/curl.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <jansson.h>
@@ -28,6 +29,11 @@ static const char *libdw_version(void)
 	return dwfl_version(NULL);
 }
 
+static const char *libcurl_version(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version;
+}
+
 /* The libraries, each with the function that tells its version. */
 static const struct library {
 	const char *name;
@@ -41,6 +47,7 @@ static const struct library {
 	{"protobuf-c", protobuf_c_version},
 	{"liblzma", lzma_version_string},
 	{"libmicrohttpd", MHD_get_version},
+	{"libcurl", libcurl_version},
 };
 
 #define BUILD_ID_MAX 64 /* bytes */

@@ -4,7 +4,8 @@
 #include "output/output.h"
 #include "output/text.h"
 
-static int check_beats(const struct options *options, size_t nr_events, struct refusal *refusal)
+static int check_beats(const struct stream *stream, const struct options *options, size_t nr_events,
+		       struct refusal *refusal)
 {
 	if (nr_events < 2)
 		return 0;
