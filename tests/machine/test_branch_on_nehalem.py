@@ -409,19 +409,3 @@ def test_a_table_shows_the_hottest_edges_with_their_mispredictions(guest):
     assert row, done.stdout
     assert len(row[3]) == int(float(row[2]) / 10 + 0.5)
     assert lines[3].endswith("in 1 more")
-
-
-README = os.path.join(nehalem.HERE, "../../README.md")
-EXAMPLES = re.findall(r"^    (nhmtap branch .+)$", open(README).read(), re.M)
-
-
-def test_the_readme_has_examples():
-    assert len(EXAMPLES) >= 5
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_readme_works(guest, example):
-    command = example.replace("COMMAND", "known l")
-    done = guest.run(f"touch profile.txt; {command} && cat profile.txt", paranoid=-1)
-    assert done.status == 0, str(done)
-    assert done.stdout
