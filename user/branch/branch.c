@@ -195,15 +195,15 @@ static const char *const keys[] = {"symbol", "edge", "function", "callpair", "li
 
 static const struct option_row rows[] = {
 	{0, "trace", NULL, OPTION_FLAG, OWN(struct branch_options, trace),
-	 .help = "every branch of the threads, by the branch trace store (BTS), instead of samples"},
+	 .help = "record every branch of the threads with the branch trace store (BTS), instead of samples"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct branch_options, stream),
-	 .help = "with --trace: also each branch as a record, in the order of its thread"},
+	 .help = "with --trace: write each branch as a record as well, in its thread's order"},
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "
 		 "their place alone), or what they add up to: function, callpair (caller and callee), line; "
 		 "range (the code between them); and any of pid,comm,cgroup"},
 	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
-	 .help = "what comes first: the highest count (the default), or mispredicted"},
+	 .help = "sort by count (the default) or mispredicted"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
 	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
 		 "k"},
@@ -213,7 +213,7 @@ static const struct option_row rows[] = {
 static const struct command branch = {
 	.name = "branch",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
-	.help = "shows which branches are taken, how often, how often mispredicted",
+	.help = "shows which branches are taken and mispredicted, and how often",
 	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, stream_rows,
 		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct branch_options),

@@ -252,18 +252,18 @@ static int run(const struct options *options, struct refusal *refusal)
 
 static const struct option_row rows[] = {
 	{0, "need", "NAMES", OPTION_TEXT, OWN(struct doctor_options, need),
-	 .help = "try only these facilities, and end with status 2 if one does not work: mem,branch"},
+	 .help = "try only these facilities (mem,branch); exit 2 if one does not work"},
 	{0, "selftest", NULL, OPTION_FLAG, OWN(struct doctor_options, selftest),
-	 .help = "measure a program of which everything is known, and compare: status 4 if anything differs"},
+	 .help = "measure a program whose counts are known, and compare; exit 4 if any differs"},
 	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),
-	 .help = "the table has every finding, not only what works and what to do about the rest"},
+	 .help = "show every finding in the table, not only the summary"},
 	{0},
 };
 
 static const struct command doctor = {
 	.name = "doctor",
 	.arguments = "[OPTIONS]",
-	.help = "tries what this machine can do, and says why not and what mends it",
+	.help = "tries what this machine can do, and says why something does not work and what to do",
 	.options = {rows, output_rows, format_rows, host_rows, help_rows},
 	.own_size = sizeof(struct doctor_options),
 	.run = run,

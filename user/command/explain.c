@@ -458,7 +458,7 @@ static int run(const struct options *options, struct refusal *refusal)
 
 static const struct option_row rows[] = {
 	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics),
-	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
+	 .help = "metrics to derive from counts: ipc, page_faults_per_second, …"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
 	 .help = "which branches the LBR records: any, any_call, any_ret, ind_call, ind_jmp, cond; sides u, "
 		 "k"},
@@ -468,7 +468,7 @@ static const struct option_row rows[] = {
 static const struct command explain = {
 	.name = "explain",
 	.arguments = "[OPTIONS] EVENT …",
-	.help = "shows what the kernel would be asked for, what it would program, and why",
+	.help = "shows how events would be opened, which registers the kernel would write, and why",
 	.options = {event_rows, sampling_rows, stack_rows, rows, cpu_rows, format_rows, plan_rows, table_rows,
 		    host_rows, help_rows},
 	.run = run,

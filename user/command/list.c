@@ -366,7 +366,7 @@ static const char *const json[] = {"json", NULL};
 
 static const struct option_row rows[] = {
 	{0, "precise", NULL, OPTION_FLAG, OWN(struct list_options, precise),
-	 .help = "only what the kernel samples precisely, those with [p]"},
+	 .help = "only events that the kernel samples precisely, marked [p]"},
 	{0, "json", NULL, OPTION_FIXED, COMMON(format), .words = json, .help = "as --format json"},
 	{0},
 };
@@ -374,7 +374,7 @@ static const struct option_row rows[] = {
 static const struct command list = {
 	.name = "list",
 	.arguments = "[OPTIONS] [PATTERN]",
-	.help = "the events that this machine has, or another CPU",
+	.help = "lists the events of this machine, or of another CPU",
 	.options = {cpu_rows, rows, format_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct list_options),
 	.run = run,

@@ -334,27 +334,27 @@ static const struct option_row rows[] = {
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock, names of the code "
 		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
-	 .help = "also the cache lines that cores take from each other, and who loads from where in them"},
+	 .help = "report cache lines that are shared between cores, and who loads from which offsets"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
-	 .help = "also each sample as a record, in the order of their times, with the keys of --by"},
+	 .help = "write each sample as a record as well, in the order of time, with the keys of --by"},
 	{0, "loads", NULL, OPTION_FLAG, OWN(struct mem_options, loads),
-	 .help = "loads, as the PMU's driver names them (the default); with --stores both, by turns where "
-		 "they "
-		 "share a counter"},
+	 .help = "sample loads, as the PMU's driver names them (the default); with --stores both, by turns "
+		 "if "
+		 "they share a counter"},
 	{0, "stores", NULL, OPTION_FLAG, OWN(struct mem_options, stores),
-	 .help = "stores, where the PMU's driver names an event of them (not on Nehalem)"},
+	 .help = "sample stores, if the PMU's driver names an event for them (not on Nehalem)"},
+	/* guide, Table 17 */
 	{0, "ldlat", "CYCLES", OPTION_NUMBER, OWN(struct mem_options, ldlat), .least = 3, .most = 65535,
-	 .help = "loads that take longer than so many core cycles, from 3 on (default 30)"}, /* guide, Table
-												17 */
+	 .help = "sample loads that take longer than this many core cycles, at least 3 (default 30)"},
 	{0, "side", "u|k", OPTION_WORD, OWN(struct mem_options, side), .words = sides,
-	 .help = "only the user's side, or only the kernel's"},
+	 .help = "only the user's side (u) or the kernel's (k)"},
 	{0},
 };
 
 static const struct command mem = {
 	.name = "mem",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
-	.help = "samples loads by where they found their data, and how long they took",
+	.help = "samples loads, with where they found their data and how long they took",
 	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, stream_rows,
 		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct mem_options),

@@ -351,13 +351,13 @@ static const char *const sides[] = {"u", "k", NULL};
 
 static const struct option_row rows[] = {
 	{0, "preset", "NAME", OPTION_TEXT, OWN(struct offcore_options, preset),
-	 .help = "a matrix that is asked for often: llc (the default), dram, numa, snoop, all"},
+	 .help = "a predefined matrix: llc (the default), dram, numa, snoop, all"},
 	{0, "request", "NAMES", OPTION_TEXT, OWN(struct offcore_options, request),
-	 .help = "its rows: requests with ',' between them, those that count as one with '|'"},
+	 .help = "rows: requests separated by ','; those joined by '|' are counted as one"},
 	{0, "response", "NAMES", OPTION_TEXT, OWN(struct offcore_options, response),
-	 .help = "its columns: responses, likewise"},
+	 .help = "columns: responses, in the same form"},
 	{0, "side", "u|k", OPTION_WORD, OWN(struct offcore_options, side), .words = sides,
-	 .help = "only the user's side, or only the kernel's"},
+	 .help = "only the user's side (u) or the kernel's (k)"},
 	{'r', "repeat", "N|auto", OPTION_TEXT, OWN(struct offcore_options, repeat), .line_only = true,
 	 .help = "run COMMAND N times, each time counting other cells for the whole of it; auto: until all "
 		 "cells had their turn"},

@@ -23,18 +23,18 @@ static const char *const unwind_ways[] = {UNWIND_AUTO, UNWIND_FP, UNWIND_TABLES,
 
 const struct option_row stack_rows[] = {
 	{'g', "call-graph", NULL, OPTION_FLAG, COMMON(call_graph),
-	 .help = "the calls that led to each sample (default keys: stack,comm)"},
+	 .help = "record the stack of each sample (default keys: stack,comm)"},
 	{0, "unwind", "WAY", OPTION_WORD, COMMON(unwind), .words = unwind_ways,
 	 .help = "with -g, how to walk programs' stacks: tables (of .eh_frame), fp (frame pointers), or auto "
 		 "(the default: tables where this kernel allows them)"},
 	{0, "max-stack", "N", OPTION_NUMBER, COMMON(max_stack), .least = 1, .most = STACK_FRAMES,
-	 .help = "with -g, no more than N frames of a stack (default: 127, or what the kernel allows)"},
+	 .help = "with -g, at most N frames of a stack (default: 127, or what the kernel allows)"},
 	{0},
 };
 
 const struct option_row target_rows[] = {
 	{'p', "pid", "PID,…", OPTION_TEXT, COMMON(pids), .values = VALUES_PIDS,
-	 .help = "these processes: their threads, and those to come"},
+	 .help = "these processes: all of their threads, also later ones"},
 	{'t', "tid", "TID,…", OPTION_TEXT, COMMON(tids), .values = VALUES_PIDS,
 	 .help = "these threads, and what they start"},
 	{'G', "cgroup", "PATH,…", OPTION_TEXT, COMMON(cgroups), .values = VALUES_CGROUPS,
@@ -42,8 +42,8 @@ const struct option_row target_rows[] = {
 		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
 	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers),
 	 .help = "what runs in these containers, which may come and go: ids, or how they begin"},
-	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "everything on all CPUs"},
-	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "everything on these CPUs: 0-3,8"},
+	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "all CPUs, system-wide"},
+	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "these CPUs, system-wide: 0-3,8"},
 	{0},
 };
 
@@ -52,11 +52,11 @@ static const char *const per_keys[] = {"cpu", "core", "socket", "node", "thread"
 
 const struct option_row per_rows[] = {
 	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .values = VALUES_CGROUPS,
-	 .help = "the same, each cgroup by itself: -G PATH,… --per cgroup"},
+	 .help = "each of these cgroups separately: -G PATH,… --per cgroup"},
 	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .words = per_keys,
-	 .help = "counts apart for each: any of cpu,core,socket,node,thread,cgroup"},
+	 .help = "count separately for each: any of cpu,core,socket,node,thread,cgroup"},
 	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,
-	 .help = "as --per cpu"},
+	 .help = "the same as --per cpu"},
 	{0},
 };
 
@@ -64,11 +64,11 @@ const struct option_row per_rows[] = {
 
 const struct option_row interval_rows[] = {
 	{'I', "interval", "MS", OPTION_NUMBER, COMMON(interval_ms), .least = 1, .most = DAY_MS,
-	 .member = "interval_ms", .help = "records every MS milliseconds"},
+	 .member = "interval_ms", .help = "write records every MS milliseconds"},
 	{0, "interval-count", "N", OPTION_NUMBER, COMMON(interval_count), .least = 1, .most = 1000000000,
 	 .help = "stop after N intervals"},
 	{'D', "delay", "MS", OPTION_DELAY, COMMON(delay_ms), .most = DAY_MS, .member = "delay_ms",
-	 .help = "count only from MS milliseconds after the start on; -1: when --control says so"},
+	 .help = "begin counting MS milliseconds after the start; -1: when --control enables it"},
 	{0, "control", "fifo:CTL[,ACK]", OPTION_TEXT, COMMON(control), .line_only = true,
 	 .help = "obey lines from a FIFO: enable, disable, snapshot, ping, stop; write ack into another"},
 	{0, "duration", "S", OPTION_SECONDS, COMMON(duration_s), .member = "duration_s",
@@ -78,13 +78,13 @@ const struct option_row interval_rows[] = {
 
 const struct option_row top_rows[] = {
 	{0, "top", "N", OPTION_NUMBER, COMMON(top), .least = 1, .most = 1000000,
-	 .help = "only the N largest entries; the rest is summed up"},
+	 .help = "list only the N largest entries and sum up the rest"},
 	{0},
 };
 
 const struct option_row output_rows[] = {
 	{'o', "output", "FILE", OPTION_TEXT, COMMON(output), .line_only = true,
-	 .help = "write to FILE instead of stdout; replaces what it has"},
+	 .help = "write to FILE instead of stdout, replacing its content"},
 	{0},
 };
 
@@ -94,10 +94,11 @@ const struct option_row stream_rows[] = {
 		 "replaced; with %t, the time, in its name one for each interval), unix:PATH, tcp:HOST:PORT, "
 		 "a URL (otlp, pprof, metrics), listen (/metrics), - for stdout"},
 	{0, "append", NULL, OPTION_FLAG, COMMON(append), .line_only = true,
-	 .help = "with -o: keep what files have, and write behind it"},
+	 .help = "with -o: append to files instead of replacing them"},
 	{0, "queue", "BYTES", OPTION_NUMBER, COMMON(queue_bytes), .least = 1 << 13, .most = 1ULL << 40,
 	 .line_only = true,
-	 .help = "how much waits for a slow reader (default 8388608) before intervals are merged"},
+	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
+		 "merged"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz, and /metrics "
 		 "with "
@@ -109,14 +110,14 @@ const struct option_row stream_rows[] = {
 
 const struct option_row format_rows[] = {
 	{0, "format", "FORMAT", OPTION_TEXT, COMMON(format), .values = VALUES_FORMATS, .line_only = true,
-	 .help = "json (a record a line) or table (default on a terminal)"},
+	 .help = "how records are written (default: table on a terminal, json elsewhere)"},
 	{0},
 };
 
 #define QUIET                                                                                                \
 	{                                                                                                    \
 		'q', "quiet", NULL, OPTION_FLAG, COMMON(quiet), .line_only = true,                           \
-								.help = "no line of progress on stderr"      \
+								.help = "show no progress on stderr"         \
 	}
 
 #define VERBOSE                                                                                              \
@@ -135,14 +136,14 @@ const struct option_row told_rows[] = {VERBOSE, QUIET, {0}};
 const struct option_row screen_rows[] = {
 	VERBOSE,
 	{0, "live", NULL, OPTION_FLAG, COMMON(live), .line_only = true,
-	 .help = "with -I on a terminal: each interval takes the place of the one before"},
+	 .help = "with -I on a terminal: show each interval in place of the one before"},
 	QUIET,
 	{0},
 };
 
 const struct option_row plan_rows[] = {
 	{0, "force", NULL, OPTION_FLAG, COMMON(force),
-	 .help = "insist on what counts nothing or is undocumented"},
+	 .help = "allow events that count nothing or are undocumented"},
 	{0},
 };
 
@@ -169,6 +170,6 @@ const struct option_row cpu_rows[] = {
 };
 
 const struct option_row help_rows[] = {
-	{'h', "help", NULL, OPTION_FLAG, COMMON(help), .line_only = true, .help = "this text"},
+	{'h', "help", NULL, OPTION_FLAG, COMMON(help), .line_only = true, .help = "show this text"},
 	{0},
 };

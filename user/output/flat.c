@@ -148,7 +148,7 @@ static int write_flat(struct stream *stream, const json_t *record)
 
 static const struct format flat = {
 	.name = "flat",
-	.help = "an entry or a count a line, nothing nested: rows for a database",
+	.help = "one line per entry or count, nothing nested: rows for a database",
 	.measured = true,
 	.numbered = true,
 	.write = write_flat,

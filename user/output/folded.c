@@ -84,7 +84,7 @@ static int check_folded(const struct stream *stream, const struct options *optio
 
 static const struct format folded = {
 	.name = "folded",
-	.help = "a line a stack, for flamegraph.pl; takes -g for granted",
+	.help = "one line per stack, for flamegraph.pl; implies -g",
 	.command = "profile",
 	.keys = "stack",
 	.media = "text/plain; charset=utf-8",

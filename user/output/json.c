@@ -88,7 +88,7 @@ static int write_fields(struct stream *stream, const char *type, const struct fi
 
 static const struct format json = {
 	.name = "json",
-	.help = "a record a line",
+	.help = "one record per line",
 	.lines = true,
 	.write = write_line,
 	.write_fields = write_fields,

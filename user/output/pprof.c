@@ -330,7 +330,7 @@ static int check_pprof(const struct stream *stream, const struct options *option
 
 static const struct format pprof = {
 	.name = "pprof",
-	.help = "profile.proto, gzipped, for go tool pprof; takes -g for granted",
+	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
 	.command = "profile",
 	.keys = "stack",
 	.media = "application/octet-stream",

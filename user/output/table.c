@@ -231,7 +231,7 @@ static int write_table(struct stream *stream, const json_t *record)
 
 static const struct format table = {
 	.name = "table",
-	.help = "for people; the default on a terminal",
+	.help = "a table to read; the default on a terminal",
 	.people = true,
 	.write = write_table,
 };

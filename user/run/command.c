@@ -46,14 +46,14 @@ static int run(const struct options *options, struct refusal *refusal)
 
 static const struct option_row rows[] = {
 	{0, "check", NULL, OPTION_FLAG, OWN(struct run_options, check),
-	 .help = "judge CONFIG and say what it would open; opens nothing, and needs no privileges"},
+	 .help = "check CONFIG and show what would be opened; opens nothing and needs no privileges"},
 	{0},
 };
 
 static const struct command run_command = {
 	.name = "run",
 	.arguments = "[OPTIONS] CONFIG [-- COMMAND …]",
-	.help = "does all that CONFIG asks for, in one session, until it is told to end",
+	.help = "runs all activities of CONFIG in one session, until it is told to end",
 	.options = {rows, told_rows, host_rows, help_rows},
 	.own_size = sizeof(struct run_options),
 	.stops_at_word = true,

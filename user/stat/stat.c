@@ -415,9 +415,9 @@ static const struct activity_type type = {choose};
 
 static const struct option_row rows[] = {
 	{'M', "metrics", "METRICS", OPTION_LIST, COMMON(metrics), .values = VALUES_METRICS,
-	 .help = "what to derive from counts: ipc, page_faults_per_second, …"},
+	 .help = "metrics to derive from counts: ipc, page_faults_per_second, …"},
 	{'r', "repeat", "N", OPTION_NUMBER, COMMON(repeats), .least = 1, .most = 1000000, .line_only = true,
-	 .help = "run COMMAND N times, one after the other; mean and variance at the end"},
+	 .help = "run COMMAND N times in sequence; mean and variance at the end"},
 	{0, "expect", "EXPR", OPTION_TEXTS, OWN(struct stat_options, expect),
 	 .help = "exit 4 unless it holds; repeatable: 'ipc>0.8', 'page-faults<=1e4'"},
 	{0},
