@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A program without frame pointers whose calls are known: from main through its own functions, a shared
 library's, qsort() of the C library, and back, to leaf(), which meets a page for the first time in each round."""
-import collections
 import subprocess
-
-from records import frames_of
 
 OWN, LIBRARY, BACK = 8, 8, 6
 
@@ -218,17 +215,6 @@ class Chain:
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
-
-
-def named(result, **members):
-    """{names of the frames, from the outermost: samples}."""
-    found = collections.Counter()
-    for record in result.of("profile"):
-        frames = frames_of(result.records, record)
-        for entry in record["entries"]:
-            if all(entry.get(name) == value for name, value in members.items()):
-                found[tuple(frames[i].get("symbol") for i in reversed(entry["stack"]))] += entry["samples"]
-    return found
 
 
 def is_whole(names):

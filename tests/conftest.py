@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import functools
 import os
 import signal
 import subprocess
@@ -9,7 +10,9 @@ import pytest
 import cgroups
 import hosts
 import naming
-from records import Tool, parse
+from puppet import Puppet
+from records import Tool, build_shim, parse
+from sessions import Control
 
 # Whoever started the tests may have told signals to be ignored (nohup, a shell's background), and
 # programs inherit that; nhmtap respects it. The tests are about a program that is not told so.
@@ -43,6 +46,26 @@ def names_program(tmp_path_factory):
     path = tmp_path_factory.mktemp("names") / "names"
     naming.build_names(path)
     return path
+
+
+@pytest.fixture
+def control(tmp_path):
+    made = Control(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def puppet():
+    with Puppet() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """Makes what is preloaded, of tests/shims, by its name; its path."""
+    folder = tmp_path_factory.mktemp("shims")
+    return functools.cache(lambda name: build_shim(name, folder))
 
 
 @pytest.fixture

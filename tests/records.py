@@ -19,6 +19,13 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def build_shim(name, folder):
+    """What is preloaded, of tests/shims, made in a folder; its path."""
+    path = os.path.join(folder, f"{name}.so")
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, os.path.join(HERE, "shims", f"{name}.c")], check=True)
+    return path
+
+
 def held(*command):
     """The command; while it runs, its parent, nhmtap, is stopped and empties no table."""
     return ["sh", "-c", 'kill -STOP $PPID; "$@"; status=$?; kill -CONT $PPID; exit $status', "held",

@@ -35,18 +35,49 @@ def write(path, config):
     return path
 
 
+def until(there):
+    deadline = time.monotonic() + 60
+    while not there():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Control:
+    """The two FIFOs of --control."""
+
+    def __init__(self, folder):
+        paths = [str(folder / name) for name in ("ctl", "ack")]
+        for path in paths:
+            os.mkfifo(path)
+        # Open for both, so that neither end has to wait for the other.
+        self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in paths)
+        self.place = "fifo:" + ",".join(paths)
+        self.option = "--control=" + self.place
+
+    def send(self, text):
+        os.write(self.ctl, text.encode())
+
+    def acknowledged(self, timeout=60):
+        ready, _, _ = select.select([self.ack], [], [], timeout)
+        return os.read(self.ack, 4).decode() if ready else ""
+
+    def do(self, command):
+        self.send(command + "\n")
+        assert self.acknowledged() == "ack\n"
+
+    def close(self):
+        os.close(self.ctl)
+        os.close(self.ack)
+
+
 class Session:
     """A session at work; to be used in a with statement. Records go to its file `out`, unless CONFIG
     has outputs."""
 
     def __init__(self, nhmtap, folder, activities, *command, before=(), **members):
         self.folder, self.config, self.out = folder, folder / "config.json", folder / "out"
-        paths = [str(folder / name) for name in ("ctl", "ack")]
-        for path in paths:
-            os.mkfifo(path)
-        # Open for both, so that neither end has to wait for the other.
-        self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in paths)
-        self.members = {"control": "fifo:" + ",".join(paths), **members}
+        self.control = Control(folder)
+        self.members = {"control": self.control.place, **members}
         self.write(activities, **members)
         config_schema().validate(json.loads(self.config.read_text()))
         with open(self.out, "w") as out, open(folder / "err", "w") as err:
@@ -62,8 +93,7 @@ class Session:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.close(self.ctl)
-        os.close(self.ack)
+        self.control.close()
 
     def write(self, activities, **members):
         write(self.config, {"activities": activities, **self.members, **members})
@@ -73,10 +103,10 @@ class Session:
 
     def do(self, line):
         """Has it obey a line of --control."""
-        os.write(self.ctl, f"{line}\n".encode())
-        while not select.select([self.ack], [], [], 1)[0]:
+        self.control.send(f"{line}\n")
+        while not (said := self.control.acknowledged(timeout=1)):
             assert self.process.poll() is None, self.out.read_text() + self.said()
-        assert os.read(self.ack, 4) == b"ack\n"
+        assert said == "ack\n"
 
     def hup(self):
         """Has it read CONFIG again, and waits until that is done."""

@@ -23,7 +23,7 @@ import threading
 import time
 
 import cgroups
-from records import HERE, NHMTAP, check_stream, parse, program
+from records import NHMTAP, build_shim, check_stream, parse, program
 
 FAULTS = {"event": "page-faults"}
 EACH = {**FAULTS, "count": 1}
@@ -105,8 +105,7 @@ class Soak:
             os.mkfifo(self.path(name))
         # Open for both, so that neither end has to wait for the other.
         self.pipe, self.ctl, self.ack = (os.open(self.path(name), os.O_RDWR) for name in ("pipe", "ctl", "ack"))
-        shim = self.path("set_clock.so")
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", shim, os.path.join(HERE, "shims", "set_clock.c")], check=True)
+        shim = build_shim("set_clock", self.path(""))
         self.configure()
         with open(self.path("err"), "w", encoding="utf-8") as err:
             self.process = subprocess.Popen(

@@ -15,15 +15,21 @@ def place(frame):
     return int(frame["address"], 16)
 
 
-def chains(result, **members):
-    """{places from the innermost outwards: samples} of entries with these members."""
+def chains(result, of=place, **members):
+    """{places, or what `of` tells of a frame, from the innermost outwards: samples} of entries with these members."""
     found = collections.Counter()
     for record in result.of("profile"):
         frames = frames_of(result.records, record)
         for entry in record["entries"]:
             if all(entry.get(name) == value for name, value in members.items()):
-                found[tuple(place(frames[i]) for i in entry["stack"])] += entry["samples"]
+                found[tuple(of(frames[i]) for i in entry["stack"])] += entry["samples"]
     return found
+
+
+def named(result, **members):
+    """{names of the frames, from the outermost: samples}."""
+    found = chains(result, of=lambda frame: frame.get("symbol"), **members)
+    return collections.Counter({chain[::-1]: samples for chain, samples in found.items()})
 
 
 @functools.cache

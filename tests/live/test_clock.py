@@ -1,21 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The system's clock is set while a run goes on. A shim sets it for nhmtap alone."""
-import os
-import subprocess
 from datetime import datetime
 
 import pytest
-from records import HERE
 from sessions import Session, faults
-
-SHIM = os.path.join(HERE, "shims", "set_clock.c")
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shim") / "set_clock.so"
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, SHIM], check=True)
-    return str(path)
 
 
 def seconds(time):
@@ -27,7 +15,7 @@ def seconds(time):
 def test_a_clock_that_is_set_is_told_and_leaves_durations_right(nhmtap, shim, tmp_path, step):
     at = tmp_path / "step"
     at.write_text("0")
-    before = ["env", f"LD_PRELOAD={shim}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
+    before = ["env", f"LD_PRELOAD={shim('set_clock')}", f"STEP_FILE={at}", "ASAN_OPTIONS=verify_asan_link_order=0"]
     with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True), faults("samples", "profile", all_cpus=True)],
                  before=before) as session:
         session.do("snapshot")

@@ -9,40 +9,6 @@ from puppet import Puppet
 from records import Result, program
 
 
-class Control:
-    """The two FIFOs of --control."""
-
-    def __init__(self, folder):
-        self.paths = [str(folder / name) for name in ("ctl", "ack")]
-        for path in self.paths:
-            os.mkfifo(path)
-        # Open for both, so that neither end has to wait for the other.
-        self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in self.paths)
-        self.option = "--control=fifo:" + ",".join(self.paths)
-
-    def send(self, text):
-        os.write(self.ctl, text.encode())
-
-    def acknowledged(self, timeout=60):
-        ready, _, _ = select.select([self.ack], [], [], timeout)
-        return os.read(self.ack, 4).decode() if ready else ""
-
-    def do(self, command):
-        self.send(command + "\n")
-        assert self.acknowledged() == "ack\n"
-
-    def close(self):
-        os.close(self.ctl)
-        os.close(self.ack)
-
-
-@pytest.fixture
-def control(tmp_path):
-    made = Control(tmp_path)
-    yield made
-    made.close()
-
-
 def test_only_what_happens_while_it_is_enabled_counts(nhmtap, control):
     with Puppet() as puppet:
         process = nhmtap.attach("stat", "-e", "page-faults", "-D", "-1", control.option,

@@ -8,9 +8,7 @@ import subprocess
 import pytest
 from puppet import Puppet, command
 from records import Result, parse, program
-from sessions import Session, faults
-from test_control import Control
-from test_outputs import DAY
+from sessions import DAY, Session, faults
 
 
 @pytest.fixture
@@ -22,13 +20,6 @@ def both(nhmtap, tmp_path):
         assert result.status == 0, result.err
         return Result(0, nested.read_text(), ""), parse(flat.read_text())
     return run
-
-
-@pytest.fixture
-def control(tmp_path):
-    made = Control(tmp_path)
-    yield made
-    made.close()
 
 
 def total(lines, **members):

@@ -6,18 +6,11 @@ the last. NHMTAP_EVERY=1 tries every one; without it a spread of them.
 """
 import json
 import os
-import subprocess
 
 import pytest
 from attacked import COMMANDS, STATUSES, Attacked
 
-SHIM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shims", "fail_alloc.c")
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    path = tmp_path_factory.mktemp("shim") / "fail_alloc.so"
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, SHIM], check=True)
-    return str(path)
 
 
 class Tried(Attacked):
@@ -44,7 +37,7 @@ def places(total):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("which", ["once", "from then on"])
 def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path, command, which):
-    tried = Tried(shim, tmp_path, command)
+    tried = Tried(shim("fail_alloc"), tmp_path, command)
     again = {"FAIL_ALL": "1"} if which != "once" else {}
     said = 0
     for place in places(tried.total):
@@ -61,7 +54,7 @@ def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path,
 
 
 def test_the_end_record_says_that_there_was_no_memory(shim, tmp_path):
-    tried = Tried(shim, tmp_path, "stat")
+    tried = Tried(shim("fail_alloc"), tmp_path, "stat")
     ends = []
     for place in places(tried.total):
         tried.run(FAIL_AT=str(place))

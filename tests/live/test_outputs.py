@@ -11,10 +11,8 @@ import time
 
 import jsonschema
 import pytest
-from puppet import Puppet
 from records import Result, parse, validator
-from sessions import DAY, Session, config_schema, faults
-from test_control import Control
+from sessions import DAY, Session, config_schema, faults, until
 
 PAGE = 4096
 
@@ -55,19 +53,6 @@ def reader():
 
 
 @pytest.fixture
-def control(tmp_path):
-    made = Control(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
-
-
-@pytest.fixture
 def started():
     """Starts a program whose stdout is a file or a pipe; what is left of it is killed."""
     made = []
@@ -81,13 +66,6 @@ def started():
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-def until(there):
-    deadline = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def turns(pid):

@@ -10,10 +10,9 @@ import hosts
 import pytest
 from puppet import Puppet, command, touched
 from records import NHMTAP, Result, check_stream, parse, program
-from sessions import Session, faults, seen, write
+from sessions import DAY, Session, faults, seen, write
 
 N = 1000
-DAY = 86400000  # no interval of this length ends before the test does
 
 
 @pytest.fixture
@@ -27,12 +26,6 @@ def session(nhmtap, tmp_path):
     yield begin
     for one in made:
         one.__exit__()
-
-
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
 
 
 def three(**options):
@@ -216,7 +209,7 @@ def test_the_session_waits_for_one_that_is_tried_again_when_the_others_have_ende
 
 def test_stop_ends_a_session_in_which_one_waits_to_be_tried_again(session):
     one = session([faults("lost", "stat", pid=gone(), retry=True), faults("counts", "stat", cpu="0")])
-    os.write(one.ctl, b"stop\n")
+    one.control.send("stop\n")
     result = one.wait()
     assert (result.status, result.records[-1]["reason"]) == (0, "stopped")
 
@@ -423,7 +416,7 @@ def test_control_without_a_name_addresses_all(session, puppet):
         puppet.do(f"faults={n}")
         one.do(line)
     puppet.do("faults=1000")
-    os.write(one.ctl, b"stop\n")
+    one.control.send("stop\n")
     result = one.wait()
     assert {name: seen(result, name) for name in NAMES} == dict.fromkeys(NAMES, 1101)
     assert [r["value"] for r in result.of("count")] == [101, 1000]
@@ -432,10 +425,10 @@ def test_control_without_a_name_addresses_all(session, puppet):
 
 def test_a_name_that_no_activity_has_is_told_and_not_acknowledged(session):
     one = session([faults("counts", "stat", cpu="0")])
-    os.write(one.ctl, b"snapshot nobody\nping\n")
+    one.control.send("snapshot nobody\nping\n")
     while "nobody" not in one.said():
         assert one.process.poll() is None
-    assert os.read(one.ack, 100) == b"ack\n"  # the ping's alone
+    assert os.read(one.control.ack, 100) == b"ack\n"  # the ping's alone
     assert not one.end().of("error")
 
 

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Several outputs of one run, and sockets that come, go and return."""
-import json
 import os
 import socket
 
 import jsonschema
 import pytest
-from puppet import Puppet
 from records import Result, parse
-from sessions import Session, config_schema, faults, write
-from test_control import Control
-from test_outputs import DAY, until
+from sessions import DAY, Session, config_schema, faults, until, write
 
 
 class Server:
@@ -74,16 +70,31 @@ def server(request, tmp_path):
 
 
 @pytest.fixture
-def control(tmp_path):
-    made = Control(tmp_path)
-    yield made
-    made.close()
+def count(nhmtap, server, control, puppet):
+    """Begins to count the puppet's faults, for the server among others."""
+    def begin(*options):
+        return nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, *options, "-o", server.place, "-p",
+                            puppet.pid)
+    return begin
 
 
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
+def snapshots(control, puppet, nr):
+    """Intervals of three faults each."""
+    for _ in range(nr):
+        puppet.do("faults=3")
+        control.do("snapshot")
+
+
+def from_gap_to_end(server, control, process):
+    """What a connection gets of a run that tells what was missed, and is then stopped."""
+    server.open()
+    with server.accept() as connection:
+        text = lines(connection, lambda text: '"gap"' in text)
+        control.send("stop\n")
+        text += rest(connection)
+    assert process.wait(timeout=60) == 0
+    process.communicate()
+    return text
 
 
 # --- a list of outputs ----------------------------------------------------------------------------
@@ -146,61 +157,37 @@ def test_a_stream_goes_to_whoever_listens(nhmtap, server):
     assert [r["type"] for r in result.records] == ["start", "count", "end"]
 
 
-def test_one_that_comes_late_gets_all_of_it(nhmtap, server, control, puppet):
-    process = nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, "-o", server.place, "-p",
-                           puppet.pid)
+def test_one_that_comes_late_gets_all_of_it(count, server, control, puppet):
+    process = count()
     control.do("ping")
     assert f"writing to {server.place}: " in process.stderr.readline()
-    for _ in range(5):
-        puppet.do("faults=3")
-        control.do("snapshot")
-    server.open()
-    with server.accept() as connection:
-        text = lines(connection, lambda text: '"gap"' in text)
-        control.send("stop\n")
-        text += rest(connection)
-    assert process.wait(timeout=60) == 0
-    process.communicate()
-    result = Result(0, text, "")
+    snapshots(control, puppet, 5)
+    result = Result(0, from_gap_to_end(server, control, process), "")
     gap = result.one("gap")
     assert (gap["cause"], gap["records"]) == ("disconnected", 0) and gap["why"]
     assert [r["value"] for r in result.of("count")] == [3] * 5 + [0]
 
 
-def test_one_that_goes_and_returns_gets_whole_records_and_none_is_missing(nhmtap, server, control, puppet):
+def test_one_that_goes_and_returns_gets_whole_records_and_none_is_missing(count, server, control, puppet):
     server.open()
-    process = nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, "-o", server.place, "-p",
-                           puppet.pid)
+    process = count()
     with server.accept() as connection:
         control.do("ping")
-        puppet.do("faults=3")
-        control.do("snapshot")
+        snapshots(control, puppet, 1)
         before = lines(connection, lambda text: '"count"' in text)
     server.close()
     assert "it goes on when there is a connection" in process.stderr.readline()
-    for _ in range(5):
-        puppet.do("faults=3")
-        control.do("snapshot")
-    server.open()
-    with server.accept() as connection:
-        behind = lines(connection, lambda text: '"gap"' in text)
-        control.send("stop\n")
-        behind += rest(connection)
-    assert process.wait(timeout=60) == 0
-    process.communicate()
-    records = parse(before + behind)
+    snapshots(control, puppet, 5)
+    records = parse(before + from_gap_to_end(server, control, process))
     assert [r["seq"] for r in records] == list(range(len(records)))
     assert [r["value"] for r in records if r["type"] == "count"] == [3] * 6 + [0]
 
 
-def test_a_socket_that_nobody_listens_at_holds_nothing_up(nhmtap, server, tmp_path, control, puppet):
+def test_a_socket_that_nobody_listens_at_holds_nothing_up(count, server, tmp_path, control, puppet):
     out = tmp_path / "out"
-    process = nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, "--queue", 8192, "-o",
-                           server.place, "-o", out, "-p", puppet.pid)
+    process = count("--queue", 8192, "-o", out)
     control.do("ping")
-    for _ in range(100):
-        puppet.do("faults=3")
-        control.do("snapshot")
+    snapshots(control, puppet, 100)
     control.send("stop\n")
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 3
@@ -210,21 +197,11 @@ def test_a_socket_that_nobody_listens_at_holds_nothing_up(nhmtap, server, tmp_pa
     assert not any("merged" in r for r in counts)
 
 
-def test_what_a_returning_one_has_missed_is_told(nhmtap, server, tmp_path, control, puppet):
-    process = nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, "--queue", 8192, "-o",
-                           server.place, "-o", tmp_path / "out", "-p", puppet.pid)
+def test_what_a_returning_one_has_missed_is_told(count, server, tmp_path, control, puppet):
+    process = count("--queue", 8192, "-o", tmp_path / "out")
     control.do("ping")
-    for _ in range(100):
-        puppet.do("faults=3")
-        control.do("snapshot")
-    server.open()
-    with server.accept() as connection:
-        text = lines(connection, lambda text: '"gap"' in text)
-        control.send("stop\n")
-        text += rest(connection)
-    assert process.wait(timeout=60) == 0
-    process.communicate()
-    result = Result(0, text, "")
+    snapshots(control, puppet, 100)
+    result = Result(0, from_gap_to_end(server, control, process), "")
     gap = result.one("gap")
     assert gap["cause"] == "disconnected" and gap["types"] == {"count": gap["records"]}
     assert gap["records"] + len(result.of("count")) == 101

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Stacks of programs whose calls are known by construction, and perf's of the same runs."""
-import collections
 import os
 import subprocess
 
 import pytest
-from records import frames_of, held, program
-from stacks import by_perf, chains, within
+from records import held, program
+from stacks import by_perf, chains, named, within
 
 CALLS = os.path.abspath(program("calls"))
 EVERY_FAULT = ["-g", "-e", "page-faults", "-c", "1"]
@@ -99,17 +98,6 @@ def test_the_same_stack_of_two_processes_counts_once(nhmtap, tmp_path):
     often = apart.entries()[:4]
     assert [e["samples"] for e in often] == [200, 200, 100, 100]
     assert len({e["pid"] for e in often}) == 2
-
-
-def named(result, **members):
-    """{names of the frames, from the outermost: samples}."""
-    found = collections.Counter()
-    for record in result.of("profile"):
-        frames = frames_of(result.records, record)
-        for entry in record["entries"]:
-            if all(entry.get(name) == value for name, value in members.items()):
-                found[tuple(frames[i].get("symbol") for i in reversed(entry["stack"]))] += entry["samples"]
-    return found
 
 
 def test_frames_have_the_names_of_their_functions(nhmtap, tmp_path):

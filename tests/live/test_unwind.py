@@ -10,9 +10,9 @@ import pytest
 
 import chain
 import hosts
-from chain import Chain, is_whole, named
+from chain import Chain, is_whole
 from records import frames_of
-from stacks import by_perf
+from stacks import by_perf, named
 
 EVERY_FAULT = ["-g", "--unwind", "tables", "-e", "page-faults", "-c", "1", "--by", "symbol,comm"]
 TICKS = ["-g", "--unwind", "tables", "-e", "cpu-clock:u", "-F", "1000", "--by", "symbol,comm"]

@@ -6,6 +6,7 @@ import subprocess
 
 import known
 import nehalem
+import records
 
 PROGRAMS = nehalem.build_folder() + "/programs"
 KERNELS = ("6.1", "6.12")
@@ -156,6 +157,15 @@ def tool():
     """nhmtap, if it is built: its path, or None."""
     path = os.environ.get("NHMTAP") or os.path.join(nehalem.HERE, "../../build/nhmtap")
     return os.path.abspath(path) if os.access(path, os.X_OK) else None
+
+
+def nhmtap(bench, *arguments, status=0, **options):
+    """The records of a run, each checked against its schema and the stream against its laws."""
+    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
+    assert result.status == status, str(result)
+    found = records.parse(result.stdout)
+    records.check_stream(found)
+    return found
 
 
 @contextlib.contextmanager

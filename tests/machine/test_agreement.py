@@ -6,16 +6,7 @@ import collections
 import pytest
 
 import known
-import records
-
-
-def nhmtap(bench, *arguments, **options):
-    """The records of a run, each checked against its schema and the stream against its laws."""
-    result = bench.run("/opt/nhmtap", *arguments, paranoid=-1, **options)
-    assert result.status == 0, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
+from guests import nhmtap
 
 
 def stat(bench, events, command, **options):

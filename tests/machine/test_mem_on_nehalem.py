@@ -10,6 +10,7 @@ import pytest
 import known
 import records
 import test_data_sources
+from guests import nhmtap
 
 N = known.numbers("chase")
 RING = known.addresses("chase")["ring"]
@@ -18,11 +19,7 @@ SITE = known.addresses("chase")["chase_site"]
 
 def mem(bench, *arguments, status=0, **options):
     """The records of a run at user level."""
-    result = bench.run("/opt/nhmtap", "mem", *map(str, arguments), paranoid=-1, **options)
-    assert result.status == status, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
+    return nhmtap(bench, "mem", *arguments, status=status, **options)
 
 
 def loads(bench, command, *arguments, **options):

@@ -7,6 +7,7 @@ import pytest
 
 import known
 import records
+from guests import nhmtap
 
 TURNS = known.numbers("steady")["turns"]
 SLACK = 80  # what a program's own start costs; see test_offcore.py
@@ -15,12 +16,7 @@ RESPONSES = ["LOCAL_DRAM", "REMOTE_DRAM", "LLC_HIT_NO_OTHER_CORE"]
 
 
 def offcore(bench, command, *arguments, **options):
-    result = bench.run("/opt/nhmtap", "offcore", "--side", "u", *arguments, "--", *command.split(),
-                       paranoid=-1, **options)
-    assert result.status == 0, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
+    return nhmtap(bench, "offcore", "--side", "u", *arguments, "--", *command.split(), **options)
 
 
 def matrix(bench, command, requests, responses, *arguments, **options):

@@ -6,8 +6,7 @@ import pytest
 
 import known
 import nehalem
-import records
-from guests import FIRST, SECOND, THIRD
+from guests import FIRST, SECOND, THIRD, nhmtap
 from test_doctor_on_nehalem import doctor
 
 @pytest.fixture
@@ -23,14 +22,6 @@ def perfmon_2(machines):
 @pytest.fixture
 def perfmon_3(machines):
     return machines(**THIRD)
-
-
-def nhmtap(bench, *arguments, status=0):
-    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1)
-    assert result.status == status, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
 
 
 def test_profile_takes_plain_cycles_where_the_driver_refuses_precise_ones(perfmon_1):

@@ -2,23 +2,14 @@
 """nhmtap on Sandy Bridge: its table, stores by their sources, locks and TLB misses, groups, off-core
 responses, calls alone in the LBR, and the microcode that PEBS needs."""
 import nehalem
-import pytest
 
 import known
 import records
 import test_branch_on_nehalem
-from guests import tool
+from guests import nhmtap, tool
 from test_doctor_on_nehalem import OF_THE_CORE, doctor
 
 STORES = known.numbers("stores")
-
-
-def nhmtap(bench, *arguments, status=0, **options):
-    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
-    assert result.status == status, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
 
 
 def of_type(found, kind):

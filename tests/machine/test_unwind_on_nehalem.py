@@ -5,6 +5,7 @@ import pytest
 
 import chain
 import records
+import stacks
 
 # What runs in the guest: the program, which is told to make its calls once nhmtap has attached to it.
 SCRIPT = """
@@ -33,7 +34,7 @@ def profile(bench, program, options, step):
     result = records.Result(0, done.stderr, "")
     told = result.of("profile")[0]["stacks"]
     assert result.one("start")["unwind"]["follow"] == "programs"
-    return chain.named(result), told
+    return stacks.named(result), told
 
 
 BEFORE = {after: before for names in (chain.OUTER, chain.INNER) for before, after in zip(names, names[1:])}

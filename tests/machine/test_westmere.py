@@ -7,7 +7,7 @@ import known
 import records
 import test_branch_on_nehalem
 import test_mem_on_nehalem
-from guests import TABLES
+from guests import TABLES, nhmtap
 from test_doctor_on_nehalem import OF_THE_CORE, doctor
 from test_offcore_matrix import matrix
 
@@ -19,14 +19,6 @@ BITS = {"westmere": ("LOCAL_DRAM", "REMOTE_DRAM", "REMOTE_CACHE_HIT"),
         "westmere-dp": ("LOCAL_DRAM_AND_REMOTE_CACHE_HIT", "REMOTE_DRAM",
                         "LOCAL_DRAM_AND_REMOTE_CACHE_HIT"),
         "westmere-ex": ("LOCAL_DRAM", "REMOTE_DRAM", "REMOTE_CACHE_HIT")}
-
-
-def nhmtap(bench, *arguments, status=0, **options):
-    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
-    assert result.status == status, str(result)
-    found = records.parse(result.stdout)
-    records.check_stream(found)
-    return found
 
 
 def test_its_table_is_found_by_its_signature_and_every_facility_of_the_core_works(westmere):
