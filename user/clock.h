@@ -20,6 +20,14 @@ static inline __u64 clock_ns(clockid_t clock)
 	return timespec_ns(&now);
 }
 
+/* The pause before something is tried again, ns: a second, then twice the one before, up to a minute. */
+static inline __u64 pause_after(__u64 before_ns)
+{
+	const __u64 least = 1000000000ULL, most = 60 * least;
+
+	return !before_ns ? least : 2 * before_ns < most ? 2 * before_ns : most;
+}
+
 /* How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which nobody sets and which goes on in a suspended
  * machine. Both are read one after the other: the truth is no further away than `within`. */
 struct clock_lead {

@@ -49,10 +49,7 @@ static __u32 *slot_of(const struct interned *interned, const void *item)
 /* Keeps at least half of the slots free. */
 static void grow(struct interned *interned)
 {
-	if (interned->nr == interned->room) {
-		interned->room = interned->room ? 2 * interned->room : 64;
-		interned->list = xrealloc(interned->list, interned->room * interned->size);
-	}
+	interned->list = xroom(interned->list, interned->nr, &interned->room, interned->size);
 	if (2 * (interned->nr + 1) <= interned->nr_slots)
 		return;
 	free(interned->slots);

@@ -65,7 +65,7 @@ void *xroom(void *list, size_t nr, size_t *room, size_t size)
 {
 	if (nr < *room)
 		return list;
-	*room = *room ? 2 * *room : 16;
+	*room = *room ? 2 * *room : 8;
 	return xrealloc(list, *room * size);
 }
 

@@ -42,10 +42,7 @@ void sums_add(struct sums *sums, const void *key, const __u64 *values)
 	__u32 number = interned_number(&sums->keys, key);
 	__u64 *sum;
 
-	if (number >= sums->room) {
-		sums->room = sums->room ? 2 * sums->room : 64;
-		sums->values = xrealloc(sums->values, sums->room * nr * sizeof(__u64));
-	}
+	sums->values = xroom(sums->values, number, &sums->room, nr * sizeof(__u64));
 	sum = sums->values + number * nr;
 	if (number == before) {
 		memcpy(sum, values, nr * sizeof(__u64));

@@ -283,10 +283,7 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 ad
 	struct answer *found;
 
 	if (number == known) {
-		if (number >= codes->room) {
-			codes->room = codes->room ? 2 * codes->room : 256;
-			codes->answers = xrealloc(codes->answers, codes->room * sizeof(*codes->answers));
-		}
+		codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
 		codes->answers[number] = answer(codes, &question);
 	}
 	found = &codes->answers[number];

@@ -105,10 +105,7 @@ static void space_put(struct mappings *mappings, struct space *space)
 /* Takes over the count of the file. */
 static void space_add(struct mappings *mappings, struct space *space, const struct mapping *mapping)
 {
-	if (space->nr == space->room) {
-		space->room = space->room ? 2 * space->room : 8;
-		space->list = xrealloc(space->list, space->room * sizeof(*space->list));
-	}
+	space->list = xroom(space->list, space->nr, &space->room, sizeof(*space->list));
 	space->list[space->nr++] = *mapping;
 	mappings->nr++;
 }

@@ -37,10 +37,7 @@ void queue_add(struct queue *queue, const char *text, size_t size)
 		queue->room = 2 * (queue->used + size);
 		queue->bytes = xrealloc(queue->bytes, queue->room);
 	}
-	if (queue->nr == queue->ends_room) {
-		queue->ends_room = queue->ends_room ? 2 * queue->ends_room : 64;
-		queue->ends = xrealloc(queue->ends, queue->ends_room * sizeof(*queue->ends));
-	}
+	queue->ends = xroom(queue->ends, queue->nr, &queue->ends_room, sizeof(*queue->ends));
 	memcpy(queue->bytes + queue->used, text, size);
 	queue->used += size;
 	queue->ends[queue->nr++] = queue->used;

@@ -175,9 +175,6 @@ bool sink_is_file(const struct sink *sink)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-#define PAUSE_LEAST_NS 1000000000ULL
-#define PAUSE_MOST_NS  60000000000ULL
-
 int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal)
 {
 	struct address address;
@@ -202,9 +199,7 @@ void sink_lose(struct sink *sink, int error)
 		return;
 	sink->lost = true;
 	sink->stopped = error ? error : ECONNRESET;
-	sink->pause_ns = !sink->pause_ns		      ? PAUSE_LEAST_NS
-			 : 2 * sink->pause_ns < PAUSE_MOST_NS ? 2 * sink->pause_ns
-							      : PAUSE_MOST_NS;
+	sink->pause_ns = pause_after(sink->pause_ns);
 	sink->again_ns = clock_ns(CLOCK_MONOTONIC) + sink->pause_ns;
 }
 

@@ -9,10 +9,6 @@
 #include "option/command.h"
 #include "record/record.h"
 
-/* Between two tries to start an activity; each pause is twice the one before. */
-#define PAUSE_LEAST_NS 1000000000ULL
-#define PAUSE_MOST_NS  60000000000ULL
-
 static void on_try_again(void *context);
 
 bool any_left(const struct run *run)
@@ -68,9 +64,7 @@ void give_up(struct running *member, const struct refusal *refusal)
 	member->over = !member->asked->retry;
 	if (member->over)
 		return;
-	member->pause_ns = !member->pause_ns			  ? PAUSE_LEAST_NS
-			   : 2 * member->pause_ns < PAUSE_MOST_NS ? 2 * member->pause_ns
-								  : PAUSE_MOST_NS;
+	member->pause_ns = pause_after(member->pause_ns);
 	member->again = loop_at(run->session.loop, clock_ns(CLOCK_MONOTONIC) + member->pause_ns, on_try_again,
 				member);
 }
@@ -153,7 +147,7 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 	finish_member(member);
 	member->over = !again;
 	if (again)
-		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_LEAST_NS,
+		member->again = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + pause_after(0),
 					on_try_again, member);
 	flush(run);
 }
