@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "facility/facility.h"
+#include "output/member.h"
 #include "record/type.h"
 
 /* --- how large a change is -------------------------------------------------------------------- */
@@ -49,18 +50,11 @@ static int size_of_change(const char *remedy)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static const char *text_of(const json_t *record, const char *name)
-{
-	const char *text = json_string_value(json_object_get(record, name));
-
-	return text ? text : "";
-}
-
 static const char *name_of(const json_t *finding)
 {
-	const char *name = text_of(finding, "name");
+	const char *name = string(finding, "name");
 
-	return *name ? name : text_of(finding, "type");
+	return *name ? name : string(finding, "type");
 }
 
 /* The element whose member is this text; a new one at the end if there is none. */
@@ -69,7 +63,7 @@ static json_t *element(json_t *list, const char *member, const char *text, const
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) if (!strcmp(text_of(one, member), text)) return one;
+	json_array_foreach(list, i, one) if (!strcmp(string(one, member), text)) return one;
 	one = json_pack("{s:s, s:[]}", member, text, names);
 	json_array_append_new(list, one);
 	return one;
@@ -82,13 +76,13 @@ static void add_name(json_t *one, const char *names, const char *name)
 
 static void add_reason(json_t *reasons, json_t *remedies, const json_t *finding)
 {
-	const char *name = name_of(finding), *why = text_of(finding, "why"), *remedy;
+	const char *name = name_of(finding), *why = string(finding, "why"), *remedy;
 	const struct facility *facility = facility_find(name, strlen(name));
 	json_t *reason = element(reasons, "why", why, "stops");
 
 	add_name(reason, "stops", name);
 	json_object_set_new(reason, "possible", json_boolean(!facility || !facility->never));
-	remedy = text_of(finding, "remedy");
+	remedy = string(finding, "remedy");
 	if (*remedy)
 		add_name(element(remedies, "remedy", remedy, "mends"), "mends", name);
 }
@@ -117,7 +111,7 @@ static int rank_of_reason(const json_t *reason)
 
 static int rank_of_remedy(const json_t *remedy)
 {
-	return size_of_change(text_of(remedy, "remedy"));
+	return size_of_change(string(remedy, "remedy"));
 }
 
 static void sort(json_t *list, int (*rank)(const json_t *element))

@@ -14,6 +14,7 @@
 #include "tables/names.h"
 #include "host/files.h"
 #include "memory.h"
+#include "output/member.h"
 #include "selftest/landmarks.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -42,6 +43,7 @@ struct run {
 	char events[128];		  /* of one that depends on the CPU */
 	json_t *records;
 	const struct landmarks *landmarks;
+	const struct level *level; /* what is to answer loads */
 	char expected[160], came[400];
 };
 
@@ -95,22 +97,8 @@ static const json_t *record_of(const struct run *run, const char *type)
 	const json_t *record;
 	size_t i;
 
-	json_array_foreach(
-		run->records, i,
-		record) if (!strcmp(json_string_value(json_object_get(record, "type")), type)) return record;
+	json_array_foreach(run->records, i, record) if (!strcmp(string(record, "type"), type)) return record;
 	return NULL;
-}
-
-static const char *string(const json_t *object, const char *member)
-{
-	const char *value = json_string_value(json_object_get(object, member));
-
-	return value ? value : "";
-}
-
-static __u64 number(const json_t *object, const char *member)
-{
-	return json_integer_value(json_object_get(object, member));
 }
 
 static __u64 address(const json_t *object, const char *member)
@@ -154,7 +142,7 @@ static bool judge_counts(struct run *run, const struct counted *counted, size_t 
 				 counted[i].least, TOLERANCE);
 		json_array_foreach(run->records, r, record)
 		{
-			__u64 value = number(record, "value");
+			__u64 value = integer(record, "value");
 
 			/* The modifier is not part of a table's name. */
 			if (strcmp(string(record, "type"), "count") ||
@@ -228,7 +216,7 @@ static void at_call(struct run *run, const json_t *entry, void *shares)
 {
 	__u64 ip = address(entry, "ip");
 
-	add_share(shares, number(entry, "samples"),
+	add_share(shares, integer(entry, "samples"),
 		  ip == landmark_address(run->landmarks, "branch_direct") ||
 			  ip == landmark_address(run->landmarks, "branch_indirect"),
 		  string(entry, "ip"));
@@ -271,7 +259,7 @@ static void along_edge(struct run *run, const json_t *entry, void *context)
 		    address(to, "offset") == landmark_offset(run->landmarks, edges[i][1]))
 			right = seen->seen[i] = true;
 	snprintf(example, sizeof(example), "%.40s to %.40s", string(from, "offset"), string(to, "offset"));
-	add_share(&seen->shares, number(entry, "count"), right, example);
+	add_share(&seen->shares, integer(entry, "count"), right, example);
 }
 
 static bool judge_edges(struct run *run)
@@ -302,11 +290,6 @@ static const struct level l1 = {"L1", PERF_MEM_LVL_L1, PERF_MEM_LVLNUM_L1},
 				    PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2,
 				    PERF_MEM_LVLNUM_RAM};
 
-struct found_in {
-	const struct level *level;
-	struct shares shares;
-};
-
 static bool is_level(const struct level *level, __u64 data_src)
 {
 	unsigned int bits = data_src >> PERF_MEM_LVL_SHIFT & 0x3fff,
@@ -316,9 +299,8 @@ static bool is_level(const struct level *level, __u64 data_src)
 										: number == level->number;
 }
 
-static void answered(struct run *run, const json_t *entry, void *context)
+static void answered(struct run *run, const json_t *entry, void *shares)
 {
-	struct found_in *found = context;
 	const json_t *record = record_of(run, "mem"), *source;
 	__u64 data_src = 0;
 	size_t i;
@@ -328,38 +310,17 @@ static void answered(struct run *run, const json_t *entry, void *context)
 	json_array_foreach(json_object_get(record, "sources"), i,
 			   source) if (!strcmp(string(source, "source"), string(entry, "source"))) data_src =
 		address(source, "data_src");
-	add_share(&found->shares, number(entry, "samples"), is_level(found->level, data_src),
-		  string(entry, "source"));
+	add_share(shares, integer(entry, "samples"), is_level(run->level, data_src), string(entry, "source"));
 }
 
-static bool judge_level(struct run *run, const struct level *level)
+static bool judge_level(struct run *run)
 {
-	struct found_in found = {.level = level};
+	struct shares shares = {0};
 
 	snprintf(run->expected, sizeof(run->expected),
-		 "80 of 100 samples of the chain's load, and 20 at least, in %s", level->name);
-	each_entry(run, "mem", answered, &found);
-	return judge_shares(run, &found.shares, 20, 80);
-}
-
-static bool judge_l1(struct run *run)
-{
-	return judge_level(run, &l1);
-}
-
-static bool judge_l2(struct run *run)
-{
-	return judge_level(run, &l2);
-}
-
-static bool judge_l3(struct run *run)
-{
-	return judge_level(run, &l3);
-}
-
-static bool judge_memory(struct run *run)
-{
-	return judge_level(run, &memory);
+		 "80 of 100 samples of the chain's load, and 20 at least, in %s", run->level->name);
+	each_entry(run, "mem", answered, &shares);
+	return judge_shares(run, &shares, 20, 80);
 }
 
 static void stored(struct run *run, const json_t *entry, void *shares)
@@ -368,7 +329,7 @@ static void stored(struct run *run, const json_t *entry, void *shares)
 	char example[100];
 
 	snprintf(example, sizeof(example), "%.40s to %.40s", string(entry, "ip"), string(entry, "cacheline"));
-	add_share(shares, number(entry, "samples"),
+	add_share(shares, integer(entry, "samples"),
 		  address(entry, "ip") == landmark_address(run->landmarks, "store_site") && line >= buffer &&
 			  line < buffer + STORED_BYTES,
 		  example);
@@ -432,6 +393,7 @@ static const struct test {
 	const char *nhmtap[ARGUMENTS / 2], *program[6]; /* each ends with NULL */
 	bool accesses; /* nhmtap's last argument is the CPU's events of loads and stores */
 	int chain; /* the level that a chain of loads is to fit; 0: the program's arguments are all there */
+	const struct level *level; /* what its loads are to be answered by */
 	bool (*judge)(struct run *run);
 } tests[] = {
 	{"counts",
@@ -460,24 +422,28 @@ static const struct test {
 	 {LOADS_OF("ip")},
 	 {"loads"},
 	 .chain = 1,
-	 .judge = judge_l1},
+	 .level = &l1,
+	 .judge = judge_level},
 	{"l2",
 	 "a chain that fits the second level is found there",
 	 {LOADS_OF("ip")},
 	 {"loads"},
 	 .chain = 2,
-	 .judge = judge_l2},
+	 .level = &l2,
+	 .judge = judge_level},
 	{"l3",
 	 "a chain that fits the third level is found there",
 	 {LOADS_OF("ip")},
 	 {"loads"},
 	 .chain = 3,
-	 .judge = judge_l3},
+	 .level = &l3,
+	 .judge = judge_level},
 	{"memory",
 	 "a chain that is flushed before each turn is found in memory",
 	 {LOADS_OF("ip")},
 	 {"loads", "64", "16", "f"},
-	 .judge = judge_memory},
+	 .level = &memory,
+	 .judge = judge_level},
 	{"stores",
 	 "stores are sampled with their addresses",
 	 {"mem", "--stores", "--side", "u", "-c", "101", "--by", "ip,cacheline"},
@@ -558,7 +524,7 @@ json_t *selftest_run(const struct selftest *selftest, size_t i)
 	const struct test *test = &tests[i];
 	const char *lacks = lacking(selftest->host, test);
 	struct landmarks *landmarks;
-	struct run run = {.selftest = selftest};
+	struct run run = {.selftest = selftest, .level = test->level};
 	json_t *record =
 		json_pack("{s:s, s:s, s:s}", "type", "selftest", "name", test->name, "title", test->title);
 	int status;
