@@ -95,9 +95,12 @@ static bool always(const struct host *host, const struct privileges_for *purpose
 
 #define STOOD_IN (BIT(CAP_PERFMON) | BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE))
 
+/* libbpf looks for bpf_cast_to_kern_ctx() of mem.bpf.c in all modules where the kernel does not have it, and
+ * only with this one may it go through them (BPF_BTF_GET_NEXT_ID). */
 static bool stands_in(const struct host *host, const struct privileges_for *purpose)
 {
-	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN;
+	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN ||
+	       !kernel_at_least(host, 6, 2);
 }
 
 static bool locks_tables(const struct host *host, const struct privileges_for *purpose)

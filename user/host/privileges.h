@@ -13,8 +13,8 @@
  * - CAP_DAC_READ_SEARCH: their files, and cgroups by their ids (open_by_handle_at).
  * - CAP_CHECKPOINT_RESTORE: mapped files that have no path any more (/proc/PID/map_files).
  * - CAP_IPC_LOCK: memory for samples beyond perf_event_mlock_kb.
- * - CAP_SYS_ADMIN: only where perf_event_paranoid is 3 or more, or where it is held in the place of
- *   CAP_PERFMON, CAP_BPF or CAP_CHECKPOINT_RESTORE.
+ * - CAP_SYS_ADMIN: only where perf_event_paranoid is 3 or more, where it is held in the place of
+ *   CAP_PERFMON, CAP_BPF or CAP_CHECKPOINT_RESTORE, or before Linux 6.2, where mem is not loaded without it.
  * - CAP_SYS_RESOURCE: only before Linux 5.11, where BPF's memory is locked memory.
  * - CAP_DAC_OVERRIDE: only with outputs that have a path: HUP opens files again, a socket is connected again.
  * - CAP_KILL: only with COMMAND, which may have changed its user and is to be told to end.
