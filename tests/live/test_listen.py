@@ -7,15 +7,8 @@ import subprocess
 
 import pytest
 from asked import ask, connect, free_port
-from puppet import Puppet
 from sessions import Session, faults, write
 from test_outputs import DAY
-
-
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
 
 
 @pytest.fixture(params=["unix", "tcp"])

@@ -8,18 +8,12 @@ import pages
 import pprof
 import pytest
 from asked import ask
-from puppet import Puppet, command
+from puppet import command
 from records import Result, parse
 from sessions import Session, faults, write
 from test_outputs import DAY
 
 PAGE, COUNTS = "page", "counts"
-
-
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
 
 
 @pytest.fixture

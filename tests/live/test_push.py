@@ -11,18 +11,12 @@ import pprof
 import pytest
 from asked import free_port
 from otlp import Receiver
-from puppet import Puppet, command
+from puppet import command
 from records import Result
 from sessions import Session, faults
 from test_outputs import DAY
 
 COUNTS = "counts"
-
-
-@pytest.fixture
-def puppet():
-    with Puppet() as one:
-        yield one
 
 
 def counting(nhmtap, folder, puppet, *outputs, **members):
