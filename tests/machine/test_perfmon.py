@@ -6,8 +6,10 @@ import pytest
 
 import known
 import nehalem
+import records
 from guests import FIRST, SECOND, THIRD, nhmtap
 from test_doctor_on_nehalem import doctor
+
 
 @pytest.fixture
 def perfmon_1(machines):
