@@ -19,8 +19,8 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .SUFFIXES:
 .PHONY: all demo test bench soak install uninstall format clean help packages
 
-# --- what the build and the tests lean on -------------------------------------------------------
-# A line each: a Debian package, and the command that succeeds where what it has is there.
+# --- what the build and the tests need -------------------------------------------------------
+# Package, and a command that succeeds once it is installed.
 define build_requirements
 gcc          | $(CC) --version
 libc6-dev    | $(CC) -include stdio.h -E -xc /dev/null
@@ -172,7 +172,7 @@ $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
 
-# What doctor --selftest measures: without a library, so that every instruction of it is known.
+# The program that doctor --selftest measures: without a library, so that all of its instructions are known.
 $(O)/nhmtap-known: $(O)/user/selftest/known.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) -nostdlib -static -no-pie -o $@ $<
@@ -194,7 +194,7 @@ $(O)/user/%.o: user/%.c | $(libperf_ready)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
 $(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
-# libperf does not tell its version: it is that of the kernel's source.
+# libperf has no version of its own: it is that of the kernel's source.
 $(O)/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
@@ -202,7 +202,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
 
-# Rewritten only when the list changes, so that nothing is rebuilt for nothing.
+# Rewritten only when the list changes, so that nothing is rebuilt without need.
 $(O)/gen/embedded.inc: FORCE
 	@mkdir -p $(@D)
 	@printf 'EMBED(%s)\n' $(foreach f,$(embedded),'"$(notdir $f)"$(comma) "$(f)"') > $@.new
@@ -210,7 +210,7 @@ $(O)/gen/embedded.inc: FORCE
 $(O)/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
 FORCE:
 
-# What reads --events-dir reads the tables that are built in, too.
+# The reader of --events-dir also compiles the built-in tables.
 table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
 		user/memory.c user/refusal.c user/guarded.c user/list.c
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
@@ -254,8 +254,7 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
 
-# A test that fails is run once more, and listed if it passes then: one of thousands that trips over
-# what the machine does besides is told, and stops nobody. One that hangs fails after five minutes.
+# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after five minutes.
 jobs   ?= $(shell nproc)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
 	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \

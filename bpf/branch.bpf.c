@@ -8,7 +8,7 @@
 #include "task.bpf.h"
 #include "words.bpf.h"
 
-/* What is told apart; see profile.bpf.c. */
+/* The keys of entries; see profile.bpf.c. */
 const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
 
 /* struct perf_branch_entry without its bit-fields: bit 0 of flags is the first of them. */
@@ -78,8 +78,8 @@ static __always_inline void take_identity(struct sample *sample)
 	}
 }
 
-/* Completes the key, and returns its hash. A user's addresses mean something in their process only,
- * so they are told apart by it even where user space is to show them together. */
+/* Completes the key and returns its hash. A user address is valid in its process only, so the process is part
+ * of the key even if user space shows processes together. */
 static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u64 from, __u64 to)
 {
 	struct key *key = &sample->key;

@@ -4,8 +4,8 @@
 #include "stack.bpf.h"
 #include "task.bpf.h"
 
-/* Which members of the key are told apart; the others stay zero. User space sets them before
- * loading, so that the verifier removes the code of those that are off. */
+/* Which members of the key are used; the others stay zero. User space sets them before loading, so that the
+ * verifier removes the code of those that are off. */
 const volatile _Bool by_ip, by_cgroup, by_pid, by_tid, by_cpu, by_comm, by_stack;
 
 struct key {

@@ -19,8 +19,8 @@
 /* Slots that a key may stand in. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
 
-/* How a member of a key or a value is shown, and how values of several CPUs become one: by their sum,
- * where nothing else is said. */
+/* How a member of a key or a value is shown, and how values of several CPUs are merged: by their sum, unless
+ * stated otherwise. */
 typedef __u64 address_t;     /* "0x401136" */
 typedef __u64 cgroup_id_t;   /* the path of the cgroup in the cgroup2 hierarchy */
 typedef __u32 number_t;	     /* 17 */
@@ -60,7 +60,8 @@ typedef __u32 entry_kind_t;
 enum branch_kind {
 	BRANCH_STACK,  /* the sample: `from` is how many branches came with it */
 	BRANCH_EDGE,   /* a branch that was taken */
-	BRANCH_MISSED, /* the same, mispredicted: for want of room in a slot's cache line it is an entry */
+	BRANCH_MISSED, /* the same, mispredicted; an entry of its own because a slot's cache line has no room
+			  for it */
 	BRANCH_RANGE,  /* the straight code from the target of a branch to the next branch */
 	BRANCH_BROKEN, /* two branches with no straight code between them: something came in between */
 };
@@ -122,7 +123,7 @@ enum stack_end {
 	STACK_UNREADABLE, /* the memory could not be read, or holds no stack */
 };
 
-/* Which of the user's frames were found by frame pointers, for want of a table. */
+/* Which user frames were found by frame pointers because there was no table. */
 enum stack_guessed {
 	GUESSED_NONE,
 	GUESSED_SOME, /* those that say so: FRAME_GUESSED */

@@ -17,7 +17,7 @@
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
 const volatile __u32 max_stack = STACK_FRAMES; /* frames of both sides together */
-const volatile __u32 chain_marks;	       /* words of a side's chain that are no frames: 0 or 1 */
+const volatile __u32 chain_marks;	       /* words of a side's chain that are not frames: 0 or 1 */
 
 #define STACK_LONGEST (sizeof(struct stored_stack) / 8 + STACK_FRAMES)
 

@@ -17,7 +17,7 @@
 enum unwind_frame {
 	FRAME_NONE,	     /* no function is known here */
 	FRAME_OTHER,	     /* there is a rule that this format has not */
-	FRAME_END,	     /* nobody called it: the stack ends */
+	FRAME_END,	     /* the outermost function: the stack ends */
 	FRAME_SP,	     /* rsp + offset */
 	FRAME_BP,	     /* rbp + offset */
 	FRAME_AT_SP,	     /* *(rsp + offset) */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is read of an event: its count, and how much of the time it really counted. */
+/* A reading of an event: its count, and how much of the time it was counted. */
 #ifndef NHMTAP_COUNT_H
 #define NHMTAP_COUNT_H
 
 #include <stdbool.h>
 #include <linux/types.h>
 
-/* A count and the times without which it says little. Times are sums over CPUs and threads. */
+/* A count with its times, which are sums over CPUs and threads. */
 struct count {
 	__u64 value;
 	__u64 enabled_ns;
-	__u64 running_ns; /* less than enabled_ns where the event shared its counter */
+	__u64 running_ns; /* less than enabled_ns if the event shared its counter */
 };
 
-/* What the count would be had the event run all the time that it was enabled: an estimate, and the
- * count itself where it did. Only of one that ran. */
+/* The count scaled to the time that the event was enabled: an estimate, or the count itself if it ran all the
+ * time. The event must have run. */
 static inline double count_scaled(const struct count *count)
 {
 	return (double)count->value * count->enabled_ns / count->running_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files whose path, or what lies there, another user's process has chosen. Opening a device or a FIFO can
- * have effects, so such a file is found first (O_PATH), then checked, and only then opened, as the same file.
+ * Opens files whose path or content another user may control. Opening a device or a FIFO can have effects,
+ * so a file is looked up first (O_PATH), then checked, and only then opened, as the same file.
  */
 #ifndef NHMTAP_GUARDED_H
 #define NHMTAP_GUARDED_H
@@ -35,7 +35,7 @@ int guarded_open(int folder, const char *path, __u64 resolve, const struct guard
 /* The same of a path that the kernel, or the user, names: of any owner. */
 int guarded_open_path(const char *path, __u64 most);
 
-/* What open(2)'s or this file's errno means, as the end of a sentence: "it is no regular file". */
+/* What an errno of open(2) or of these functions means, as the end of a sentence: "it is no regular file". */
 const char *guarded_why(int error);
 
 /* Whether an errno of guarded_open() is a refusal; otherwise there is no such file, or it may not be read. */

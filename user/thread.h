@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Threads that work beside the one that runs the session. */
+/* Threads beside the session's own. */
 #ifndef NHMTAP_THREAD_H
 #define NHMTAP_THREAD_H
 
@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-/* Starts a thread that takes no signals: they are for the thread that waits for them. Returns whether there
- * is one. */
+/* Starts a thread with all signals blocked. Returns whether it was started. */
 static inline bool thread_start(pthread_t *thread, void *(*work)(void *argument), void *argument)
 {
 	sigset_t all, before;

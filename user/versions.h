@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a report of something that went wrong begins with. */
+/* Versions, for the head of a bug report. */
 #ifndef NHMTAP_VERSIONS_H
 #define NHMTAP_VERSIONS_H
 

@@ -24,7 +24,7 @@ size_t visible_lines(char *to, size_t size, const char *from);
 /* Prints a line on stderr, made visible; the format has no line feed at its end. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Has every say() call this before it prints: what stands on the terminal's line makes room. */
+/* Sets a function that every say() calls before it prints, to clear the terminal's line. */
 void say_behind(void (*make_room)(void));
 
 #endif

@@ -40,11 +40,11 @@ struct activity {
 	struct clock_lead interval_lead;		/* the same moment */
 	void *state;					/* the operations' own */
 	struct chosen_keys keys;			/* of --by, where the operations have chosen them */
-	struct reader *reader; /* where addresses lie; NULL where nobody asks. The operations open it
-				* before anything is counted */
+	struct reader *reader; /* maps addresses to files; NULL if not needed. The operations open it before
+				  anything is counted */
 	struct hotplug hotplug;
 	struct cgroup_watch cgroup_watch;
-	const char *reason; /* why it ended; NULL: it goes on */
+	const char *reason; /* why it ended; NULL: it is running */
 
 	/* What it waits for: */
 	struct source *interval, *drain, *deadline, *delay, *wake;
@@ -68,7 +68,7 @@ struct activity_ops {
 	void (*describe)(struct activity *activity, json_t *start);
 	/* Once the counters are open and before they are enabled; may be NULL. */
 	int (*attach)(struct activity *activity, struct refusal *refusal);
-	/* The same again at one place that was not open then; may be NULL. */
+	/* Attaches at one place that was not open then; may be NULL. */
 	int (*attach_at)(struct activity *activity, size_t place, struct refusal *refusal);
 	/* Undoes it, before the events there are closed; NULL where there is no attach_at. */
 	void (*detach_at)(struct activity *activity, size_t place);
@@ -84,7 +84,7 @@ struct activity_ops {
 	int (*report)(struct activity *activity, bool last);
 	/* After the counters of one execution are read for the last time; undoes attach. May be NULL. */
 	void (*detach)(struct activity *activity);
-	/* Records behind all executions, and what the end record is to say; may be NULL. */
+	/* Writes the records after all executions, and adds to the end record; may be NULL. */
 	int (*finish)(struct activity *activity, json_t *end);
 	void (*release)(struct activity *activity);
 };
@@ -96,8 +96,8 @@ struct activity_type {
 };
 
 /*
- * The life of an activity. Each returns 0, or -1 with the refusal; what was opened is closed by
- * activity_close(), and all the rest released by activity_release(), whatever came of it.
+ * The life of an activity. Each returns 0, or -1 with the refusal. In both cases activity_close() closes
+ * what was opened, and activity_release() releases the rest.
  */
 
 /* Plans it; the session's streams are open. Opens nothing. */
@@ -138,7 +138,7 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal);
 /* Writes a record, which is consumed. Returns 0 or -errno of the streams. */
 int activity_write(struct activity *activity, json_t *record);
 
-/* The same of a record that is a list of its members, which is empty afterwards. */
+/* The same for a record as a list of its members, which is emptied. */
 int activity_write_fields(struct activity *activity, const char *type, struct fields *fields);
 
 /* How long the interval was that is being reported. */

@@ -56,7 +56,7 @@ bool keys_asked(const struct chosen_keys *chosen, const char *name)
 	return list_has(chosen->by, name);
 }
 
-/* The refusal speaks of what was asked for, and of all the keys there are. */
+/* The refusal names what was asked for and all keys. */
 static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
 {
 	size_t used = strlen(refusal->remedy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* --by, where some of its keys are names of code: the kernel tells addresses apart, and entries of one
- * name are summed up when records are written. */
+/* --by with keys that are names of code: the kernel aggregates by address, and entries with the same name are
+ * summed up when records are written. */
 #ifndef NHMTAP_RUN_KEYS_H
 #define NHMTAP_RUN_KEYS_H
 
@@ -14,20 +14,20 @@
 /* A key that is a name. A table of them ends with one whose name is NULL. */
 struct code_key {
 	const char *name;    /* "symbol" */
-	const char *needs;   /* what the kernel has to tell apart for it: "ip,pid" */
+	const char *needs;   /* the keys that the kernel needs for it: "ip,pid" */
 	unsigned int detail; /* of enum code_detail */
 };
 
 /* For programs whose code is the key `ip`. */
 extern const struct code_key ip_code_keys[];
-/* For stacks: what tells their frames apart. */
+/* For stacks: by what frames are distinguished. */
 extern const struct code_key stack_code_keys[];
 
 struct chosen_keys {
 	const char *by;		      /* as it was asked for */
 	const struct code_key *table; /* NULL: there are none */
 	unsigned int detail;	      /* of all that were asked for; 0: no names */
-	char kernel[256];	      /* what the kernel has to tell apart */
+	char kernel[256];	      /* the keys that the kernel needs */
 };
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);

@@ -196,7 +196,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 
 	if (begin_unwinding(activity, refusal))
 		return -1;
-	/* Programs first: where they are refused, that is the reason to be told. */
+	/* Programs first, so that a refusal to load them is the one reported. */
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] &&
 		    aggregation_load(state->aggregations[i], &activity->session->host, refusal))

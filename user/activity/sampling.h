@@ -32,11 +32,11 @@ struct sampling {
 	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
 	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
-	bool reads_stacks;	  /* the program may get none, which the account then speaks of */
+	bool reads_stacks;	  /* the program may get none; the account then counts these */
 	put_fn put;		  /* NULL: entries, by their keys */
 	const char *ahead;	  /* a list of its records that stands in front of them, as records of
 				   * a type of this name; NULL: none */
-	bool places;		  /* it always tells where addresses lie */
+	bool places;		  /* always maps addresses to files */
 	unsigned int names;	  /* and how they are called, unless --by says so: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
 	bool knows_throttling;		  /* its program counts the times that the event was stopped */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counts, told apart by what --per names: a row of them for each CPU, core, …, and one row where
- * nothing is told apart. Rows appear as their CPUs do, and stay.
+ * Counts by the keys of --per: a row for each CPU, core, …, or one row in all without --per. Rows appear
+ * with their CPUs, and stay.
  */
 #ifndef NHMTAP_TALLY_H
 #define NHMTAP_TALLY_H
@@ -19,12 +19,12 @@
 
 struct tally_row {
 	struct place_key {
-		int cpu, cgroup; /* -1: not told apart, as the others */
+		int cpu, cgroup; /* -1: not a key, as for the others */
 		struct topology at;
 		pid_t tid;
 	} key;
 	unsigned int generation;	    /* of the cgroup's place: struct cgroup */
-	char comm[16];			    /* of the thread, where threads are told apart */
+	char comm[16];			    /* of the thread, if thread is a key */
 	struct cpus cpus;		    /* those that it sums up; none where processes are counted */
 	struct count *now;		    /* an event's: so far */
 	struct count *reported;		    /* an event's: so far, when it was last reported */
@@ -50,11 +50,11 @@ struct tally {
 void tally_begin(struct tally *tally, const struct plan *plan, struct host *host);
 void tally_release(struct tally *tally);
 
-/* Reads all counters between two reports: how unlike each other such looks are bounds estimates. */
+/* Reads all counters between two reports; the spread of these readings bounds the estimates. */
 void tally_look(struct tally *tally, struct counters *counters);
 
-/* How long to wait for the next look, in ns, if that was every_ns and reports are interval_ms apart (0:
- * one at the end). */
+/* How long to wait for the next reading, in ns, if it was every_ns and reports are interval_ms apart (0: one
+ * at the end). */
 __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms);
 
 /* Reads all counters for a report. */
@@ -66,7 +66,7 @@ bool tally_has(const struct tally *tally, const struct tally_row *row);
 /* The next counters begin at zero. */
 void tally_restart(struct tally *tally);
 
-/* Adds what tells the row apart to a record: cpu, core, socket, node, tid, comm, cgroup. */
+/* Adds the row's keys to a record: cpu, core, socket, node, tid, comm, cgroup. */
 void tally_add(struct fields *fields, const struct tally *tally, const struct tally_row *row);
 void tally_put(json_t *record, const struct tally *tally, const struct tally_row *row);
 

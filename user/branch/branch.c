@@ -24,7 +24,7 @@ static pid_t the_process(const struct activity *activity)
 					    : 0;
 }
 
-/* What the kernel tells apart as edges, and what becomes of them. */
+/* The keys of edges in the kernel, and what is made of them. */
 static const struct code_key branch_code_keys[] = {
 	{"function", "edge", CODE_SYMBOL},
 	{"callpair", "edge", CODE_SYMBOL},

@@ -17,7 +17,7 @@ struct tracing {
 
 extern const struct activity_ops tracing_ops;
 
-/* Plans tracing every branch of the target's threads, and a clock that tells how long they ran. */
+/* Plans to trace every branch of the target's threads, with a clock for how long they ran. */
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

@@ -22,7 +22,7 @@ struct aggregation {
 	struct layout layout;
 	struct table_layout table;
 	unsigned int stack_frames;	    /* of a stack at most */
-	struct stack_areas *areas;	    /* NULL: stacks are not told apart */
+	struct stack_areas *areas;	    /* NULL: no stacks */
 	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
 	struct table_reader *reader;
 	bool stream;

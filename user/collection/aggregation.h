@@ -37,8 +37,8 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 /* Detaches it, before the descriptor is closed: a program that is attached keeps its event. */
 void aggregation_detach(struct aggregation *aggregation, int fd);
 
-/* Has each sample written into a ring as well, with the keys of `by`; the tables then keep none but the
- * keys that they always tell apart. To be called before loading. */
+/* Writes each sample into a ring as well, with the keys of `by`; the tables then keep only the keys that they
+ * always have. Call before loading. */
 void aggregation_stream(struct aggregation *aggregation);
 
 /* Which sides' frames the stacks are to have, and how many of both together, if stacks are among the
@@ -51,7 +51,7 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
  * registers are not all of one moment, if they are `precise`. To be called before loading. */
 void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise);
 
-/* Tells a key of `by` apart as before, but does not show it. */
+/* Keeps a key of `by` in the tables without showing it. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 
 /* The next sample of the stream: see rings_next(). */

@@ -11,7 +11,7 @@
 #include "list.h"
 #include "memory.h"
 
-/* The prefix of the constants by which a program is asked to tell something apart. */
+/* The prefix of the constants that switch a program's keys on. */
 #define BY "by_"
 
 /* The section of the constants, with a copy of their values. */

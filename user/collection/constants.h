@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The constants of a BPF object (const volatile), which user space sets before the object is loaded.
- * Those named by_KEY are what its program can be asked to tell apart.
+ * The constants of a BPF object (const volatile), which user space sets before the object is loaded. Those
+ * named by_KEY switch a key on.
  */
 #ifndef NHMTAP_CONSTANTS_H
 #define NHMTAP_CONSTANTS_H

@@ -34,7 +34,7 @@ struct cell {
 struct counters {
 	const struct plan *plan;
 	struct places places;
-	struct cell *cells;	   /* those of a place behind each other */
+	struct cell *cells;	   /* by place, one after the other */
 	struct cpus cpus;	   /* the target's, or, of all CPUs, every one that may come */
 	int *cgroups;		   /* descriptors of the target's, -1: not open */
 	size_t nr_cgroups;	   /* places of cgroups, one of which may be vacant */

@@ -19,7 +19,7 @@ struct cpu_reader {
 	size_t mapped;
 };
 
-/* That the kernel refuses is no news to anybody: there is another way to read. */
+/* A refusal by the kernel is not reported, because there is another way to read. */
 static int load_quietly(struct bpf_object *object)
 {
 	struct libbpf_words unsaid;

@@ -16,7 +16,7 @@ struct member {
 	const char *name; /* "ip" */
 	const char *type; /* its typedef's name, "address_t"; "" if it has none */
 	size_t offset, size;
-	bool optional; /* keys: told apart only on request */
+	bool optional; /* keys: used only on request */
 	bool shown;    /* keys: told apart in this run */
 	bool streamed; /* keys: told in this run of each sample of the stream */
 	bool maximum;  /* values: of several, the largest counts */
@@ -26,7 +26,7 @@ struct layout {
 	struct member *keys, *values;
 	size_t nr_keys, nr_values;
 	size_t key_size, value_size;
-	const char **by; /* what is told apart in this run, of what the program can tell apart */
+	const char **by; /* the keys in use in this run, of those that the program has */
 	size_t nr_by;
 };
 

@@ -7,7 +7,7 @@
 
 #include <bpf/libbpf.h>
 
-/* Those of the call that goes on; NULL: none does. */
+/* Of the call in progress; NULL: there is none. */
 static struct libbpf_words *current;
 
 static int remember(enum libbpf_print_level level, const char *format, va_list args)

@@ -15,7 +15,7 @@
 struct place {
 	int cpu;      /* -1: any */
 	pid_t tid;    /* -1: whatever runs there */
-	int cgroup;   /* one of the target's, by its index; -1: whatever cgroup it belongs to */
+	int cgroup;   /* one of the target's, by its index; -1: any cgroup */
 	bool open;    /* its events are; not while its CPU is offline */
 	bool seen;    /* they were, at some time */
 	bool away;    /* its cgroup is: there is nothing that could be opened */
@@ -28,7 +28,7 @@ struct places {
 	size_t nr;
 };
 
-/* Adds a place on each of these CPUs, for a cgroup by its index; -1: whatever runs there. */
+/* Adds a place on each of these CPUs, for a cgroup by its index; -1: for everything that runs there. */
 void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup);
 
 /* A place for the one thread. */

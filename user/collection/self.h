@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nhmtap's own instructions, counted while it runs: part of what it says of its own cost. */
+/* nhmtap's own instructions, for its report of its own cost. */
 #ifndef NHMTAP_SELF_H
 #define NHMTAP_SELF_H
 

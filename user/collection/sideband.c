@@ -35,8 +35,7 @@
 /* A CPU's event and its ring, with the oldest note. */
 struct ring {
 	int cpu;
-	bool of_all; /* every process's, as the kernel tells them on this CPU; it ends when the CPU goes
-			offline */
+	bool of_all; /* notes of every process on this CPU; it ends when the CPU goes offline */
 	struct perf_evlist *list;
 	struct perf_evsel *evsel;
 	struct perf_mmap *map;
@@ -60,7 +59,7 @@ static int say_nothing(enum libperf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* What later kernels can tell besides. */
+/* Notes that only later kernels write. */
 struct extras {
 	bool cgroups;	/* since 5.7 */
 	bool build_ids; /* since 5.12 */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel tells besides samples: which process mapped which file with code in it, executed
- * another program, made a child, ended. A dummy event a CPU writes it into a ring each; nothing of it
- * comes near the samples.
+ * The kernel's notes beside samples: processes map files with code, execute programs, fork, exit. A dummy
+ * event on each CPU writes them into a ring of its own, apart from samples.
  */
 #ifndef NHMTAP_SIDEBAND_H
 #define NHMTAP_SIDEBAND_H

@@ -13,11 +13,11 @@
 
 struct sums {
 	const struct layout *layout;
-	bool *maximum; /* of each word of a value: the largest counts, not the sum */
+	bool *maximum; /* for each word of a value: merge by the maximum, not the sum */
 	struct interned keys;
 	__u64 *values;	       /* by the key's number: layout.value_size bytes each */
 	size_t room;	       /* keys that there are values for */
-	struct stacks *stacks; /* what the keys' stacks are; NULL: they are not told apart */
+	struct stacks *stacks; /* the keys' stacks; NULL: there are none */
 };
 
 /* Stacks of up to so many frames are told apart; 0: none are. The layout must live as long. */

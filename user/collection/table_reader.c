@@ -27,7 +27,7 @@ struct table_reader {
 	const struct table_layout *table;
 	const struct member *kind;  /* the key's of type entry_kind_t; NULL if it has none */
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
-	struct stack_areas *areas;  /* NULL: stacks are not told apart */
+	struct stack_areas *areas;  /* NULL: no stacks */
 	int nr_cpus;
 	char *tables;		/* mapped: nr_cpus tables behind each other */
 	bool *behind;		/* of each CPU: the generation that was switched from is not read yet */

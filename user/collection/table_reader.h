@@ -35,7 +35,7 @@ struct reading {
 	__u64 stacks_full;	     /* samples whose stack found no room */
 	struct entry *entries;	     /* of the keys that had samples */
 	size_t nr_entries;	     /* owned by the reader, valid up to the next reading */
-	const struct stacks *stacks; /* what the entries' stacks are; NULL: they are not told apart */
+	const struct stacks *stacks; /* the entries' stacks; NULL: there are none */
 };
 
 /* Before the object is loaded: makes room for the tables of so many CPUs. The layouts and the areas of the

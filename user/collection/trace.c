@@ -95,7 +95,7 @@ static int map_all(struct trace *trace)
 	return err;
 }
 
-/* Edge-triggered: that a thread has ended is told once, not for ever. */
+/* Edge-triggered, so that the end of a thread is reported only once. */
 static int watch_all(struct trace *trace)
 {
 	struct epoll_event wanted = {.events = EPOLLIN | EPOLLET};

@@ -361,7 +361,7 @@ int trial_cycles(struct host *host)
 			close(fd);
 			return level;
 		}
-		/* Whatever else stands in the way is told when the event is opened in earnest. */
+		/* Other obstacles are reported when the event is opened for the run. */
 		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOENT)
 			return level;
 	}

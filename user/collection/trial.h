@@ -69,7 +69,7 @@ int trial_cgroup(const struct trial *trial, struct host *host, struct found *fou
  * architectural perfmon 1 has a debug store and no event for it. Nothing stays open. */
 int trial_cycles(struct host *host);
 
-/* Whether perf_event_open() as such is refused, whatever is asked for: a seccomp filter. */
+/* Whether perf_event_open() is refused for every event: a seccomp filter. */
 bool trial_perf_filtered(void);
 
 #endif

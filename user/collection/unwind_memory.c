@@ -202,7 +202,7 @@ bool unwind_memory_follows(const struct unwind_memory *memory)
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-/* Where so many free units follow each other; UNITS: nowhere. */
+/* The first run of so many free units; UNITS: there is none. */
 static size_t find_room(struct block *block, size_t units)
 {
 	size_t run = 0;

@@ -88,7 +88,7 @@ static int check(const struct options *options, struct refusal *refusal)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
-/* Without /proc nothing is known of permissions, and whatever was told of them would be wrong. */
+/* Without /proc nothing is known of permissions, so nothing is reported of them. */
 static int check_proc(const struct options *options, struct refusal *refusal)
 {
 	int error;
@@ -122,7 +122,7 @@ static void put(struct doctor *doctor, json_t *record)
 	stream_write(&doctor->stream, record, NULL);
 }
 
-/* Writes a finding, of which the diagnosis will speak. */
+/* Writes a finding, and notes it for the diagnosis. */
 static void put_finding(struct doctor *doctor, json_t *record)
 {
 	json_array_append(doctor->findings, record);

@@ -242,7 +242,7 @@ static void add_names(struct text *text, const json_t *names, const char *words)
 	free(list);
 }
 
-/* What the table tells of a diagnosis: everything with -v, else what fits the screen. */
+/* What the table shows of a diagnosis: everything with -v, else what fits the screen. */
 struct scope {
 	bool verbose;
 	json_t *untold;	   /* the names whose reasons and remedies -v tells */

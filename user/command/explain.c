@@ -35,7 +35,8 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* --- what counts ------------------------------------------------------------------------------ */
 
-/* Whether a row of the table is what counts. A latency that has no row of its own is the base's. */
+/* Whether a row of the table is the event that is counted. A latency without a row of its own belongs to the
+ * base. */
 static bool is_row(const struct subject *subject, const struct known_event *row, bool any_latency)
 {
 	if (row->config != subject->encoding.config)
@@ -387,7 +388,7 @@ static json_t *disagreement_record(const struct known_contradiction *entry)
 			 entry->we_do, "why", entry->why);
 }
 
-/* What several events refer to is written once, behind them. */
+/* Disagreements that several events refer to are written once, after them. */
 struct referred {
 	bool data_sources;
 	json_t *disagreements; /* ids, as the names of an object's members */

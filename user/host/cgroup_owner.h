@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose a cgroup is, as far as its path tells: a container of some runtime, a pod, a unit of systemd. */
+/* The owner of a cgroup, by its path: a container of some runtime, a pod, a unit of systemd. */
 #ifndef NHMTAP_CGROUP_OWNER_H
 #define NHMTAP_CGROUP_OWNER_H
 

@@ -29,7 +29,7 @@ void cgroups_release(struct cgroups *cgroups);
  */
 const char *cgroups_path(struct cgroups *cgroups, __u64 id);
 
-/* What is known otherwise: that the cgroup of this id has a path below the mount. */
+/* Adds a path below the mount that is known otherwise for the cgroup of this id. */
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path);
 
 /* The kernel says that a cgroup was made (PERF_RECORD_CGROUP); the path is from the root of all. */

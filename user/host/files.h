@@ -15,7 +15,7 @@ int slurp(const struct host *host, char *text, size_t size, const char *path, ..
 /* A file that is one decimal number; `otherwise` if it can't be read or is none. */
 long slurp_number(const struct host *host, const char *path, long otherwise);
 
-/* The value behind "NAME :" in a text of such lines, cut off at the line's end; NULL if not there. */
+/* The value after "NAME :" in a text of such lines, cut off at the line's end; NULL if missing. */
 char *line_value(char *text, const char *name, char *value, size_t size);
 
 #endif

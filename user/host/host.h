@@ -37,11 +37,11 @@ struct pmu_alias {
 struct pmu {
 	char name[64];
 	__u32 type;
-	int mux_interval_ms; /* how long an event that shares its counter keeps it; -1 where not said */
-	struct cpus cpus;    /* its cpumask: those that count for all CPUs that share its counters; empty
-			      * where each CPU has its own */
-	bool sideless;	     /* tells user, kernel and guests not apart, and refuses to be asked */
-	int max_precise;     /* caps/max_precise; -1 where the driver does not say */
+	int mux_interval_ms; /* perf_event_mux_interval_ms; -1 if not known */
+	struct cpus cpus; /* its cpumask: the CPUs that count for those that share its counters; empty if it
+			     counts per CPU */
+	bool sideless;	  /* rejects exclude_user, exclude_kernel and the like (PERF_PMU_CAP_NO_EXCLUDE) */
+	int max_precise;  /* caps/max_precise; -1 if the driver does not say */
 	int branches; /* caps/branches: how many the last branch record holds; -1 where there is no such file
 		       */
 	struct pmu_format *formats;
@@ -51,7 +51,7 @@ struct pmu {
 	struct pmu *next;
 };
 
-#define PARANOID_ALL 3 /* from this level, Debian's own, nothing without CAP_SYS_ADMIN */
+#define PARANOID_ALL 3 /* from this level on, Debian's own, everything requires CAP_SYS_ADMIN */
 
 struct host {
 	char root[256];
@@ -135,8 +135,8 @@ void host_read_pmus(struct host *host);
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
 
-/* Where a CPU is. Each is -1 where the kernel does not say: sysfs-devices-system-cpu, of CPUs that are
- * online. A core's number is its package's own, and packages are what one puts into sockets. */
+/* Topology of a CPU, from sysfs-devices-system-cpu, for online CPUs. Each is -1 if the kernel does not say.
+ * Core numbers are unique in their package only; a package is what goes into a socket. */
 struct topology {
 	int core, socket, node;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What this kernel was built with and set to, as far as measuring depends on it. */
+/* The kernel's configuration and settings that measuring depends on. */
 #ifndef NHMTAP_KERNEL_H
 #define NHMTAP_KERNEL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the processor says of itself: CPUID and the two registers (MSRs) that tell what its PMU can
- * do. Sources: the guide, 3.1.1, 4.1 to 4.3; SDM volume 2A, CPUID; volume 4 for the MSRs' bits.
+ * The processor's identification: CPUID and the two MSRs that describe its PMU. Sources: the guide, 3.1.1,
+ * 4.1 to 4.3; SDM volume 2A, CPUID; volume 4 for the MSRs' bits.
  */
 #ifndef NHMTAP_PROCESSOR_H
 #define NHMTAP_PROCESSOR_H
@@ -62,7 +62,7 @@ struct processor {
 	struct msr msrs[NR_MSRS];
 };
 
-/* Bits of leaf 1 that speak of the PMU. */
+/* Bits of leaf 1 that concern the PMU. */
 #define CPUID_DTES64(basic)	((basic).ecx >> 2 & 1)	/* the debug store has 64-bit records */
 #define CPUID_PDCM(basic)	((basic).ecx >> 15 & 1) /* IA32_PERF_CAPABILITIES exists */
 #define CPUID_HYPERVISOR(basic) ((basic).ecx >> 31 & 1)

@@ -15,7 +15,7 @@ const char *row_grouped(json_int_t number, char *buffer, size_t size);
 /* 1234567.25 as "1,234,567.250"; returns buffer. */
 const char *row_grouped_real(double number, char *buffer, size_t size);
 
-/* What tells a row of counts apart: "socket 0, core 1"; "" if nothing does. Returns buffer. */
+/* The keys of a row of counts: "socket 0, core 1"; "" if there are none. Returns buffer. */
 const char *row_name(const json_t *record, char *buffer, size_t size);
 
 /* In percent; 0 of nothing. */

@@ -164,7 +164,7 @@ short sink_events(const struct sink *sink)
 {
 	if (sink->push)
 		return POLLIN;
-	/* That its reader has gone is told by a pipe without being asked for. */
+	/* A pipe reports that its reader has gone without being polled for it. */
 	return (sink->address ? POLLRDHUP : 0) | (sink_waits(sink) ? POLLOUT : 0);
 }
 

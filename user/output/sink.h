@@ -25,7 +25,7 @@ struct sink {
 		*documents; /* what is put goes there whole, at each sink_cut(); NULL: byte by byte */
 	struct push *push;  /* has the documents sent by HTTP; NULL: they are files */
 	bool terminal;
-	bool regular; /* a file: nobody waits for it as the reader of a pipe does */
+	bool regular; /* a file: it has no reader that waits */
 	bool socket;
 	bool lent;   /* a pipe that others write to as well, and that makes whoever writes wait */
 	bool append; /* what the file has stays */
@@ -36,7 +36,7 @@ struct sink {
 		      * connection; 0 */
 	bool lost;   /* the connection is, and is to be closed */
 	unsigned long long pause_ns, again_ns; /* before it is connected again, and when (CLOCK_MONOTONIC) */
-	const char *why;		       /* it failed, where that is no matter of writing; NULL */
+	const char *why;		       /* the reason of a failure, if it is not an I/O error; NULL */
 	struct queue queue;
 	unsigned long long bytes;      /* of all records that were put */
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
@@ -69,7 +69,7 @@ bool sink_is_remote(const struct sink *sink);
 /* Whether it has something that is not written. */
 bool sink_has_left(const struct sink *sink);
 
-/* The events by which the loop tells that it goes on (poll(2)). */
+/* The events to wait for (poll(2)). */
 short sink_events(const struct sink *sink);
 
 /* Whether it is a file that can be opened again. */

@@ -200,7 +200,7 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 
 /* --- the format ------------------------------------------------------------------------------- */
 
-/* An error and a warning have no table: they are told in words, on stderr. */
+/* Errors and warnings have no table: they are printed on stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};

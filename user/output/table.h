@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The people's form: a block a record. What a type of record looks like is said by a function, which
- * registers itself for the type. */
+/* The format for people: a block for each record. A function for each type of record, which registers itself,
+ * prints it. */
 #ifndef NHMTAP_TABLE_H
 #define NHMTAP_TABLE_H
 

@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 #include "refusal.h"
 
-/* Sentences that are said in several places. */
+/* Sentences that several places use. */
 #define REMEDY_SECCOMP_PERF                                                                                  \
 	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"
 #define REASON_LOCKDOWN "the kernel is locked down (confidentiality)"

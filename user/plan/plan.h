@@ -54,7 +54,7 @@ int plan_counting(struct plan *plan, const struct options *options, struct host 
 int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
 		  struct refusal *refusal);
 
-/* The same for one event alone, without a target. */
+/* The same for one event, without a target. */
 int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
 		    struct refusal *refusal);
 

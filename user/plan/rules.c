@@ -464,7 +464,7 @@ static size_t offcore_registers(const struct subject *s)
 	return extra_registers_of(s->cpu, EXTRA_OFFCORE);
 }
 
-/* Registers of which each core has so many, for both of its threads: the driver's
+/* Registers that the threads of a core share, with their number per core: the driver's
  * intel_shared_reg_get_constraints(). */
 static const struct shared_register {
 	const char *name;

@@ -18,7 +18,7 @@ struct target {
 	size_t nr_pids;
 	pid_t *tids; /* threads alone, without the others of their processes */
 	size_t nr_tids;
-	bool cpus_given;  /* everything on these CPUs, whatever runs there, or whatever of the cgroups */
+	bool cpus_given;  /* everything on these CPUs, or everything of the cgroups */
 	bool all_cpus;	  /* those, and others that come online */
 	struct cpus cpus; /* online when the run is planned */
 	struct cgroup {
@@ -37,7 +37,7 @@ struct target {
 	} * patterns;
 	size_t nr_patterns;
 	bool begins_off;  /* --delay: counting is switched on later */
-	unsigned int per; /* what counts are told apart by: bits of enum per, 0 if by nothing */
+	unsigned int per; /* the keys of counts: bits of enum per, 0 if there are none */
 };
 
 /* Whether it is cgroups, be there any just now or not. */
@@ -70,7 +70,7 @@ int target_plan(struct target *target, const struct options *options, const stru
 		struct refusal *refusal);
 void target_release(struct target *target);
 
-/* The CPU among these that counts for others is the target's: those of an event that it counts on. */
+/* Whether the target includes one of these CPUs: the cpumask of an event's PMU. */
 bool target_counts(const struct target *target, const struct cpus *cpus);
 
 #endif

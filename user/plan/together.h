@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The plans of activities that go at the same time: what they want of a core and it has once, they have
- * in turns, or not at all. Pure.
+ * Conflicts between the plans of activities that run at the same time: resources of a core that they use in
+ * turns, or can't share. Pure.
  */
 #ifndef NHMTAP_TOGETHER_H
 #define NHMTAP_TOGETHER_H
@@ -16,7 +16,7 @@ struct party {
 	const struct plan *plan;
 };
 
-/* What a plan has in turns with others. */
+/* A resource that a plan shares with others in turns. */
 struct turn {
 	const char *what; /* "counters", "offcore_rsp", "load_latency", "branch_filter" */
 	const char *why;
@@ -25,7 +25,7 @@ struct turn {
 
 #define TURN_KINDS 4
 
-/* Writes what party `which` has in turns with others, at most TURN_KINDS; returns how many. */
+/* Writes what party `which` shares in turns with others, at most TURN_KINDS; returns how many. */
 size_t together_turns(const struct party *parties, size_t nr, size_t which, struct host *host,
 		      struct turn *turns);
 

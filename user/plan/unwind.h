@@ -9,7 +9,7 @@
 #include "option/options.h"
 #include "refusal.h"
 
-/* Why nothing may be walked by tables here: a sentence without an end; NULL: it may. */
+/* Why stacks can't be walked by tables here, a sentence without a full stop; NULL: they can. */
 const char *unwind_forbidden(const struct host *host);
 
 /* Sets *tables to whether they are to be used, and *why to the reason where the options leave it open and

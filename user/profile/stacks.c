@@ -20,7 +20,7 @@ struct place {
 };
 
 #define PLACE_RETURNS 1 /* it is where a call returns to, which may be behind the calling function */
-#define PLACE_GUESSED 2 /* found by a frame pointer, for want of a table */
+#define PLACE_GUESSED 2 /* found by a frame pointer because there was no table */
 
 /* A stack by its places. */
 struct chain {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Code as a value of a record, the same wherever a record speaks of code. */
+/* Code as a value of a record, in the same form in all records. */
 #ifndef NHMTAP_CODE_H
 #define NHMTAP_CODE_H
 

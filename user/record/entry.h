@@ -8,10 +8,10 @@
 #include "collection/aggregation.h"
 #include "host/host.h"
 
-/* One entry: the keys that are told apart, then the values. A new reference. */
+/* One entry: the keys in use, then the values. A new reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
-/* The keys that a stream tells of each sample, as members of `record`. */
+/* Adds the keys of a streamed sample to `record`. */
 void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key);
 
 /* The values alone, as members of `record`. */

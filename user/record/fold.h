@@ -25,8 +25,7 @@ void fold(struct folded *folded, const struct layout *layout, struct reading *re
 	  unsigned int detail);
 void folded_release(struct folded *folded);
 
-/* An entry as a value of a record: the keys that are told apart, the values, the code. A new
- * reference. */
+/* An entry as a value of a record: the keys in use, the values, the code. A new reference. */
 json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry);
 
 #endif

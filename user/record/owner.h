@@ -7,7 +7,7 @@
 
 #include "record/fields.h"
 
-/* What the path tells; nothing of what it does not. */
+/* Adds what the path tells of the owner; leaves out the rest. */
 void owner_add(struct fields *fields, const char *path);
 void owner_put(json_t *record, const char *path);
 

@@ -26,8 +26,8 @@ json_t *source_name(const struct host *host, __u64 data_src);
  * codes of which the kernel makes the same value cannot be told apart: the others' names are in `folded`. */
 void put_source(json_t *record, const struct host *host, __u64 data_src);
 
-/* What the translation met, of mem_dtlb: "hit", "stlb_miss", "miss", or "unknown" where the record does not
- * say. The kernel does not tell hits of the first level from those of the second. */
+/* The result of the address translation, from mem_dtlb: "hit", "stlb_miss", "miss", or "unknown" if the
+ * record does not say. The kernel does not distinguish hits of the first and second level. */
 const char *source_tlb(__u32 tlb);
 
 /* Of mem_lock: "locked", "none", or "unknown". */

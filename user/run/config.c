@@ -55,7 +55,7 @@ static const char *below(char *buffer, size_t size, const char *pointer, const c
 
 #define POINTER_MOST 400
 
-/* Tells the place of what was refused, which has its reason already. */
+/* Adds the place in CONFIG to a refusal that has its reason. */
 static int is_at(struct refusal *refusal, const char *pointer, const char *member)
 {
 	char path[POINTER_MOST];

@@ -15,8 +15,8 @@
  */
 int config_read(struct request *request, const char *path, char **command, struct refusal *refusal);
 
-/* The same for a session that runs: `before` is its request. Refuses what can't change while it does, that is
- * all but activities and outputs. */
+/* The same for a running session, whose request is `before`. Refuses changes of anything but activities and
+ * outputs. */
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal);
 
 /* The JSON Schema of CONFIG, of which `frame` is the part that no option is in. */

@@ -87,7 +87,7 @@ int plan_member(struct running *member, struct refusal *refusal)
 	return together_check(parties, nr, which, &member->run->session.host, refusal);
 }
 
-/* While the session goes on: plans, opens and begins. */
+/* While the session is running: plans, opens and begins. */
 int start_member(struct running *member, struct refusal *refusal)
 {
 	struct activity *activity = &member->activity;

@@ -41,7 +41,7 @@ void speak_without_waiting(void);
 int open_streams(struct run *run, struct refusal *refusal);
 void close_streams(struct run *run, struct refusal *refusal);
 
-/* Has the loop tell when a stream's reader has gone. */
+/* Watches for a stream's reader to go away. */
 void watch_outputs(struct run *run);
 void unwatch_outputs(struct run *run);
 
@@ -74,7 +74,7 @@ void unwritable(struct session *session);
 
 /* --- progress.c ------------------------------------------------------------------------------- */
 
-/* A line on stderr while the session goes on, where it is of use. */
+/* A line of progress on stderr while the session is running, if stderr is a terminal. */
 void begin_progress(struct run *run);
 void end_progress(struct run *run);
 
@@ -86,7 +86,8 @@ void write_own(struct run *run, json_t *record);
 void write_session_start(struct run *run);
 void write_session_end(struct run *run, const char *reason, int status);
 
-/* An end record for want of memory, where a stream has begun; allocates nothing. `context`: the run. */
+/* Writes an end record after an allocation failed, if a stream has begun; allocates nothing. `context`: the
+ * run. */
 void write_last_words(void *context);
 
 /* Those of an activity; the end is that of one of several. */
@@ -111,11 +112,11 @@ bool any_left(const struct run *run);
 /* How long one activity may keep the others waiting, by those that go. */
 void share_time(struct run *run);
 
-/* Each returns 0, or -1 with the refusal. start_member() is for a session that goes on. */
+/* Each returns 0, or -1 with the refusal. start_member() is for a running session. */
 int plan_member(struct running *member, struct refusal *refusal);
 int start_member(struct running *member, struct refusal *refusal);
 
-/* It could not start, or can't go on: tells so, and has it tried again if that was asked for. */
+/* It could not start or continue: writes the error, and schedules another try if the request has retry. */
 void give_up(struct running *member, const struct refusal *refusal);
 
 /* One that waits to be tried again is not. */
@@ -129,8 +130,7 @@ void on_enough(struct session *session, struct activity *activity, const char *r
 /* A signal that ends the session before there is one ends the program, of process 1 as well. */
 void catch_signals(struct run *run);
 
-/* Blocks the signals that are read from here on, and opens what tells them. Returns 0, or -1 with the
- * refusal. */
+/* Blocks the signals that are read from here on, and opens a signalfd. Returns 0, or -1 with the refusal. */
 int block_signals(struct run *run, struct refusal *refusal);
 
 /* Refuses, because the kernel refuses something without which nothing can be waited for. Returns -1. */
@@ -151,7 +151,7 @@ void end_session(struct run *run, const char *reason, int number);
 
 /* --- reload.c --------------------------------------------------------------------------------- */
 
-/* Reads the request again: an activity whose entry is the same goes on, others end, or begin. */
+/* Reads the request again. Activities whose entry is unchanged continue; others end, or begin. */
 void reload(struct run *run);
 
 #endif

@@ -49,8 +49,8 @@ static bool is_there(const struct run *run, const struct asked *asked)
 	return false;
 }
 
-/* What is asked for wrongly is found before anything ends. What this machine has not is told by the one that
- * can't start. */
+/* Mistakes in the request are found before anything ends. What this machine lacks is reported by the activity
+ * that can't start. */
 static int check_others(struct run *run, const struct request *request, struct refusal *refusal)
 {
 	for (size_t i = 0; i < request->nr_entries; i++) {

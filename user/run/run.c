@@ -38,7 +38,8 @@ void request_release(struct request *request)
 
 /* --- one execution ---------------------------------------------------------------------------- */
 
-/* Several: one that can't be opened is told, and the others go on. Returns -1 where none is left. */
+/* With several activities, one that can't be opened is reported and the others continue. Returns -1 if none
+ * is left. */
 static int open_members(struct run *run, struct refusal *refusal)
 {
 	size_t open = 0, waiting = 0;

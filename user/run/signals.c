@@ -15,8 +15,8 @@
 #include "note.h"
 #include "visible.h"
 
-/* How long a command that was told to end (SIGTERM) is waited for. Containers get ten seconds
- * before they are killed; the records are to be out long before. */
+/* How long to wait for a command after SIGTERM. Containers get ten seconds before they are killed; the
+ * records must be out long before. */
 #define GRACE_NS 2000000000ULL
 
 static void on_grace_over(void *context)
@@ -84,7 +84,7 @@ static void die(int number)
 	quit(number);
 }
 
-/* A second signal means now, whatever the loop is held by: it is caught, not read. */
+/* A second signal ends the program at once, even if the loop is blocked: it is caught, not read. */
 static void catch_next(const struct run *run)
 {
 	sigset_t next = run->session.ending;

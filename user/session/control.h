@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Commands to a session that goes on: lines that come in by a FIFO, as perf's --control has them. */
+/* Commands to a running session: lines from a FIFO, as with perf's --control. */
 #ifndef NHMTAP_CONTROL_H
 #define NHMTAP_CONTROL_H
 
@@ -12,12 +12,12 @@ struct control {
 	int fd, ack_fd; /* -1: none */
 	char line[128]; /* that has begun */
 	size_t used;
-	bool ended; /* nobody can write to it any more */
+	bool ended; /* it has no writer any more */
 };
 
 enum control_command {
 	CONTROL_NOTHING, /* that is whole yet */
-	CONTROL_UNKNOWN, /* told on stderr; not acknowledged */
+	CONTROL_UNKNOWN, /* reported on stderr; not acknowledged */
 	CONTROL_ENABLE,
 	CONTROL_DISABLE,
 	CONTROL_SNAPSHOT,
@@ -36,7 +36,7 @@ void control_close(struct control *control);
  */
 enum control_command control_next(struct control *control, const char **activity);
 
-/* Says that a command is done: "ack", to those who gave a way to. */
+/* Acknowledges a command: writes "ack" if there is a FIFO for it. */
 void control_acknowledge(const struct control *control);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a session waits for: descriptors that become ready and moments that come. Whoever wants to hear
- * of something registers it here; there is no list of all that can happen.
+ * The event loop: calls back when descriptors become ready and when deadlines pass. Each source is
+ * registered by its user; there is no central list.
  */
 #ifndef NHMTAP_LOOP_H
 #define NHMTAP_LOOP_H
@@ -16,7 +16,7 @@ struct source;
 typedef void (*ready_fn)(void *context, short events);
 typedef void (*due_fn)(void *context);
 
-/* Returns NULL where the kernel refuses it, with errno set. */
+/* Returns NULL on failure, with errno set. */
 struct loop *loop_open(void);
 void loop_close(struct loop *loop);
 

@@ -52,7 +52,7 @@ struct names {
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
 	__u64 lost;		       /* notes, by those that do not listen any more */
-	struct unwinding *unwinding;   /* NULL: nobody walks stacks by tables */
+	struct unwinding *unwinding;   /* NULL: no stacks are walked by tables */
 	char kallsyms[300];
 };
 
@@ -338,7 +338,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	for (const struct reader *other = reader->names->readers; other; other = other->next)
 		oldest = other->since < oldest ? other->since : oldest;
 	mappings_forget(reader->names->mappings, oldest);
-	if (reader->names->notices->socket < 0) /* there are no notices: it looks for itself */
+	if (reader->names->notices->socket < 0) /* there are no notices: it polls */
 		notices_take(reader->names->notices, reader->names);
 }
 

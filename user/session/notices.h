@@ -36,7 +36,7 @@ void notices_leave(struct notices *notices, void *context);
 /* Takes notices now, before the loop comes to them; calls at least the function of this context. */
 void notices_take(struct notices *notices, void *context);
 
-/* Reads the CPUs that are online now. Returns false where it can't be told. */
+/* Reads the CPUs that are online now. Returns false on failure. */
 bool notices_online(const struct notices *notices, struct cpus *online);
 
 #endif

@@ -39,12 +39,12 @@ struct session {
 	struct notices notices;
 	struct control control;
 	struct listen *listen;	    /* NULL: nobody can ask */
-	struct self *self;	    /* nhmtap's own instructions; NULL: not to be had */
+	struct self *self;	    /* nhmtap's own instructions; NULL: not available */
 	sigset_t ending;	    /* signals that are read: those that end the session, HUP, CHLD */
 	struct inherited inherited; /* what the program was started with: the command's */
 	bool alone;	       /* one activity is the session: its start and end record are the session's */
 	__u64 repeat;	       /* this execution of the command, from 1 */
-	const char *reason;    /* why the session ends: the end record's; NULL: it goes on */
+	const char *reason;    /* why the session ends, for the end record; NULL: it is running */
 	int ended_by;	       /* the signal that ended it, 0 if none */
 	enum status verdict;   /* the status if all went well: activities raise it */
 	struct timespec began; /* CLOCK_MONOTONIC; zero: it never did */
@@ -60,7 +60,7 @@ struct session {
  * Returns 0, or -errno of a stream where none is left that can be written to. */
 int session_write(struct session *session, json_t *record, const char *activity);
 
-/* The same of a record that is a list of its members; the list stays as it is. */
+/* The same for a record as a list of its members, which is not changed. */
 int session_write_fields(struct session *session, const char *type, const struct fields *fields,
 			 const char *activity);
 
@@ -75,13 +75,13 @@ bool session_takes_single(struct session *session, const char *type, const char 
 void session_begin_interval(struct session *session, bool last);
 void session_end_interval(struct session *session);
 
-/* What comes now is the last: the streams take it whatever room they have. */
+/* The following records are the last: streams accept them even if they have no room. */
 void session_take_all(struct session *session);
 
 /* Writes what waits in the streams, as much as is taken. Returns as session_write(). */
 int session_flush(struct session *session);
 
-/* Has the loop tell of a stream, and tell no more. */
+/* Watches a stream for room to write, and stops watching it. */
 void session_watch(struct session *session, struct stream *stream);
 void session_unwatch(struct session *session, struct stream *stream);
 
@@ -91,7 +91,7 @@ bool session_waits(const struct session *session);
 /* The same for what an interval has written, of which more will come: a file may wait a moment. */
 int session_flush_soon(struct session *session);
 
-/* Whether each of the streams is for people. */
+/* Whether all streams have a format for people. */
 bool session_all_people(const struct session *session);
 
 /* The keys that the format of a stream needs of a command, as --by has them; NULL: none does. */

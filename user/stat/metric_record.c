@@ -88,7 +88,7 @@ static json_t *input_value(const struct metric *metric, const struct events *eve
 	return value;
 }
 
-/* Whether the inputs are of one group, and so speak of the same time. */
+/* Whether the inputs are of one group, and so of the same time. */
 static bool together(const struct metric *metric, const struct events *events)
 {
 	const struct event *first = NULL;

@@ -56,7 +56,7 @@ static void stat_describe(struct activity *activity, json_t *start)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
 }
 
-/* Why there is no count, as far as the times tell. */
+/* Why there is no count, judged by its times. */
 static const char *why_not_counted(const struct activity *activity, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
@@ -324,7 +324,7 @@ static json_t *summary_record(const struct activity *activity, const struct tall
 	json_object_set_new(record, "mean", value_real(moments->mean));
 	json_object_set_new(record, "min", value_real(moments->least));
 	json_object_set_new(record, "max", value_real(moments->most));
-	if (moments->n > 1) { /* of one value there is no variance */
+	if (moments->n > 1) { /* one value has no variance */
 		json_object_set_new(record, "variance", value_real(variance));
 		json_object_set_new(record, "stddev", value_real(sqrt(variance)));
 		json_object_set_new(record, "stddev_of_mean", value_real(sqrt(variance / moments->n)));

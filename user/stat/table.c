@@ -7,7 +7,7 @@
 #include "output/rows.h"
 #include "output/table.h"
 
-/* Rows of counts that are told apart begin with what they are of. */
+/* Rows of counts begin with their keys. */
 static void add_row_name(struct text *text, const json_t *record)
 {
 	char name[256];

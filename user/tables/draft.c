@@ -217,7 +217,7 @@ static int by_name(const void *a, const void *b)
 	return name_order(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two owners of one alias are a fault, which is then always told the same way. */
+/* Two owners of one alias are an error, which is always reported in the same way. */
 static int by_name_and_owner(const void *a, const void *b)
 {
 	const struct known_alias *x = a, *y = b;

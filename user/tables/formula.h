@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name by which a formula speaks of the interval's length in ns; perf's tool event. */
+/* The name of the interval's length in ns in a formula; perf's tool event. */
 #define FORMULA_DURATION "duration_time"
 
 struct formula {

@@ -171,7 +171,7 @@ static bool is_defined(const json_t *rows, const char *name)
 	return false;
 }
 
-/* A folder that no row of cpus.json speaks of. */
+/* A folder without a row in cpus.json. */
 static int load_other_folder(struct loader *loader, const char *name)
 {
 	const struct cpu_events *base = find_cpu(loader, name);

@@ -14,7 +14,7 @@
 #include "refusal.h"
 
 struct tables {
-	struct cpu_events *cpus; /* those that the folder speaks of */
+	struct cpu_events *cpus; /* those that the folder defines or adds to */
 	size_t nr_cpus;
 	const struct known_metric *metrics; /* over perf's own events: the folder's and those built in */
 	size_t nr_metrics;

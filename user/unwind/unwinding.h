@@ -29,7 +29,7 @@ int unwinding_open(struct unwinding **unwinding, struct mappings *mappings, size
 		   const struct host *host, struct refusal *refusal);
 void unwinding_close(struct unwinding *unwinding);
 
-/* Has programs see what the mappings have told since the last time. */
+/* Publishes to the BPF programs what the mappings have learnt since the last call. */
 void unwinding_publish(struct unwinding *unwinding);
 
 /* Makes the tables of a command's program, and of the libraries that it will load, as far as that can be told
