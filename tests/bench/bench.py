@@ -8,12 +8,14 @@ exit status is 1 if a median breaks its bound.
 """
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import platform
 import re
 import shutil
 import signal
+import socket
 import statistics
 import struct
 import subprocess
@@ -442,6 +444,127 @@ def measure_intervals(figures, folder, options):
                                 f"of which waking up {waiting / unit:.1f}")
 
 
+def output_cost(folder, command, form, nr):
+    """CPU seconds of a run with so many outputs of this form beside one of json; its bytes, and its records."""
+    out = os.path.join(folder, "out")
+    outputs = [word for i in range(nr) for word in ("-o", f"{form}={out}{i}")]
+    used = cost(nhmtap(command[0], "-o", f"json={out}.records", *outputs, *command[1:]))[0]
+    lines = [r for r in records(f"{out}.records") if r["type"] in ("count", "profile")]
+    return used, os.path.getsize(f"{out}0") if nr else 0, len(lines)
+
+
+MORE_OUTPUTS = 8
+WRITTEN = {
+    "a count": ["stat", "-a", "-e", ",".join(SOFTWARE), "--per", "cpu", "-I", "2", "--interval-count", "500"],
+    "50 entries": ["profile", "-a", "-e", "page-faults", "-c", "1", "--by", "ip,pid", "--top", "50", "-I", "10",
+                   "--interval-count", "100"],
+}
+
+
+def measure_outputs(figures, folder, options):
+    """What a record costs in each form: a run with eight outputs of it more than without, which differ in nothing
+    else."""
+    out = os.open(os.devnull, os.O_RDWR)
+    busy = subprocess.Popen([PLACES, "10000", str(1 << 40)], stdin=out, stdout=out, stderr=out)
+    try:
+        for (what, command), _ in itertools.product(WRITTEN.items(), range(options.rounds)):
+            alone = output_cost(folder, command, "json", 0)[0]
+            for form in ("json", "flat", "openmetrics", "otlp"):
+                used, size, nr = output_cost(folder, command, form, MORE_OUTPUTS)
+                each = (used - alone) / MORE_OUTPUTS
+                speed = "" if form == "openmetrics" else f", {size / nr:.0f} bytes, {size / each / 1e6:.0f} MB/s"
+                figures.add(f"a record of {what} as {form}", each / nr * 1e6, None, f"{nr} records{speed}", "µs")
+    finally:
+        busy.kill()
+        busy.wait()
+        os.close(out)
+
+
+@contextlib.contextmanager
+def unread_socket(folder):
+    """The path of a socket that somebody has opened who never reads from it."""
+    path = os.path.join(folder, "unread")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(16)
+        yield path
+    os.unlink(path)
+
+
+def cpu_of_intervals(command, path, enough):
+    """CPU seconds that it takes until its file is so long; how it ends is no matter."""
+    if os.path.exists(path):
+        os.unlink(path)
+    out = os.open(os.devnull, os.O_RDWR)
+    process = subprocess.Popen(command, stdin=out, stdout=out, stderr=out)
+    os.close(out)
+    while not os.path.exists(path) or os.path.getsize(path) < enough:
+        time.sleep(0.01)
+    used = cpu_ns(process.pid) / 1e9
+    process.terminate()
+    process.wait()
+    return used
+
+
+def measure_dead(figures, folder, options):
+    """An output whose reader is dead, or not there, beside one that is a file."""
+    alive = os.path.join(folder, "alive")
+    counting = {"name": "counts", "command": "stat", "event": ",".join(SOFTWARE), "all_cpus": True, "per": "cpu",
+                "interval_ms": 10}
+    dead = {"that nobody reads": f"unix:{folder}/unread", "to nobody": f"unix:{folder}/nobody"}
+    with unread_socket(folder):
+        for _ in range(options.rounds):
+            costs = {name: [] for name in (None, *dead)}
+            for name in [*costs] * 3:
+                more = [{"path": dead[name], "queue_bytes": 8192}] if name else []
+                config = configure(folder, [counting], {"outputs": [{"path": alive}, *more]})
+                costs[name].append(cpu_of_intervals(nhmtap("run", config), alive, 1_000_000))
+            alone = statistics.median(costs[None])
+            for name in dead:
+                own = statistics.median(costs[name])
+                figures.add(f"a run with an output {name} / without", own / alone, 1.02,
+                            f"{own * 1e3:.0f} / {alone * 1e3:.0f} ms CPU")
+
+
+def scrape(path):
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(path)
+        asking.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while piece := asking.recv(1 << 20):
+            text += piece
+    return text
+
+
+def measure_scrape(figures, folder, options):
+    """/metrics with a thousand series."""
+    path, out = os.path.join(folder, "http"), os.open(os.devnull, os.O_RDWR)
+    command = profile("--series", 1000, "-o", "openmetrics=listen", "--listen", f"unix:{path}", "-I", 100, "--control",
+                      f"fifo:{path}.ctl", "--", PLACES, "2000", "1000000000", by="ip,pid")
+    os.mkfifo(f"{path}.ctl")
+    process = subprocess.Popen(command, stdin=out, stdout=out, stderr=out)
+    try:
+        while not os.path.exists(path) or scrape(path).count(b"nhmtap_profile_entries_total{") < 1000:
+            time.sleep(0.05)
+        with open(f"{path}.ctl", "w", encoding="ascii") as control:
+            control.write("disable\n")
+        time.sleep(1)
+        for _ in range(options.rounds):
+            before = cpu_ns(process.pid)
+            for _ in range(200):
+                size = len(scrape(path))
+            figures.add("a scrape of 1,000 series", (cpu_ns(process.pid) - before) / 200 / 1e6, 2, f"{size} bytes", "ms")
+    finally:
+        process.terminate()
+        process.wait()
+        os.close(out)
+
+
+def cpu_ns(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 def measure_forks(figures, folder, options):
     """A command that makes many processes, each of which inherits the counters: CPU time in all."""
     command = ["sh", "-c", "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"]
@@ -677,10 +800,10 @@ def words_of(activity):
                                     if name not in ("name", "command")]
 
 
-def configure(folder, activities, **members):
+def configure(folder, activities, of_all=(), **members):
     path = os.path.join(folder, "config.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"activities": [{**activity, **members} for activity in activities]}, file)
+        json.dump({"activities": [{**activity, **members} for activity in activities], **dict(of_all)}, file)
     return path
 
 
@@ -778,6 +901,9 @@ MEASUREMENTS = {
     "start": measure_start,
     "functions": measure_functions,
     "intervals": measure_intervals,
+    "outputs": measure_outputs,
+    "dead": measure_dead,
+    "scrape": measure_scrape,
     "forks": measure_forks,
     "memory": measure_memory,
     "churn": measure_churn,

@@ -69,33 +69,43 @@ static bool all_few(const json_t *labels)
 	return true;
 }
 
-/* The series with these labels, which are consumed. One too many becomes part of `other`. */
-static struct meter_series *series_of(struct meters *meters, struct meter *family, json_t *labels)
+/* The labels as one text, up to the next call. */
+static const char *text_of(struct meters *meters, const json_t *labels)
 {
-	char *text = json_dumps(labels, JSON_COMPACT);
-	const json_t *place = json_object_get(family->index, text);
-	bool few = place || all_few(labels);
+	meters->text.used = 0;
+	compact_add_value(&meters->text, labels);
+	compact_add(&meters->text, "", 1);
+	return meters->text.text;
+}
 
-	if (!place && !few && meters->used >= meters->limit) {
-		json_t *others = with_others(labels);
+static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)
+{
+	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
+	meter->series = xrealloc(meter->series, (meter->nr + 1) * sizeof(*meter->series));
+	meter->series[meter->nr] = (struct meter_series){.labels = labels};
+	return &meter->series[meter->nr++];
+}
 
-		json_decref(labels);
-		free(text);
-		labels = others;
-		text = json_dumps(labels, JSON_COMPACT);
-		place = json_object_get(family->index, text);
-	} else if (!few) {
-		meters->used++;
+/* The series with these labels, which are consumed. One too many becomes part of `other`. */
+static struct meter_series *series_of(struct meters *meters, struct meter *meter, json_t *labels)
+{
+	const json_t *place = json_object_get(meter->index, text_of(meters, labels));
+
+	if (!place && !all_few(labels)) {
+		if (meters->used >= meters->limit) {
+			json_t *others = with_others(labels);
+
+			json_decref(labels);
+			labels = others;
+			place = json_object_get(meter->index, text_of(meters, labels));
+		} else {
+			meters->used++;
+		}
 	}
-	if (!place) {
-		place = json_integer(family->nr);
-		json_object_set_new(family->index, text, (json_t *)place);
-		family->series = xrealloc(family->series, (family->nr + 1) * sizeof(*family->series));
-		family->series[family->nr++] = (struct meter_series){.labels = json_incref(labels)};
-	}
-	free(text);
+	if (!place)
+		return new_series(meters, meter, labels);
 	json_decref(labels);
-	return &family->series[json_integer_value(place)];
+	return &meter->series[json_integer_value(place)];
 }
 
 static double cpu_seconds(void)
@@ -123,8 +133,10 @@ void meters_release(struct meters *meters)
 		struct meter *family = meters->families;
 
 		meters->families = family->next;
-		for (size_t i = 0; i < family->nr; i++)
+		for (size_t i = 0; i < family->nr; i++) {
 			json_decref(family->series[i].labels);
+			free(family->series[i].text);
+		}
 		json_decref(family->index);
 		free(family->series);
 		free(family->name);
@@ -132,6 +144,8 @@ void meters_release(struct meters *meters)
 		free(family->help);
 		free(family);
 	}
+	if (meters)
+		free(meters->text.text);
 	free(meters);
 }
 
@@ -140,7 +154,10 @@ void meters_begin_anew(struct meters *meters)
 	meters->spent = cpu_seconds();
 	for (struct meter *family = meters->families; family; family = family->next)
 		for (size_t i = 0; i < family->nr; i++)
-			family->series[i] = (struct meter_series){.labels = family->series[i].labels};
+			family->series[i] = (struct meter_series){
+				.labels = family->series[i].labels,
+				.text = family->series[i].text,
+			};
 }
 
 /* --- records ---------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
+#include "record/compact.h"
 #include "record/record.h"
 
 enum meter_kind { METER_COUNTER, METER_GAUGE, METER_HISTOGRAM, METER_INFO };
@@ -20,6 +21,7 @@ enum meter_kind { METER_COUNTER, METER_GAUGE, METER_HISTOGRAM, METER_INFO };
 
 struct meter_series {
 	json_t *labels; /* {name: text or whole number} */
+	char *text;	/* the same as a page has them, once it has; freed with the series */
 	bool set;	/* it has a value */
 	double number;	/* of a gauge, or of a counter that counts no whole things */
 	__u64 count;	/* of a counter, or of what is in a histogram */
@@ -43,8 +45,9 @@ struct meters {
 	struct meter *families, **end;
 	__u64 limit; /* series with labels that are bounded */
 	__u64 used;
-	double spent; /* CPU time of nhmtap itself, when counters began */
-	bool entries; /* entries become series as well */
+	double spent;	     /* CPU time of nhmtap itself, when counters began */
+	struct compact text; /* labels that are looked for */
+	bool entries;	     /* entries become series as well */
 };
 
 /* `series`: how many there may be of entries; 0: entries are none. To be released. */

@@ -79,59 +79,62 @@ static void add_label(struct text *page, const char *name, const json_t *value, 
 	text_add(page, "\"");
 }
 
-/* `bound`: of a bucket; NULL: it is none. */
-static void add_labels(struct text *page, const json_t *labels, const char *bound)
+/* "a="1",b="2"", which stays as it is. */
+static const char *labels_of(struct meter_series *series)
 {
-	const char *before = "{", *name;
+	struct text text = {0};
+	const char *before = "", *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)labels, name, value) add_label(page, name, value, &before);
-	if (bound)
-		text_add(page, "%sle=\"%s\"", before, bound);
-	text_add(page, "%s", bound || json_object_size(labels) ? "}" : "");
+	if (series->text)
+		return series->text;
+	text_add(&text, "%s", "");
+	json_object_foreach(series->labels, name, value) add_label(&text, name, value, &before);
+	return series->text = text.bytes;
 }
 
-static void add_line(struct text *page, const char *name, const char *behind, const json_t *labels,
+/* `bound`: of a bucket; "": it is none. */
+static void add_line(struct text *page, const char *name, const char *behind, struct meter_series *series,
 		     const char *bound, __u64 count)
 {
-	text_add(page, "%s%s", name, behind);
-	add_labels(page, labels, bound);
-	text_add(page, " %llu\n", count);
+	const char *labels = labels_of(series);
+	bool any = *labels || *bound;
+
+	text_add(page, "%s%s%s%s%s%s%s %llu\n", name, behind, any ? "{" : "", labels,
+		 *labels && *bound ? "," : "", bound, any ? "}" : "", count);
 }
 
-static void add_histogram(struct text *page, const char *name, const struct meter_series *series)
+static void add_histogram(struct text *page, const char *name, struct meter_series *series)
 {
 	__u64 below = 0;
-	char bound[24];
+	char bound[32];
 
 	/* Latencies are whole: less than 2^(i+1) is no more than one less. */
 	for (int i = 0; i < METER_BUCKETS - 1; i++) {
 		below += series->buckets[i];
-		snprintf(bound, sizeof(bound), "%lu.0", (2UL << i) - 1);
-		add_line(page, name, "_bucket", series->labels, bound, below);
+		snprintf(bound, sizeof(bound), "le=\"%lu.0\"", (2UL << i) - 1);
+		add_line(page, name, "_bucket", series, bound, below);
 	}
-	add_line(page, name, "_bucket", series->labels, "+Inf", series->count);
-	add_line(page, name, "_sum", series->labels, NULL, series->sum);
-	add_line(page, name, "_count", series->labels, NULL, series->count);
+	add_line(page, name, "_bucket", series, "le=\"+Inf\"", series->count);
+	add_line(page, name, "_sum", series, "", series->sum);
+	add_line(page, name, "_count", series, "", series->count);
 }
 
 static void add_series(struct text *page, const struct meter *family, const char *name,
-		       const struct meter_series *series)
+		       struct meter_series *series)
 {
 	const char *behind = family->kind == METER_COUNTER ? "_total"
 			     : family->kind == METER_INFO  ? "_info"
 							   : "";
+	const char *labels = labels_of(series);
 
-	if (family->kind == METER_HISTOGRAM) {
+	if (family->kind == METER_HISTOGRAM)
 		add_histogram(page, name, series);
-	} else if (family->kind == METER_INFO || family->whole) {
-		add_line(page, name, behind, series->labels, NULL,
-			 family->kind == METER_INFO ? 1 : series->count);
-	} else {
-		text_add(page, "%s%s", name, behind);
-		add_labels(page, series->labels, NULL);
-		text_add(page, " %.15g\n", series->number);
-	}
+	else if (family->kind == METER_INFO || family->whole)
+		add_line(page, name, behind, series, "", family->kind == METER_INFO ? 1 : series->count);
+	else
+		text_add(page, "%s%s%s%s%s %.15g\n", name, behind, *labels ? "{" : "", labels,
+			 *labels ? "}" : "", series->number);
 }
 
 /* --- the page --------------------------------------------------------------------------------- */
