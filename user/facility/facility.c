@@ -247,7 +247,7 @@ const struct facility facilities[] = {
 	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("cycles:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", "3.7", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
-	/* Any data, from anywhere that the hardware tells. */
+	/* Any data, from any source that the hardware reports. */
 	{"offcore", "off-core responses", "3.4",
 	 COUNT("OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
@@ -306,7 +306,7 @@ static const char *general_event(struct host *host)
 
 static const char *const fixed_events[] = {"instructions", "cycles", "ref-cycles"};
 
-/* Whether a group of so many events runs. */
+/* Whether a group of this many events runs. */
 static bool group_runs(struct host *host, const char *event, int general, int fixed, struct refusal *refusal)
 {
 	char events[1024] = "{";

@@ -55,12 +55,12 @@ void facility_try(const struct facility *facility, struct host *host, struct fin
 /* Counters that this process can have at the same time, now, on the CPU that it runs on. */
 struct free_counters {
 	int general, fixed;	/* -1: can't be told */
-	struct refusal refusal; /* why there are no more, if there should be */
+	struct refusal refusal; /* why there are fewer than there should be */
 };
 
 /*
- * Counts groups of more and more events until one never runs: the kernel opens a group that would
- * fit an idle PMU, so opening alone does not tell. At most `general` and `fixed` are looked for.
+ * Counts groups of increasing size until one never runs. Opening a group is no proof, because the kernel
+ * opens any that would fit an idle PMU. Tries at most `general` and `fixed` counters.
  */
 void free_counters_count(struct free_counters *counters, struct host *host, int general, int fixed);
 

@@ -201,8 +201,8 @@ static int in_common(const struct layout *layout, const struct line *line)
 	return count;
 }
 
-/* Who loads from where in the line, and by which code: by its address, which tells two loads of one
- * source line apart, and by its name. */
+/* Who loads from which offset of the line, and by which code: by its address, which distinguishes two loads
+ * of one source line, and by its name. */
 static json_t *loader_value(const struct activity *activity, const struct layout *layout,
 			    const struct entry *entry)
 {

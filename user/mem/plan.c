@@ -109,7 +109,7 @@ static int stores_event(struct plan *plan, const struct options *options, const 
 	return 0;
 }
 
-/* Loads where nothing else is said. */
+/* Loads by default. */
 static int default_events(struct plan *plan, const struct options *options, struct host *host, char *text,
 			  size_t size, struct refusal *refusal)
 {

@@ -116,7 +116,7 @@ static bool leave_out(const struct turns *turns, size_t i, const struct count *c
 	return any;
 }
 
-/* The standard error by the jackknife. Returns the readings that it rests on, 0 if it can't be told. */
+/* The standard error by the jackknife. Returns the number of readings used, 0 if there are too few. */
 static size_t standard_error(const struct turns *turns, const struct count *counts, const size_t *events,
 			     size_t nr, estimate_fn estimate, const void *what, double *error)
 {

@@ -30,7 +30,7 @@
 
 struct turns {
 	size_t nr_events;
-	size_t nr;		 /* that are whole; the one behind them is being filled */
+	size_t nr;		 /* that are complete; the one after them is being filled */
 	__u64 first_ns, span_ns; /* how long one is: at first, and now */
 	__u64 last_ns;		 /* how long the one being filled is so far */
 	struct count *list;	 /* each event's count in each of them */

@@ -28,7 +28,7 @@ int expectation_parse(struct expectation *expectation, const char *text, struct 
 /* The comparison as it is written: "<=". */
 const char *expectation_operator(const struct expectation *expectation);
 
-/* Whether it is met wherever in the bound the truth is, nowhere in it, or that can't be told. */
+/* Whether it is met everywhere in the bound, nowhere in it, or undecided. */
 enum outcome expectation_outcome(const struct expectation *expectation, const struct bound *bound);
 
 #endif

@@ -13,7 +13,7 @@ struct moments {
 
 void moments_add(struct moments *moments, double value);
 
-/* Of the values themselves; NAN of fewer than two. */
+/* Of the values themselves; NAN for fewer than two. */
 double moments_variance(const struct moments *moments);
 
 #endif

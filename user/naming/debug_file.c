@@ -79,13 +79,13 @@ int place_open_map(const struct place *place, uid_t owner, __u64 most)
 
 	if (place->root[0])
 		return open_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
-	/* In our own root nobody but root has made /tmp what it is. */
+	/* In our own root, /tmp is root's. */
 	snprintf(folder, sizeof(folder), "%.*s", name ? (int)(name - place->path + 1) : 1,
 		 name ? place->path : ".");
 	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
 }
 
-/* An image can name a file only of its own owner, or one that all may read. */
+/* An image can only name a file of its own owner, or one that all may read. */
 static bool open_image(struct image *debug, const struct image *of, const char *root, const char *path)
 {
 	const struct guard guard = {
@@ -205,7 +205,7 @@ bool alternate_open(struct image *alternate, const struct image *of, const char 
 
 	if (open_by_build_id(alternate, of, build_id, place->root, debug_dir))
 		return true;
-	/* Debian's names lead from the debug file's folder up to …/debug/.dwz: what is behind is the same. */
+	/* Debian's names lead from the debug file's folder up to …/debug/.dwz; the rest is the same. */
 	while (!strncmp(at, "../", 3))
 		at += 3;
 	if (at != name) {

@@ -23,7 +23,7 @@ void place_of(struct place *place, const char *path, const char *root);
  * errno: see guarded_open(). */
 int place_open(const struct place *place);
 
-/* Opens what a process of this user says of its own code (perf-PID.map), likewise; no links are followed. */
+/* Opens the perf-PID.map of a process of this user, likewise; no links are followed. */
 int place_open_map(const struct place *place, uid_t owner, __u64 most);
 
 /*

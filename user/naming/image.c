@@ -36,7 +36,7 @@ static bool read_at(const struct image *image, void *to, size_t size, __u64 offs
 /* libelf makes room for as many sections as a header says there are. */
 #define SECTIONS_MOST 100000
 
-/* Where there are too many for the header's own number, the first section's size tells it. */
+/* If there are too many for the header's field, the first section's size has the number. */
 static __u64 further_sections(const struct image *image, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr wide;

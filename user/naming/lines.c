@@ -43,7 +43,7 @@ struct lines {
 	size_t nr, room;
 	size_t bytes, most;
 	size_t steps;	    /* that are left: see step() */
-	Dwarf_Off furthest; /* entry that was looked at, in the walk that goes on */
+	Dwarf_Off furthest; /* entry that was looked at, in the current walk */
 };
 
 /* A list of ranges that is being made. */
@@ -60,7 +60,8 @@ struct ranges {
 		}                                                                                            \
 	} while (0)
 
-/* Whatever refers to whatever: together no more is looked at than a few times the size of the DWARF. */
+/* Entries may refer to each other in any way, so the total work is limited to a few times the size of the
+ * DWARF. */
 static bool step(struct lines *lines, size_t bytes)
 {
 	lines->steps -= bytes < lines->steps ? bytes : lines->steps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Source files, lines and inlined functions, from DWARF by libdw. What it is asked for is bounded in
- * steps by the size of the file, whatever the DWARF says.
+ * Source files, lines and inlined functions, from DWARF by libdw. The number of steps is bounded by the
+ * size of the file, whatever the DWARF contains.
  */
 #ifndef NHMTAP_LINES_H
 #define NHMTAP_LINES_H

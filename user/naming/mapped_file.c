@@ -166,10 +166,10 @@ static bool may_hold(const struct mapped_files *files)
 	       files->nr_held < limit.rlim_cur / 4;
 }
 
-/* The kernel says what is mapped: whose it is does not matter. */
+/* The kernel says what is mapped, so any owner is accepted. */
 static const struct guard mapped = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
 
-/* Not beyond its root, whatever links it has put there. */
+/* Links don't lead beyond its root. */
 static int open_below(const struct root *root, const char *path)
 {
 	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -180,7 +180,7 @@ static int open_below(const struct root *root, const char *path)
 	return fd;
 }
 
-/* What a process has mapped itself, whatever its path leads to now; for that it has to be there. */
+/* The mapped file itself, whatever its path leads to now; the process must still exist. */
 static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
@@ -240,7 +240,7 @@ static bool read_build_id(int fd, char *text)
 	return false;
 }
 
-/* Whether what a path has led to is the file that was mapped, as far as that can be told. */
+/* Whether the file at a path is the one that was mapped, as far as is known. */
 static bool is_the_file(int fd, const struct sighting *sighting)
 {
 	char build_id[BUILD_ID_TEXT];
@@ -329,7 +329,7 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 	return file;
 }
 
-/* What is no file is the same for all. */
+/* Mappings without a file are the same for all. */
 static struct mapped_file *get_special(struct mapped_files *files, enum file_kind kind)
 {
 	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]", .build_id = ""};

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
-/* All files and roots that somebody has a count of. Released when nobody has any more. */
+/* All files and roots, reference-counted; each is released with its last reference. */
 struct mapped_files;
 
 struct mapped_files *mapped_files_new(void);
@@ -21,7 +21,7 @@ void mapped_files_release(struct mapped_files *files);
 /* What a process sees as "/". Counted: root_put() for each that was given. */
 struct root;
 
-/* That of a process; NULL if it can't be told: it has ended, or is another user's. */
+/* The root of a process; NULL if it has ended or belongs to another user. */
 struct root *root_of(struct mapped_files *files, pid_t pid);
 struct root *root_get(struct root *root); /* NULL stays NULL */
 void root_put(struct root *root);

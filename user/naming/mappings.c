@@ -512,7 +512,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 
 void mappings_look_at_all(struct mappings *mappings)
 {
-	/* Another namespace's numbers are no use; each process is looked at when it is asked for. */
+	/* Another namespace's numbers are of no use; each process is read when it is asked for. */
 	DIR *dir = proc_is_ours() ? opendir("/proc") : NULL;
 	struct dirent *entry;
 

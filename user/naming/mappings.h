@@ -28,8 +28,8 @@ void mappings_release(struct mappings *mappings);
  * has; executed something, and has nothing; is forgotten. */
 enum mappings_change { MAPPINGS_ADDED, MAPPINGS_FORKED, MAPPINGS_EXECUTED, MAPPINGS_GONE };
 
-/* Has all changes told, from now on, and first that those are there that are known already. `parent`: of
- * FORKED. NULL: no more. */
+/* Calls back for all changes from now on, after a call for each process already known. `parent`: of FORKED.
+ * NULL: stop. */
 void mappings_watch(struct mappings *mappings,
 		    void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent),
 		    void *context);
@@ -40,7 +40,8 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 				__u64 offset),
 		   void *context);
 
-/* Takes in a note, of a process. They come in the order of their times, as good as the kernel can tell. */
+/* Takes in a note of a process. Notes come in the order of their times, as far as the kernel's clocks agree.
+ */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
 
 /* A process that is about to execute something is there: what it sees as "/" is known then, however
@@ -64,8 +65,8 @@ struct spot {
 };
 
 /*
- * What a process has had at an address since `since`, the begin of the reader's interval. One that is
- * not known and is there yet is looked at, once an interval.
+ * What a process has had mapped at an address since `since`, the begin of the reader's interval. An unknown
+ * process that still exists is read, once an interval.
  */
 struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, __u64 since);
 

@@ -35,7 +35,7 @@ static char *read_text(int fd, size_t most, size_t *size)
 	return NULL;
 }
 
-/* The number at *at, which is moved behind it and the blanks that follow; false if there is none. */
+/* Reads the number at *at, and moves *at past it and the blanks that follow; false if there is none. */
 static bool take_hex(char **at, __u64 *number)
 {
 	char *begin = *at, *end;

@@ -12,7 +12,7 @@
 #include "naming/naming.h"
 #include "naming/pool.h"
 
-/* What tells two files apart, and a file from what it was. */
+/* The identity of a file, including its version. */
 struct identity {
 	dev_t dev;
 	ino_t ino;

@@ -312,7 +312,7 @@ static bool plain_build_id(const char *given, char text[2 * BUILD_ID_MAX + 1])
 	return true;
 }
 
-/* The kernel's own note of a build-id has 20 bytes, whatever the file's has: zeros fill it up. */
+/* The kernel's note of a build-id always has 20 bytes; a shorter one is padded with zeros. */
 static bool agrees(const char *build_id, const char *wanted)
 {
 	size_t length = strlen(build_id);

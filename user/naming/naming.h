@@ -72,9 +72,8 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 				     __u64 offset);
 const struct name *naming_known_kernel(struct naming *naming, __u64 address);
 
-/* An address of a process, of the user `owner`, that writes a perf-PID.map: that has to be the owner's file,
- * or root's. A map that has changed is read again where it does not tell the address, or a second has passed.
- */
+/* An address of a process of the user `owner` that writes a perf-PID.map, which has to belong to the owner or
+ * root. A map that has changed is read again if it lacks the address, or after a second. */
 const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address);
 
 /* Bytes that are kept now, as they are counted against the limit. */

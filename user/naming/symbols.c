@@ -54,7 +54,7 @@ static int better(const struct found_symbol *a, const struct found_symbol *b, co
 	return strcmp(x, y);
 }
 
-/* A place in a function that has a name of its own, as assembly has: the function's is meant. */
+/* A place in a function may have a name of its own, as in assembly; the function's name is taken. */
 static bool inside(const struct found_symbol *symbol, __u64 reach)
 {
 	return symbol->label && symbol->end == symbol->address && symbol->address < reach;

@@ -12,9 +12,9 @@
 /* A symbol as it is found. */
 struct found_symbol {
 	__u64 address; /* what they are sorted by, and the first member */
-	__u64 end;     /* the first address behind it; the address itself: not known */
+	__u64 end;     /* the first address after it; the address itself: not known */
 	__u32 name;    /* where it is in the strings */
-	__u32 order;   /* of two that overlap the higher one is meant, of equals the one that begins later */
+	__u32 order;   /* of two that overlap the higher one is taken, of equals the one that begins later */
 	bool weak, local, label;
 };
 

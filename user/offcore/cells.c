@@ -47,7 +47,7 @@ static bool encloses(const struct matrix_cell *sum, const struct matrix_cell *ce
 	return !(cell->bits & ~sum->bits);
 }
 
-/* What the cell can have had at most while it was not seen: the pace of the sums around it. */
+/* The most that the cell can have counted while it was not seen: at the rate of the sums around it. */
 static double pace_around(const struct looks *looks, size_t cell)
 {
 	const struct matrix *matrix = looks->matrix;
@@ -132,7 +132,7 @@ static bool apart(const struct known_offcore *known, __u64 a, __u64 b)
 	return !(a & b & suppliers) || !(a & b & snoops);
 }
 
-/* The bits among which a kind's have to be told from the others. */
+/* The bits that include a kind's and its alternatives. */
 static __u64 axis_of(const struct known_offcore *known, __u64 kind)
 {
 	static const unsigned int sides[] = {OFFCORE_SUPPLIER, OFFCORE_SNOOP};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * -r: each execution of the command counts other cells, as many as the core has off-core registers, and
- * each of them for the whole of it. Beside them instructions are counted, whose spread tells whether the
- * command repeats itself.
+ * -r: each execution of the command counts other cells, as many as the core has off-core registers, from
+ * beginning to end. Instructions are counted beside them; their spread tells whether the command repeats
+ * itself.
  */
 #ifndef NHMTAP_OFFCORE_EXECUTIONS_H
 #define NHMTAP_OFFCORE_EXECUTIONS_H
@@ -15,7 +15,7 @@
 #include "offcore/matrix.h"
 
 struct executions {
-	struct event *all; /* an event a cell, and instructions behind them; NULL: there is no -r */
+	struct event *all; /* an event for each cell, then instructions; NULL: there is no -r */
 	int nr_cells;
 	int at_once; /* cells of an execution */
 	int first;   /* the cell that this one begins with */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Off-core requests by who asked and who answered: rows, columns, and a cell for each pair with a value
- * of its own for the one register that there is (guide, Table 12). Pure.
+ * Off-core requests by who asked and who answered: rows, columns, and a cell for each pair with its value
+ * of the off-core register (guide, Table 12). Pure.
  */
 #ifndef NHMTAP_MATRIX_H
 #define NHMTAP_MATRIX_H
@@ -42,8 +42,8 @@ struct matrix {
 int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
 		struct refusal *refusal);
 
-/* Its cells as a list of events, in their order, each under the name REQUEST.RESPONSE, and instructions
- * behind them if asked for; to be freed. */
+/* Its cells as a list of events, in order, each with the name REQUEST.RESPONSE, then instructions if asked
+ * for. The caller frees it. */
 char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers,
 		    bool instructions);
 

@@ -162,7 +162,7 @@ static void put_shares(const struct activity *activity, json_t *record, const st
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* Rows first, as one reads a matrix; sums behind what they sum up. */
+/* By rows; sums after what they sum up. */
 static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells, int request,
 				      int response)
 {

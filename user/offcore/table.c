@@ -91,8 +91,8 @@ static bool add_number(char *content, size_t size, const char *mark, double valu
 	return (int)strlen(content) < bytes && (unit == 1 || value >= 1);
 }
 
-/* "~" says that it is an estimate, "<" that it is no more than that, "?" that nobody knows. How far off an
- * estimate can be stands behind it, where there is room. */
+/* "~" marks an estimate, "<" an upper bound, "?" an unknown value. The error of an estimate follows it if
+ * there is room. */
 static void add_cell(struct text *text, const json_t *cell, int width)
 {
 	const json_t *bound = json_object_get(cell, "bound"), *high = json_object_get(bound, "high");
@@ -149,7 +149,7 @@ static void add_share(struct text *text, const json_t *record, const char *name,
 		text_add(text, "   ");
 }
 
-/* Of how many executions, and how unlike each other they were. */
+/* The number of executions, and their spread. */
 static void add_executions(struct text *text, const json_t *repeated)
 {
 	const json_t *spread = json_object_get(repeated, "instructions");

@@ -45,8 +45,8 @@ static char *path_of(const char *pattern, const struct timespec *since, const ch
 	return path;
 }
 
-/* Records hold addresses and command lines: they are nobody else's business. A page that is replaced again
- * and again is for a collector of another user. */
+/* Records hold addresses and command lines, so other users can't read them. A page that is replaced again and
+ * again is for a collector of another user. */
 static int create(const struct documents *documents, const char *path)
 {
 	int mode = documents_is_pattern(documents->path) ? 0640 : 0644;
@@ -144,7 +144,7 @@ int documents_write(const struct documents *documents)
 	int fd = create(documents, unfinished),
 	    err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
 
-	/* Some file systems tell only now that there was no room. */
+	/* Some file systems report only now that there was no room. */
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;
 	if (!err && rename(unfinished, path))

@@ -16,7 +16,7 @@
 /* What kind of code a node is: bits of the page's own. */
 enum { OTHER = 0, USER = 1, KERNEL = 2, INLINED = 4 };
 
-/* What tells the nodes of an event apart: a function stands once below each caller. */
+/* The key of an event's nodes: a function appears once below each caller. */
 struct node_key {
 	__u32 parent; /* its number; NOBODY: the root */
 	__u32 name;   /* its place in the texts */
@@ -133,7 +133,7 @@ static __u32 add_text(struct flamegraph *flamegraph, const char *text)
 	return json_integer_value(known);
 }
 
-/* The number of a node, with so many samples more. */
+/* Adds samples to a node; returns its number. */
 static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
 		      const char *place, unsigned int kind, __u64 samples)
 {
@@ -286,7 +286,7 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 		take_profile(flamegraph, record);
 }
 
-/* JSON that may stand in a page: with no '<', whatever the names are, nothing in it ends the element. */
+/* JSON for use in a page: '<' is escaped, so no name can end the element. */
 static void add_json(struct text *page, json_t *value)
 {
 	char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);

@@ -16,7 +16,7 @@
 /* Series whose totals are kept; those that come later have none. */
 #define TOTALS_MOST 65536
 
-/* A line while it is made, and what tells its series apart. */
+/* A line while it is made, and the key of its series. */
 struct flat {
 	json_t *line;
 	struct compact series;

@@ -25,7 +25,7 @@ static const struct flattened flattened[] = {
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* Members that tell no series apart. */
+/* Members that are not part of a series' key. */
 static bool is_measured(const char *name)
 {
 	static const char *const names[] = {

@@ -8,7 +8,7 @@
 struct calls;
 
 struct row {
-	json_t *keys;	     /* what tells its series apart: names and texts, numbers or truths */
+	json_t *keys;	     /* the key of its series: names with texts, numbers or booleans */
 	json_t *values;	     /* what was measured beside value */
 	const json_t *value; /* what sums up; NULL: there is none */
 };

@@ -16,7 +16,7 @@ char *gzip(const void *bytes, size_t size, size_t *zipped_size)
 	unsigned char *zipped;
 	uLong room;
 
-	/* It fails for want of memory alone, as every allocation here does. */
+	/* It fails only if memory is exhausted, as every allocation here. */
 	if (deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		memory_is_out();

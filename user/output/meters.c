@@ -10,7 +10,7 @@
 #include "output/flatten.h"
 #include "output/member.h"
 
-/* Of cgroups, where nobody has said how many series there may be. */
+/* For cgroups, without --series. */
 #define OWNERS_MOST 10000
 
 /* --- families and series ---------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ static int take_count(void *context, const struct row *row)
 	return 0;
 }
 
-/* One that can't be told is left out. */
+/* An unknown one is left out. */
 static int take_metric(void *context, const struct row *row)
 {
 	const struct taking *taking = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records as series of metrics: counters that grow, gauges, histograms. What tells series apart are labels;
- * those of which there may be any number (functions, pids, addresses, cgroups) are bounded.
+ * Records as series of metrics: counters, gauges, histograms. Labels are the keys of series; the number of
+ * labels without a natural limit (functions, pids, addresses, cgroups) is bounded.
  */
 #ifndef NHMTAP_METERS_H
 #define NHMTAP_METERS_H
@@ -23,7 +23,7 @@ struct meter_series {
 	json_t *labels; /* {name: text or whole number} */
 	char *text;	/* the same as a page has them, once it has; freed with the series */
 	bool set;	/* it has a value */
-	double number;	/* of a gauge, or of a counter that counts no whole things */
+	double number;	/* of a gauge, or of a counter with fractions */
 	__u64 count;	/* of a counter, or of what is in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
 	/* Of a share: of the interval that began then. */

@@ -391,7 +391,7 @@ static bool let_in(struct stream *stream, const char *type, const char *activity
 		stream_miss(stream, type);
 		return false;
 	}
-	/* A disk that is still full is told when it no longer is. */
+	/* A disk that is still full is reported once it no longer is. */
 	if (stream->gap.records && !stream->sink.stopped)
 		stream_tell_gap(stream);
 	return true;
@@ -423,7 +423,7 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
-/* The disk has no room, or nobody is connected: what waits, waits. */
+/* The disk is full, or there is no connection: the queue keeps what waits. */
 static void suspend(struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;

@@ -26,7 +26,7 @@ struct format {
 	bool numbered;	     /* its lines are other records, with an envelope of their own */
 	bool measured;	     /* only commands that measure have it */
 	const char *command; /* it takes the records of this command alone; NULL: of all */
-	const char *keys;    /* what --by has to have for it: "stack"; NULL: whatever there is */
+	const char *keys;    /* the key that --by must have for it: "stack"; NULL: any */
 	/*
 	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
 	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.
@@ -38,7 +38,7 @@ struct format {
 	/* The same of a record that is a list of its members; NULL: a tree is made of it. */
 	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
 	bool replaces; /* what an interval writes takes the place of what the one before has written */
-	/* Of formats that gather records: puts what an interval has made of them. Returns 0 or -errno. */
+	/* For formats that gather records: writes what an interval gathered. Returns 0 or -errno. */
 	int (*finish)(struct stream *stream);
 	/* Adds what can be read at /metrics of --listen; NULL: nothing can. */
 	void (*page)(struct stream *stream, struct text *page);
@@ -50,7 +50,7 @@ struct format {
 	static const struct format *const registered_##item __attribute__((section("formats"), used)) =      \
 		&(item)
 
-/* The i-th format, NULL behind the last. */
+/* The i-th format, NULL after the last. */
 const struct format *format_at(size_t i);
 
 /* The format of this name, for a command; NULL: for any. Returns NULL with the refusal if there is none. */
@@ -70,8 +70,8 @@ struct sizes {
 };
 struct sizes sizes_of(const json_t *list);
 
-/* How many elements from `first` fit behind `base` bytes in a record: at least one, as long as there are
- * any, so that it ends. */
+/* How many elements from `first` fit after `base` bytes in a record: at least one, if there is any, so that a
+ * loop ends. */
 size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 #define QUEUE_BYTES (8 << 20)
@@ -109,8 +109,8 @@ struct stream {
 	enum admission admits;
 	bool ending; /* all are let in: no more will come */
 	struct gap gap;
-	const char *owner;     /* whose records the stream's own are; NULL: nobody's */
-	struct source *source; /* of the session's loop: it tells when the sink takes more */
+	const char *owner;     /* the activity that the stream's own records belong to; NULL: none */
+	struct source *source; /* of the session's loop: called when the sink takes more */
 	bool listening;	       /* for that */
 	const struct format *format;
 	const json_t *activities, *types; /* see struct place_of_output */
@@ -169,13 +169,14 @@ void stream_end_interval(struct stream *stream);
 /* Counts a record of this type that found no room. */
 void stream_miss(struct stream *stream, const char *type);
 
-/* Tells of what was missed up to now. */
+/* Writes a gap record for what was missed up to now, if anything was. */
 void stream_tell_gap(struct stream *stream);
 
 /* Ends the document that an interval has made, or, with `last`, the run. */
 void stream_finish(struct stream *stream, bool last);
 
-/* As sink_flush(). A disk without room, or no connection, is told on stderr, and in a gap once it is over. */
+/* As sink_flush(). A full disk or a lost connection is reported on stderr, and in a gap record once it is
+ * over. */
 int stream_flush(struct stream *stream);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */

@@ -141,7 +141,7 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 	}
 }
 
-/* Of a caller the address is the one behind the call: one less is in it. */
+/* A caller's address is the one after the call; one less is inside the call. */
 static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
 {
 	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;

@@ -40,7 +40,7 @@ bool progress_due(void)
 	return true;
 }
 
-/* The cursor stays in the first column: whatever else comes to the terminal is written over the line. */
+/* The cursor stays in the first column, so that other output overwrites the line. */
 void progress_show(const char *format, ...)
 {
 	struct winsize size = {0};

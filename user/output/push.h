@@ -28,9 +28,9 @@ int push_fd(const struct push *push);
 bool push_is_busy(const struct push *push);
 
 /*
- * Does what there is to do, and waits for nothing. What the server has taken is removed; what it refuses for
- * good is told on stderr, counted as dropped, and removed as well. Returns 0, or the errno for which it
- * stands still.
+ * Does what can be done without waiting. Documents that the server has taken are removed; those that it
+ * refuses for good are reported on stderr, counted as dropped, and removed. Returns 0, or the errno that
+ * blocks it.
  */
 int push_step(struct push *push, struct documents *documents);
 

@@ -36,7 +36,7 @@ static inline size_t queue_torn(const struct queue *queue)
 	return queue->done - queue->first;
 }
 
-/* So many bytes more are written. */
+/* Marks this many more bytes as written. */
 void queue_advance(struct queue *queue, size_t size);
 
 /* A record that is not written whole is to be written again from its beginning. */

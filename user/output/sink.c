@@ -25,8 +25,8 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Records hold addresses and command lines: they are nobody else's business. A file that another program
- * cuts off (copytruncate) is written from its new end on. */
+/* Records hold addresses and command lines, so other users can't read them. O_APPEND: a file that another
+ * program truncates (copytruncate) is written from its new end on. */
 static int open_file(const char *path, int flags)
 {
 	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
@@ -221,7 +221,7 @@ void sink_connect(struct sink *sink)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Takes the written part of a record back, unless another program has written behind it. */
+/* Removes the written part of a record, unless another program has written after it. */
 static void take_back(struct sink *sink)
 {
 	off_t end = sink->regular ? lseek(sink->fd, 0, SEEK_CUR) : -1, torn = queue_torn(&sink->queue);
@@ -247,7 +247,7 @@ static bool is_full(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/* A pipe that tells of room takes this much, unless somebody else is faster. */
+/* A pipe that is writable takes this much, unless another writer is faster. */
 static ssize_t write_where_room_is(int fd, const char *text, size_t size)
 {
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
@@ -448,7 +448,7 @@ int sink_close(struct sink *sink)
 		sink->push = NULL;
 		sink->fd = -1;
 	}
-	/* Some file systems tell only now that there was no room. */
+	/* Some file systems report only now that there was no room. */
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
 	sink->fd = -1;

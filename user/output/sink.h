@@ -20,7 +20,7 @@ struct push;
 struct sink {
 	int fd;			 /* -1: there is no connection */
 	const char *path;	 /* NULL: stdout */
-	struct address *address; /* of a socket to connect to, again and again; NULL: there is none */
+	struct address *address; /* of a socket that is connected again when lost; NULL: there is none */
 	struct documents
 		*documents; /* what is put goes there whole, at each sink_cut(); NULL: byte by byte */
 	struct push *push;  /* has the documents sent by HTTP; NULL: they are files */
@@ -57,7 +57,7 @@ int sink_open_documents(struct sink *sink, const char *path, struct refusal *ref
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
 		   struct refusal *refusal);
 
-/* Ends a document, which tells of this time; one without anything in it is none. */
+/* Ends a document with this time; an empty one is dropped. */
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
 
 /* How many records were dropped with documents for which there was no room, since it was asked last. */
@@ -83,8 +83,8 @@ void sink_connect(struct sink *sink);
 void sink_lose(struct sink *sink, int error);
 void sink_hang_up(struct sink *sink);
 
-/* Another descriptor of this pipe or terminal, by which writing never waits, whatever others do with
- * theirs; -1: there is none. */
+/* Another descriptor of this pipe or terminal, non-blocking whatever others set on theirs; -1: there is none.
+ */
 int sink_unwaiting(int fd);
 
 /* Opens the file again, which another program may have renamed. Where it can't be opened, the old one is

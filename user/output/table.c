@@ -129,7 +129,7 @@ static bool utf8(void)
 
 /* --- a screen --------------------------------------------------------------------------------- */
 
-/* Ends each line behind so many columns. */
+/* Cuts each line after this many columns. */
 static void cut_columns(struct text *text, int most)
 {
 	size_t kept = 0;
@@ -145,7 +145,7 @@ static void cut_columns(struct text *text, int most)
 	text->used = kept;
 }
 
-/* Ends the text behind so many lines. Returns how many it has. */
+/* Cuts the text after this many lines. Returns how many it has. */
 static int cut_rows(struct text *text, int most)
 {
 	int rows = 0;
@@ -159,8 +159,8 @@ static int cut_rows(struct text *text, int most)
 	return rows;
 }
 
-/* Has each line erase what was behind it, and the last one what was below. A terminal keeps no copy of what
- * is written over, as it does of a screen that is cleared. */
+/* Makes each line erase the rest of its row, and the last one what is below. Terminals keep a copy of a
+ * cleared screen, but none of overwritten text. */
 static void write_over(struct text *text)
 {
 	struct text result = {0};

@@ -18,8 +18,8 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
 /* Adds what may be shown on a terminal, see visible.h; line feeds stay. */
 void text_add_visible(struct text *text, const char *from);
 
-/* Adds words, made visible, and ends the line. Where they do not fit the screen, the text goes on in a new
- * line behind `indent` spaces. */
+/* Adds words, made visible, and ends the line. Text that does not fit the screen continues on a new line
+ * after `indent` spaces. */
 void text_wrap(struct text *text, int indent, const char *words);
 
 /* Replaces what is not ASCII by what looks much like it; what nothing looks like becomes a '?'. */
