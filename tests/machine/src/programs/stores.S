@@ -18,6 +18,8 @@
 #: split.stores = 1000
 #: split.loads = 1000
 
+#include "pages.inc"
+
 	.globl	_start, plain_store, locked_store, page_store, flushed_store, split_store, split_load
 	.globl	size_1, size_2, size_4, size_8, size_16, size_rep, store_lines
 	.text
@@ -55,19 +57,7 @@ quit:	mov	$60, %eax
 	xor	%edi, %edi
 	syscall
 
-tlb:	mov	$9, %eax		# mmap(0, 16 MiB, READ | WRITE, PRIVATE | ANONYMOUS)
-	xor	%edi, %edi
-	mov	$16 << 20, %esi
-	mov	$3, %edx
-	mov	$0x22, %r10d
-	mov	$-1, %r8
-	xor	%r9d, %r9d
-	syscall
-	mov	%rax, %rbx
-	mov	$28, %eax		# madvise(NOHUGEPAGE)
-	mov	%rbx, %rdi
-	mov	$15, %edx
-	syscall
+tlb:	small_pages
 	mov	$5, %r13d		# the first circle gives each page its frame
 1:	mov	$4096, %ecx
 	mov	%rbx, %rdx

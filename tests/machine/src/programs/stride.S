@@ -5,21 +5,11 @@
 #
 #: loads = 4 * 4096
 
+#include "pages.inc"
+
 	.globl	_start, stride_site
 	.text
-_start:	mov	$9, %eax		# mmap(0, 16 MiB, READ | WRITE, PRIVATE | ANONYMOUS)
-	xor	%edi, %edi
-	mov	$16 << 20, %esi
-	mov	$3, %edx
-	mov	$0x22, %r10d
-	mov	$-1, %r8
-	xor	%r9d, %r9d
-	syscall
-	mov	%rax, %rbx
-	mov	$28, %eax		# madvise(NOHUGEPAGE)
-	mov	%rbx, %rdi
-	mov	$15, %edx
-	syscall
+_start:	small_pages
 	mov	$4096, %ecx		# a page frame for each
 	mov	%rbx, %rdx
 1:	movb	$1, (%rdx)
