@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "embedded.h"
 #include "interned.h"
@@ -252,20 +251,12 @@ static bool has_stacks(const json_t *record)
 	return json_object_get(json_array_get(json_object_get(record, "entries"), 0), "stack");
 }
 
-/* "2026-01-31T23:59:58.123456789Z" in seconds since 1970; NAN of anything else. */
-static double seconds_of(const char *text)
-{
-	struct tm tm = {0};
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
-	return rest ? timegm(&tm) + (*rest == '.' ? strtod(rest, NULL) : 0) : NAN;
-}
-
 /* Whether the interval begins in the part of the time that is wanted. */
 static bool in_part(struct flamegraph *flamegraph, const json_t *record)
 {
 	double *began = &flamegraph->began_s[flamegraph->stream];
-	double at = seconds_of(string(record, "start_time"));
+	__u64 began_ns = moment(record, "start_time");
+	double at = began_ns ? began_ns / 1e9 : NAN;
 
 	if (isnan(*began))
 		*began = at;

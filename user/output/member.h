@@ -3,6 +3,7 @@
 #ifndef NHMTAP_MEMBER_H
 #define NHMTAP_MEMBER_H
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 #include <jansson.h>
@@ -26,9 +27,10 @@ static inline json_int_t integer(const json_t *record, const char *name)
 static inline __u64 moment(const json_t *record, const char *name)
 {
 	struct tm tm = {0};
-	const char *fraction = strptime(string(record, name), "%Y-%m-%dT%H:%M:%S", &tm);
+	const char *rest = strptime(string(record, name), "%Y-%m-%dT%H:%M:%S", &tm);
 
-	return fraction ? timegm(&tm) * 1000000000ULL + strtoull(fraction + 1, NULL, 10) : 0;
+	return rest ? timegm(&tm) * 1000000000ULL + (*rest == '.' ? llround(strtod(rest, NULL) * 1e9) : 0)
+		    : 0;
 }
 
 static inline struct timespec moment_time(__u64 ns)
