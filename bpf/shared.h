@@ -181,6 +181,30 @@ struct counter_reading {
 };
 
 /*
+ * Counts for each cgroup: what cgroups.bpf.c adds up on a CPU, in mapped memory. They only grow, until user
+ * space releases the sums of a cgroup that is gone.
+ */
+#define CGROUP_EVENTS_MOST 32
+#define CGROUP_NONE	   0ULL	   /* no cgroup's id: a slot that was never used */
+#define CGROUP_RELEASED	   (~0ULL) /* nor this: one that may be used again */
+
+struct counter_sum {
+	__u64 value;
+	__u64 enabled_ns;
+	__u64 running_ns;
+};
+
+struct cgroup_sums {
+	__u64 cgroup; /* its id */
+	struct counter_sum counts[CGROUP_EVENTS_MOST];
+};
+
+struct cgroup_cpu {
+	__u64 switches; /* that the program has seen */
+	struct counter_sum last[CGROUP_EVENTS_MOST];
+};
+
+/*
  * nhmtap's own pid namespace, as namespace.bpf.c finds it, and where the kernel keeps a task's number in
  * it. Offsets are in bytes.
  */

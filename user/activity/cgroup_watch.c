@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "activity/activity.h"
 #include "clock.h"
@@ -35,7 +37,9 @@ static void note(const struct activity *activity, size_t i)
 	const struct host *host = &activity->session->host;
 	const char *path = activity->plan.target.cgroups[i].path + strlen(host->cgroup_mount);
 
-	cgroups_note(host->cgroups, counters_cgroup_id(activity->counters, i), *path ? path : "/");
+	__u64 id = counters_cgroup_id(activity->counters, i) ?: activity->cgroup_watch.list[i].id;
+
+	cgroups_note(host->cgroups, id, *path ? path : "/");
 }
 
 static void leave(struct activity *activity, size_t i)
@@ -128,6 +132,18 @@ static struct watched_cgroup *take_in(struct activity *activity, const char *pat
 	return &watch->list[i];
 }
 
+static bool fits(const struct activity *activity, const struct cgroup_pattern *pattern, const char *path)
+{
+	if (path[0] != '/') /* it has none */
+		return !strcmp(pattern->text, CGROUPS_ALL);
+	if (pattern->container)
+		return !strncmp(cgroup_owner(path).container_id, pattern->text, strlen(pattern->text));
+	/* The root is one of all, where it has what is in no other. */
+	return cgroup_fits(pattern->text, path) ||
+	       (!strcmp(path, "/") && !strcmp(pattern->text, CGROUPS_ALL) &&
+		counters_by_switches(activity->counters));
+}
+
 /* What is in a cgroup that is measured is measured with it, unless each is by itself. */
 static bool on_cgroup(void *context, const char *path, __u64 id)
 {
@@ -140,9 +156,7 @@ static bool on_cgroup(void *context, const char *path, __u64 id)
 
 	if (!apart && target_has_cgroup(target, &activity->session->host, path))
 		return false;
-	if (pattern->container
-		    ? strncmp(cgroup_owner(path).container_id, pattern->text, strlen(pattern->text)) != 0
-		    : !cgroup_fits(pattern->text, path))
+	if (!fits(activity, pattern, path))
 		return pattern->container || cgroup_may_fit_below(pattern->text, path);
 	watched = watched_of(activity, id) ?: take_in(activity, path, id);
 	watched->seen = true;
@@ -165,8 +179,137 @@ static void look_for_patterns(struct activity *activity)
 			     &finding);
 	}
 	for (size_t i = 0; i < watch->nr; i++)
-		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen)
+		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen &&
+		    watch->list[i].id)
 			leave_for_good(activity, i);
+}
+
+/* --- counts by switches ------------------------------------------------------------------------ */
+
+#define OTHERS "(others)" /* cgroups that have found no room in the table */
+
+/* The cgroup of the target that one belongs to by its path: the innermost that it is in, and one that has
+ * come and gone since the last look is taken in itself. -1: none. */
+static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
+{
+	const struct target *target = &activity->plan.target;
+	size_t mount = strlen(activity->session->host.cgroup_mount), longest = 0;
+	int found = -1;
+
+	for (size_t i = 0; i < target->nr_patterns; i++)
+		if (fits(activity, &target->patterns[i], path)) {
+			found = take_in(activity, path, id) - activity->cgroup_watch.list;
+			join(activity, found);
+			return found;
+		}
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		const char *of = target->cgroups[i].path + mount;
+		size_t length = strlen(of);
+
+		if (target->cgroups[i].gone || length <= longest || strncmp(of, path, length) ||
+		    (path[length] && path[length] != '/'))
+			continue;
+		longest = length;
+		found = i;
+	}
+	return found;
+}
+
+/* The index of the target's cgroup that these sums belong to; -1: none. */
+static int cgroup_of_id(struct activity *activity, __u64 id)
+{
+	const struct cgroup_watch *watch = &activity->cgroup_watch;
+	char number[32];
+	const char *path;
+
+	for (size_t i = 0; i < watch->nr; i++)
+		if (watch->list[i].id == id && !activity->plan.target.cgroups[i].vacant)
+			return i;
+	path = id ? cgroups_path(activity->session->host.cgroups, id) : OTHERS;
+	if (path)
+		return cgroup_of_path(activity, id, path);
+	/* As entries name one that went before anybody looked. */
+	snprintf(number, sizeof(number), "id:%llu", id);
+	return cgroup_of_path(activity, id, number);
+}
+
+static void put_sums(void *context, __u64 id, const struct count *counts)
+{
+	struct activity *activity = context;
+	int i = cgroup_of_id(activity, id);
+
+	if (i >= 0)
+		counters_put_cgroup(activity->counters, i, counts);
+}
+
+void cgroup_watch_gather(struct activity *activity)
+{
+	if (!counters_by_switches(activity->counters))
+		return;
+	counters_gather(activity->counters);
+	counters_each_sums(activity->counters, put_sums, activity);
+}
+
+/* Cgroups that are in one of the target's, and have gone. */
+struct ended_cgroups {
+	struct activity *activity;
+	__u64 *ids;
+	size_t nr;
+};
+
+static bool has_ended(const struct ended_cgroups *ended, __u64 id)
+{
+	for (size_t i = 0; i < ended->nr; i++)
+		if (ended->ids[i] == id)
+			return true;
+	return false;
+}
+
+static void find_ended(void *context, __u64 id, const struct count *counts)
+{
+	struct ended_cgroups *ended = context;
+	const struct host *host = &ended->activity->session->host;
+	int i = cgroup_of_id(ended->activity, id);
+	const char *path = i >= 0 && ended->activity->cgroup_watch.list[i].id != id
+				   ? cgroups_path(host->cgroups, id)
+				   : NULL;
+	char *folder = path ? xasprintf("%s%s", host->cgroup_mount, path) : NULL;
+
+	if (folder && access(folder, F_OK) && !has_ended(ended, id)) {
+		ended->ids = xrealloc(ended->ids, (ended->nr + 1) * sizeof(id));
+		ended->ids[ended->nr++] = id;
+	}
+	free(folder);
+}
+
+static void keep_ended(void *context, __u64 id, const struct count *counts)
+{
+	struct ended_cgroups *ended = context;
+
+	if (has_ended(ended, id))
+		counters_keep_sums(ended->activity->counters, cgroup_of_id(ended->activity, id), counts);
+}
+
+/* The target's keep what these have counted, and their places in the table are free. */
+static void keep_sums(struct activity *activity)
+{
+	struct ended_cgroups ended = {.activity = activity};
+
+	counters_each_sums(activity->counters, find_ended, &ended);
+	if (ended.nr)
+		counters_each_sums(activity->counters, keep_ended, &ended);
+	for (size_t i = 0; i < ended.nr; i++)
+		counters_release_sums(activity->counters, ended.ids[i]);
+	free(ended.ids);
+}
+
+static void forget_gone(struct activity *activity, size_t i)
+{
+	struct cgroup *cgroup = &activity->plan.target.cgroups[i];
+
+	if (cgroup->gone && !cgroup->vacant && counters_by_switches(activity->counters))
+		counters_release_sums(activity->counters, activity->cgroup_watch.list[i].id);
+	cgroup->vacant = cgroup->gone;
 }
 
 void cgroup_watch_look(struct activity *activity)
@@ -178,7 +321,8 @@ void cgroup_watch_look(struct activity *activity)
 	for (size_t i = 0; i < watch->nr; i++) {
 		if (activity->plan.target.cgroups[i].gone)
 			continue;
-		if (!watch->list[i].away && !counters_has_cgroup(activity->counters, i))
+		if (!watch->list[i].away && !activity->plan.target.cgroups[i].found &&
+		    !counters_has_cgroup(activity->counters, i))
 			leave(activity, i);
 		if (watch->list[i].away)
 			join(activity, i);
@@ -194,10 +338,10 @@ void cgroup_watch_begin(struct activity *activity)
 {
 	size_t nr = activity->plan.target.nr_cgroups;
 
-	for (size_t i = 0; i < nr; i++)
-		note(activity, i);
 	activity->cgroup_watch =
 		(struct cgroup_watch){.nr = nr, .list = xcalloc(nr + 1, sizeof(struct watched_cgroup))};
+	for (size_t i = 0; i < nr; i++)
+		note(activity, i);
 }
 
 void cgroup_watch_end(struct activity *activity)
@@ -228,11 +372,11 @@ void cgroup_watch_wait_no_more(struct activity *activity)
 
 void cgroup_watch_next(struct activity *activity)
 {
-	struct target *target = &activity->plan.target;
-
+	if (counters_by_switches(activity->counters))
+		keep_sums(activity);
 	for (size_t i = 0; i < activity->cgroup_watch.nr; i++) {
 		activity->cgroup_watch.list[i].missed = activity->cgroup_watch.list[i].away;
-		target->cgroups[i].vacant = target->cgroups[i].gone;
+		forget_gone(activity, i);
 	}
 }
 

@@ -39,6 +39,10 @@ void cgroup_watch_wait_no_more(struct activity *activity);
 /* Looks now: before an interval is reported. */
 void cgroup_watch_look(struct activity *activity);
 
+/* Takes in what has been counted of each cgroup, where that is summed up at the switches between them: before
+ * counts are read. */
+void cgroup_watch_gather(struct activity *activity);
+
 /* The next interval begins. */
 void cgroup_watch_next(struct activity *activity);
 

@@ -135,6 +135,25 @@ static void find_rows(struct tally *tally, const struct counters *counters)
 	}
 }
 
+/* A row for each of the target's cgroups, by its index, where their counts are summed up at switches. */
+static void find_cgroup_rows(struct tally *tally)
+{
+	const struct target *target = &tally->plan->target;
+
+	if (tally->nr_places < target->nr_cgroups)
+		tally->row_of = xrealloc(tally->row_of, target->nr_cgroups * sizeof(*tally->row_of));
+	for (; tally->nr_places < target->nr_cgroups; tally->nr_places++) {
+		struct place place = {.cpu = -1, .tid = -1, .cgroup = tally->nr_places};
+		struct tally_row *row;
+
+		tally->row_of[tally->nr_places] = row_of(tally, &place);
+		row = &tally->rows[tally->row_of[tally->nr_places]];
+		row->cpus = target->cpus;
+		for (size_t i = 0; i < tally->plan->events.nr; i++)
+			row->has[i] = true;
+	}
+}
+
 /* --- counts ----------------------------------------------------------------------------------- */
 
 /* A pinned event that never ran can't be read: it stays at zero, not counted. */
@@ -150,6 +169,17 @@ static void add_place(struct tally *tally, const struct counters *counters, size
 		counters_last(counters, i, place, &one);
 		count_add(&row->turn[i], &one);
 	}
+}
+
+static void read_cgroups(struct tally *tally, const struct counters *counters)
+{
+	for (size_t c = 0; c < tally->nr_places; c++)
+		for (size_t i = 0; i < tally->plan->events.nr; i++) {
+			struct count one;
+
+			counters_last_cgroup(counters, i, c, &one);
+			count_add(&tally->rows[tally->row_of[c]].turn[i], &one);
+		}
 }
 
 static void read_places(struct tally *tally, struct counters *counters)
@@ -215,7 +245,10 @@ void tally_look(struct tally *tally, struct counters *counters)
 	__u64 now = clock_ns(CLOCK_MONOTONIC),
 	      since = tally->looked_ns ? now - tally->looked_ns : tally->span_ns;
 
-	find_rows(tally, counters);
+	if (counters_by_switches(counters))
+		find_cgroup_rows(tally);
+	else
+		find_rows(tally, counters);
 	follow_cgroups(tally);
 	for (size_t r = 0; r < tally->nr; r++) {
 		memset(tally->rows[r].turn, 0, tally->plan->events.nr * sizeof(struct count));
@@ -223,7 +256,10 @@ void tally_look(struct tally *tally, struct counters *counters)
 			turns_clear(&tally->rows[r].interval_turns);
 	}
 	tally->told = false;
-	read_places(tally, counters);
+	if (counters_by_switches(counters))
+		read_cgroups(tally, counters);
+	else
+		read_places(tally, counters);
 	for (size_t r = 0; r < tally->nr; r++)
 		end_look(tally, &tally->rows[r], since);
 	tally->looked_ns = now;

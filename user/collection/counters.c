@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -34,12 +35,18 @@ struct cell {
 struct counters {
 	const struct plan *plan;
 	struct places places;
-	struct cell *cells;	   /* by place, one after the other */
-	struct cpus cpus;	   /* the target's, or, of all CPUs, every one that may come */
-	int *cgroups;		   /* descriptors of the target's, -1: not open */
-	size_t nr_cgroups;	   /* places of cgroups, one of which may be vacant */
-	struct cpu_reader *reader; /* NULL: each counter is read by itself */
-	size_t reader_cgroups;	   /* how many it has room for */
+	struct cell *cells;		  /* by place, one after the other */
+	struct cpus cpus;		  /* the target's, or, of all CPUs, every one that may come */
+	int *cgroups;			  /* descriptors of the target's, -1: not open */
+	size_t nr_cgroups;		  /* places of cgroups, one of which may be vacant */
+	struct cpu_reader *reader;	  /* NULL: each counter is read by itself */
+	size_t reader_cgroups;		  /* how many it has room for */
+	struct cgroup_switches *switches; /* NULL: each cgroup has events of its own */
+	char switches_why[160];		  /* "": they are there, or nobody wants them */
+	struct cgroup_count {
+		struct count now, kept; /* kept: of cgroups in it that are gone */
+	} * of_cgroups;			/* an event's behind each other for each cgroup */
+	size_t nr_of_cgroups;
 	bool enabled;
 	bool switched; /* since all were last read, one after the other */
 	bool stalled;  /* a place is, or has been */
@@ -270,6 +277,64 @@ static int open_cgroups(struct counters *counters, struct host *host, struct ref
 	return 0;
 }
 
+static int join_switches(struct counters *counters, size_t place)
+{
+	size_t events = counters->plan->events.nr;
+	int *fds = xcalloc(events, sizeof(*fds)), err;
+
+	for (size_t i = 0; i < events; i++)
+		fds[i] = cell_at(counters, i, place)->fd;
+	err = cgroup_switches_join(counters->switches, counters->places.list[place].cpu, fds);
+	free(fds);
+	return err;
+}
+
+static int open_switches(struct counters *counters, const struct host *host, size_t *failed)
+{
+	int err = cgroup_switches_open(&counters->switches, counters->plan->events.nr, 0, host);
+
+	if (!err) {
+		places_add_cpus(&counters->places, &counters->cpus, -1);
+		err = open_places(counters, &host->online, failed);
+		if (err)
+			return err;
+	}
+	for (size_t p = 0; p < counters->places.nr && !err; p++)
+		if (counters->places.list[p].open)
+			err = join_switches(counters, p);
+	if (!err)
+		return 0;
+	snprintf(counters->switches_why, sizeof(counters->switches_why),
+		 "counting at switches of cgroups was refused: %s%s", strerror(-err),
+		 err == -E2BIG ? ", these are too many events"
+		 : err == -EINVAL || err == -ENOENT || err == -EOPNOTSUPP
+			 ? ", the kernel has no such event before Linux 5.13"
+			 : "");
+	cgroup_switches_close(counters->switches);
+	counters->switches = NULL;
+	drop(counters);
+	counters->places.nr = 0;
+	return 0;
+}
+
+static int open_on_cpus(struct counters *counters, struct host *host, size_t *failed, struct refusal *refusal)
+{
+	const struct target *target = &counters->plan->target;
+	int err;
+
+	counters->cpus = target->all_cpus ? host->possible : target->cpus;
+	if (target->by_switches) {
+		err = open_switches(counters, host, failed);
+		if (err || counters->switches)
+			return err;
+	}
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		places_add_cpus(&counters->places, &counters->cpus, i);
+	if (!target_in_cgroups(target))
+		places_add_cpus(&counters->places, &counters->cpus, -1);
+	return open_cgroups(counters, host, refusal) ? 1 : open_places(counters, &host->online, failed);
+}
+
 int counters_open(struct counters **result, const struct plan *plan, pid_t child, struct host *host,
 		  struct refusal *refusal)
 {
@@ -282,16 +347,11 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 	counters->plan = plan;
 	if (target->nr_pids || target->nr_tids) {
 		err = open_on_threads(counters, host, &failed, refusal);
+	} else if (target->cpus_given) {
+		err = open_on_cpus(counters, host, &failed, refusal);
 	} else {
-		counters->cpus = target->all_cpus ? host->possible : target->cpus;
-		for (size_t i = 0; i < target->nr_cgroups; i++)
-			places_add_cpus(&counters->places, &counters->cpus, i);
-		if (!target->cpus_given)
-			places_of_thread(&counters->places, child);
-		else if (!target_in_cgroups(target))
-			places_add_cpus(&counters->places, &counters->cpus, -1);
-		err = open_cgroups(counters, host, refusal) ? 1
-							    : open_places(counters, &host->online, &failed);
+		places_of_thread(&counters->places, child);
+		err = open_places(counters, &host->online, &failed);
 	}
 	if (err) {
 		if (err < 0)
@@ -311,6 +371,8 @@ void counters_close(struct counters *counters)
 	/* First, so that it need not be told of each counter. */
 	cpu_reader_close(counters->reader);
 	counters->reader = NULL;
+	cgroup_switches_close(counters->switches);
+	free(counters->of_cgroups);
 	drop(counters);
 	for (size_t i = 0; counters->cgroups && i < counters->nr_cgroups; i++)
 		if (counters->cgroups[i] >= 0)
@@ -593,6 +655,8 @@ void counters_leave(struct counters *counters, int cpu)
 
 		if (place->cpu != cpu || !place->open)
 			continue;
+		if (counters->switches)
+			cgroup_switches_leave(counters->switches, cpu);
 		for (size_t i = 0; i < events->nr; i++)
 			if (!events->list[i].cpus)
 				retire(counters, i, p);
@@ -613,6 +677,8 @@ int counters_join(struct counters *counters, size_t place)
 	for (size_t i = 0; i < counters->plan->events.nr; i++)
 		retire(counters, i, place);
 	err = open_place(counters, place, &failed);
+	if (!err && counters->switches)
+		err = join_switches(counters, place);
 	if (!err)
 		put_place(counters, place);
 	return err;
@@ -624,7 +690,9 @@ __u64 counters_cgroup_id(const struct counters *counters, size_t i)
 {
 	struct stat folder;
 
-	return counters->cgroups[i] >= 0 && !fstat(counters->cgroups[i], &folder) ? folder.st_ino : 0;
+	return counters->cgroups && counters->cgroups[i] >= 0 && !fstat(counters->cgroups[i], &folder)
+		       ? folder.st_ino
+		       : 0;
 }
 
 bool counters_has_cgroup(const struct counters *counters, size_t i)
@@ -635,10 +703,80 @@ bool counters_has_cgroup(const struct counters *counters, size_t i)
 	       there.st_ino == counters_cgroup_id(counters, i);
 }
 
+/* --- cgroups by switches ------------------------------------------------------------------------ */
+
+bool counters_by_switches(const struct counters *counters)
+{
+	return counters->switches;
+}
+
+const char *counters_switches_why(const struct counters *counters)
+{
+	return counters->switches_why[0] ? counters->switches_why : NULL;
+}
+
+static struct cgroup_count *count_of_cgroup(const struct counters *counters, size_t i, size_t event)
+{
+	return &counters->of_cgroups[i * counters->plan->events.nr + event];
+}
+
+static void take_in_by_switches(struct counters *counters, size_t i)
+{
+	size_t events = counters->plan->events.nr;
+
+	if (i == counters->nr_of_cgroups)
+		counters->of_cgroups = xrealloc(counters->of_cgroups, ++counters->nr_of_cgroups * events *
+									      sizeof(*counters->of_cgroups));
+	memset(count_of_cgroup(counters, i, 0), 0, events * sizeof(*counters->of_cgroups));
+}
+
+void counters_gather(struct counters *counters)
+{
+	cgroup_switches_gather(counters->switches);
+	for (size_t i = 0; i < counters->nr_of_cgroups * counters->plan->events.nr; i++)
+		counters->of_cgroups[i].now = counters->of_cgroups[i].kept;
+}
+
+void counters_each_sums(const struct counters *counters, cgroup_sums_fn each, void *context)
+{
+	cgroup_switches_each(counters->switches, each, context);
+}
+
+void counters_put_cgroup(struct counters *counters, size_t i, const struct count *counts)
+{
+	for (size_t event = 0; event < counters->plan->events.nr; event++)
+		count_add(&count_of_cgroup(counters, i, event)->now, &counts[event]);
+}
+
+void counters_last_cgroup(const struct counters *counters, size_t event, size_t i, struct count *count)
+{
+	*count = count_of_cgroup(counters, i, event)->now;
+}
+
+void counters_release_sums(struct counters *counters, __u64 id)
+{
+	cgroup_switches_release(counters->switches, id);
+}
+
+void counters_keep_sums(struct counters *counters, size_t i, const struct count *counts)
+{
+	for (size_t event = 0; event < counters->plan->events.nr; event++)
+		count_add(&count_of_cgroup(counters, i, event)->kept, &counts[event]);
+}
+
+void counters_switches(const struct counters *counters, __u64 *all, __u64 *missed)
+{
+	cgroup_switches_account(counters->switches, all, missed);
+}
+
 void counters_take_in_cgroup(struct counters *counters, size_t i)
 {
 	size_t events = counters->plan->events.nr, first = counters->places.nr;
 
+	if (counters->switches) {
+		take_in_by_switches(counters, i);
+		return;
+	}
 	if (i < counters->nr_cgroups) {
 		for (size_t p = 0; p < first; p++)
 			if (counters->places.list[p].cgroup == (int)i &&
@@ -680,6 +818,8 @@ void counters_leave_cgroup(struct counters *counters, size_t i)
 		place->open = false;
 	}
 	set_away(counters, i, true);
+	if (!counters->cgroups)
+		return;
 	if (counters->cgroups[i] >= 0)
 		close(counters->cgroups[i]);
 	counters->cgroups[i] = -1;
@@ -687,6 +827,8 @@ void counters_leave_cgroup(struct counters *counters, size_t i)
 
 int counters_join_cgroup(struct counters *counters, size_t i)
 {
+	if (counters->switches)
+		return 0;
 	counters->cgroups[i] =
 		open(counters->plan->target.cgroups[i].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (counters->cgroups[i] < 0)

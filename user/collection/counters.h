@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
+#include "collection/cgroup_switches.h"
 #include "collection/places.h"
 #include "count.h"
 #include "host/host.h"
@@ -69,6 +70,25 @@ bool counters_stalled(const struct counters *counters);
 
 /* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
 int counters_join(struct counters *counters, size_t place);
+
+/*
+ * Whether counts of the target's cgroups are summed up at the switches from one to another; if not, why, NULL
+ * if nobody asked for it. What is known of each comes from counters_each_sums(), once all has been gathered,
+ * and is what the owner makes of it: counters_put_cgroup() adds to a cgroup's count.
+ */
+bool counters_by_switches(const struct counters *counters);
+const char *counters_switches_why(const struct counters *counters);
+void counters_gather(struct counters *counters);
+void counters_each_sums(const struct counters *counters, cgroup_sums_fn each, void *context);
+void counters_put_cgroup(struct counters *counters, size_t i, const struct count *counts);
+void counters_last_cgroup(const struct counters *counters, size_t event, size_t i, struct count *count);
+
+/* What was counted of one that is gone is forgotten; or it is kept for the i-th cgroup, which it was in. */
+void counters_release_sums(struct counters *counters, __u64 id);
+void counters_keep_sums(struct counters *counters, size_t i, const struct count *counts);
+
+/* Switches from one cgroup to another, and those that were missed. */
+void counters_switches(const struct counters *counters, __u64 *all, __u64 *missed);
 
 /* The target has taken in a cgroup in its i-th place, which is vacant or behind all others: what was counted
  * there stays in the sum of all, and is forgotten where cgroups are told apart. Nothing is open there yet. */

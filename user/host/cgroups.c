@@ -188,13 +188,10 @@ static bool take_in(void *cgroups, const char *path, __u64 id)
 static void search(struct cgroups *cgroups)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
-	struct stat root;
 
 	if (!*cgroups->mount || (cgroups->searched_ns && now - cgroups->searched_ns < SEARCH_NS))
 		return;
 	cgroups->searched_ns = now;
-	if (!stat(cgroups->mount, &root))
-		cgroups_note(cgroups, root.st_ino, "/");
 	cgroups_walk(cgroups->mount, "", 0, take_in, cgroups);
 }
 
@@ -267,6 +264,10 @@ void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn
 	char path[PATH_MAX];
 	int used = snprintf(path, sizeof(path), "%s%.*s", mount, (int)length, below);
 
+	struct stat root;
+
+	if (*mount && !length && !stat(mount, &root))
+		visit(context, "/", root.st_ino);
 	if (*mount && used < PATH_MAX)
 		walk(AT_FDCWD, path, path, used, strlen(mount), visit, context);
 }

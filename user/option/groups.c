@@ -54,7 +54,8 @@ const struct option_row per_rows[] = {
 	{0, "for-each-cgroup", "PATH,…", OPTION_TEXT, COMMON(each_cgroup), .values = VALUES_CGROUPS,
 	 .help = "each of these cgroups separately: -G PATH,… --per cgroup"},
 	{0, "per", "KEYS", OPTION_TEXT, COMMON(per), .words = per_keys,
-	 .help = "count separately for each: any of cpu,core,socket,node,thread,cgroup"},
+	 .help = "count separately for each: any of cpu,core,socket,node,thread,cgroup (with -a: all "
+		 "cgroups)"},
 	{0, "per-cpu", NULL, OPTION_FIXED, COMMON(per), .words = per_cpu, .line_only = true,
 	 .help = "the same as --per cpu"},
 	{0},

@@ -289,7 +289,7 @@ static int check_keys(const struct target *target, const struct host *host, stru
 	}
 	if (target->per & PER_CGROUP && !target_in_cgroups(target)) {
 		because(refusal, "there are no cgroups to tell apart");
-		return instead(refusal, "give them: -G PATH,… or --for-each-cgroup PATH,…");
+		return instead(refusal, "give them: -G PATH,… or --for-each-cgroup PATH,…; or take all: -a");
 	}
 	if (target->per & PER_THREAD && !target->nr_pids && !target->nr_tids) {
 		because(refusal, target->cpus_given
@@ -399,6 +399,11 @@ int target_plan(struct target *target, const struct options *options, const stru
 		refuse(refusal, STATUS_USAGE, "a run without a target");
 		because(refusal, "there is nothing to measure");
 		return instead(refusal, "give -- COMMAND, -p PID, -t TID, -G CGROUP, -a or -C CPUS");
+	}
+	if (target->per & PER_CGROUP && target->cpus_given && !target_in_cgroups(target)) {
+		if (check_hierarchy(host, "/", refusal))
+			return -1;
+		add_pattern(target, CGROUPS_ALL, false);
 	}
 	if (target->nr_cgroups && !(target->per & PER_CGROUP) && check_apart(target, refusal))
 		return -1;

@@ -36,9 +36,13 @@ struct target {
 		bool container; /* whatever its path */
 	} * patterns;
 	size_t nr_patterns;
+	bool by_switches; /* counts of cgroups need no events of their own, where the kernel lets it */
 	bool begins_off;  /* --delay: counting is switched on later */
 	unsigned int per; /* the keys of counts: bits of enum per, 0 if there are none */
 };
+
+/* The pattern of all cgroups. */
+#define CGROUPS_ALL "/**"
 
 /* Whether it is cgroups, be there any just now or not. */
 static inline bool target_in_cgroups(const struct target *target)

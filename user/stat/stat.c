@@ -21,10 +21,11 @@
 #define NAME_MOST 200
 
 struct counting {
-	json_t **names, **units;    /* an event's, as its records have them */
-	struct tally tally;	    /* now: of this execution, so far */
-	__u64 duration_ns;	    /* of this execution, so far */
-	char start_time[TIME_TEXT]; /* of the interval that is reported */
+	__u64 switches, switches_missed; /* from one cgroup to another, where they are counted so */
+	json_t **names, **units;	 /* an event's, as its records have them */
+	struct tally tally;		 /* now: of this execution, so far */
+	__u64 duration_ns;		 /* of this execution, so far */
+	char start_time[TIME_TEXT];	 /* of the interval that is reported */
 	/* Of each row of the tally, over executions: */
 	struct summary {
 		struct moments *events, *metrics;
@@ -52,8 +53,16 @@ static int stat_check(struct activity *activity, struct refusal *refusal)
 
 static void stat_describe(struct activity *activity, json_t *start)
 {
+	json_t *by;
+
 	if (activity->options->repeats)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
+	if (!activity->plan.target.by_switches)
+		return;
+	by = json_pack("{s:s}", "by", counters_by_switches(activity->counters) ? "switches" : "events");
+	if (counters_switches_why(activity->counters))
+		json_object_set_new(by, "why", json_string(counters_switches_why(activity->counters)));
+	json_object_set_new(start, "cgroups_counted", by);
 }
 
 /* Why there is no count, judged by its times. */
@@ -251,6 +260,7 @@ static int stat_drain(struct activity *activity)
 {
 	struct counting *stat = activity->state;
 
+	cgroup_watch_gather(activity);
 	tally_look(&stat->tally, activity->counters);
 	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
 	return 0;
@@ -280,7 +290,10 @@ static int stat_report(struct activity *activity, bool last)
 	struct counting *stat = activity->state;
 	int err = 0;
 
+	cgroup_watch_gather(activity);
 	tally_read(&stat->tally, activity->counters);
+	if (last && counters_by_switches(activity->counters))
+		counters_switches(activity->counters, &stat->switches, &stat->switches_missed);
 	activity->drain_ns = tally_pace(&stat->tally, activity->drain_ns, activity->options->interval_ms);
 	stat->duration_ns += activity_interval_ns(activity);
 	time_text(&activity->interval_began_at, stat->start_time);
@@ -360,6 +373,10 @@ static int stat_finish(struct activity *activity, json_t *end)
 	const struct counting *stat = activity->state;
 	int err = 0;
 
+	if (stat && stat->switches)
+		json_object_set_new(end, "cgroup_switches",
+				    json_pack("{s:I, s:I}", "seen", (json_int_t)stat->switches, "missed",
+					      (json_int_t)stat->switches_missed));
 	if (!stat || !activity->options->repeats || !activity->began.tv_sec)
 		return 0;
 	for (size_t r = 0; r < stat->nr_summaries && !err; r++)

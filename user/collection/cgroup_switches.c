@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "collection/cgroup_switches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/perf_event.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "collection/constants.h"
+#include "collection/libbpf_words.h"
+#include "embedded.h"
+#include "memory.h"
+#include "shared.h"
+
+/* Of cgroups that come while as many go there is room for this many times as there are now. */
+#define ROOM	    4
+#define SLOTS_LEAST 1024
+#define SLOTS_MOST  65536
+
+_Static_assert(sizeof(struct counter_sum) == sizeof(struct count), "one is the other");
+
+struct cgroup_switches {
+	struct bpf_object *object;
+	size_t events, slots; /* slots: of a CPU, without the last one */
+	int nr_cpus;
+	size_t sum_size, mapped_sums, mapped_cpus;
+	char *sums; /* mapped */
+	struct cgroup_cpu *cpus;
+	struct switch_event {
+		int fd, link; /* -1: it is not open */
+		__u64 before; /* switches before it was opened */
+	} * of_cpu;
+};
+
+static int map_fd(const struct cgroup_switches *switches, const char *name)
+{
+	return bpf_map__fd(bpf_object__find_map_by_name(switches->object, name));
+}
+
+static int program_fd(const struct cgroup_switches *switches, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(switches->object, name));
+}
+
+static void *map_memory(size_t size, int fd)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int load(struct cgroup_switches *switches)
+{
+	struct bpf_map *counters = bpf_object__find_map_by_name(switches->object, "counters"),
+		       *cpus = bpf_object__find_map_by_name(switches->object, "cpus"),
+		       *sums = bpf_object__find_map_by_name(switches->object, "sums");
+	size_t nr_sums = switches->nr_cpus * (switches->slots + 1);
+	struct libbpf_words unsaid;
+	int err;
+
+	constants_set(switches->object, "nr_events", switches->events);
+	constants_set(switches->object, "nr_slots", switches->slots);
+	bpf_map__set_max_entries(counters, switches->nr_cpus * switches->events);
+	bpf_map__set_max_entries(cpus, switches->nr_cpus);
+	bpf_map__set_max_entries(sums, nr_sums);
+	bpf_map__set_value_size(sums, switches->sum_size);
+	libbpf_words_begin(&unsaid);
+	err = bpf_object__load(switches->object);
+	libbpf_words_end(&unsaid);
+	if (err)
+		return err;
+	switches->mapped_sums = nr_sums * switches->sum_size;
+	switches->mapped_cpus = switches->nr_cpus * sizeof(*switches->cpus);
+	switches->sums = map_memory(switches->mapped_sums, map_fd(switches, "sums"));
+	switches->cpus = map_memory(switches->mapped_cpus, map_fd(switches, "cpus"));
+	return switches->sums && switches->cpus ? 0 : -errno;
+}
+
+int cgroup_switches_open(struct cgroup_switches **result, size_t events, size_t expected,
+			 const struct host *host)
+{
+	struct embedded file = embedded_find("cgroups.bpf.o");
+	struct cgroup_switches *switches;
+	int err;
+
+	if (events > CGROUP_EVENTS_MOST)
+		return -E2BIG;
+	switches = xcalloc(1, sizeof(*switches));
+	*switches = (struct cgroup_switches){.events = events, .slots = SLOTS_LEAST};
+	while (switches->slots < ROOM * expected && switches->slots < SLOTS_MOST)
+		switches->slots *= 2;
+	switches->sum_size = offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
+	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
+		switches->nr_cpus = cpu + 1;
+	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
+	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
+		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};
+	switches->object = bpf_object__open_mem(file.data, file.size,
+						&(struct bpf_object_open_opts){
+							.sz = sizeof(struct bpf_object_open_opts),
+							.object_name = "cgroups",
+						});
+	err = switches->object ? load(switches) : -errno;
+	if (err) {
+		cgroup_switches_close(switches);
+		return err;
+	}
+	*result = switches;
+	return 0;
+}
+
+void cgroup_switches_close(struct cgroup_switches *switches)
+{
+	if (!switches)
+		return;
+	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
+		cgroup_switches_leave(switches, cpu);
+	if (switches->sums)
+		munmap(switches->sums, switches->mapped_sums);
+	if (switches->cpus)
+		munmap(switches->cpus, switches->mapped_cpus);
+	bpf_object__close(switches->object);
+	free(switches->of_cpu);
+	free(switches);
+}
+
+int cgroup_switches_join(struct cgroup_switches *switches, int cpu, const int *fds)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CGROUP_SWITCHES,
+		.sample_period = 1,
+		.wakeup_events = 1,
+		.disabled = 1,
+	};
+	struct switch_event *event = &switches->of_cpu[cpu];
+	int counters = map_fd(switches, "counters"), err = 0;
+
+	memset(switches->cpus[cpu].last, 0, sizeof(switches->cpus[cpu].last));
+	for (size_t i = 0; i < switches->events && !err; i++) {
+		__u32 index = cpu * switches->events + i;
+
+		if (fds[i] >= 0)
+			err = bpf_map_update_elem(counters, &index, &fds[i], BPF_ANY);
+	}
+	if (err)
+		return err;
+	event->before = switches->cpus[cpu].switches;
+	event->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event->fd >= 0)
+		event->link = bpf_link_create(program_fd(switches, "on_cgroup_switch"), event->fd,
+					      BPF_PERF_EVENT, NULL);
+	if (event->fd >= 0 && event->link >= 0 && !ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0))
+		return 0;
+	err = -errno;
+	cgroup_switches_leave(switches, cpu);
+	return err;
+}
+
+void cgroup_switches_leave(struct cgroup_switches *switches, int cpu)
+{
+	struct switch_event *event = &switches->of_cpu[cpu];
+
+	for (size_t i = 0; event->fd >= 0 && i < switches->events; i++) {
+		__u32 index = cpu * switches->events + i;
+
+		bpf_map_delete_elem(map_fd(switches, "counters"), &index);
+	}
+	if (event->link >= 0)
+		close(event->link);
+	if (event->fd >= 0)
+		close(event->fd);
+	event->fd = event->link = -1;
+}
+
+void cgroup_switches_gather(struct cgroup_switches *switches)
+{
+	for (int cpu = 0; cpu < switches->nr_cpus; cpu++) {
+		LIBBPF_OPTS(bpf_test_run_opts, run, .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
+
+		if (switches->of_cpu[cpu].fd >= 0)
+			bpf_prog_test_run_opts(program_fd(switches, "add_until_now"), &run);
+	}
+}
+
+static struct cgroup_sums *sums_at(const struct cgroup_switches *switches, size_t i)
+{
+	return (struct cgroup_sums *)(switches->sums + i * switches->sum_size);
+}
+
+void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context)
+{
+	size_t stride = switches->slots + 1;
+
+	for (size_t i = 0; i < switches->nr_cpus * stride; i++) {
+		const struct cgroup_sums *of = sums_at(switches, i);
+		bool last = i % stride == switches->slots;
+
+		if (last ? of->counts[0].enabled_ns
+			 : of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED)
+			each(context, of->cgroup, (const struct count *)of->counts);
+	}
+}
+
+/* Nothing runs in it any more, so that no program writes its sums. */
+void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
+{
+	for (size_t i = 0; id != CGROUP_NONE && i < switches->nr_cpus * (switches->slots + 1); i++) {
+		struct cgroup_sums *of = sums_at(switches, i);
+
+		if (of->cgroup != id)
+			continue;
+		memset(of->counts, 0, switches->events * sizeof(of->counts[0]));
+		__atomic_store_n(&of->cgroup, CGROUP_RELEASED, __ATOMIC_RELEASE);
+	}
+}
+
+void cgroup_switches_account(const struct cgroup_switches *switches, __u64 *all, __u64 *missed)
+{
+	*all = *missed = 0;
+	for (int cpu = 0; cpu < switches->nr_cpus; cpu++) {
+		const struct switch_event *event = &switches->of_cpu[cpu];
+		__u64 seen = switches->cpus[cpu].switches, counted;
+
+		*all += seen;
+		if (event->fd < 0 || read(event->fd, &counted, sizeof(counted)) != sizeof(counted) ||
+		    counted + event->before <= seen)
+			continue;
+		*all += counted + event->before - seen;
+		*missed += counted + event->before - seen;
+	}
+}
