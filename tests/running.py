@@ -4,6 +4,7 @@ import json
 import os
 import time
 
+from puppet import wait_asleep
 from records import Result
 
 FAULTS = ["-e", "page-faults:u"]
@@ -12,9 +13,9 @@ FAULTS = ["-e", "page-faults:u"]
 class Running:
     """A run with -I, whose records are read as they come."""
 
-    def __init__(self, nhmtap, path, command, *arguments, interval=100):
+    def __init__(self, nhmtap, path, command, *arguments, interval=100, events=FAULTS):
         self.nhmtap, self.path = nhmtap, path
-        self.process = nhmtap.start(command, *FAULTS, "-o", path, "-I", interval, *arguments)
+        self.process = nhmtap.start(command, *events, "-o", path, "-I", interval, *arguments)
         self.wait(lambda record: record["type"] in ("start", "error"))
 
     def records(self):
@@ -44,6 +45,9 @@ class Running:
 
 
 def enter(folder, pid):
+    """Moves a process that waits: where cgroups are counted at the switches between them, one that runs takes
+    along what its CPU has counted since its last switch."""
+    wait_asleep(pid)
     with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
         file.write(str(pid))
 

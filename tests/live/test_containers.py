@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Targets that are cgroups by a pattern, or containers by their ids, and come and go."""
 import os
+import subprocess
+import time
 
 import pytest
 
 import containers
 from cgroups import inside, remove
-from puppet import Puppet
+from puppet import Puppet, wait_asleep
 from running import FAULTS, Running, enter, total
 
 ID = "c0ffee" + "0123456789abcdef" * 3 + "0123456789"
 OTHER = ID[::-1]
+
+
+def child_of(pid, name):
+    """The child that has executed a program of this name."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            for child in file.read().split():
+                with open(f"/proc/{child}/comm", encoding="ascii") as comm:
+                    if comm.read().strip() == name:
+                        return int(child)
+        time.sleep(0.01)
+    raise AssertionError(f"{pid} has no child {name}")
 
 
 def changes(result):
@@ -85,11 +100,97 @@ def test_however_many_come_and_go_no_descriptor_and_no_memory_stays(nhmtap, tmp_
 
     make(0, 100)
     descriptors, memory = running.descriptors(), running.resident()
-    for first in range(100, 1100, 100):
+    for first in range(100, 600, 100):
         make(first, first + 100)
     assert running.descriptors() == descriptors
     assert running.resident() - memory < 1024, "KiB: a cgroup's events and rows are a few KiB"
     running.end()
+
+
+# --- all cgroups, by the counters of whole CPUs ---------------------------------------------------
+
+EVENTS = "page-faults,context-switches,task-clock"
+
+
+def sums(result, *cgroups):
+    """{(cgroup, event): what its records add up to}."""
+    return {(cgroup, event): sum(r["value"] for r in result.of("count", cgroup=cgroup, event=event))
+            for cgroup in cgroups for event in EVENTS.split(",")}
+
+
+def test_counts_by_switches_are_those_of_perfs_events_of_each_cgroup(nhmtap, tmp_path, cgroup):
+    """Puppets that are moved while they sleep, so that no count is in between."""
+    path, folder = cgroup
+    names = [f"{path}/{name}" for name in ("a", "b", "c")]
+    for name in "abc":
+        os.mkdir(f"{folder}/{name}")
+    out, said = tmp_path / "out", tmp_path / "perf"
+    with Puppet() as a, Puppet() as b, Puppet() as c:
+        for puppet, name in ((a, "a"), (b, "b"), (c, "c")):
+            enter(f"{folder}/{name}", puppet.pid)
+        running = Running(nhmtap, out, "stat", "-e", EVENTS, "-a", "--per", "cgroup", events=())
+        running.told("appeared", 4)
+        with subprocess.Popen(["perf", "stat", "-x", ",", "-o", said, "-a", "-e", EVENTS, "--for-each-cgroup",
+                               ",".join(name[1:] for name in names), "--", "cat"], stdin=subprocess.PIPE) as perf:
+            wait_asleep(child_of(perf.pid, "cat"))
+            for times, puppet in enumerate((a, b, c), 1):
+                for _ in range(times):
+                    puppet.do("faults=100")
+                puppet.do("spin=50")
+            perf.stdin.close()
+        result = running.end()
+        for puppet in (a, b, c):
+            enter(os.path.dirname(folder), puppet.pid)
+    for name in "abc":
+        remove(f"{folder}/{name}")
+    found = sums(result, *names)
+    lines = [line.split(",") for line in said.read_text().splitlines() if path[1:] in line]
+    perfs = {("/" + line[3 if len(line) > 7 else 3], line[2]): float(line[0]) for line in lines}
+    missed = result.one("end")["cgroup_switches"]["missed"]
+    assert result.one("start")["cgroups_counted"] == {"by": "switches"}
+    for times, name in enumerate(names, 1):
+        assert abs(found[name, "page-faults"] - times * 100) <= 3 or missed
+        assert found[name, "page-faults"] == perfs[name, "page-faults"] or missed
+        assert found[name, "context-switches"] == perfs[name, "context-switches"] or missed
+        assert found[name, "task-clock"] / 1e6 == pytest.approx(perfs[name, "task-clock"], rel=0.05) or missed
+
+
+def test_descriptors_do_not_grow_with_the_number_of_cgroups(nhmtap, tmp_path, cgroup):
+    path, folder = cgroup
+    running = Running(nhmtap, tmp_path / "out", "stat", "-a", "--per", "cgroup", interval=50)
+    running.told("appeared")
+    before = running.descriptors()
+    told = len([r for r in running.records() if r["type"] == "target"])
+    for i in range(200):
+        os.mkdir(f"{folder}/{i}")
+    running.wait(lambda r: r["type"] == "target" and r["cgroup"].startswith(f"{path}/"), 200)
+    assert running.descriptors() < before + 10 and told >= 1  # folders, as it looks
+    for i in range(200):
+        os.rmdir(f"{folder}/{i}")
+    running.wait(lambda r: r["type"] == "target" and r["change"] == "gone" and r["cgroup"].startswith(f"{path}/"), 200)
+    assert running.end().status == 0
+
+
+def test_what_is_in_one_that_a_pattern_fits_is_its_own(nhmtap, tmp_path, cgroup):
+    """Two of them, one after the other, in a container's cgroup, and gone before the run ends."""
+    path, folder = cgroup
+    os.mkdir(f"{folder}/box")
+    running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path}/b*")
+    running.told("appeared")
+    for times, name in enumerate(("first", "second"), 1):
+        os.mkdir(f"{folder}/box/{name}")
+        with Puppet() as puppet:
+            enter(f"{folder}/box/{name}", puppet.pid)
+            puppet.do("faults=100")
+            # Of one that has gone before anybody looked, nobody knows what it was in.
+            running.wait(lambda r: r["type"] == "count" and r["value"] >= 100, times)
+            enter(os.path.dirname(folder), puppet.pid)
+        remove(f"{folder}/box/{name}")
+    result = running.end()
+    remove(f"{folder}/box")
+    missed = result.one("end")["cgroup_switches"]["missed"]
+    assert {r["cgroup"] for r in result.of("count")} == {f"{path}/box"}
+    assert abs(total(result) - 200) <= 4 or missed
 
 
 @pytest.fixture(scope="module")

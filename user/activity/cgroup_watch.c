@@ -48,7 +48,7 @@ static void leave(struct activity *activity, size_t i)
 
 	activity_detach_places(activity, -1, i);
 	counters_leave_cgroup(activity->counters, i);
-	*watched = (struct watched_cgroup){.away = true, .missed = true};
+	*watched = (struct watched_cgroup){.id = watched->id, .away = true, .missed = true};
 	tell(activity, i, "gone", NULL);
 }
 
@@ -58,9 +58,7 @@ static void leave_for_good(struct activity *activity, size_t i)
 {
 	struct target *target = &activity->plan.target;
 
-	if (activity->cgroup_watch.list[i].away)
-		activity->cgroup_watch.list[i] = (struct watched_cgroup){.away = true};
-	else
+	if (!activity->cgroup_watch.list[i].away)
 		leave(activity, i);
 	target->cgroups[i].gone = true;
 	target->cgroups[i].vacant = !(target->per & PER_CGROUP);
@@ -154,13 +152,16 @@ static bool on_cgroup(void *context, const char *path, __u64 id)
 	bool apart = target->per & PER_CGROUP;
 	struct watched_cgroup *watched;
 
+	if (counters_by_switches(activity->counters))
+		cgroups_note(activity->session->host.cgroups, id, path);
 	if (!apart && target_has_cgroup(target, &activity->session->host, path))
 		return false;
 	if (!fits(activity, pattern, path))
-		return pattern->container || cgroup_may_fit_below(pattern->text, path);
+		return pattern->container || counters_by_switches(activity->counters) ||
+		       cgroup_may_fit_below(pattern->text, path);
 	watched = watched_of(activity, id) ?: take_in(activity, path, id);
 	watched->seen = true;
-	return apart && !pattern->container;
+	return apart && (!pattern->container || counters_by_switches(activity->counters));
 }
 
 /* Takes in those that have come, and leaves those that have gone. */
