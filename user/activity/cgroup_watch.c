@@ -332,7 +332,11 @@ void cgroup_watch_look(struct activity *activity)
 
 static void on_look(void *context)
 {
-	cgroup_watch_look(context);
+	struct activity *activity = context;
+
+	cgroup_watch_look(activity);
+	if (session_flush_soon(activity->session))
+		activity->session->unwritable(activity->session);
 }
 
 void cgroup_watch_begin(struct activity *activity)
