@@ -62,13 +62,15 @@ static json_t *attributes_of(const json_t *labels)
 /* What OpenTelemetry asks of every resource, where nobody has said it. */
 static json_t *resource_of(const struct stream *stream)
 {
-	json_t *own = json_copy(json_object_get(stream->start, "resource"));
+	json_t *own = json_copy(json_object_get(stream->start, "resource")), *attributes;
 
 	own = own ? own : json_object();
 	if (!json_object_get(own, "service.name"))
 		json_object_set_new(own, "service.name", json_string("nhmtap"));
 	json_object_set_new(own, "service.instance.id", json_string(stream->run_id));
-	return json_pack("{s:o*}", "attributes", attributes_of(own));
+	attributes = attributes_of(own);
+	json_decref(own);
+	return json_pack("{s:o}", "attributes", attributes);
 }
 
 /* --- points ----------------------------------------------------------------------------------- */
@@ -132,7 +134,7 @@ static json_t *metric_of(const struct meter *meter, json_t *points)
 	return metric;
 }
 
-/* The program's version is its scope's. */
+/* Without the program's version, which is its scope's. */
 static json_t *metrics_of(const struct otlp *otlp)
 {
 	json_t *metrics = json_array();
