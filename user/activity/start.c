@@ -105,7 +105,8 @@ json_t *event_value(const struct event *event, const struct host *host)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-json_t *host_value(const struct host *host)
+/* The CPU and kernel. */
+static json_t *host_value(const struct host *host)
 {
 	json_t *cpu = json_object(), *value = json_object();
 

@@ -16,7 +16,4 @@ void start_put_activity(json_t *start, struct activity *activity);
 /* An event with its full encoding, as the start record and `explain` show it. A new reference. */
 json_t *event_value(const struct event *event, const struct host *host);
 
-/* The CPU and kernel. A new reference. */
-json_t *host_value(const struct host *host);
-
 #endif

@@ -18,10 +18,20 @@ static struct {
 	__u64 began_ns, next_ns; /* CLOCK_MONOTONIC */
 } line;
 
+/* Before something else is written to stderr, and at the end. */
+static void hide(void)
+{
+	if (!line.shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	line.shown = false;
+}
+
 bool progress_begin(bool quiet)
 {
 	line.on = !quiet && isatty(STDERR_FILENO);
-	say_behind(progress_hide);
+	say_behind(hide);
 	line.began_ns = clock_ns(CLOCK_MONOTONIC);
 	line.next_ns = line.began_ns + PROGRESS_NS;
 	return line.on;
@@ -64,18 +74,9 @@ void progress_show(const char *format, ...)
 	line.shown = true;
 }
 
-void progress_hide(void)
-{
-	if (!line.shown)
-		return;
-	fputs("\r\033[K", stderr);
-	fflush(stderr);
-	line.shown = false;
-}
-
 void progress_end(void)
 {
-	progress_hide();
+	hide();
 	line.on = false;
 }
 

@@ -22,9 +22,6 @@ bool progress_due(void);
 /* Shows this text, cut to the terminal's width as it is now. */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Takes the line away: before something else is written to stderr, and at the end. */
-void progress_hide(void);
-
 /* No line any more. */
 void progress_end(void);
 

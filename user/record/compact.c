@@ -93,7 +93,8 @@ static void add_by_jansson(struct compact *compact, const json_t *value)
 			   JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-void compact_add_string(struct compact *compact, const char *text, size_t size)
+/* With its quotes; UTF-8, as all of jansson's. */
+static void add_string(struct compact *compact, const char *text, size_t size)
 {
 	json_t *value;
 
@@ -117,7 +118,7 @@ static void add_object(struct compact *compact, const json_t *object)
 	{
 		compact_add(compact, separator, 1);
 		separator = ",";
-		compact_add_string(compact, name, strlen(name));
+		add_string(compact, name, strlen(name));
 		compact_add(compact, ":", 1);
 		compact_add_value(compact, value);
 	}
@@ -144,7 +145,7 @@ void compact_add_value(struct compact *compact, const json_t *value)
 	else if (json_is_integer(value))
 		compact_add_integer(compact, json_integer_value(value));
 	else if (json_is_string(value))
-		compact_add_string(compact, json_string_value(value), json_string_length(value));
+		add_string(compact, json_string_value(value), json_string_length(value));
 	else
 		add_by_jansson(compact, value);
 }
@@ -173,7 +174,7 @@ void compact_add_fields(struct compact *compact, const struct fields *fields)
 		if (field->value)
 			compact_add_value(compact, field->value);
 		else if (!whole)
-			compact_add_string(compact, field->text, field->length);
+			add_string(compact, field->text, field->length);
 	}
 }
 

@@ -26,8 +26,6 @@ void compact_add(struct compact *compact, const char *text, size_t size);
 char *compact_reserve(struct compact *compact, size_t size);
 void compact_add_text(struct compact *compact, const char *text);
 void compact_add_integer(struct compact *compact, json_int_t number);
-/* A string with its quotes; UTF-8, as all of jansson's. */
-void compact_add_string(struct compact *compact, const char *text, size_t size);
 void compact_add_value(struct compact *compact, const json_t *value);
 /* The members of a list, with a comma before each; not for measuring. */
 void compact_add_fields(struct compact *compact, const struct fields *fields);
