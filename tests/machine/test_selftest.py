@@ -8,7 +8,7 @@ import pytest
 import records
 from guests import TABLES, tool
 
-EVERYTHING = {"counts", "accesses", "precise", "edges", "l1", "l2", "l3", "memory"}
+EVERYTHING = {"counts", "accesses", "precise", "records", "edges", "l1", "l2", "l3", "memory"}
 
 # The kind of machine, and what can't be measured there.
 MODELS = {
@@ -21,9 +21,9 @@ MODELS = {
     "sandybridge": ({"model": "sandybridge"}, set()),
     "sandybridge-ep": ({"model": "sandybridge-ep"}, set()),
     # PEBS of format 0 has neither latency nor source, and records no calls.
-    "core2": ({"model": "core2"}, {"accesses", "precise", "l1", "l2", "l3", "memory", "stores"}),
+    "core2": ({"model": "core2"}, {"accesses", "precise", "records", "l1", "l2", "l3", "memory", "stores"}),
     "unknown": ({"model": "unknown", "perfmon": "0x07300202,0x00,0x0603"},
-                {"accesses", "precise", "edges", "l1", "l2", "l3", "memory", "stores"}),
+                {"accesses", "precise", "records", "edges", "l1", "l2", "l3", "memory", "stores"}),
 }
 
 

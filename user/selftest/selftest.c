@@ -26,6 +26,7 @@
 #define LOADS	     (2 + 6 * TURNS)
 #define STORES	     (5 * TURNS)
 #define STORED_BYTES 16384
+#define BUFFER_BYTES (64ULL << 20)
 
 /* An interrupt may be counted among the instructions that it comes between, and these loops take less than
  * a millisecond: one in ten thousand is far more than that. */
@@ -43,8 +44,9 @@ struct run {
 	char events[128];		  /* of one that depends on the CPU */
 	json_t *records;
 	const struct landmarks *landmarks;
-	const struct level *level; /* what is to answer loads */
-	char expected[160], came[400];
+	const struct level *level;   /* what is to answer loads */
+	const struct places *places; /* where samples of calls are to lie */
+	char expected[200], came[400];
 };
 
 static void start_program(const struct run *run, int out)
@@ -212,13 +214,21 @@ static bool judge_shares(struct run *run, const struct shares *shares, __u64 lea
 	return shares->all >= least && shares->right * 100 >= shares->all * percent;
 }
 
+/* Where samples of the program's calls lie: at the calls, or where these lead. */
+struct places {
+	const char *what, *first, *second;
+};
+
+static const struct places calls = {"calls", "branch_direct", "branch_indirect"},
+			   called = {"functions, behind a call", "direct", "indirect"};
+
 static void at_call(struct run *run, const json_t *entry, void *shares)
 {
 	__u64 ip = address(entry, "ip");
 
 	add_share(shares, integer(entry, "samples"),
-		  ip == landmark_address(run->landmarks, "branch_direct") ||
-			  ip == landmark_address(run->landmarks, "branch_indirect"),
+		  ip == landmark_address(run->landmarks, run->places->first) ||
+			  ip == landmark_address(run->landmarks, run->places->second),
 		  string(entry, "ip"));
 }
 
@@ -227,7 +237,8 @@ static bool judge_precise(struct run *run)
 	struct shares shares = {0};
 
 	snprintf(run->expected, sizeof(run->expected),
-		 "99 of 100 samples of calls, and 300 at least, lie at one of the program's two calls");
+		 "99 of 100 samples of calls, and 300 at least, lie at one of the program's two %s",
+		 run->places->what);
 	each_entry(run, "profile", at_call, &shares);
 	return judge_shares(run, &shares, 300, 99);
 }
@@ -299,10 +310,19 @@ static bool is_level(const struct level *level, __u64 data_src)
 										: number == level->number;
 }
 
+/* Whether it is an access to the first bytes of the program's buffer. */
+static bool in_buffer(const struct run *run, const json_t *entry, __u64 bytes)
+{
+	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = address(entry, "cacheline");
+
+	return line >= buffer && line < buffer + bytes;
+}
+
 static void answered(struct run *run, const json_t *entry, void *shares)
 {
 	const json_t *record = record_of(run, "mem"), *source;
 	__u64 data_src = 0;
+	char example[100];
 	size_t i;
 
 	if (address(entry, "ip") != landmark_address(run->landmarks, "load_site"))
@@ -310,28 +330,32 @@ static void answered(struct run *run, const json_t *entry, void *shares)
 	json_array_foreach(json_object_get(record, "sources"), i,
 			   source) if (!strcmp(string(source, "source"), string(entry, "source"))) data_src =
 		address(source, "data_src");
-	add_share(shares, integer(entry, "samples"), is_level(run->level, data_src), string(entry, "source"));
+	snprintf(example, sizeof(example), "%.60s at %.30s", string(entry, "source"),
+		 string(entry, "cacheline"));
+	add_share(shares, integer(entry, "samples"),
+		  is_level(run->level, data_src) && in_buffer(run, entry, BUFFER_BYTES), example);
 }
 
 static bool judge_level(struct run *run)
 {
 	struct shares shares = {0};
 
-	snprintf(run->expected, sizeof(run->expected),
-		 "80 of 100 samples of the chain's load, and 20 at least, in %s", run->level->name);
+	snprintf(
+		run->expected, sizeof(run->expected),
+		"80 of 100 samples of the chain's load, and 20 at least, from the program's buffer and in %s",
+		run->level->name);
 	each_entry(run, "mem", answered, &shares);
 	return judge_shares(run, &shares, 20, 80);
 }
 
 static void stored(struct run *run, const json_t *entry, void *shares)
 {
-	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = address(entry, "cacheline");
 	char example[100];
 
 	snprintf(example, sizeof(example), "%.40s to %.40s", string(entry, "ip"), string(entry, "cacheline"));
 	add_share(shares, integer(entry, "samples"),
-		  address(entry, "ip") == landmark_address(run->landmarks, "store_site") && line >= buffer &&
-			  line < buffer + STORED_BYTES,
+		  address(entry, "ip") == landmark_address(run->landmarks, "store_site") &&
+			  in_buffer(run, entry, STORED_BYTES),
 		  example);
 }
 
@@ -393,7 +417,8 @@ static const struct test {
 	const char *nhmtap[ARGUMENTS / 2], *program[6]; /* each ends with NULL */
 	bool accesses; /* nhmtap's last argument is the CPU's events of loads and stores */
 	int chain; /* the level that a chain of loads is to fit; 0: the program's arguments are all there */
-	const struct level *level; /* what its loads are to be answered by */
+	const struct level *level;   /* what its loads are to be answered by */
+	const struct places *places; /* where its samples are to lie */
 	bool (*judge)(struct run *run);
 } tests[] = {
 	{"counts",
@@ -411,6 +436,13 @@ static const struct test {
 	 "precise samples lie at what they are samples of",
 	 {"profile", "-e", "r02c4:upp", "-c", "97", "--by", "ip"},
 	 {"count"},
+	 .places = &calls,
+	 .judge = judge_precise},
+	{"records",
+	 "the records of precise samples name the instruction that comes next",
+	 {"profile", "-e", "r02c4:up", "-c", "97", "--by", "ip"},
+	 {"count"},
+	 .places = &called,
 	 .judge = judge_precise},
 	{"edges",
 	 "the last branch record has the branches that were taken",
@@ -419,28 +451,28 @@ static const struct test {
 	 .judge = judge_edges},
 	{"l1",
 	 "a chain that fits the first level is found there",
-	 {LOADS_OF("ip")},
+	 {LOADS_OF("ip,cacheline")},
 	 {"loads"},
 	 .chain = 1,
 	 .level = &l1,
 	 .judge = judge_level},
 	{"l2",
 	 "a chain that fits the second level is found there",
-	 {LOADS_OF("ip")},
+	 {LOADS_OF("ip,cacheline")},
 	 {"loads"},
 	 .chain = 2,
 	 .level = &l2,
 	 .judge = judge_level},
 	{"l3",
 	 "a chain that fits the third level is found there",
-	 {LOADS_OF("ip")},
+	 {LOADS_OF("ip,cacheline")},
 	 {"loads"},
 	 .chain = 3,
 	 .level = &l3,
 	 .judge = judge_level},
 	{"memory",
 	 "a chain that is flushed before each turn is found in memory",
-	 {LOADS_OF("ip")},
+	 {LOADS_OF("ip,cacheline")},
 	 {"loads", "64", "16", "f"},
 	 .level = &memory,
 	 .judge = judge_level},
@@ -524,7 +556,7 @@ json_t *selftest_run(const struct selftest *selftest, size_t i)
 	const struct test *test = &tests[i];
 	const char *lacks = lacking(selftest->host, test);
 	struct landmarks *landmarks;
-	struct run run = {.selftest = selftest, .level = test->level};
+	struct run run = {.selftest = selftest, .level = test->level, .places = test->places};
 	json_t *record =
 		json_pack("{s:s, s:s, s:s}", "type", "selftest", "name", test->name, "title", test->title);
 	int status;
