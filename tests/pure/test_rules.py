@@ -168,6 +168,24 @@ def test_two_offcore_values_on_both_threads_of_a_core_are_refused(nhmtap, host):
     assert "both of its threads" in result.one("error")["why"]
 
 
+# CPUs as Linux numbered them on real machines: on two X5550 (hwloc's archive of one) 0 to 3 and 4 to 7 are the
+# packages' cores, on two X5650 (a boot log) the odd ones are the second package's; siblings come behind both.
+X5550 = [(cpu, cpu + 8) for cpu in range(8)]
+X5650 = [(cpu, cpu + 12) for cpu in range(12)]
+
+
+@pytest.mark.parametrize("cores", [X5550, X5650], ids=["two X5550", "two X5650"])
+def test_siblings_are_those_that_the_kernel_names_however_it_numbers_them(nhmtap, host, cores):
+    two = "OFFCORE_RESPONSE.ANY_DATA.ANY_DRAM,OFFCORE_RESPONSE.ANY_RFO.ANY_DRAM"
+    everywhere = f"0-{2 * len(cores) - 1}\n"
+    machine = host(NEHALEM, topology(*cores), {f"sys/devices/system/cpu/{name}": everywhere
+                                               for name in ("online", "possible")})
+    firsts = ",".join(str(first) for first, _ in cores)
+    for cpus, shared in (("0,1", False), (firsts, False), (f"0,{cores[0][1]}", True), (f"{firsts},{cores[-1][1]}", True)):
+        error = nhmtap("stat", machine, "-C", cpus, "-e", two, "--", "true").one("error")
+        assert ("both of its threads" in error["why"]) == shared, (cpus, error)
+
+
 # --- names that are composed ----------------------------------------------------------------------------
 
 
