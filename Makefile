@@ -46,6 +46,7 @@ llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
 clang-format | clang-format --version
 libpfm4-dev  | $(CC) -include perfmon/pfmlib.h -E -xc /dev/null
+libpapi-dev  | $(CC) -include papi.h -E -xc /dev/null
 python3-pytest       | $(PYTHON) -c 'import pytest'
 python3-pytest-xdist | $(PYTHON) -c 'import xdist'
 python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * libpfm4's answers. `libpfm4 list PMU` prints its events as EVENT or EVENT:UMASK, one a line. `libpfm4
- * encode` reads events, one a line, and prints for each config, config1, exclude_user and exclude_kernel of
- * the attr that it makes, or "refused". LIBPFM_ENCODE_INACTIVE=1 makes it answer for absent CPUs.
+ * encode` reads events, one a line, and prints for each config, config1, exclude_user, exclude_kernel,
+ * precise_ip, pinned, freq and sample_period of the attr that it makes, or "refused".
+ * LIBPFM_ENCODE_INACTIVE=1 makes it answer for absent CPUs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +51,9 @@ static void encode(const char *event)
 	if (pfm_get_os_event_encoding(event, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument))
 		puts("refused");
 	else
-		printf("%llu %llu %d %d\n", (unsigned long long)attr.config, (unsigned long long)attr.config1,
-		       attr.exclude_user, attr.exclude_kernel);
+		printf("%llu %llu %d %d %d %d %d %llu\n", (unsigned long long)attr.config,
+		       (unsigned long long)attr.config1, attr.exclude_user, attr.exclude_kernel,
+		       attr.precise_ip, attr.pinned, attr.freq, (unsigned long long)attr.sample_period);
 }
 
 int main(int argc, char **argv)
