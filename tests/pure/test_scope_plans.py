@@ -82,11 +82,11 @@ def test_nodes_are_not_told_apart_where_the_kernel_knows_none(refusal):
 
 
 @pytest.mark.parametrize("arguments, why, remedy", [
-    (["uncore/clockticks/", "--", "true"], "no process's: a package has one", "-a -- COMMAND"),
-    (["uncore/clockticks/", "-p", "1"], "no process's", "-a --duration"),
-    (["uncore/clockticks/", "-t", "1"], "no process's", "-a --duration"),
-    (["uncore/clockticks/", "-G", "/web"], "no cgroup's", "-a --duration"),
-    (["uncore/clockticks/", "-G", "/web", "--", "true"], "no cgroup's", "-a -- COMMAND"),
+    (["uncore/clockticks/", "--", "true"], "not belong to a process: a package has one", "-a -- COMMAND"),
+    (["uncore/clockticks/", "-p", "1"], "not belong to a process", "-a --duration"),
+    (["uncore/clockticks/", "-t", "1"], "not belong to a process", "-a --duration"),
+    (["uncore/clockticks/", "-G", "/web"], "not belong to a cgroup", "-a --duration"),
+    (["uncore/clockticks/", "-G", "/web", "--", "true"], "not belong to a cgroup", "-a -- COMMAND"),
     (["power/energy-pkg/", "--", "true"], "a package has one", "-a -- COMMAND"),
     (["cstate_core/c3-residency/", "--", "true"], "a core has one", "-a -- COMMAND"),
     (["uncore/clockticks/", "-C", "1-3"], "CPUs 0,4 count for the others", "-C 0,4, or -a"),

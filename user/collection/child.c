@@ -48,7 +48,7 @@ static void collect(struct child *child, int options)
 		child->spent = (struct spent){clock_ns(CLOCK_MONOTONIC) - child->began_ns,
 					      timeval_ns(&usage.ru_utime), timeval_ns(&usage.ru_stime)};
 	if (got < 0) {
-		say("nhmtap: the command's status can't be had: %s", strerror(errno));
+		say("nhmtap: the command's status is not available: %s", strerror(errno));
 		child->wait_status = W_EXITCODE(STATUS_PARTIAL, 0);
 	}
 	child->exited = got != 0;
@@ -123,7 +123,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 	because(refusal, error == ENOENT ? "there is no such program" : "it can't be executed: %s",
 		strerror(error));
 	return instead(refusal, error == ENOENT	  ? "check its spelling and PATH"
-				: error == EACCES ? "is it a program, and may you run it (chmod +x)?"
+				: error == EACCES ? "is it a program, and executable (chmod +x)?"
 						  : "");
 }
 

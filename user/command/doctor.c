@@ -80,7 +80,7 @@ static int check(const struct options *options, struct refusal *refusal)
 	if (((const struct doctor_options *)options->own)->selftest &&
 	    ((const struct doctor_options *)options->own)->need) {
 		refuse(refusal, STATUS_USAGE, "options --selftest and --need");
-		because(refusal, "the one measures, the other tries what could be measured");
+		because(refusal, "one measures, the other tries what could be measured");
 		return instead(refusal, "give one of them");
 	}
 	return check_need(((const struct doctor_options *)options->own)->need, refusal);

@@ -177,10 +177,10 @@ static void tell_rest(const struct symbolizing *symbolizing)
 	const struct stored_account *account = &symbolizing->account;
 
 	if (symbolizing->foreign)
-		say("nhmtap: %zu lines are no records; they are passed on as they are", symbolizing->foreign);
+		say("nhmtap: %zu lines are no records; they are passed on unchanged", symbolizing->foreign);
 	if (symbolizing->newer)
 		say("nhmtap: %zu records are of another version than " SCHEMA_VERSION
-		    "; they are passed on as they are",
+		    "; they are passed on unchanged",
 		    symbolizing->newer);
 	if (account->unnamed)
 		say("nhmtap: %zu places have names, %zu have none: %s%s%s", account->named, account->unnamed,

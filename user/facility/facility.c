@@ -91,7 +91,7 @@ static int try_samples(const struct facility *facility, struct host *host, struc
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "event '%s'", found->event);
 	because(refusal, "it counted %llu, and no sample reached the BPF program", found->count.value);
-	return instead(refusal, "count it with nhmtap stat; see dmesg for what the PMU's interrupt met");
+	return instead(refusal, "count it with nhmtap stat; see dmesg for problems of the PMU's interrupt");
 }
 
 /* … and come with branches, where the driver says that there is a record of them. */

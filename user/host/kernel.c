@@ -90,7 +90,7 @@ static int no_core(struct host *host, struct refusal *refusal)
 	because(refusal, "this %smachine has no core PMU (no PMU 'cpu')", host->virtual ? "virtual " : "");
 	return instead(refusal, "use cpu-clock; %s",
 		       host->virtual ? "for a PMU: QEMU -cpu host,pmu=on"
-				     : "dmesg says why behind 'Performance Events:'");
+				     : "dmesg says why after 'Performance Events:'");
 }
 
 static int no_bts(struct host *host, struct refusal *refusal)
@@ -167,5 +167,5 @@ int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusa
 		if (!strcmp(drivers[i].pmu, name))
 			return no_driver(host, &drivers[i], refusal);
 	because(refusal, "this machine has no PMU '%s' in /sys/bus/event_source/devices", name);
-	return instead(refusal, "see that folder for those it has");
+	return instead(refusal, "see that folder for their names");
 }

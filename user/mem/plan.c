@@ -170,7 +170,7 @@ static int check_options(const struct options *options, const struct host *host,
 	}
 	if (options->events && (own->loads || own->stores)) {
 		refuse(refusal, STATUS_USAGE, "options --event and --%s", own->loads ? "loads" : "stores");
-		because(refusal, "both say what is to be sampled");
+		because(refusal, "both select what is sampled");
 		return instead(refusal, "give one of them");
 	}
 	if (own->ldlat && own->stores && !own->loads) {

@@ -36,7 +36,7 @@ int executions_parse(const char *text, const struct matrix *matrix, const struct
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --repeat '%.60s'", text);
 	because(refusal, "it is no number from 1 to %d, and not auto", REPEATS_MOST);
-	return instead(refusal, "-r auto runs COMMAND as often as all cells take");
+	return instead(refusal, "-r auto runs COMMAND as often as all cells need");
 }
 
 /* --- what an execution counts ----------------------------------------------------------------- */

@@ -44,7 +44,7 @@ static int check_repeats(const struct activity *activity, struct refusal *refusa
 	refuse(refusal, STATUS_USAGE, "option --repeat");
 	because(refusal,
 		options->interval_ms
-			? "the matrix of several executions is told once, and --interval asks for more"
+			? "the matrix of several executions is reported once, and --interval asks for more"
 			: "there is no COMMAND to run again");
 	return instead(refusal, "nhmtap offcore -r auto -- COMMAND");
 }

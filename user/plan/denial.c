@@ -279,8 +279,8 @@ int trace_denied(struct refusal *refusal, const struct host *host, int error)
 				 "(kernel.perf_event_mlock_kb, ulimit -l), and it is in use");
 		return instead(refusal, "sysctl kernel.perf_event_mlock_kb=4096, or trace fewer threads");
 	}
-	because(refusal, "the kernel gives none: %s", strerror(error));
-	return instead(refusal, error == ENOMEM ? "free memory: it takes pages that lie together"
+	because(refusal, "the kernel provides none: %s", strerror(error));
+	return instead(refusal, error == ENOMEM ? "free memory: it needs contiguous pages"
 						: "use the LBR: nhmtap branch without --trace");
 }
 

@@ -55,7 +55,9 @@ static int check_target(const struct event *event, const struct target *target, 
 	if (!target->cpus_given || target_in_cgroups(target)) {
 		refused(event, refusal);
 		refusal->error = EINVAL;
-		because(refusal, "its counter is no %s's: %s, and it counts whatever happens there",
+		because(refusal,
+			"its counter does not belong to a %s: %s, and it counts everything that happens "
+			"there",
 			target_in_cgroups(target) ? "cgroup" : "process", words);
 		return instead(refusal, "count the CPUs %s",
 			       target->command ? "while the command runs: -a -- COMMAND"

@@ -349,7 +349,7 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 	refused(s, STATUS_REFUSED, refusal);
 	refusal->error = EACCES;
 	because(refusal,
-		"any counts the core's other thread too, which takes the rights to whole CPUs; "
+		"any counts the core's other thread too, which requires the right to measure whole CPUs; "
 		"kernel.perf_event_paranoid is %d",
 		s->host->perf_event_paranoid);
 	according(refusal, "kernel, intel_pmu_hw_config()");
@@ -401,7 +401,8 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 	refuse(refusal, STATUS_USAGE, "the group of '%s'", first->name);
 	placement_find(s->host, first, without, 0, counters);
 	print_placement(first, counters, without, placed, sizeof(placed));
-	because(refusal, "its events can't be counted at once: %.380s, and no counter is left for %s", placed,
+	because(refusal,
+		"its events can't be counted at the same time: %.380s, and no counter is left for %s", placed,
 		first[without].name);
 	according(refusal, "kernel, the CPU's event constraints");
 	return instead(refusal, "split it; %u general and %u fixed counters can count at once",

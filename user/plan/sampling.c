@@ -134,7 +134,7 @@ int plan_one_pace(const struct options *options, struct refusal *refusal)
 	if (!options->period || !options->frequency)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "options --count and --freq");
-	because(refusal, "a sample comes either every so many events or so many times a second");
+	because(refusal, "a sample is taken either every N events or N times a second");
 	return instead(refusal, "give one of them");
 }
 

@@ -636,7 +636,7 @@ static int check_same(const struct request *request, const struct request *befor
 			continue;
 		refuse_at(refusal, below(path, sizeof(path), "", fixed[i]));
 		because(refusal, "it can't change while the session goes on");
-		return instead(refusal, "start nhmtap again, or put back what was there");
+		return instead(refusal, "restart nhmtap, or restore the previous entry");
 	}
 	return 0;
 }

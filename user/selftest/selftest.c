@@ -585,6 +585,6 @@ int selftest_find(struct selftest *selftest, struct host *host, struct refusal *
 	if (beside_program(selftest->program, sizeof(selftest->program), beside, X_OK))
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "option --selftest");
-	because(refusal, "the program of known answers is not there: %.300s", selftest->program);
+	because(refusal, "the program with known counts is missing: %.300s", selftest->program);
 	return instead(refusal, "make install puts it into lib/nhmtap");
 }
