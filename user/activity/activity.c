@@ -95,6 +95,7 @@ void activity_report(struct activity *activity, bool last)
 	activity->interval_began_at = ended_at;
 	activity->interval_lead = lead;
 	activity->merged = 0;
+	activity->reported = true;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

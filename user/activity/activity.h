@@ -50,6 +50,7 @@ struct activity {
 	struct source *interval, *drain, *deadline, *delay, *wake;
 	struct targets *targets;
 	__u64 intervals_left; /* 0: they end with the session */
+	bool reported;	      /* an interval of it has been */
 	__u64 merged;	      /* intervals that the next report covers: those before it found no room */
 };
 

@@ -101,7 +101,8 @@ const struct option_row stream_rows[] = {
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
-	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz, and /metrics "
+	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz, /readyz, and "
+		 "/metrics "
 		 "with "
 		 "-o openmetrics=listen"},
 	{0, "series", "N", OPTION_NUMBER, COMMON(series), .least = 1, .most = 1000000, .line_only = true,

@@ -124,11 +124,12 @@ struct stream {
 	__u64 series;	       /* see struct place_of_output */
 	bool scraped;	       /* it is read by whoever asks, and written nowhere */
 	__u64 records;	       /* written so far */
-	const char *activity;  /* whose record is being written; NULL: of none */
-	struct compact line;   /* json's: the record that is being written */
-	char section[40];      /* that the people's form has last begun */
-	bool verbose;	       /* the people's form says more */
-	bool intervals;	       /* there will be several records of a kind, at different times */
+	__u64 records_seen, silent_since_ns; /* as the heartbeat last saw it; CLOCK_MONOTONIC */
+	const char *activity;		     /* whose record is being written; NULL: of none */
+	struct compact line;		     /* json's: the record that is being written */
+	char section[40];		     /* that the people's form has last begun */
+	bool verbose;			     /* the people's form says more */
+	bool intervals;			     /* there will be several records of a kind, at different times */
 	/* The people's form: each interval takes the place of the one before. */
 	bool live;
 	char live_since[32]; /* the start of the interval that is on the screen */

@@ -568,6 +568,18 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 	return 0;
 }
 
+/* A day at most, so that it is one in nanoseconds as well. */
+#define HEARTBEAT_MOST 86400
+
+static int take_heartbeat(struct request *request, const json_t *value, struct refusal *refusal)
+{
+	if (value && (!json_is_integer(value) || json_integer_value(value) < 1 ||
+		      json_integer_value(value) > HEARTBEAT_MOST))
+		return refuse_kind(refusal, "/heartbeat_s", "a whole number from 1 to 86400, seconds");
+	request->heartbeat_s = value ? json_integer_value(value) : 0;
+	return 0;
+}
+
 static int check_control(const char *control, struct refusal *refusal)
 {
 	if (!control || !strncmp(control, "fifo:", 5) || !strncmp(control, "fd:", 3))
@@ -577,8 +589,8 @@ static int check_control(const char *control, struct refusal *refusal)
 
 static int judge(struct request *request, struct refusal *refusal)
 {
-	static const char *const known[] = {"activities", "outputs",	"resource",   "limits",
-					    "control",	  "events_dir", "pmu_events", "listen"};
+	static const char *const known[] = {"activities", "outputs",	"resource", "limits",	  "control",
+					    "events_dir", "pmu_events", "listen",   "heartbeat_s"};
 	const size_t nr = sizeof(known) / sizeof(known[0]);
 	const json_t *document = request->document;
 	const char *member;
@@ -599,6 +611,7 @@ static int judge(struct request *request, struct refusal *refusal)
 	    text_member(document, "", "listen", &request->listen, refusal) ||
 	    text_member(document, "", "events_dir", &request->events_dir, refusal) ||
 	    text_member(document, "", "pmu_events", &request->pmu_events, refusal) ||
+	    take_heartbeat(request, json_object_get(document, "heartbeat_s"), refusal) ||
 	    check_control(request->control, refusal))
 		return -1;
 	return take_activities(request, json_object_get(document, "activities"), refusal) ||

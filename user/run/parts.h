@@ -27,6 +27,8 @@ struct run {
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
+	struct source *heartbeat, *watchdog; /* NULL: nobody wants them */
+	__u64 heartbeat_ns;
 	bool unwritable;     /* no stream is left that can be written to */
 	bool draining;	     /* all is done but for writing what waits */
 	__u64 ended_ns;	     /* when a signal ended it, CLOCK_MONOTONIC */
@@ -77,6 +79,17 @@ void unwritable(struct session *session);
 /* A line of progress on stderr while the session is running, if stderr is a terminal. */
 void begin_progress(struct run *run);
 void end_progress(struct run *run);
+
+/* --- service.c -------------------------------------------------------------------------------- */
+
+/* Tells systemd that everything is measured, and both it and readers of the streams that the session is
+ * alive, until the end. */
+void begin_service(struct run *run);
+void end_service(struct run *run);
+
+/* CONFIG is read again; that is done. */
+void service_reloads(void);
+void service_is_ready(void);
 
 /* --- records.c -------------------------------------------------------------------------------- */
 

@@ -82,7 +82,7 @@ static void write_starts_again(struct run *run)
 			write_start(run->members[i]);
 }
 
-void reload(struct run *run)
+static void read_again(struct run *run)
 {
 	struct request request = {0};
 	struct refusal refusal = {0};
@@ -110,4 +110,11 @@ void reload(struct run *run)
 	flush(run);
 	if (!any_left(run))
 		end_session(run, "exited", SIGTERM);
+}
+
+void reload(struct run *run)
+{
+	service_reloads();
+	read_again(run);
+	service_is_ready();
 }

@@ -110,6 +110,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	watch_outputs(run);
 	share_time(run);
 	begin_progress(run);
+	begin_service(run);
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_wait(&run->members[i]->activity);
@@ -121,6 +122,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 		loop_remove(session->loop, &run->members[i]->again);
 	}
 	end_progress(run);
+	end_service(run);
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
 	loop_remove(session->loop, &run->grace);

@@ -29,6 +29,7 @@ struct request {
 	size_t nr_outputs;
 	char **command;	     /* COMMAND …, NULL if there is none */
 	const char *control; /* see control_open() */
+	__u64 heartbeat_s;   /* how long a stream may be silent; 0: as long as there is nothing to say */
 	const char *listen;  /* see listen_open() */
 	const char *events_dir, *pmu_events, *host_root;
 	const char *config; /* the file's path; NULL: it is one activity from the command line */
