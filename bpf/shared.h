@@ -100,9 +100,10 @@ struct value_head {
  * by a hash of 64 bits: that two of the 2^14 that fit have the same one happens in one of 10^11
  * generations.
  */
-#define STACK_FRAMES 127 /* the most of one stack */
-#define STACK_SLOTS  16384
-#define STACK_WORDS  (1 << 17) /* 1 MiB: some 6,000 stacks of 20 frames */
+#define STACK_FRAMES  255 /* the most of one stack; 2^n - 1 */
+#define STACK_DEFAULT 127 /* where nothing is said */
+#define STACK_SLOTS   16384
+#define STACK_WORDS   (1 << 17) /* 1 MiB: some 6,000 stacks of 20 frames */
 
 /* What a stack_id_t is: where the stack begins among the words of the area, from STACK_FIRST on; or why
  * there is none. 0: stacks are not told apart. */

@@ -16,8 +16,8 @@
 
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
-const volatile __u32 max_stack = STACK_FRAMES; /* frames of both sides together */
-const volatile __u32 chain_marks;	       /* words of a side's chain that are not frames: 0 or 1 */
+const volatile __u32 max_stack = STACK_DEFAULT; /* frames of both sides together */
+const volatile __u32 chain_marks;		/* words of a side's chain that are not frames: 0 or 1 */
 
 #define STACK_LONGEST (sizeof(struct stored_stack) / 8 + STACK_FRAMES)
 
@@ -40,7 +40,8 @@ struct {
 	__type(value, struct stacks);
 } stack_areas SEC(".maps");
 
-/* What has a loop is not static: the kernel then verifies it once, by itself, not for each way there. */
+/* What has a loop is not static: the kernel then verifies it once, by itself, not for each way there. It
+ * knows max_stack, and goes through no more frames than that. */
 
 /* Writes frames of one side, no more than max_stack - `before`; returns how many there are. */
 static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *frames, __u64 before,
@@ -63,7 +64,7 @@ __noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 	stack = (const struct stored_stack *)&stacks->words[word & (STACK_WORDS - 1)];
 	hash = hash_word(0, *(const __u64 *)&stack->pid);
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < STACK_FRAMES; i++) {
+	for (__u32 i = 0; i < max_stack; i++) {
 		if (i >= nr)
 			break;
 		hash = hash_word(hash, stack->frames[i]);
@@ -121,7 +122,7 @@ __noinline __u32 walk_stack(struct stacks *stacks, __u64 word, __u32 kernel, str
 		return 0;
 	word += sizeof(struct stored_stack) / 8 + kernel;
 #pragma clang loop unroll(disable)
-	for (nr = 0; nr < STACK_FRAMES; nr++) {
+	for (nr = 0; nr < max_stack; nr++) {
 		if (kernel + nr >= max_stack)
 			break;
 		end = walk_frame(stacks, word + nr, walk);

@@ -48,11 +48,21 @@ def test_a_deeper_recursion_than_the_limit_is_cut_on_the_outside_and_says_so(nhm
 
 def test_the_default_depth_is_what_the_kernel_allows(nhmtap, tmp_path):
     with open("/proc/sys/kernel/perf_event_max_stack", encoding="ascii") as file:
-        depth = min(127, int(file.read()) - 2)
-    result = profile(nhmtap, tmp_path, EVERY_FAULT, "deep=300,1000")
-    assert result.one("start")["events"][0]["attr"]["sample_max_stack"] == depth
-    entry, = [e for e in result.entries() if e["samples"] >= 1000]
-    assert (entry["truncated"], len(entry["stack"])) == (True, depth)
+        allowed = min(127, int(file.read()) - 2)
+    for way, depth in (("fp", allowed), ("auto", 127)):
+        result = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--unwind", way], "deep=300,1000")
+        assert result.one("start")["events"][0]["attr"]["sample_max_stack"] == depth
+        entry, = [e for e in result.entries() if e["samples"] >= 1000]
+        assert (entry["truncated"], len(entry["stack"])) == (True, depth)
+
+
+def test_by_tables_a_stack_may_be_twice_as_deep(nhmtap, tmp_path):
+    result = profile(nhmtap, tmp_path, [*EVERY_FAULT, "--max-stack", "255"], "deep=240,1000", "deep=300,500")
+    found = within(CALLS, chains(result))
+    assert found["_start", "main", *["down"] * 240, "middle", "touch"] == 1000
+    assert found[*["down"] * 253, "middle", "touch"] == 500
+    cut, = [e for e in result.entries() if e["samples"] == 500]
+    assert cut["truncated"] and stacks(result)["truncated"] >= 500
 
 
 def test_a_stack_within_the_limit_is_not_called_truncated(nhmtap, tmp_path):

@@ -33,8 +33,11 @@ def test_by_tables_the_kernel_walks_the_stacks_of_precise_samples_alone(explain,
 def test_a_stack_is_as_deep_as_the_kernel_lets_a_program_see(explain, host, setting, frames):
     # The chain's two words that say whose frames follow count as frames of the helper.
     machine = NEHALEM | {"proc/sys/kernel/perf_event_max_stack": f"{setting}\n"}
-    (record,) = explain(host(machine), "-g", "cycles")
+    (record,) = explain(host(machine), "-g", "--unwind", "fp", "cycles")
     assert record["attr"]["sample_max_stack"] == frames
+    # By tables the program walks the stack itself.
+    (record,) = explain(host(machine), "-g", "cycles")
+    assert record["attr"]["sample_max_stack"] == 127
 
 
 def test_max_stack_is_the_depth(explain, host):
@@ -53,15 +56,15 @@ def refused(nhmtap, host):
 
 
 def test_a_depth_beyond_the_kernels_is_refused_with_the_setting_that_allows_it(refused):
-    error = refused("-g", "--max-stack", "127", status=2)
+    error = refused("-g", "--unwind", "fp", "--max-stack", "127", status=2)
     assert "perf_event_max_stack is 127" in error["why"]
     assert "125" in error["remedy"] and "perf_event_max_stack=129" in error["remedy"]
 
 
-@pytest.mark.parametrize("depth", ["0", "128", "x"])
+@pytest.mark.parametrize("depth", ["0", "256", "x"])
 def test_a_depth_that_no_stack_has_is_refused(nhmtap, depth):
     result = nhmtap("profile", "-g", "--max-stack", depth, "--", "true")
-    assert result.status == 1 and "1 to 127" in result.err
+    assert result.status == 1 and "1 to 255" in result.err
 
 
 def test_a_depth_without_stacks_is_refused(nhmtap):

@@ -207,7 +207,7 @@ int trial_unwind(struct host *host, struct refusal *refusal)
 		return -1;
 	err = aggregation_open(&aggregation, PROGRAM, "stack", refusal);
 	if (!err) {
-		aggregation_stacks(aggregation, true, true, STACK_FRAMES, false);
+		aggregation_stacks(aggregation, true, true, STACK_DEFAULT, false);
 		aggregation_unwind(aggregation, memory, false);
 		err = aggregation_load(aggregation, host, refusal);
 	}

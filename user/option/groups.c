@@ -28,7 +28,8 @@ const struct option_row stack_rows[] = {
 	 .help = "with -g, how to walk programs' stacks: tables (of .eh_frame), fp (frame pointers), or auto "
 		 "(the default: tables where this kernel allows them)"},
 	{0, "max-stack", "N", OPTION_NUMBER, COMMON(max_stack), .least = 1, .most = STACK_FRAMES,
-	 .help = "with -g, at most N frames of a stack (default: 127, or what the kernel allows)"},
+	 .help = "with -g, at most N frames of a stack (default: 127; with fp at most what the kernel "
+		 "allows)"},
 	{0},
 };
 

@@ -55,7 +55,9 @@ static int plan_pace(struct event *event, const struct options *options, const s
 static int refuse_depth(const struct host *host, __u64 depth, struct refusal *refusal)
 {
 	refuse(refusal, STATUS_REFUSED, "option --max-stack '%llu'", depth);
-	because(refusal, "kernel.perf_event_max_stack is %ld, and a program gets %d frames less",
+	because(refusal,
+		"the kernel walks stacks by frame pointers, and those of precise samples; its "
+		"kernel.perf_event_max_stack is %ld, and a program gets %d frames less",
 		host->max_stack, CHAIN_CONTEXTS);
 	return instead(refusal, "ask for %ld, or: sysctl kernel.perf_event_max_stack=%llu",
 		       host->max_stack - CHAIN_CONTEXTS, depth + CHAIN_CONTEXTS);
@@ -66,19 +68,21 @@ static int refuse_depth(const struct host *host, __u64 depth, struct refusal *re
 static int plan_stacks(struct event *event, const struct options *options, const struct host *host,
 		       struct refusal *refusal)
 {
-	long most = host->max_stack - CHAIN_CONTEXTS;
+	long most = host->max_stack - CHAIN_CONTEXTS, limit = STACK_FRAMES;
 	__u64 depth = options->max_stack;
 	bool tables, precise = event->attr.precise_ip;
 	const char *why;
 
-	if (!depth)
-		depth = most < STACK_FRAMES ? most : STACK_FRAMES;
-	if (most < 1 || depth > (__u64)most)
-		return refuse_depth(host, depth, refusal);
 	/* By tables the program walks the user's side, and asks for the kernel's where there is one: a chain
 	 * that the kernel takes of each sample by itself would be thrown away. */
 	if (plan_unwind(options, host, &tables, &why, refusal))
 		return -1;
+	if (!tables || precise)
+		limit = most;
+	if (!depth)
+		depth = limit < STACK_DEFAULT ? limit : STACK_DEFAULT;
+	if (most < 1 || depth > (__u64)limit)
+		return refuse_depth(host, depth, refusal);
 	if (precise || !tables)
 		EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_CALLCHAIN,
 			  "the program reads the registers and the calls; no ring is used");
