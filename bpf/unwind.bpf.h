@@ -31,7 +31,12 @@ struct unwind_walk {
 	__u64 begin, end, bias;
 	__u32 file;
 	__u32 guessed; /* frames, so far */
-	__u64 mark;    /* of the frame that was found last: FRAME_GUESSED, … */
+	/* The page of that file that a row was looked for in last: */
+	__u64 page; /* its address; 1: none yet */
+	__u64 rows; /* struct unwind_page */
+	__u32 page_file;
+	__u32 rules;
+	__u64 mark; /* of the frame that was found last: FRAME_GUESSED, … */
 };
 
 static __always_inline struct unwind_block *unwind_block_of(__u32 position)
@@ -164,8 +169,6 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 
 	if (!tables_walk || !walk)
 		return -1;
-	if (walk->at >= walk->begin && walk->at < walk->end)
-		return 0;
 	block = walk->nr ? unwind_block_of(walk->list) : NULL;
 	if (!block)
 		return -1;
@@ -190,6 +193,8 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 /* By the kernel's own record, where it is newer than the list. */
 static __always_inline int unwind_find(struct unwind_walk *walk)
 {
+	if (walk->at >= walk->begin && walk->at < walk->end)
+		return 0;
 	return unwind_find_mapping(walk) ? unwind_find_vma(walk) : 0;
 }
 
@@ -215,21 +220,22 @@ __noinline __u32 unwind_search(__u32 position, __u32 nr, __u32 low_bits)
 	return block->words[position & (UNWIND_BLOCK_WORDS - 1)] >> 16;
 }
 
-/* The rule at the address of a file, a struct unwind_rule; its frame may be FRAME_NO_TABLE. */
-__noinline __u64 unwind_rule_at(__u32 number, __u64 address)
+/* Looks up the page of the file's table that has the address. Returns -1, or what frame there is without
+ * one: enum unwind_frame. */
+__noinline int unwind_find_page(struct unwind_walk *walk, __u64 address)
 {
 	const struct unwind_block *block;
 	struct unwind_files *files;
 	struct unwind_file *file;
-	__u32 zero = 0, rule;
+	__u32 zero = 0;
 	__u64 page;
 
-	if (!tables_walk)
+	if (!tables_walk || !walk)
 		return FRAME_NO_TABLE;
 	files = bpf_map_lookup_elem(&unwind_files, &zero);
-	if (!files || number == UNWIND_NO_FILE)
+	if (!files || walk->file == UNWIND_NO_FILE)
 		return FRAME_NO_TABLE;
-	file = &files->list[number & (UNWIND_FILES - 1)];
+	file = &files->list[walk->file & (UNWIND_FILES - 1)];
 	if (!*(volatile __u32 *)&file->nr_pages)
 		return FRAME_NO_TABLE;
 	if (!file->used)
@@ -240,10 +246,30 @@ __noinline __u64 unwind_rule_at(__u32 number, __u64 address)
 	block = unwind_block_of(file->pages);
 	if (!block)
 		return FRAME_NO_TABLE;
-	page = unwind_two_words(block, file->pages + 2 * (__u32)page);
-	rule = unwind_search((__u32)page, page >> 32, address & UNWIND_PAGE_MASK);
-	block = unwind_block_of(file->rules);
-	return block ? unwind_two_words(block, file->rules + 2 * rule) : FRAME_NO_TABLE;
+	walk->rows = unwind_two_words(block, file->pages + 2 * (__u32)page);
+	walk->rules = file->rules;
+	walk->page = address & ~(__u64)UNWIND_PAGE_MASK;
+	walk->page_file = walk->file;
+	return -1;
+}
+
+/* The rule at the address of the walk's file, a struct unwind_rule; its frame may be FRAME_NO_TABLE. */
+__noinline __u64 unwind_rule_at(struct unwind_walk *walk, __u64 address)
+{
+	const struct unwind_block *block;
+	__u32 rule;
+	int none;
+
+	if (!tables_walk || !walk)
+		return FRAME_NO_TABLE;
+	if (walk->page != (address & ~(__u64)UNWIND_PAGE_MASK) || walk->page_file != walk->file) {
+		none = unwind_find_page(walk, address);
+		if (none >= 0)
+			return none;
+	}
+	rule = unwind_search((__u32)walk->rows, walk->rows >> 32, address & UNWIND_PAGE_MASK);
+	block = unwind_block_of(walk->rules);
+	return block ? unwind_two_words(block, walk->rules + 2 * rule) : FRAME_NO_TABLE;
 }
 
 /* Whether what stands before the address is a call: e8, or ff with /2. */
@@ -320,17 +346,17 @@ static __always_inline int unwind_signal(struct unwind_walk *walk)
 __noinline int unwind_step(struct unwind_walk *walk)
 {
 	struct unwind_rule rule;
-	__u64 word, frame, caller;
+	__u64 word, frame, saved[2];
 
 	if (!tables_walk || !walk)
 		return STACK_NO_TABLE;
 	walk->mark = 0;
 	if (unwind_find(walk))
 		return STUCK | STACK_NO_TABLE;
-	word = unwind_rule_at(walk->file, walk->at - walk->bias);
+	word = unwind_rule_at(walk, walk->at - walk->bias);
 	/* In a system call ip is behind the instruction, which may be behind the function. */
 	if ((word & 15) == FRAME_NONE && walk->at == walk->ip)
-		word = unwind_rule_at(walk->file, walk->at - 1 - walk->bias);
+		word = unwind_rule_at(walk, walk->at - 1 - walk->bias);
 	__builtin_memcpy(&rule, &word, sizeof(rule));
 	if ((rule.frame == FRAME_BP || rule.frame == FRAME_AT_BP || rule.bp == BP_AT_BP) &&
 	    unwind_fetch(&walk->bp))
@@ -364,9 +390,12 @@ __noinline int unwind_step(struct unwind_walk *walk)
 		return STUCK | (rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
 	}
 	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
-	    bpf_probe_read_user(&caller, sizeof(caller), (void *)(frame - sizeof(caller))))
+	    bpf_probe_read_user(saved, sizeof(saved), (void *)(frame - sizeof(saved))))
 		return STACK_UNREADABLE;
-	if (rule.bp == BP_AT_FRAME)
+	/* A frame pointer stands beside the return address: one reading has both. */
+	if (rule.bp == BP_AT_FRAME && rule.bp_offset == -16)
+		walk->bp = (struct unwind_register){.value = saved[0]};
+	else if (rule.bp == BP_AT_FRAME)
 		walk->bp.at = frame + rule.bp_offset;
 	else if (rule.bp == BP_AT_BP)
 		walk->bp.at = walk->bp.value + rule.bp_offset;
@@ -377,9 +406,9 @@ __noinline int unwind_step(struct unwind_walk *walk)
 	else if (rule.bx == BX_LOST)
 		walk->bx = (struct unwind_register){0};
 	walk->sp = frame;
-	walk->ip = caller;
-	walk->at = caller - 1;
-	return caller ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
+	walk->ip = saved[1];
+	walk->at = saved[1] - 1;
+	return saved[1] ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
 }
 
 #define USER_CS_64 0x33 /* arch/x86/include/asm/segment.h, __USER_CS */
@@ -424,7 +453,7 @@ static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struc
 	__u32 serial, zero = 0;
 	__u64 head;
 
-	*walk = (struct unwind_walk){0};
+	*walk = (struct unwind_walk){.page = 1};
 	if (process && process->list) {
 		walk->list = process->list;
 		serial = process->serial;
