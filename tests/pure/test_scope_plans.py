@@ -34,7 +34,7 @@ def refusal(nhmtap, host):
 @pytest.mark.parametrize("arguments, why, remedy", [
     (["--per", "socket", "--", "true"], "wherever they run", "-a or -C CPUS"),
     (["--per", "cpu,core", "-p", "1"], "wherever they run", "-a or -C CPUS"),
-    (["--per", "cgroup", "-a"], "no cgroups to tell apart", "--for-each-cgroup"),
+    (["--per", "cgroup", "-p", "1"], "no cgroups to tell apart", "--for-each-cgroup"),
     (["--per", "thread", "--", "true"], "begins with one thread", "-t TID"),
     (["--per", "thread", "-a"], "whatever thread runs there", "-p PID"),
     (["--per", "die", "-a"], "no such key", "cpu, core, socket, node, thread, cgroup"),
