@@ -2,6 +2,7 @@
 """Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a call that is known, and
 processes are attached to before they make them, so that the tables are there: what is counted is exact."""
 import collections
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 import chain
 import hosts
 from chain import Chain, is_whole
-from records import frames_of
+from records import Result, frames_of
 from stacks import by_perf, named
 
 EVERY_FAULT = ["-g", "--unwind", "tables", "-e", "page-faults", "-c", "1", "--by", "symbol,comm"]
@@ -53,6 +54,42 @@ def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap
     assert unwind["by"] == "tables" and unwind["tables"] >= 4 and unwind["bytes"] > 100000
     told = account(result)
     assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
+
+
+# Rows of a table that nothing else needs: half of the least memory that a session can have.
+ROWS = """
+.rept 80000
+.cfi_startproc
+push %rbp
+.cfi_def_cfa_offset 16
+pop %rbp
+.cfi_def_cfa_offset 8
+ret
+.cfi_endproc
+.endr
+.section .note.GNU-stack,"",@progbits
+"""
+MEMORY = 1 << 20
+
+
+def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_again(nhmtap, tmp_path):
+    rows = tmp_path / "rows.S"
+    rows.write_text(ROWS)
+    one, other = (chain.build(tmp_path, rows, name=name) for name in ("one", "other"))
+    alone = nhmtap.into(tmp_path / "alone", "profile", *EVERY_FAULT, "--", one)
+    assert alone.one("start")["unwind"]["bytes"] > MEMORY / 2
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({
+        "activities": [{"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables",
+                        "event": "page-faults", "count": 1, "by": "symbol,pid"}],
+        "limits": {"names_bytes": MEMORY}, "outputs": [{"format": "json", "path": str(tmp_path / "out")}]}))
+    # What was used in the last two seconds stays.
+    script = "; sleep 2.5; ".join(f"printf 'spin 500\\nrounds 100\\n' | {program}" for program in (one, other, one))
+    done = nhmtap("run", config, "--", "sh", "-c", script)
+    result = Result(done.status, (tmp_path / "out").read_text(), done.err)
+    whole = [sum(samples for names, samples in named(result, pid=pid).items() if is_whole(names))
+             for pid in {entry["pid"] for entry in result.entries()}]
+    assert [samples for samples in whole if samples] == [100, 100, 100]
 
 
 def test_by_frame_pointers_it_is_not(nhmtap, program):

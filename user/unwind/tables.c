@@ -21,13 +21,25 @@
 /* A part of the rows: pages that follow each other, and together fit into a block. */
 #define CHUNK_WORDS (1 << 14)
 
+/* A table that was used in this time is not taken away: tables would only take turns. It is seen that it was
+ * used when files are mapped, and no more often than this. */
+#define UNUSED_NS 2000000000ULL
+#define NOTED_NS  100000000ULL
+
 struct chunk {
 	__u32 position;
 	size_t words;
 };
 
 struct file {
-	enum { FILE_FREE, FILE_WAITING, FILE_BUSY, FILE_READY, FILE_WITHOUT } state;
+	enum {
+		FILE_FREE,
+		FILE_WAITING,
+		FILE_BUSY,
+		FILE_READY,
+		FILE_WITHOUT, /* it can't have a table */
+		FILE_NO_ROOM, /* its table found no room, or had to make some: somebody may map it again */
+	} state;
 	size_t users;
 	int fd; /* while it waits; -1: the vdso */
 	dev_t device;
@@ -55,6 +67,7 @@ struct unwind_tables {
 	struct file files[UNWIND_FILES];
 	__u32 buckets[BUCKETS];
 	__u32 nr_numbers; /* that were ever given out; 0 is none */
+	__u64 noted;	  /* when uses were noted last, ns of CLOCK_MONOTONIC */
 	size_t nr_waiting;
 	bool busy;
 	struct chunk *retired;
@@ -149,6 +162,7 @@ static void note_uses(struct unwind_tables *tables)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 
+	tables->noted = now;
 	for (__u32 i = 1; i < tables->nr_numbers; i++) {
 		struct unwind_file *shown = unwind_memory_file(tables->memory, i);
 
@@ -158,9 +172,6 @@ static void note_uses(struct unwind_tables *tables)
 		}
 	}
 }
-
-/* Less than that is not long unused: tables would only take turns. */
-#define UNUSED_NS 2000000000ULL
 
 /* Takes away the table that was not used for longest. Returns false where there is none. */
 static bool take_away(struct unwind_tables *tables)
@@ -191,7 +202,7 @@ static bool take_away(struct unwind_tables *tables)
 	unwind_memory_wait(tables->memory);
 	pthread_mutex_lock(&tables->lock);
 	give_chunks(tables, oldest);
-	oldest->state = FILE_WITHOUT;
+	oldest->state = FILE_NO_ROOM;
 	pthread_mutex_unlock(&tables->lock);
 	return true;
 }
@@ -216,7 +227,7 @@ static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 		while (!made && take_away(tables));
 	unwind_table_release(&table);
 	pthread_mutex_lock(&tables->lock);
-	file->state = made ? FILE_READY : FILE_WITHOUT;
+	file->state = made ? FILE_READY : why ? FILE_WITHOUT : FILE_NO_ROOM;
 	file->used = clock_ns(CLOCK_MONOTONIC);
 	tables->account.tables += made;
 	tables->account.refused += !why && !made;
@@ -357,7 +368,7 @@ static __u32 free_number(struct unwind_tables *tables)
 	if (tables->nr_numbers < UNWIND_FILES)
 		return tables->nr_numbers++;
 	for (__u32 i = 1; i < UNWIND_FILES; i++)
-		if (tables->files[i].state == FILE_WITHOUT && !tables->files[i].users &&
+		if (tables->files[i].state >= FILE_WITHOUT && !tables->files[i].users &&
 		    (!oldest || tables->files[i].used < tables->files[oldest].used))
 			oldest = i;
 	if (!oldest)
@@ -402,7 +413,18 @@ static __u32 find(struct unwind_tables *tables, const struct file *wanted)
 	return number;
 }
 
-/* A number for a file that has none; its descriptor is duplicated. 0: there is none left. */
+/* Has the thread make a file's table, from a duplicate of the descriptor (-1: the vdso). */
+static void ask(struct unwind_tables *tables, struct file *file, int fd)
+{
+	file->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file->state = fd >= 0 && file->fd < 0 ? FILE_WITHOUT : FILE_WAITING;
+	if (file->state == FILE_WAITING) {
+		tables->nr_waiting++;
+		wake(tables);
+	}
+}
+
+/* A number for a file that has none. 0: there is none left. */
 static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 {
 	__u32 *bucket, number = free_number(tables);
@@ -410,27 +432,28 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 	if (!number)
 		return 0;
 	bucket = bucket_of(tables, wanted);
-	wanted->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	wanted->state = fd >= 0 && wanted->fd < 0 ? FILE_WITHOUT : FILE_WAITING;
 	wanted->next = *bucket;
 	tables->files[number] = *wanted;
 	*bucket = number;
 	name(tables, wanted, number);
-	if (wanted->state == FILE_WAITING) {
-		tables->nr_waiting++;
-		wake(tables);
-	}
+	ask(tables, &tables->files[number], fd);
 	return number;
 }
 
 static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 {
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
+	if (now - tables->noted > NOTED_NS)
+		note_uses(tables);
 	number = find(tables, wanted);
 	if (!number && (fd < 0 || read_segments(fd, wanted)))
 		number = add(tables, wanted, fd);
+	else if (number && tables->files[number].state == FILE_NO_ROOM &&
+		 tables->files[number].used + UNUSED_NS < now)
+		ask(tables, &tables->files[number], fd);
 	if (number)
 		tables->files[number].users++;
 	pthread_mutex_unlock(&tables->lock);
