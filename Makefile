@@ -152,10 +152,13 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
 CFLAGS   ?= -O2 -g
 # Libraries, as pkg-config knows them.
-packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma libmicrohttpd libcurl
+packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
+# Loaded when they are wanted: user/late.h.
+late     := libmicrohttpd libcurl
+soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged))
+	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
 bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -ffile-prefix-map=$(CURDIR)=. $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
@@ -196,6 +199,8 @@ $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
 $(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
 # libperf has no version of its own: it is that of the kernel's source.
+$(O)/user/late.o: EXTRA_CFLAGS = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
+	-DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
 $(O)/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages

@@ -18,6 +18,7 @@
 #include "facility/diagnosis.h"
 #include "host/host.h"
 #include "host/kernel.h"
+#include "late.h"
 
 static const char *libperf_version(void)
 {
@@ -31,10 +32,15 @@ static const char *libdw_version(void)
 
 static const char *libcurl_version(void)
 {
-	return curl_version_info(CURLVERSION_NOW)->version;
+	return late_libcurl() ? NULL : curl_version_info(CURLVERSION_NOW)->version;
 }
 
-/* The libraries, each with the function that tells its version. */
+static const char *libmicrohttpd_version(void)
+{
+	return late_libmicrohttpd() ? NULL : MHD_get_version();
+}
+
+/* The libraries, each with the function that tells its version; NULL: it is not there. */
 static const struct library {
 	const char *name;
 	const char *(*version)(void);
@@ -46,7 +52,7 @@ static const struct library {
 	{"zlib", zlibVersion},
 	{"protobuf-c", protobuf_c_version},
 	{"liblzma", lzma_version_string},
-	{"libmicrohttpd", MHD_get_version},
+	{"libmicrohttpd", libmicrohttpd_version},
 	{"libcurl", libcurl_version},
 };
 
@@ -94,7 +100,7 @@ void versions_print(void)
 	print_line("schema", "%s", SCHEMA_VERSION);
 	print_line("build id", "%s", build_id[0] ? build_id : "none");
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
-		print_line(libraries[i].name, "%s", libraries[i].version());
+		print_line(libraries[i].name, "%s", libraries[i].version() ?: "not installed");
 	if (host_gather(&host, ""))
 		return;
 	print_line("kernel", "%s, %s BTF, perf_event_paranoid %d, lockdown %s", host.release,
@@ -138,9 +144,11 @@ void versions_print_json(void)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 	json_t *known = json_object(), *all;
+	const char *version;
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
-		json_object_set_new(known, libraries[i].name, json_string(libraries[i].version()));
+		if ((version = libraries[i].version()))
+			json_object_set_new(known, libraries[i].name, json_string(version));
 	read_build_id(build_id);
 	all = json_pack("{s:s, s:s, s:s, s:s*, s:o, s:o}", "type", "version", "schema_version",
 			SCHEMA_VERSION, "version", NHMTAP_VERSION, "build_id", build_id[0] ? build_id : NULL,

@@ -14,6 +14,7 @@
 #include <curl/curl.h>
 
 #include "clock.h"
+#include "late.h"
 #include "memory.h"
 #include "output/gzip.h"
 #include "visible.h"
@@ -247,10 +248,18 @@ static bool is_url(const char *url, struct refusal *refusal)
 struct push *push_open(const char *url, const char *format, const char *media, struct refusal *refusal)
 {
 	struct epoll_event event = {.events = EPOLLIN};
+	const char *why;
 	struct push *push;
 
 	if (!media) {
 		refuse_url(refusal, url, "this format is a stream and makes no requests");
+		return NULL;
+	}
+	why = late_libcurl();
+	if (why) {
+		refuse(refusal, STATUS_REFUSED, "option --output '%.300s'", url);
+		because(refusal, "%s", why);
+		instead(refusal, "install libcurl: apt-get install libcurl3-gnutls");
 		return NULL;
 	}
 	if (!is_url(url, refusal))

@@ -12,6 +12,7 @@
 #include <microhttpd.h>
 
 #include "clock.h"
+#include "late.h"
 #include "memory.h"
 #include "note.h"
 #include "output/address.h"
@@ -202,10 +203,17 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	struct address address;
 	struct listen *listen;
 	const char *path;
+	const char *why;
 	int fd;
 
 	if (!place)
 		return 0;
+	why = late_libmicrohttpd();
+	if (why) {
+		refuse(refusal, STATUS_REFUSED, LISTEN_OPTION " '%.300s'", place);
+		because(refusal, "%s", why);
+		return instead(refusal, "install libmicrohttpd: apt-get install libmicrohttpd12");
+	}
 	if (address_read(&address, LISTEN_OPTION, place, refusal))
 		return -1;
 	path = address_path(&address);
