@@ -2,7 +2,6 @@
 """Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a call that is known, and
 processes are attached to before they make them, so that the tables are there: what is counted is exact."""
 import collections
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,8 @@ import pytest
 import chain
 import hosts
 from chain import Chain, is_whole
-from records import Result, frames_of
+from records import frames_of
+from sessions import DAY, Session
 from stacks import by_perf, named
 
 EVERY_FAULT = ["-g", "--unwind", "tables", "-e", "page-faults", "-c", "1", "--by", "symbol,comm"]
@@ -78,18 +78,27 @@ def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_aga
     one, other = (chain.build(tmp_path, rows, name=name) for name in ("one", "other"))
     alone = nhmtap.into(tmp_path / "alone", "profile", *EVERY_FAULT, "--", one)
     assert alone.one("start")["unwind"]["bytes"] > MEMORY / 2
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({
-        "activities": [{"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables",
-                        "event": "page-faults", "count": 1, "by": "symbol,pid"}],
-        "limits": {"names_bytes": MEMORY}, "outputs": [{"format": "json", "path": str(tmp_path / "out")}]}))
+    fifos = [(tmp_path / f"in{i}", tmp_path / f"out{i}") for i in range(3)]
+    for fifo in [fifo for pair in fifos for fifo in pair]:
+        os.mkfifo(fifo)
     # What was used in the last two seconds stays.
-    script = "; sleep 2.5; ".join(f"printf 'spin 500\\nrounds 100\\n' | {program}" for program in (one, other, one))
-    done = nhmtap("run", config, "--", "sh", "-c", script)
-    result = Result(done.status, (tmp_path / "out").read_text(), done.err)
-    whole = [sum(samples for names, samples in named(result, pid=pid).items() if is_whole(names))
-             for pid in {entry["pid"] for entry in result.entries()}]
-    assert [samples for samples in whole if samples] == [100, 100, 100]
+    script = "sleep 3; ".join(f"{program} < {told} > {said}; /bin/true; "
+                              for program, (told, said) in zip((one, other, one), fifos))
+    with Session(nhmtap, tmp_path, [{"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables",
+                                     "event": "page-faults", "count": 1, "by": "symbol", "interval_ms": DAY}],
+                 "sh", "-c", script, limits={"names_bytes": MEMORY}) as session:
+        for pair in fifos:
+            with open(pair[0], "w", buffering=1, encoding="ascii") as told, open(pair[1], encoding="ascii") as said:
+                assert said.readline() == "ready\n"
+                while True:  # up to its table
+                    session.do("snapshot")
+                    told.write("rounds 100\n")
+                    assert said.readline() == "done\n"
+                    session.do("snapshot")
+                    stacks = [r for r in session.until(bool) if r["type"] == "profile" and r.get("part", 1) == 1][-1]["stacks"]
+                    if stacks["whole"] == stacks["delivered"] >= 100:
+                        break
+        session.end()
 
 
 def test_by_frame_pointers_it_is_not(nhmtap, program):
@@ -282,8 +291,9 @@ def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_pa
     running.wait()
     running.stdout.close()
     result = nhmtap.finish(process)
-    perf.stdin.close()
+    # It ends with the process; an end of its orders before that is an error of theirs.
     assert perf.wait() == 0
+    perf.stdin.close()
     perf.stdout.close()
     ours = collections.Counter()
     for record in result.of("profile"):
