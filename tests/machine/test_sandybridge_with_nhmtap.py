@@ -72,7 +72,7 @@ def test_of_events_that_need_half_the_counters_a_third_is_refused(sandybridge_th
     assert [r["value"] for r in counts][1] == STORES["plain.stores"]
     assert all(r["enabled_ns"] == r["running_ns"] for r in counts)
     error, _ = nhmtap(sandybridge_threads, "stat", "-e", "{%s}" % ",".join(events), "--", "true", status=1)
-    assert "can't be counted at once" in error["why"] and "4 general" in error["remedy"]
+    assert "no counter is left for MEM_UOPS_RETIRED.LOCK_LOADS:u" in error["why"] and "4 general" in error["remedy"]
 
 
 def test_off_core_responses_are_told_by_who_had_the_line(sandybridge):
