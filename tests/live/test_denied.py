@@ -328,7 +328,14 @@ def test_each_answer_of_the_kernel_has_its_own_sentence(tmp_path, name, event, f
 def test_a_short_period_that_the_pmu_refuses_is_suspected(tmp_path):
     error = refusal(injected(tmp_path, "perf_event_open", "EINVAL", "profile", "-e", "r1c0", "-c",
                              "31", "--", "true", files=hosts.OTHER_PMU))
-    assert "period" in error["why"] and "under 32" in error["remedy"]
+    assert "period" in error["why"] and "some PMUs refuse short periods" in error["remedy"]
+
+
+@pytest.mark.parametrize("insists", [[], ["--force"]])
+def test_a_period_shorter_than_a_cpus_least_is_refused_with_the_least_before_the_kernel_is_asked(nhmtap, tmp_path, insists):
+    root = hosts.build(tmp_path / "host", hosts.NEHALEM)
+    error = refusal(nhmtap("profile", "--host-root", root, *insists, "-e", "r1c0", "-c", "31", "--", "true"), status=1)
+    assert "below 32" in error["why"] and "-c 32 or more" in error["remedy"]
 
 
 @pytest.mark.parametrize("when", [1, 2, 3, 4, 5, 6])
