@@ -29,7 +29,9 @@ FAULTS = {"event": "page-faults"}
 EACH = {**FAULTS, "count": 1}
 QUEUE = 65536
 TMPFS_BYTES = 1 << 20
-OF_PROGRAMS = ("files", "mnt")  # held for the names of whatever programs the machine runs
+UNWIND_BLOCK = "array of 1 MiB"  # struct unwind_block in bpf/unwind.h; no other map is one of this size
+# Held for the names and the tables of stacks of whatever programs the machine runs.
+OF_PROGRAMS = ("files", "mnt", UNWIND_BLOCK)
 
 
 def activities(cgroup, turn):
@@ -70,6 +72,13 @@ class Trouble:
         self.thread.join()
         if self.error:
             raise self.error
+
+
+def is_unwind_block(fdinfo):
+    """By what the kernel tells of a map: a BPF_MAP_TYPE_ARRAY with one value."""
+    with open(fdinfo, encoding="ascii") as file:
+        told = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+    return (told["map_type"], told["max_entries"], told["value_size"]) == ("2", "1", str(1 << 20))
 
 
 class Soak:
@@ -171,13 +180,17 @@ class Soak:
 
     def held(self):
         """The descriptors that it holds, by kind: BPF's objects, events, watches, sockets. Files of programs
-        are held for their names, and let go with the last process that has them mapped."""
+        are held for their names, and let go with the last process that has them mapped; the tables by which
+        their stacks are walked take another map when one is full."""
         folder = f"/proc/{self.process.pid}/fd"
         kinds = collections.Counter()
         for fd in os.listdir(folder):
             with contextlib.suppress(FileNotFoundError):
                 what = os.readlink(os.path.join(folder, fd))
-                kinds["files" if what.startswith("/") else re.sub(r":\[\d+\]", "", what)] += 1
+                kind = "files" if what.startswith("/") else re.sub(r":\[\d+\]", "", what)
+                if kind == "anon_inode:bpf-map" and is_unwind_block(f"{folder}info/{fd}"):
+                    kind = UNWIND_BLOCK
+                kinds[kind] += 1
         return {"held": {kind: kinds[kind] for kind in sorted(kinds)}}
 
     # --- the whole -----------------------------------------------------------------------------------
