@@ -98,7 +98,9 @@ def test_a_process_that_was_there_before_is_named(nhmtap):
 
 
 def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(nhmtap, tmp_path, copy):
-    with subprocess.Popen([NAMES, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    # Copies of its own, both: another test may run the program at the same time.
+    there = shutil.copy(NAMES, tmp_path / "there")
+    with subprocess.Popen([there, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdout.readline()
         run = nhmtap.attach("profile", *FAULTS, "--by", "symbol,comm", "-a")
@@ -108,7 +110,7 @@ def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(
         subprocess.run([copy, "here=300"], check=True, stdout=subprocess.DEVNULL)
         result = nhmtap.interrupt(run)
     found = code(result)
-    assert (found["here", NAMES], found["here", copy]) == (200, 300)
+    assert (found["here", str(there)], found["here", copy]) == (200, 300)
 
 
 def test_a_program_that_was_deleted_before_anybody_looked_is_named(nhmtap, copy):
