@@ -22,11 +22,14 @@ def ids(said):
 
 
 def wait_asleep(pid):
-    """Until the process waits for something; on a busy machine that may be long."""
+    """Until the process waits for something and no CPU has it any more; on a busy machine that may be long."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            if file.read().rpartition(")")[2].split()[0] == "S":
+            asleep = file.read().rpartition(")")[2].split()[0] == "S"
+        # It is marked as asleep before it is switched away from; of its system call the kernel tells after that.
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            if asleep and file.read() != "running\n":
                 return
         time.sleep(0.001)
 
