@@ -193,15 +193,18 @@ $(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $< $(O)/nhmtap $(@D)
 	@touch $@
 
+# What one source needs besides, in whatever way it is compiled.
+own_of = $(own_flags_$(subst /,_,$(1)))
+own_flags_user_collection_libperf_fd.c = $(internal_cflags)
+# libperf has no version of its own: it is that of the kernel's source.
+own_flags_user_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
+own_flags_user_late.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
+			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
+
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(cflags) $(EXTRA_CFLAGS) -c -o $@ $<
-$(O)/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
-# libperf has no version of its own: it is that of the kernel's source.
-$(O)/user/late.o: EXTRA_CFLAGS = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
-	-DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
-$(O)/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
+	$(Q)$(CC) $(cflags) $(call own_of,$<) -c -o $@ $<
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	$(call say,BPF,$<)

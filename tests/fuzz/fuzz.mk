@@ -8,16 +8,14 @@ FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
-		$(libperf_cflags) $(shell pkg-config --cflags $(packaged))
+		$(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 # The whole program but for main(): a target calls what it wants of it.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
 		$(O)/fuzz/gen/pprof.pb-c.o
 
 $(O)/fuzz/user/%.o: user/%.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(EXTRA_CFLAGS) -c -o $@ $<
-$(O)/fuzz/user/collection/libperf_fd.o: EXTRA_CFLAGS = $(internal_cflags)
-$(O)/fuzz/user/versions.o: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer-no-link $(call own_of,$<) -c -o $@ $<
 $(O)/fuzz/user/embedded.o: $(embedded) $(O)/gen/embedded.inc
 $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)

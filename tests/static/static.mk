@@ -18,10 +18,8 @@ static_flags_user_event_placement.c     = -Wno-analyzer-use-of-uninitialized-val
 
 $(O)/static/%.checked: %.c | $(libperf_ready) $(O)/gen/pprof.pb-c.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(filter-out -Werror,$(cflags)) $(EXTRA_CFLAGS) -fanalyzer -Werror $(call static_of,$<) -MF $@.d -c -o /dev/null $<
+	$(Q)$(CC) $(filter-out -Werror,$(cflags)) $(call own_of,$<) -fanalyzer -Werror $(call static_of,$<) -MF $@.d -c -o /dev/null $<
 	@touch $@
-$(O)/static/user/collection/libperf_fd.checked: EXTRA_CFLAGS = $(internal_cflags)
-$(O)/static/user/versions.checked: EXTRA_CFLAGS = -DLIBPERF_VERSION='"$(libperf_version)"'
 $(O)/static/user/embedded.checked: $(embedded) $(O)/gen/embedded.inc
 -include $(sources:%.c=$(O)/static/%.checked.d)
 
