@@ -340,17 +340,17 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	*refusal = (struct refusal){0};
 	catch_signals(&run);
 	speak_without_waiting();
-	if (open_streams(&run, refusal)) {
-		close_streams(&run, refusal);
-		release(&run);
-		return refusal->status;
-	}
 	for (size_t i = 0; i < request->nr_entries; i++) {
 		add_member(&run, request->entries[i]);
 		run.members[i]->activity.name = request->entries[i]->name;
 		run.members[i]->activity.command = request->entries[i]->options.command->name;
 	}
 	request->nr_entries = 0;
+	if (open_streams(&run, refusal)) {
+		close_streams(&run, refusal);
+		release(&run);
+		return refusal->status;
+	}
 	memory_last_words(write_last_words, &run);
 	err = block_signals(&run, refusal) || prepare(&run, refusal);
 	if (!err && request->check)
