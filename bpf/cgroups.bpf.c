@@ -12,19 +12,13 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "counters.bpf.h"
 #include "shared.h"
 
 const volatile __u32 nr_events = 0;
 const volatile __u32 nr_slots = 1; /* of a CPU, and one more for those that find none; a power of two */
 
 /* User space makes all of these as long as there are CPUs, and the values as long as there are events. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} counters SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -11,9 +11,9 @@
 
 #include "collection/constants.h"
 #include "collection/libbpf_words.h"
+#include "collection/object.h"
 #include "collection/own_pids.h"
 #include "collection/unwind_memory.h"
-#include "embedded.h"
 #include "memory.h"
 #include "plan/denial.h"
 
@@ -38,18 +38,10 @@ struct aggregation {
 int aggregation_open(struct aggregation **result, const char *name, const char *by, struct refusal *refusal)
 {
 	struct aggregation *aggregation = xcalloc(1, sizeof(*aggregation));
-	struct embedded file;
-	char file_name[64];
 	struct libbpf_words words;
 
-	snprintf(file_name, sizeof(file_name), "%s.bpf.o", name);
-	file = embedded_find(file_name);
 	libbpf_words_begin(&words);
-	aggregation->object = bpf_object__open_mem(file.data, file.size,
-						   &(struct bpf_object_open_opts){
-							   .sz = sizeof(struct bpf_object_open_opts),
-							   .object_name = name,
-						   });
+	aggregation->object = object_open(name);
 	libbpf_words_end(&words);
 	if (!aggregation->object ||
 	    layout_read(&aggregation->layout, &aggregation->table, bpf_object__btf(aggregation->object))) {

@@ -14,21 +14,18 @@
 #include <bpf/libbpf.h>
 
 #include "collection/constants.h"
-#include "collection/libbpf_words.h"
-#include "embedded.h"
+#include "collection/object.h"
 #include "memory.h"
 #include "shared.h"
 
-/* Of cgroups that come while as many go there is room for this many times as there are now. */
-#define ROOM	    4
-#define SLOTS_LEAST 1024
-#define SLOTS_MOST  65536
+/* Of a CPU, without the last one, which is for all that find none; a power of two. */
+#define SLOTS 1024UL
 
 _Static_assert(sizeof(struct counter_sum) == sizeof(struct count), "one is the other");
 
 struct cgroup_switches {
 	struct bpf_object *object;
-	size_t events, slots; /* slots: of a CPU, without the last one */
+	size_t events;
 	int nr_cpus;
 	size_t sum_size, mapped_sums, mapped_cpus;
 	char *sums; /* mapped */
@@ -61,19 +58,16 @@ static int load(struct cgroup_switches *switches)
 	struct bpf_map *counters = bpf_object__find_map_by_name(switches->object, "counters"),
 		       *cpus = bpf_object__find_map_by_name(switches->object, "cpus"),
 		       *sums = bpf_object__find_map_by_name(switches->object, "sums");
-	size_t nr_sums = switches->nr_cpus * (switches->slots + 1);
-	struct libbpf_words unsaid;
+	size_t nr_sums = switches->nr_cpus * (SLOTS + 1);
 	int err;
 
 	constants_set(switches->object, "nr_events", switches->events);
-	constants_set(switches->object, "nr_slots", switches->slots);
+	constants_set(switches->object, "nr_slots", SLOTS);
 	bpf_map__set_max_entries(counters, switches->nr_cpus * switches->events);
 	bpf_map__set_max_entries(cpus, switches->nr_cpus);
 	bpf_map__set_max_entries(sums, nr_sums);
 	bpf_map__set_value_size(sums, switches->sum_size);
-	libbpf_words_begin(&unsaid);
-	err = bpf_object__load(switches->object);
-	libbpf_words_end(&unsaid);
+	err = object_load_quietly(switches->object);
 	if (err)
 		return err;
 	switches->mapped_sums = nr_sums * switches->sum_size;
@@ -83,30 +77,22 @@ static int load(struct cgroup_switches *switches)
 	return switches->sums && switches->cpus ? 0 : -errno;
 }
 
-int cgroup_switches_open(struct cgroup_switches **result, size_t events, size_t expected,
-			 const struct host *host)
+int cgroup_switches_open(struct cgroup_switches **result, size_t events, const struct host *host)
 {
-	struct embedded file = embedded_find("cgroups.bpf.o");
 	struct cgroup_switches *switches;
 	int err;
 
 	if (events > CGROUP_EVENTS_MOST)
 		return -E2BIG;
 	switches = xcalloc(1, sizeof(*switches));
-	*switches = (struct cgroup_switches){.events = events, .slots = SLOTS_LEAST};
-	while (switches->slots < ROOM * expected && switches->slots < SLOTS_MOST)
-		switches->slots *= 2;
+	switches->events = events;
 	switches->sum_size = offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
 	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
 		switches->nr_cpus = cpu + 1;
 	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};
-	switches->object = bpf_object__open_mem(file.data, file.size,
-						&(struct bpf_object_open_opts){
-							.sz = sizeof(struct bpf_object_open_opts),
-							.object_name = "cgroups",
-						});
+	switches->object = object_open("cgroups");
 	err = switches->object ? load(switches) : -errno;
 	if (err) {
 		cgroup_switches_close(switches);
@@ -198,11 +184,11 @@ static struct cgroup_sums *sums_at(const struct cgroup_switches *switches, size_
 
 void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context)
 {
-	size_t stride = switches->slots + 1;
+	size_t stride = SLOTS + 1;
 
 	for (size_t i = 0; i < switches->nr_cpus * stride; i++) {
 		const struct cgroup_sums *of = sums_at(switches, i);
-		bool last = i % stride == switches->slots;
+		bool last = i % stride == SLOTS;
 
 		if (last ? of->counts[0].enabled_ns
 			 : of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED)
@@ -213,7 +199,7 @@ void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn
 /* Nothing runs in it any more, so that no program writes its sums. */
 void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
 {
-	for (size_t i = 0; id != CGROUP_NONE && i < switches->nr_cpus * (switches->slots + 1); i++) {
+	for (size_t i = 0; id != CGROUP_NONE && i < switches->nr_cpus * (SLOTS + 1); i++) {
 		struct cgroup_sums *of = sums_at(switches, i);
 
 		if (of->cgroup != id)

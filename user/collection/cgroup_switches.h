@@ -16,11 +16,10 @@
 
 struct cgroup_switches;
 
-/* For so many events; `expected` cgroups are there already. The caller owns *switches up to
- * cgroup_switches_close(). Returns 0 or -errno: E2BIG of too many events, EPERM without CAP_BPF and
- * CAP_PERFMON, others from kernels that can't (before Linux 5.13). */
-int cgroup_switches_open(struct cgroup_switches **switches, size_t events, size_t expected,
-			 const struct host *host);
+/* For so many events. The caller owns *switches up to cgroup_switches_close(). Returns 0 or -errno: E2BIG of
+ * too many events, EPERM without CAP_BPF and CAP_PERFMON, others from kernels that can't (before Linux 5.13).
+ */
+int cgroup_switches_open(struct cgroup_switches **switches, size_t events, const struct host *host);
 void cgroup_switches_close(struct cgroup_switches *switches);
 
 /* Begins with a CPU, whose counters are these, one an event, -1: none; to be called before they are enabled.

@@ -291,7 +291,7 @@ static int join_switches(struct counters *counters, size_t place)
 
 static int open_switches(struct counters *counters, const struct host *host, size_t *failed)
 {
-	int err = cgroup_switches_open(&counters->switches, counters->plan->events.nr, 0, host);
+	int err = cgroup_switches_open(&counters->switches, counters->plan->events.nr, host);
 
 	if (!err) {
 		places_add_cpus(&counters->places, &counters->cpus, -1);

@@ -8,8 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "collection/libbpf_words.h"
-#include "embedded.h"
+#include "collection/object.h"
 #include "memory.h"
 
 struct cpu_reader {
@@ -19,30 +18,13 @@ struct cpu_reader {
 	size_t mapped;
 };
 
-/* A refusal by the kernel is not reported, because there is another way to read. */
-static int load_quietly(struct bpf_object *object)
-{
-	struct libbpf_words unsaid;
-	int err;
-
-	libbpf_words_begin(&unsaid);
-	err = bpf_object__load(object);
-	libbpf_words_end(&unsaid);
-	return err;
-}
-
 int cpu_reader_open(struct cpu_reader **result, size_t nr)
 {
-	struct embedded file = embedded_find("counters.bpf.o");
 	struct cpu_reader *reader = xcalloc(1, sizeof(*reader));
 	struct bpf_map *counters, *readings;
 	int err;
 
-	reader->object = bpf_object__open_mem(file.data, file.size,
-					      &(struct bpf_object_open_opts){
-						      .sz = sizeof(struct bpf_object_open_opts),
-						      .object_name = "counters",
-					      });
+	reader->object = object_open("counters");
 	if (!reader->object) {
 		err = -errno;
 		cpu_reader_close(reader);
@@ -52,7 +34,7 @@ int cpu_reader_open(struct cpu_reader **result, size_t nr)
 	readings = bpf_object__find_map_by_name(reader->object, "readings");
 	bpf_map__set_max_entries(counters, nr);
 	bpf_map__set_max_entries(readings, nr);
-	err = load_quietly(reader->object);
+	err = object_load_quietly(reader->object);
 	if (!err) {
 		reader->mapped = nr * sizeof(*reader->readings);
 		reader->readings =

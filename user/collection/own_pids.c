@@ -12,7 +12,7 @@
 
 #include "collection/constants.h"
 #include "collection/libbpf_words.h"
-#include "embedded.h"
+#include "collection/object.h"
 #include "host/processes.h"
 
 static int run_in(struct bpf_object *object, struct own_namespace *own)
@@ -36,18 +36,13 @@ static int run_in(struct bpf_object *object, struct own_namespace *own)
 
 int own_pids_find(struct own_namespace *own)
 {
-	struct embedded file = embedded_find("namespace.bpf.o");
 	struct libbpf_words unsaid;
 	struct bpf_object *object;
 	int err;
 
 	*own = (struct own_namespace){0};
 	libbpf_words_begin(&unsaid);
-	object = bpf_object__open_mem(file.data, file.size,
-				      &(struct bpf_object_open_opts){
-					      .sz = sizeof(struct bpf_object_open_opts),
-					      .object_name = "namespace",
-				      });
+	object = object_open("namespace");
 	err = object ? bpf_object__load(object) : -errno;
 	libbpf_words_end(&unsaid);
 	if (!err)

@@ -12,8 +12,8 @@
 #include <bpf/libbpf.h>
 
 #include "collection/libbpf_words.h"
+#include "collection/object.h"
 #include "collection/own_pids.h"
-#include "embedded.h"
 #include "memory.h"
 #include "plan/denial.h"
 
@@ -62,17 +62,12 @@ static void *map_of(const struct unwind_memory *memory, const char *name, size_t
 /* Returns 0 or -errno. */
 static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_words *words)
 {
-	struct embedded file = embedded_find("unwind.bpf.o");
 	struct bpf_program *find_layout = NULL;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 	int err;
 
 	libbpf_words_begin(words);
-	memory->object = bpf_object__open_mem(file.data, file.size,
-					      &(struct bpf_object_open_opts){
-						      .sz = sizeof(struct bpf_object_open_opts),
-						      .object_name = "unwind",
-					      });
+	memory->object = object_open("unwind");
 	err = memory->object ? 0 : -errno;
 	for (size_t i = 0; !err && i < NR(programs); i++)
 		bpf_program__set_autoload(bpf_object__find_program_by_name(memory->object, programs[i]),

@@ -120,12 +120,16 @@ static void add_histogram(struct text *page, const char *name, struct meter_seri
 	add_line(page, name, "_count", series, "", series->count);
 }
 
+/* What a sample's name has behind that of its family. */
+static const char *suffix_of(const struct meter *family)
+{
+	return family->kind == METER_COUNTER ? "_total" : family->kind == METER_INFO ? "_info" : "";
+}
+
 static void add_series(struct text *page, const struct meter *family, const char *name,
 		       struct meter_series *series)
 {
-	const char *behind = family->kind == METER_COUNTER ? "_total"
-			     : family->kind == METER_INFO  ? "_info"
-							   : "";
+	const char *behind = suffix_of(family);
 	const char *labels = labels_of(series);
 
 	if (family->kind == METER_HISTOGRAM)
@@ -144,10 +148,7 @@ static void add_family(struct text *page, const struct meter *family, bool befor
 {
 	static const char *const kinds[] = {"counter", "gauge", "histogram", "info"};
 	char *name = name_of(family);
-	const char *behind = !before			     ? ""
-			     : family->kind == METER_COUNTER ? "_total"
-			     : family->kind == METER_INFO    ? "_info"
-							     : "";
+	const char *behind = before ? suffix_of(family) : "";
 
 	text_add(page, "# HELP %s%s ", name, behind);
 	add_escaped(page, family->help);

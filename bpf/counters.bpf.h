@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The counters that a program reads by bpf_perf_event_read_value(). User space makes the map as long as there
+ * are counters. */
+#ifndef NHMTAP_COUNTERS_BPF_H
+#define NHMTAP_COUNTERS_BPF_H
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} counters SEC(".maps");
+
+#endif
