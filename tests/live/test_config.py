@@ -88,6 +88,8 @@ SHAPE = {
                                      "it takes a text", ""),
     "an attribute's name": ({**good(), "resource": {"Service": "x"}}, "/resource/Service",
                             "an attribute's name is lower-case", ""),
+    "an attribute that is nhmtap's own": ({**good(), "resource": {"process.pid": "1"}}, "/resource/process.pid",
+                                          "nhmtap finds this attribute out itself", ""),
     "an unknown limit": ({**good(), "limits": {"name_bytes": 1 << 20}}, "/limits/name_bytes",
                          "there is no such member", "did you mean names_bytes"),
     "a limit that is too small": ({**good(), "limits": {"names_bytes": 3}}, "/limits/names_bytes",

@@ -99,6 +99,24 @@ def test_what_is_no_address_is_refused(nhmtap, tmp_path, place, why):
     assert result.status == 1 and "/listen" in result.err and why in result.err
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]"])
+def test_an_address_that_other_machines_reach_is_refused(nhmtap, tmp_path, host):
+    result = nhmtap("stat", "-e", "cs", "--listen", f"tcp:{host}:9464", "--", "touch", tmp_path / "ran")
+    assert result.status == 1 and "other machines reach this address" in result.err
+    assert f"write public-tcp:{host}:9464" in result.err and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("place", ["tcp:127.1.2.3", "tcp:[::1]", "tcp:[::ffff:127.0.0.1]", "public-tcp:0.0.0.0"])
+def test_loopback_is_taken_and_any_address_that_is_asked_for(nhmtap, tmp_path, place):
+    asked = place.partition(":")[2].replace("0.0.0.0", "127.0.0.1")
+    run = nhmtap.command("stat", "-e", "page-faults", "-o", tmp_path / "out", "--listen", f"{place}:9464", "--", "curl",
+                         "-sg", f"http://{asked}:9464/healthz")
+    # In a network of its own, which nobody else reaches.
+    said = subprocess.run(["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "-", *run],
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert said == "ok\n"
+
+
 def test_a_single_run_answers_as_well(nhmtap, tmp_path):
     place = f"unix:{tmp_path}/http"
     said = subprocess.run(nhmtap.command(

@@ -102,10 +102,8 @@ const struct option_row stream_rows[] = {
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
-	 .help = "answer HTTP at unix:PATH or tcp:HOST:PORT while the run goes on: /healthz, /readyz, and "
-		 "/metrics "
-		 "with "
-		 "-o openmetrics=listen"},
+	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
+		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},
 	{0, "series", "N", OPTION_NUMBER, COMMON(series), .least = 1, .most = 1000000, .line_only = true,
 	 .help = "metrics by functions, pids and other keys too, in at most N series; the rest is in other"},
 	{0},

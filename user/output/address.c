@@ -91,6 +91,21 @@ int address_read(struct address *address, const char *asked, const char *place, 
 				   : tcp_address(address, asked, place, refusal);
 }
 
+bool address_is_local(const struct address *address)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)&address->socket;
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)&address->socket)->sin6_addr;
+
+	switch (address->socket.ss_family) {
+	case AF_INET:
+		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	case AF_INET6:
+		return IN6_IS_ADDR_LOOPBACK(six) ||
+		       (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == IN_LOOPBACKNET);
+	}
+	return address->socket.ss_family == AF_UNIX;
+}
+
 const char *address_path(const struct address *address)
 {
 	return address->socket.ss_family == AF_UNIX ? ((const struct sockaddr_un *)&address->socket)->sun_path

@@ -20,6 +20,9 @@ bool address_is(const char *place);
  * the refusal. */
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal);
 
+/* Whether only programs of this machine can reach it: a unix socket, or loopback. */
+bool address_is_local(const struct address *address);
+
 /* The path of a unix socket's address, NULL if it is none. */
 const char *address_path(const struct address *address);
 

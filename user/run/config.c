@@ -14,6 +14,7 @@
 #include "tables/names.h"
 #include "memory.h"
 #include "option/command.h"
+#include "run/resource.h"
 
 #define ACTIVITIES_MOST 64
 #define OUTPUTS_MOST	16
@@ -538,11 +539,14 @@ static int take_resource(struct request *request, const json_t *resource, struct
 		below(path, sizeof(path), "/resource", name);
 		if (!json_is_string(value))
 			return refuse_kind(refusal, path, "a text");
-		if (is_attribute(name))
+		if (is_attribute(name) && !resource_is_own(name))
 			continue;
 		refuse_at(refusal, path);
-		return because(refusal,
-			       "an attribute's name is lower-case letters, digits, '_', '.' and '-'");
+		return because(
+			refusal, "%s",
+			resource_is_own(name)
+				? "nhmtap finds this attribute out itself"
+				: "an attribute's name is lower-case letters, digits, '_', '.' and '-'");
 	}
 	request->resource = resource;
 	return 0;

@@ -22,6 +22,7 @@ struct running {
 struct run {
 	struct session session; /* the first: see on_enough() */
 	struct request *request;
+	json_t *resource; /* attributes of its start records */
 	read_fn again;
 	struct running **members;
 	size_t nr;

@@ -35,10 +35,7 @@ int refused_at(const struct run *run, struct refusal *refusal, const char *point
 
 static void put_resource(const struct run *run, json_t *start)
 {
-	const json_t *resource = run->request->resource;
-
-	if (resource)
-		json_object_update(json_object_get(start, "resource"), (json_t *)resource);
+	json_object_update(json_object_get(start, "resource"), run->resource);
 }
 
 void write_session_start(struct run *run)

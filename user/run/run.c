@@ -14,6 +14,7 @@
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
+#include "run/resource.h"
 #include "note.h"
 
 void asked_release(struct asked *asked)
@@ -315,6 +316,7 @@ static void release(struct run *run)
 		free(run->members[i]);
 	}
 	free(run->members);
+	json_decref(run->resource);
 	names_release(session->names);
 	listen_close(session->listen);
 	loop_close(session->loop);
@@ -340,6 +342,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	*refusal = (struct refusal){0};
 	catch_signals(&run);
 	speak_without_waiting();
+	run.resource = resource_attributes(request->resource);
 	for (size_t i = 0; i < request->nr_entries; i++) {
 		add_member(&run, request->entries[i]);
 		run.members[i]->activity.name = request->entries[i]->name;

@@ -175,6 +175,21 @@ static int bind_unix(int fd, const struct address *address, const char *path)
 	return err;
 }
 
+/* Reads a place; without LISTEN_PUBLIC, one that other machines reach is refused. */
+static int read_place(struct address *address, const char *place, struct refusal *refusal)
+{
+	bool public = !strncmp(place, LISTEN_PUBLIC "tcp:", strlen(LISTEN_PUBLIC "tcp:"));
+
+	if (address_read(address, LISTEN_OPTION, place + (public ? strlen(LISTEN_PUBLIC) : 0), refusal))
+		return -1;
+	if (public || address_is_local(address))
+		return 0;
+	refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
+	because(refusal, "other machines reach this address, and everyone who asks is answered");
+	return instead(refusal, "choose unix:PATH or tcp:127.0.0.1:PORT, or write " LISTEN_PUBLIC "%.300s",
+		       place);
+}
+
 /* Returns a socket that listens, or -1 with errno set. */
 static int open_socket(const struct address *address, const char *path)
 {
@@ -214,7 +229,7 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 		because(refusal, "%s", why);
 		return instead(refusal, "install libmicrohttpd: apt-get install libmicrohttpd12");
 	}
-	if (address_read(&address, LISTEN_OPTION, place, refusal))
+	if (read_place(&address, place, refusal))
 		return -1;
 	path = address_path(&address);
 	fd = open_socket(&address, path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a session answers when it is asked by HTTP: pages, each at a path. It asks for nobody's name and
- * encrypts nothing: a unix socket, or an address of this machine's own.
+ * encrypts nothing: a unix socket, or an address that only this machine reaches, unless it is told otherwise.
  */
 #ifndef NHMTAP_LISTEN_H
 #define NHMTAP_LISTEN_H
@@ -25,9 +25,12 @@ struct page {
 #define REGISTER_PAGE(item)                                                                                  \
 	static const struct page *const registered_##item __attribute__((section("pages"), used)) = &(item)
 
-/* Listens at "unix:PATH" or "tcp:HOST:PORT", by the session's loop, up to listen_close(); a NULL place is
- * nothing. A socket that was left behind at PATH, and at which nobody listens, is replaced. Returns 0, or -1
- * with the refusal. */
+/* What lets other machines ask as well: "public-tcp:HOST:PORT". */
+#define LISTEN_PUBLIC "public-"
+
+/* Listens at "unix:PATH", "tcp:HOST:PORT" where that is loopback, or "public-tcp:HOST:PORT", by the session's
+ * loop, up to listen_close(); a NULL place is nothing. A socket that was left behind at PATH, and at which
+ * nobody listens, is replaced. Returns 0, or -1 with the refusal. */
 int listen_open(struct listen **listen, const char *place, struct session *session, struct refusal *refusal);
 
 /* Ends what is being answered, and removes the socket. NULL is nothing. */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "run/resource.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "visible.h"
+
+#define ATTRIBUTES   "OTEL_RESOURCE_ATTRIBUTES"
+#define SERVICE_NAME "OTEL_SERVICE_NAME"
+
+/* All of it is in a start record, whose line has an end. */
+#define ATTRIBUTES_MOST 4096
+
+bool resource_is_own(const char *name)
+{
+	static const char *const own[] = {"container.id", "host.arch", "os.type", "process.executable.name",
+					  "process.pid"};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(own[i], name))
+			return true;
+	return false;
+}
+
+static int digit_of(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* In place; returns what is wrong, NULL: nothing. */
+static const char *decode(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; at++) {
+		int high, low;
+
+		if (*at != '%') {
+			*to++ = *at;
+			continue;
+		}
+		high = digit_of(at[1]);
+		low = high < 0 ? -1 : digit_of(at[2]);
+		if (low < 0)
+			return "has a '%' without two hexadecimal digits behind it";
+		if (!high && !low)
+			return "has a byte of zero";
+		*to++ = high << 4 | low;
+		at += 2;
+	}
+	*to = '\0';
+	return NULL;
+}
+
+static char *trimmed(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t");
+	end = text + strlen(text);
+	while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
+		*--end = '\0';
+	return text;
+}
+
+/* Returns what is wrong with a member, NULL: it was put. */
+static const char *take_member(json_t *attributes, char *member)
+{
+	char *value = strchr(member, '='), *name;
+	const char *wrong;
+
+	if (!value)
+		return "has no '='";
+	*value++ = '\0';
+	name = trimmed(member);
+	value = trimmed(value);
+	wrong = decode(name);
+	wrong = wrong ? wrong : decode(value);
+	if (wrong)
+		return wrong;
+	if (!*name)
+		return "has no name";
+	if (resource_is_own(name))
+		return "is what nhmtap finds out itself";
+	return json_object_set_new(attributes, name, json_string(value)) ? "is not UTF-8" : NULL;
+}
+
+/* New; empty where the text has a mistake. */
+static json_t *read_attributes(const char *text)
+{
+	char *copy = xstrdup(text), *rest = copy, *member;
+	json_t *attributes = json_object();
+	const char *wrong = NULL;
+
+	while (!wrong && (member = strsep(&rest, ","))) {
+		char *shown = xstrdup(member);
+
+		wrong = take_member(attributes, member);
+		if (wrong)
+			say("nhmtap: " ATTRIBUTES " is left out as a whole: '%.100s' %s; write "
+			    "NAME=VALUE,NAME=VALUE, with %%2C for a comma and %%25 for '%%'",
+			    shown, wrong);
+		free(shown);
+	}
+	free(copy);
+	if (wrong)
+		json_object_clear(attributes);
+	return attributes;
+}
+
+static bool is_short(const char *name, const char *text)
+{
+	if (strlen(text) <= ATTRIBUTES_MOST)
+		return true;
+	say("nhmtap: %s is left out: it has %zu bytes, and %d fit into a record", name, strlen(text),
+	    ATTRIBUTES_MOST);
+	return false;
+}
+
+/* A variable that is empty is one that is not set. */
+static const char *variable(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text && *text && is_short(name, text) ? text : NULL;
+}
+
+json_t *resource_attributes(const json_t *configured)
+{
+	const char *text = variable(ATTRIBUTES), *service = variable(SERVICE_NAME);
+	json_t *attributes = text ? read_attributes(text) : json_object();
+
+	if (service && json_object_set_new(attributes, "service.name", json_string(service)))
+		say("nhmtap: " SERVICE_NAME " is left out: it is not UTF-8");
+	if (configured)
+		json_object_update(attributes, (json_t *)configured);
+	return attributes;
+}
