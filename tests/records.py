@@ -12,6 +12,7 @@ import jsonschema
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
 PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
 HERE = os.path.dirname(os.path.abspath(__file__))
+SANITIZED = 99  # what a sanitizer's findings end with: user/memory.c
 
 
 def program(name):
@@ -202,6 +203,7 @@ class Result:
     it ran wrote, where the records went into a file."""
 
     def __init__(self, status, out, err, said=""):
+        assert status != SANITIZED, err
         self.status, self.out, self.err, self.said = status, out, err, said
 
     @functools.cached_property
