@@ -108,7 +108,11 @@ int sink_open_documents(struct sink *sink, const char *path, struct refusal *ref
 	block_size_signal();
 	sink->documents = xcalloc(1, sizeof(*sink->documents));
 	err = documents_open(sink->documents, path);
-	return err ? refuse_path(refusal, path, -err) : 0;
+	if (!err)
+		return 0;
+	free(sink->documents);
+	sink->documents = NULL;
+	return refuse_path(refusal, path, -err);
 }
 
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
