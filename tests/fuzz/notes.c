@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 static const char *const paths[] = {
 	"/nonexistent/a", "/nonexistent/b (deleted)", "//anon", "[vdso]", "/memfd:x", "[heap]", "",
 	"/nonexistent/a"};
+static const char *const comms[] = {"a", "b", "fifteen letters", ""};
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
@@ -23,13 +24,14 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	__u64 time = 1000;
 
 	for (; size >= 8; data += 8, size -= 8) {
-		struct sideband_note note = {.kind = data[0] % 4,
+		struct sideband_note note = {.kind = data[0] % SIDEBAND_CGROUP,
 					     .pid = PID(data[1]),
 					     .parent = PID(data[2]),
 					     .begin = (data[3] + 1ULL) * PAGE,
 					     .size = (__u64)data[4] * PAGE,
 					     .offset = (__u64)data[5] * PAGE,
 					     .path = paths[data[6] % 8],
+					     .comm = comms[data[2] % 4],
 					     .build_id = {data[7] & 3},
 					     .build_id_size = data[7] & 4 ? BUILD_ID_MAX : 0,
 					     .device = 1,
@@ -42,7 +44,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		if (data[0] < 128) {
 			mappings_take(mappings, &note);
 		} else if (data[0] < 192) {
-			spot = mappings_find(mappings, note.pid, note.begin, time > 2 ? time - 2 : 0);
+			spot = mappings_find(mappings, note.pid, data[5] & 1 ? note.comm : NULL, note.begin,
+					     time > 2 ? time - 2 : 0);
 			if (spot.file && !spot.file->path)
 				abort();
 			mappings_jit(mappings, note.pid, &owner, text, sizeof(text));

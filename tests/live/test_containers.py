@@ -220,10 +220,14 @@ def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhm
     own = f"{path}/docker/{ID}"
     assert changes(result) == [("appeared", own), ("gone", own)] * 3
     assert {(r["container.id"], r["container.runtime"]) for r in result.of("target")} == {(ID, "docker")}
-    # The page in which the code of the faults lies is one more, if it is not there yet.
+    # The page in which the code of the faults lies is one more, if it is not there yet. What runc itself did before it
+    # executed the program, in the same process and at the same addresses, is runc's.
     touched = [e for e in result.entries() if e["samples"] >= 200]
     assert len(touched) == 3 and all(e["samples"] <= 201 for e in touched)
     assert {(e["cgroup"], e["container.id"]) for e in touched} == {(own, ID)}
+    names = result.one("end")["names"]
+    assert {e["code"]["module"] for e in touched} == {"/puppet"} and not names["ambiguous"]
+    assert {e["code"].get("symbol") for e in touched} == {"touch"} or names["unnamed"]["no_time"]
 
 
 @pytest.mark.parametrize("prefix", ["", "C0FFEE", "x", ID + "0"])

@@ -7,10 +7,10 @@
 #include "list.h"
 
 const struct code_key ip_code_keys[] = {
-	{"symbol", "ip,pid", CODE_SYMBOL},
-	{"line", "ip,pid", CODE_LINE},
-	{"module", "ip,pid", CODE_MODULE},
-	{"place", "ip,pid", CODE_PLACE},
+	{"symbol", "ip,pid,comm", CODE_SYMBOL},
+	{"line", "ip,pid,comm", CODE_LINE},
+	{"module", "ip,pid,comm", CODE_MODULE},
+	{"place", "ip,pid,comm", CODE_PLACE},
 	{0},
 };
 

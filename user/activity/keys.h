@@ -14,7 +14,7 @@
 /* A key that is a name. A table of them ends with one whose name is NULL. */
 struct code_key {
 	const char *name;    /* "symbol" */
-	const char *needs;   /* the keys that the kernel needs for it: "ip,pid" */
+	const char *needs;   /* the keys that the kernel needs for it: "ip,pid,comm" */
 	unsigned int detail; /* of enum code_detail */
 };
 

@@ -79,13 +79,15 @@ static void take_place(struct branches *branches, const struct entry *entry)
 	__u64 words[layout->key_size / sizeof(__u64)];
 	__u64 *from = of_key(branches, words, "from"), *to = of_key(branches, words, "to");
 	__u32 *kind = of_key(branches, words, "kind"), *pid = of_key(branches, words, "pid"), number;
+	const char *comm;
 	unsigned int detail;
 	bool known;
 
 	memcpy(words, entry->key, layout->key_size);
+	comm = key_comm(layout, words);
 	detail = detail_of(branches, *kind);
-	*from = codes_number(branches->codes, detail, *pid, *from, count);
-	*to = codes_number(branches->codes, detail, *pid, *to, count);
+	*from = codes_number(branches->codes, detail, *pid, comm, *from, count);
+	*to = codes_number(branches->codes, detail, *pid, comm, *to, count);
 	known = is_known(branches, *from) && is_known(branches, *to);
 	branches->unresolved += known ? 0 : count;
 	if (branches->asked->sources_only && *kind != BRANCH_RANGE)

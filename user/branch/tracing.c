@@ -172,7 +172,7 @@ static json_t *place_value(const struct state *state, pid_t pid, __u64 address)
 {
 	struct codes *codes = reader_codes(state->activity->reader);
 
-	return code_value(codes_at(codes, codes_number(codes, CODE_PLACE, pid, address, 1)));
+	return code_value(codes_at(codes, codes_number(codes, CODE_PLACE, pid, NULL, address, 1)));
 }
 
 static json_t *branch_record(const struct state *state, const struct traced *traced,

@@ -362,9 +362,11 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 		mapped(event, note);
 		return true;
 	case PERF_RECORD_COMM:
-		note->kind = SIDEBAND_EXECUTED;
+		note->kind =
+			event->header.misc & PERF_RECORD_MISC_COMM_EXEC ? SIDEBAND_EXECUTED : SIDEBAND_NAMED;
 		note->pid = event->comm.pid;
-		return event->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+		note->comm = event->comm.comm;
+		return true;
 	case PERF_RECORD_FORK:
 		note->kind = SIDEBAND_FORKED;
 		note->pid = event->fork.pid;

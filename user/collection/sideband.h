@@ -19,6 +19,7 @@
 enum sideband_kind {
 	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: only what can be executed */
 	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all of its mappings have gone */
+	SIDEBAND_NAMED,	   /* PERF_RECORD_COMM otherwise: one of its threads has another comm from now on */
 	SIDEBAND_FORKED,   /* PERF_RECORD_FORK of a process, not of a thread */
 	SIDEBAND_EXITED,   /* PERF_RECORD_EXIT of a process's first thread */
 	SIDEBAND_CGROUP,   /* PERF_RECORD_CGROUP: one was made; of no process */
@@ -37,6 +38,7 @@ struct sideband_note {
 	__u8 build_id[BUILD_ID_MAX];
 	size_t build_id_size; /* bytes; 0: the kernel did not find it in memory, or is older than 5.12 */
 	__u64 cgroup;	      /* CGROUP, with its path from the root of all: its id */
+	const char *comm;     /* EXECUTED, NAMED */
 	__u64 device, inode;  /* where there is no build-id: as /proc/PID/maps has them */
 };
 

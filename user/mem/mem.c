@@ -11,6 +11,7 @@
 #include "option/command.h"
 #include "record/code.h"
 #include "record/entry.h"
+#include "record/key.h"
 #include "record/record.h"
 #include "record/source.h"
 #include "record/type.h"
@@ -208,8 +209,9 @@ static json_t *loader_value(const struct activity *activity, const struct layout
 {
 	struct codes *codes = reader_codes(activity->reader);
 	json_t *value = entry_value(&activity->session->host, layout, entry);
-	__u32 code = codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"),
-				  key_number(layout, entry, "ip"), entry->values[0]);
+	__u32 code =
+		codes_number(codes, CODE_LINE, key_number(layout, entry, "pid"), key_comm(layout, entry->key),
+			     key_number(layout, entry, "ip"), entry->values[0]);
 
 	json_object_del(value, "cacheline");
 	json_object_set_new(value, "code", code_value(codes_at(codes, code)));

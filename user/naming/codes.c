@@ -25,6 +25,7 @@ struct question {
 	__u64 address;
 	__u32 pid;
 	__u32 detail;
+	char comm[16]; /* "": not known */
 };
 
 /* What is known of an address before its name is looked up. */
@@ -246,7 +247,9 @@ static struct answer answer(struct codes *codes, const struct question *question
 	if (kernel)
 		code.module = kept(codes, "[kernel]");
 	else if (question->pid)
-		spot = mappings_find(codes->mappings, question->pid, question->address, codes->since);
+		spot = mappings_find(codes->mappings, question->pid,
+				     question->comm[0] ? question->comm : NULL, question->address,
+				     codes->since);
 	answer.ambiguous = spot.ambiguous;
 	if (!kernel && !spot.file)
 		answer.cause = question->pid ? &account->no_mapping : &account->no_pid;
@@ -274,14 +277,18 @@ static struct answer answer(struct codes *codes, const struct question *question
 	return answer;
 }
 
-__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address, __u64 count)
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
+		   __u64 count)
 {
-	/* The kernel is the same for all. */
-	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
+	bool kernel = address_is_kernel(address); /* the same for all */
+	struct question question = {address, kernel ? 0 : pid, detail, ""};
 	size_t known = codes->questions.nr;
-	__u32 number = interned_number(&codes->questions, &question);
+	__u32 number;
 	struct answer *found;
 
+	if (comm && !kernel)
+		memcpy(question.comm, comm, sizeof(question.comm));
+	number = interned_number(&codes->questions, &question);
 	if (number == known) {
 		codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
 		codes->answers[number] = answer(codes, &question);

@@ -63,8 +63,9 @@ struct codes *codes_new(struct mappings *mappings, struct background *background
 void codes_release(struct codes *codes);
 
 /* The number of what there is to say of an address, which came `count` times; detail: of enum
- * code_detail. */
-__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, __u64 address, __u64 count);
+ * code_detail; comm: the thread's, of 16 bytes, or NULL (see mappings_find()). */
+__u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
+		   __u64 count);
 
 /* Valid up to the next number. */
 const struct code *codes_at(const struct codes *codes, __u32 number);

@@ -34,8 +34,19 @@ struct space {
 	size_t nr, room;
 };
 
+#define COMM_SIZE  16 /* TASK_COMM_LEN */
+#define COMMS_MOST 16
+
+/* What the threads of a process were called in one life. Those of a pool often have a name each. */
+struct comms {
+	char (*list)[COMM_SIZE];
+	size_t nr, room;
+	bool incomplete; /* it was there before it was listened to, or has more than COMMS_MOST */
+};
+
 /* From an exec or a fork to the next exec. */
 struct life {
+	struct comms comms;
 	struct space *space;
 	__u64 since, until;
 	struct root *root;
@@ -133,7 +144,28 @@ static void life_release(struct mappings *mappings, struct life *life)
 	space_put(mappings, life->space);
 	root_put(life->root);
 	mapped_file_put(life->program);
+	free(life->comms.list);
 	free(life);
+}
+
+static bool comms_have(const struct comms *comms, const char *comm)
+{
+	for (size_t i = 0; i < comms->nr; i++)
+		if (!strncmp(comms->list[i], comm, COMM_SIZE))
+			return true;
+	return false;
+}
+
+static void comms_add(struct comms *comms, const char *comm)
+{
+	if (comms_have(comms, comm))
+		return;
+	if (comms->nr == COMMS_MOST) {
+		comms->incomplete = true;
+		return;
+	}
+	comms->list = xroom(comms->list, comms->nr, &comms->room, sizeof(*comms->list));
+	snprintf(comms->list[comms->nr++], COMM_SIZE, "%s", comm);
 }
 
 /* The user that a process is, for files: proc(5). `known` if it has gone. */
@@ -177,6 +209,14 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 	process->life = life;
 	process->exited = FOREVER;
 	return life;
+}
+
+/* A life whose begin was not told. */
+static void begin_unheard(struct mappings *mappings, struct process *process)
+{
+	struct root *root = root_of(mappings->files, process->pid);
+
+	begin_life(process, 0, space_new(), root, NULL)->comms.incomplete = true;
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
@@ -381,7 +421,7 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 				    .inode = note->inode};
 
 	if (!process->life)
-		begin_life(process, 0, space_new(), root_of(mappings->files, note->pid), NULL);
+		begin_unheard(mappings, process);
 	for (size_t i = 0; i < note->build_id_size; i++)
 		sprintf(build_id + 2 * i, "%02x", note->build_id[i]);
 	add(mappings, process, &sighting, note->offset, note->time);
@@ -395,8 +435,16 @@ static void take_executed(struct mappings *mappings, const struct sideband_note 
 
 	if (!root && process->life)
 		root = root_get(process->life->root);
-	begin_life(process, note->time, space_new(), root, NULL);
+	comms_add(&begin_life(process, note->time, space_new(), root, NULL)->comms, note->comm);
 	tell(mappings, MAPPINGS_EXECUTED, note->pid, 0);
+}
+
+static void take_named(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *process = find(mappings, note->pid);
+
+	if (process && process->life)
+		comms_add(&process->life->comms, note->comm);
 }
 
 static void take_forked(struct mappings *mappings, const struct sideband_note *note)
@@ -414,6 +462,9 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 			  parent->life);
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
+	for (size_t i = 0; i < parent->life->comms.nr; i++)
+		comms_add(&life->comms, parent->life->comms.list[i]);
+	life->comms.incomplete = parent->life->comms.incomplete;
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 
@@ -428,9 +479,8 @@ static void take_exited(struct mappings *mappings, const struct sideband_note *n
 void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 {
 	static void (*const take[])(struct mappings *, const struct sideband_note *) = {
-		[SIDEBAND_MAPPED] = take_mapped,
-		[SIDEBAND_EXECUTED] = take_executed,
-		[SIDEBAND_FORKED] = take_forked,
+		[SIDEBAND_MAPPED] = take_mapped, [SIDEBAND_EXECUTED] = take_executed,
+		[SIDEBAND_NAMED] = take_named,	 [SIDEBAND_FORKED] = take_forked,
 		[SIDEBAND_EXITED] = take_exited,
 	};
 
@@ -439,7 +489,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 
 void mappings_expect(struct mappings *mappings, pid_t pid)
 {
-	begin_life(find_or_make(mappings, pid), 0, space_new(), root_of(mappings->files, pid), NULL);
+	begin_unheard(mappings, find_or_make(mappings, pid));
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -502,7 +552,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	if (process->life)
 		time = clock_ns(CLOCK_MONOTONIC);
 	else
-		begin_life(process, 0, space_new(), root_of(mappings->files, pid), NULL);
+		begin_unheard(mappings, process);
 	while (getline(&line, &size, file) > 0)
 		add_line(mappings, process, line, time);
 	free(line);
@@ -536,8 +586,21 @@ static __u64 lived(__u64 interval, const struct life *life, const struct mapping
 	return until > since ? until - since : 0;
 }
 
-static bool search(const struct process *process, __u64 address, __u64 interval, struct spot *place)
+/* How likely it is that a thread of this comm was of this life. */
+enum likelihood { UNLIKELY, POSSIBLE, LIKELY };
+
+static enum likelihood likelihood(const struct life *life, const char *comm)
 {
+	if (!comm || comms_have(&life->comms, comm))
+		return LIKELY;
+	return life->comms.incomplete ? POSSIBLE : UNLIKELY;
+}
+
+/* Of the likeliest lives the one that had something there for longest. */
+static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
+		   struct spot *place)
+{
+	enum likelihood likeliest = UNLIKELY;
 	__u64 longest = 0, now = clock_ns(CLOCK_MONOTONIC);
 
 	for (const struct life *life = process->life; life; life = life->before)
@@ -545,13 +608,19 @@ static bool search(const struct process *process, __u64 address, __u64 interval,
 			const struct mapping *mapping = &life->space->list[i];
 			struct spot found = {.file = mapping->file,
 					     .offset = address - mapping->begin + mapping->offset};
+			enum likelihood likely = likelihood(life, comm);
 			__u64 time;
 
-			if (address < mapping->begin || address >= mapping->end)
+			if (address < mapping->begin || address >= mapping->end || likely < likeliest)
 				continue;
 			time = lived(interval, life, mapping, now);
 			if (!time)
 				continue;
+			if (likely > likeliest) {
+				*place = (struct spot){0};
+				longest = 0;
+			}
+			likeliest = likely;
 			found.ambiguous =
 				place->ambiguous ||
 				(place->file && (place->file != found.file || place->offset != found.offset));
@@ -564,19 +633,19 @@ static bool search(const struct process *process, __u64 address, __u64 interval,
 	return longest;
 }
 
-struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, __u64 since)
+struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since)
 {
 	struct process *process = find(mappings, pid);
 	struct spot place = {0};
 
-	if (process && search(process, address, since, &place))
+	if (process && search(process, comm, address, since, &place))
 		return place;
 	if (process && process->looked >= since)
 		return place;
 	mappings_look(mappings, pid);
 	process = find_or_make(mappings, pid);
 	process->looked = clock_ns(CLOCK_MONOTONIC);
-	search(process, address, since, &place);
+	search(process, comm, address, since, &place);
 	return place;
 }
 

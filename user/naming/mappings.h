@@ -65,10 +65,12 @@ struct spot {
 };
 
 /*
- * What a process has had mapped at an address since `since`, the begin of the reader's interval. An unknown
- * process that still exists is read, once an interval.
+ * What a process has had mapped at an address since `since`, the begin of the reader's interval. `comm` is
+ * the thread's at that moment, or NULL where that is not known: a process that has executed another program
+ * within the interval often had both at the same address, and they differ in comm. An unknown process that
+ * still exists is read, once an interval.
  */
-struct spot mappings_find(struct mappings *mappings, pid_t pid, __u64 address, __u64 since);
+struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since);
 
 /* The program that a process has executed last; NULL if not known. Valid as above. */
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid);

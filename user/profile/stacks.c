@@ -63,7 +63,8 @@ static bool tells_address(const struct code *code)
 	return code->has_offset || code->has_address;
 }
 
-static struct place place_of(struct called *called, const struct stack *stack, unsigned int i)
+static struct place place_of(struct called *called, const struct stack *stack, const char *comm,
+			     unsigned int i)
 {
 	bool users = i >= stack->kernel_frames, innermost = !i || i == stack->kernel_frames;
 	__u64 frame = stack->frames[i];
@@ -77,20 +78,21 @@ static struct place place_of(struct called *called, const struct stack *stack, u
 		place.what |= PLACE_GUESSED;
 	place.code =
 		codes_number(called->codes, called->detail | (place.what & PLACE_RETURNS ? CODE_RETURN : 0),
-			     stack->pid, FRAME_ADDRESS(frame), 1);
+			     stack->pid, comm, FRAME_ADDRESS(frame), 1);
 	if (!tells_address(codes_at(called->codes, place.code)))
 		place.what &= ~PLACE_RETURNS;
 	return place;
 }
 
-static void take_frames(struct called *called, struct chain *chain, const struct stack *stack)
+static void take_frames(struct called *called, struct chain *chain, const struct stack *stack,
+			const char *comm)
 {
 	unsigned int nr = stack->kernel_frames + stack->user_frames;
 
 	chain->places = xcalloc(nr, sizeof(*chain->places));
 	chain->nr = nr;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct place place = place_of(called, stack, i);
+		struct place place = place_of(called, stack, comm, i);
 
 		chain->guessed |= place.what & PLACE_GUESSED;
 		chain->places[i] = interned_number(&called->places, &place);
@@ -129,7 +131,7 @@ static __u32 number_chain(struct called *called, struct chain *chain)
 }
 
 /* What a key's stack becomes: the number of a chain, or why there is none. */
-static __u32 chain_of(struct called *called, __u32 number)
+static __u32 chain_of(struct called *called, __u32 number, const char *comm)
 {
 	size_t at = number - STACK_FIRST;
 	struct chain chain = {0};
@@ -148,7 +150,7 @@ static __u32 chain_of(struct called *called, __u32 number)
 		stack = stacks_at(called->reading->stacks, number);
 		chain.truncated = stack.full_depth;
 		chain.end = stack.end;
-		take_frames(called, &chain, &stack);
+		take_frames(called, &chain, &stack, comm);
 		called->chain_of[at] = number_chain(called, &chain) + 1;
 	}
 	return called->chain_of[at] - 1 + STACK_FIRST;
@@ -161,7 +163,7 @@ static void take_entry(struct called *called, const struct entry *entry)
 	__u32 number;
 
 	memcpy(words, entry->key, layout->key_size);
-	*stack_of(called, words) = chain_of(called, *stack_of(called, words));
+	*stack_of(called, words) = chain_of(called, *stack_of(called, words), key_comm(layout, words));
 	number = interned_number(&called->keys, words);
 	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
 }

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "record/code.h"
 #include "record/entry.h"
+#include "record/key.h"
 
 static int by_samples(const void *a, const void *b)
 {
@@ -33,8 +34,9 @@ static void add(struct folded *folded, const struct entry *entry, unsigned int d
 		if (layout->keys[i].shown)
 			memcpy((char *)key + layout->keys[i].offset,
 			       (const char *)entry->key + layout->keys[i].offset, layout->keys[i].size);
-	*code_of(folded, key) = codes_number(folded->codes, detail, key_number(layout, entry, "pid"),
-					     key_number(layout, entry, "ip"), entry->values[0]);
+	*code_of(folded, key) =
+		codes_number(folded->codes, detail, key_number(layout, entry, "pid"),
+			     key_comm(layout, entry->key), key_number(layout, entry, "ip"), entry->values[0]);
 	number = interned_number(&folded->keys, key);
 	if (number == before)
 		memcpy(folded->values + number * words, entry->values, layout->value_size);

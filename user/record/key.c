@@ -112,3 +112,11 @@ json_t *member_value(const struct host *host, const struct member *member, const
 			return types[i].value(host, at, member->size);
 	return json_null();
 }
+
+const char *key_comm(const struct layout *layout, const void *key)
+{
+	const struct member *member = layout_key_of_type(layout, "comm_t");
+	const char *comm = member ? (const char *)key + member->offset : NULL;
+
+	return comm && comm[0] ? comm : NULL;
+}

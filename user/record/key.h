@@ -12,4 +12,7 @@
  * what a number alone does not say. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
+/* The comm in an entry's key, of 16 bytes; NULL if it has none in this run. */
+const char *key_comm(const struct layout *layout, const void *key);
+
 #endif
