@@ -189,6 +189,14 @@ struct counter_reading {
 #define CGROUP_NONE	   0ULL	   /* no cgroup's id: a slot that was never used */
 #define CGROUP_RELEASED	   (~0ULL) /* nor this: one that may be used again */
 
+/* The last slots of a CPU, whose ids are no cgroup's either: CGROUP_NO_CGROUP and what follows. */
+enum cgroup_last {
+	CGROUP_OTHERS, /* of cgroups that have found none */
+	CGROUP_MISSED, /* counted while the kernel ran no program at a switch: of all that ran meanwhile */
+	CGROUP_LAST_SLOTS,
+};
+#define CGROUP_NO_CGROUP (~0ULL - CGROUP_LAST_SLOTS)
+
 struct counter_sum {
 	__u64 value;
 	__u64 enabled_ns;
@@ -201,7 +209,9 @@ struct cgroup_sums {
 };
 
 struct cgroup_cpu {
-	__u64 switches; /* that the program has seen */
+	__u64 seen;	/* switches that the program was run at */
+	__u64 missed;	/* and those that it was not */
+	__u64 switches; /* by the event's own count, at the last time */
 	struct counter_sum last[CGROUP_EVENTS_MOST];
 };
 

@@ -13,9 +13,9 @@ FAULTS = ["-e", "page-faults:u"]
 class Running:
     """A run with -I, whose records are read as they come."""
 
-    def __init__(self, nhmtap, path, command, *arguments, interval=100, events=FAULTS):
+    def __init__(self, nhmtap, path, command, *arguments, interval=100, events=FAULTS, **options):
         self.nhmtap, self.path = nhmtap, path
-        self.process = nhmtap.start(command, *events, "-o", path, "-I", interval, *arguments)
+        self.process = nhmtap.start(command, *events, "-o", path, "-I", interval, *arguments, **options)
         self.wait(lambda record: record["type"] in ("start", "error"))
 
     def records(self):

@@ -10,7 +10,6 @@ MMX, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 INSTRUCTIONS, LOADS = "r00c0:u", "r010b:u"
 
 
-
 def run(bench):
     """A process is moved while it waits: one that runs takes along what its CPU has counted since its last
     switch. The I-th runs float I times, on one CPU and the other in turns."""
@@ -53,3 +52,62 @@ def test_each_has_what_its_programs_executed_to_the_last_digit(two_cores):
         assert counts[0][f"group{i}", MMX] == i * N
         for event in (INSTRUCTIONS, LOADS):
             assert counts[0][f"group{i}", event] == counts[1][f"group{i}", event], (i, event)
+
+
+def test_what_was_counted_around_switches_that_were_missed_is_told_apart(two_cores):
+    """A process is inside bpf() nearly all the time, and with a kernel that is preempted everywhere the others run while it
+    is: the kernel then runs no program on that CPU. None of their MMX instructions is lost, and none is another's."""
+    times = 15
+    with open(records.program("bpfcalls"), "rb") as file:
+        calls = file.read()
+    done = two_cores.run(f"""
+        cat > bpfcalls
+        chmod +x bpfcalls
+        mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+        echo full > /sys/kernel/debug/sched/preempt
+        cat > in <<-'.'
+            mkdir -p /sys/fs/cgroup/$1
+            echo $$ > /sys/fs/cgroup/$1/cgroup.procs
+            exec taskset -c 0 sh -c "$2"
+.
+        cat > all <<-'.'
+            sh in calls 'exec ./bpfcalls 100000 2097152' & calls=$!
+            sleep 0.5
+            sh in a 'for i in $(seq {times}); do float; done' & a=$!
+            sh in b 'for i in $(seq {times}); do float; done'
+            wait $a
+            kill $calls
+            wait $calls
+            true
+.
+        nhmtap stat -o out --format json -e {MMX} -a --per cgroup -- perf stat -x , -o perf -a -e cgroup-switches -- sh all
+        rmdir /sys/fs/cgroup/a /sys/fs/cgroup/b /sys/fs/cgroup/calls
+        cat out; echo =; tail -n 1 perf""", paranoid=-1, stdin=calls)
+    assert done.status == 0, str(done)
+    said, perf = done.stdout.split("=\n")
+    found = records.parse(said)
+    counts = {r["cgroup"].strip("/"): r["value"] for r in found if r["type"] == "count"}
+    switches = found[-1]["cgroup_switches"]
+    assert switches["missed"] and switches["seen"] == int(perf.split(",")[0])
+    assert counts["a"] <= times * N and counts["b"] <= times * N and counts["(missed)"]
+    assert counts["a"] + counts["b"] + counts["(missed)"] == 2 * times * N
+    assert not set(counts.values()) - {counts["a"], counts["b"], counts["(missed)"], 0}
+
+
+def test_events_that_take_turns_are_scaled_visibly(two_cores):
+    """Five events for four counters."""
+    events = [MMX, LOADS, "r020b:u", "r01c4:u", "r00c5:u"]
+    found = records.parse(two_cores.say(f"""
+        nhmtap stat --format json -e {",".join(events)} -a --per cgroup -- sh -c '
+            mkdir /sys/fs/cgroup/turns
+            echo $$ > /sys/fs/cgroup/turns/cgroup.procs
+            for i in 1 2 3 4 5 6 7 8 9 10; do float; done
+            echo $$ > /sys/fs/cgroup/cgroup.procs'
+        rmdir /sys/fs/cgroup/turns""", paranoid=-1))
+    counts = {r["event"]: r for r in found if r["type"] == "count" and r["cgroup"] == "/turns"}
+    assert set(counts) == set(events)
+    shared = [r for r in counts.values() if r["status"] == "multiplexed"]
+    assert shared
+    for record in shared:
+        assert record["running_ns"] < record["enabled_ns"]
+        assert abs(record["scaled"] - record["value"] * record["enabled_ns"] / record["running_ns"]) <= 1

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpfcalls MS: reads a BPF hash map in batches for so many milliseconds of CPU time. While it is in
+ * bpfcalls MS [BUCKETS]: reads a BPF hash map in batches for so many milliseconds of CPU time. While it is in
  * such a call the kernel runs no BPF program on its CPU (bpf_prog_active, kernel/bpf/hashtab.c), which
- * is most of the time: the buckets are many and nearly all empty.
+ * is most of the time: the buckets are many and all empty. Of 2^21 of them a call takes longer than a tick,
+ * and its process is switched away from inside of it where others want the CPU.
  */
 #include <linux/bpf.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENTRIES 65536
+#define BUCKETS 65536
 
 static long bpf(int command, union bpf_attr *attr)
 {
@@ -29,8 +30,11 @@ static long cpu_ms(void)
 int main(int argc, char **argv)
 {
 	static char keys[4096], values[8192];
-	union bpf_attr create = {
-		.map_type = BPF_MAP_TYPE_HASH, .key_size = 4, .value_size = 8, .max_entries = ENTRIES};
+	union bpf_attr create = {.map_type = BPF_MAP_TYPE_HASH,
+				 .map_flags = argc > 2 ? BPF_F_NO_PREALLOC : 0,
+				 .key_size = 4,
+				 .value_size = 8,
+				 .max_entries = argc > 2 ? atol(argv[2]) : BUCKETS};
 	long until = cpu_ms() + (argc > 1 ? atol(argv[1]) : 100);
 	int map = bpf(BPF_MAP_CREATE, &create);
 

@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "record/owner.h"
 #include "record/record.h"
+#include "shared.h"
 
 #define LOOK_MOST_NS  1000000000ULL
 #define LOOK_LEAST_NS 10000000ULL
@@ -181,13 +182,17 @@ static void look_for_patterns(struct activity *activity)
 	}
 	for (size_t i = 0; i < watch->nr; i++)
 		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen &&
-		    watch->list[i].id)
+		    watch->list[i].id < CGROUP_NO_CGROUP)
 			leave_for_good(activity, i);
 }
 
 /* --- counts by switches ------------------------------------------------------------------------ */
 
-#define OTHERS "(others)" /* cgroups that have found no room in the table */
+/* What no cgroup can be told of, as records name it. Some of it may be of any that is counted. */
+static const char *const last_slots[CGROUP_LAST_SLOTS] = {
+	[CGROUP_OTHERS] = "(others)",
+	[CGROUP_MISSED] = "(missed)",
+};
 
 /* The cgroup of the target that one belongs to by its path: the innermost that it is in, and one that has
  * come and gone since the last look is taken in itself. -1: none. */
@@ -220,13 +225,19 @@ static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 static int cgroup_of_id(struct activity *activity, __u64 id)
 {
 	const struct cgroup_watch *watch = &activity->cgroup_watch;
+	struct watched_cgroup *taken;
 	char number[32];
 	const char *path;
 
 	for (size_t i = 0; i < watch->nr; i++)
 		if (watch->list[i].id == id && !activity->plan.target.cgroups[i].vacant)
 			return i;
-	path = id ? cgroups_path(activity->session->host.cgroups, id) : OTHERS;
+	if (id >= CGROUP_NO_CGROUP) {
+		taken = take_in(activity, last_slots[id - CGROUP_NO_CGROUP], id);
+		taken->away = false;
+		return taken - watch->list;
+	}
+	path = cgroups_path(activity->session->host.cgroups, id);
 	if (path)
 		return cgroup_of_path(activity, id, path);
 	/* As entries name one that went before anybody looked. */

@@ -18,8 +18,9 @@
 #include "memory.h"
 #include "shared.h"
 
-/* Of a CPU, without the last one, which is for all that find none; a power of two. */
-#define SLOTS 1024UL
+/* Of a CPU, without its last ones; a power of two. */
+#define SLOTS  1024UL
+#define STRIDE (SLOTS + CGROUP_LAST_SLOTS)
 
 _Static_assert(sizeof(struct counter_sum) == sizeof(struct count), "one is the other");
 
@@ -32,7 +33,6 @@ struct cgroup_switches {
 	struct cgroup_cpu *cpus;
 	struct switch_event {
 		int fd, link; /* -1: it is not open */
-		__u64 before; /* switches before it was opened */
 	} * of_cpu;
 };
 
@@ -53,17 +53,22 @@ static void *map_memory(size_t size, int fd)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static struct cgroup_sums *sums_at(const struct cgroup_switches *switches, size_t i)
+{
+	return (struct cgroup_sums *)(switches->sums + i * switches->sum_size);
+}
+
 static int load(struct cgroup_switches *switches)
 {
 	struct bpf_map *counters = bpf_object__find_map_by_name(switches->object, "counters"),
 		       *cpus = bpf_object__find_map_by_name(switches->object, "cpus"),
 		       *sums = bpf_object__find_map_by_name(switches->object, "sums");
-	size_t nr_sums = switches->nr_cpus * (SLOTS + 1);
+	size_t nr_sums = switches->nr_cpus * STRIDE;
 	int err;
 
 	constants_set(switches->object, "nr_events", switches->events);
 	constants_set(switches->object, "nr_slots", SLOTS);
-	bpf_map__set_max_entries(counters, switches->nr_cpus * switches->events);
+	bpf_map__set_max_entries(counters, switches->nr_cpus * (switches->events + 1));
 	bpf_map__set_max_entries(cpus, switches->nr_cpus);
 	bpf_map__set_max_entries(sums, nr_sums);
 	bpf_map__set_value_size(sums, switches->sum_size);
@@ -74,7 +79,12 @@ static int load(struct cgroup_switches *switches)
 	switches->mapped_cpus = switches->nr_cpus * sizeof(*switches->cpus);
 	switches->sums = map_memory(switches->mapped_sums, map_fd(switches, "sums"));
 	switches->cpus = map_memory(switches->mapped_cpus, map_fd(switches, "cpus"));
-	return switches->sums && switches->cpus ? 0 : -errno;
+	if (!switches->sums || !switches->cpus)
+		return -errno;
+	for (size_t i = 0; i < nr_sums; i++)
+		if (i % STRIDE >= SLOTS)
+			sums_at(switches, i)->cgroup = CGROUP_NO_CGROUP + i % STRIDE - SLOTS;
+	return 0;
 }
 
 int cgroup_switches_open(struct cgroup_switches **result, size_t events, const struct host *host)
@@ -117,6 +127,14 @@ void cgroup_switches_close(struct cgroup_switches *switches)
 	free(switches);
 }
 
+/* Where the program reads it. Returns 0 or -errno. */
+static int put_counter(const struct cgroup_switches *switches, int cpu, size_t i, int fd)
+{
+	__u32 index = cpu * (switches->events + 1) + i;
+
+	return fd < 0 ? 0 : bpf_map_update_elem(map_fd(switches, "counters"), &index, &fd, BPF_ANY);
+}
+
 int cgroup_switches_join(struct cgroup_switches *switches, int cpu, const int *fds)
 {
 	struct perf_event_attr attr = {
@@ -128,26 +146,23 @@ int cgroup_switches_join(struct cgroup_switches *switches, int cpu, const int *f
 		.disabled = 1,
 	};
 	struct switch_event *event = &switches->of_cpu[cpu];
-	int counters = map_fd(switches, "counters"), err = 0;
+	int err = 0;
 
 	memset(switches->cpus[cpu].last, 0, sizeof(switches->cpus[cpu].last));
-	for (size_t i = 0; i < switches->events && !err; i++) {
-		__u32 index = cpu * switches->events + i;
-
-		if (fds[i] >= 0)
-			err = bpf_map_update_elem(counters, &index, &fds[i], BPF_ANY);
-	}
-	if (err)
-		return err;
-	event->before = switches->cpus[cpu].switches;
+	switches->cpus[cpu].switches = 0;
 	event->fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (event->fd >= 0)
+	if (event->fd < 0)
+		return -errno;
+	for (size_t i = 0; i < switches->events && !err; i++)
+		err = put_counter(switches, cpu, i, fds[i]);
+	err = err ? err : put_counter(switches, cpu, switches->events, event->fd);
+	if (!err) {
 		event->link = bpf_link_create(program_fd(switches, "on_cgroup_switch"), event->fd,
 					      BPF_PERF_EVENT, NULL);
-	if (event->fd >= 0 && event->link >= 0 && !ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0))
-		return 0;
-	err = -errno;
-	cgroup_switches_leave(switches, cpu);
+		err = event->link < 0 || ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+	}
+	if (err)
+		cgroup_switches_leave(switches, cpu);
 	return err;
 }
 
@@ -155,8 +170,8 @@ void cgroup_switches_leave(struct cgroup_switches *switches, int cpu)
 {
 	struct switch_event *event = &switches->of_cpu[cpu];
 
-	for (size_t i = 0; event->fd >= 0 && i < switches->events; i++) {
-		__u32 index = cpu * switches->events + i;
+	for (size_t i = 0; event->fd >= 0 && i <= switches->events; i++) {
+		__u32 index = cpu * (switches->events + 1) + i;
 
 		bpf_map_delete_elem(map_fd(switches, "counters"), &index);
 	}
@@ -177,21 +192,13 @@ void cgroup_switches_gather(struct cgroup_switches *switches)
 	}
 }
 
-static struct cgroup_sums *sums_at(const struct cgroup_switches *switches, size_t i)
-{
-	return (struct cgroup_sums *)(switches->sums + i * switches->sum_size);
-}
-
 void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context)
 {
-	size_t stride = SLOTS + 1;
-
-	for (size_t i = 0; i < switches->nr_cpus * stride; i++) {
+	for (size_t i = 0; i < switches->nr_cpus * STRIDE; i++) {
 		const struct cgroup_sums *of = sums_at(switches, i);
-		bool last = i % stride == SLOTS;
 
-		if (last ? of->counts[0].enabled_ns
-			 : of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED)
+		if (of->cgroup != CGROUP_NONE && of->cgroup != CGROUP_RELEASED &&
+		    (of->cgroup < CGROUP_NO_CGROUP || of->counts[0].enabled_ns))
 			each(context, of->cgroup, (const struct count *)of->counts);
 	}
 }
@@ -199,7 +206,8 @@ void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn
 /* Nothing runs in it any more, so that no program writes its sums. */
 void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
 {
-	for (size_t i = 0; id != CGROUP_NONE && i < switches->nr_cpus * (SLOTS + 1); i++) {
+	for (size_t i = 0; id != CGROUP_NONE && id < CGROUP_NO_CGROUP && i < switches->nr_cpus * STRIDE;
+	     i++) {
 		struct cgroup_sums *of = sums_at(switches, i);
 
 		if (of->cgroup != id)
@@ -213,14 +221,7 @@ void cgroup_switches_account(const struct cgroup_switches *switches, __u64 *all,
 {
 	*all = *missed = 0;
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++) {
-		const struct switch_event *event = &switches->of_cpu[cpu];
-		__u64 seen = switches->cpus[cpu].switches, counted;
-
-		*all += seen;
-		if (event->fd < 0 || read(event->fd, &counted, sizeof(counted)) != sizeof(counted) ||
-		    counted + event->before <= seen)
-			continue;
-		*all += counted + event->before - seen;
-		*missed += counted + event->before - seen;
+		*all += switches->cpus[cpu].seen + switches->cpus[cpu].missed;
+		*missed += switches->cpus[cpu].missed;
 	}
 }

@@ -32,16 +32,16 @@ void cgroup_switches_leave(struct cgroup_switches *switches, int cpu);
 /* Adds what has been counted on each CPU since its last switch, to the cgroup that is current there. */
 void cgroup_switches_gather(struct cgroup_switches *switches);
 
-/* Calls for each CPU's sums of each cgroup, an event's behind each other; id 0: of those that have found no
- * room in the table. */
+/* Calls for each CPU's sums of each cgroup, an event's behind each other; ids from CGROUP_NO_CGROUP
+ * on are those of enum cgroup_last. */
 typedef void (*cgroup_sums_fn)(void *context, __u64 id, const struct count *counts);
 void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn each, void *context);
 
 /* Forgets the sums of a cgroup that is gone. */
 void cgroup_switches_release(struct cgroup_switches *switches, __u64 id);
 
-/* How many switches there were, and of how many the kernel did not run the program: what was counted before
- * one of those went to the wrong cgroup. */
+/* How many switches there were up to the last gathering, and at how many the kernel did not run the program:
+ * what was counted around those is of CGROUP_MISSED. */
 void cgroup_switches_account(const struct cgroup_switches *switches, __u64 *all, __u64 *missed);
 
 #endif
