@@ -491,32 +491,36 @@ def unread_socket(folder):
     os.unlink(path)
 
 
-def cpu_of_intervals(command, path, enough):
-    """CPU seconds that it takes until its file is so long; how it ends is no matter."""
+def cpu_of_intervals(command, path, size):
+    """CPU seconds that so many bytes of its file take, once as many have come; how it ends is no matter."""
     if os.path.exists(path):
         os.unlink(path)
     out = os.open(os.devnull, os.O_RDWR)
     process = subprocess.Popen(command, stdin=out, stdout=out, stderr=out)
     os.close(out)
-    while not os.path.exists(path) or os.path.getsize(path) < enough:
-        time.sleep(0.01)
-    used = cpu_ns(process.pid) / 1e9
+    seen = []
+    for enough in (size, 2 * size):
+        while not os.path.exists(path) or os.path.getsize(path) < enough:
+            time.sleep(0.01)
+        seen.append((cpu_ns(process.pid) / 1e9, os.path.getsize(path)))
     process.terminate()
     process.wait()
-    return used
+    (before, began), (after, ended) = seen
+    return (after - before) / (ended - began) * size
 
 
 def measure_dead(figures, folder, options):
     """An output whose reader is dead, or not there, beside one that is a file."""
     alive = os.path.join(folder, "alive")
     counting = {"name": "counts", "command": "stat", "event": ",".join(SOFTWARE), "all_cpus": True, "per": "cpu",
-                "interval_ms": 10}
-    dead = {"that nobody reads": f"unix:{folder}/unread", "to nobody": f"unix:{folder}/nobody"}
+                "interval_ms": 2}
+    dead = {"that nobody reads": {"path": f"unix:{folder}/unread"}, "to nobody": {"path": f"unix:{folder}/nobody"},
+            "to a server of OTLP that is not there": {"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"}}
     with unread_socket(folder):
         for _ in range(options.rounds):
             costs = {name: [] for name in (None, *dead)}
             for name in [*costs] * 3:
-                more = [{"path": dead[name], "queue_bytes": 8192}] if name else []
+                more = [{**dead[name], "queue_bytes": 8192}] if name else []
                 config = configure(folder, [counting], {"outputs": [{"path": alive}, *more]})
                 costs[name].append(cpu_of_intervals(nhmtap("run", config), alive, 1_000_000))
             alone = statistics.median(costs[None])

@@ -98,7 +98,8 @@ void documents_add(struct documents *documents, const struct document *document,
 	documents->bytes += own->size;
 	for (; kept && *oldest; kept--)
 		oldest = &(*oldest)->next;
-	while (most && documents->bytes > most && *oldest && *oldest != own) {
+	documents->full = most && documents->bytes > most;
+	while (documents->full && documents->bytes > most && *oldest && *oldest != own) {
 		struct document *gone = *oldest;
 
 		*oldest = gone->next;
@@ -114,6 +115,7 @@ void documents_pop(struct documents *documents)
 	struct document *first = documents->first;
 
 	documents->first = first->next;
+	documents->full = false;
 	if (!documents->first)
 		documents->end = &documents->first;
 	documents->bytes -= first->size;

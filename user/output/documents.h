@@ -26,6 +26,7 @@ struct documents {
 		*path; /* "%t" in it: a file for each, with its `since`; else each replaces the one before */
 	struct document *first, **end;
 	size_t bytes;
+	bool full;		    /* too many wait, since the last one that was added */
 	unsigned long long dropped; /* records of documents that went, since somebody asked */
 };
 

@@ -21,6 +21,7 @@
 
 #define PAUSE_LEAST_NS 1000000000ULL
 #define PAUSE_MOST_NS  60000000000ULL
+#define LOOK_NS	       10000000ULL
 #define CONNECT_MS     5000L
 #define ANSWER_MS      20000L
 
@@ -38,7 +39,7 @@ struct push {
 		char *bytes;
 		size_t size;
 	} body; /* that is on its way, where it is not the document's own */
-	unsigned long long pause_ns, again_ns;
+	unsigned long long pause_ns, again_ns, looked_ns;
 	int stopped;  /* errno for which it stands still, 0 */
 	long refused; /* the status that was told last */
 };
@@ -392,10 +393,26 @@ static bool act(struct push *push)
 	return nr > 0;
 }
 
+/* While nothing is sent, there is nothing to do but to close connections that the server has closed. */
+static bool is_pausing(struct push *push)
+{
+	unsigned long long now;
+
+	if (push->busy || !push->stopped)
+		return false;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (now < push->again_ns && now < push->looked_ns + LOOK_NS)
+		return true;
+	push->looked_ns = now;
+	return false;
+}
+
 int push_step(struct push *push, struct documents *documents)
 {
 	int running;
 
+	if (is_pausing(push))
+		return push->stopped;
 	do {
 		take_outcomes(push, documents);
 		if (push->busy || !documents->first ||

@@ -22,6 +22,7 @@
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
 #define LAST_WORD_NS 2000000000ULL
+#define REPLACED_NS  1000000000ULL /* between documents that take the place of others */
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -142,6 +143,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 	if (!sink->documents || !queue->used)
 		return;
 	documents_add(sink->documents, &document, sink->most, sink->push && push_is_busy(sink->push));
+	sink->cut_ns = clock_ns(CLOCK_MONOTONIC);
 	queue_clear(queue);
 }
 
@@ -343,9 +345,20 @@ bool sink_waits(const struct sink *sink)
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
 }
 
+/* Where too much waits for a server, the next document takes the place of the oldest. What is made so often
+ * that it would go as well is not made in the first place: a run costs no more when its server is dead. */
+static bool is_document_wanted(const struct sink *sink, unsigned int times)
+{
+	return !sink->push || times > 1 || !sink->documents->full ||
+	       clock_ns(CLOCK_MONOTONIC) >= sink->cut_ns + REPLACED_NS;
+}
+
 bool sink_has_room(const struct sink *sink, unsigned int times)
 {
-	return !sink->most || sink->documents || queue_waiting(&sink->queue) < times * sink->most;
+	if (!sink->most)
+		return true;
+	return sink->documents ? is_document_wanted(sink, times)
+			       : queue_waiting(&sink->queue) < times * sink->most;
 }
 
 int sink_finish(struct sink *sink, unsigned long long until_ns)

@@ -40,6 +40,7 @@ struct sink {
 	struct queue queue;
 	unsigned long long bytes;      /* of all records that were put */
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
+	unsigned long long cut_ns;     /* when the last document was made, CLOCK_MONOTONIC */
 };
 
 /* Opens the file, or stdout if path is NULL. The file's old contents stay until something is written;
@@ -104,7 +105,8 @@ int sink_finish(struct sink *sink, unsigned long long until_ns);
 /* Whether something waits for its reader to take it. */
 bool sink_waits(const struct sink *sink);
 
-/* Whether so many times `most` may wait, and less does. */
+/* Whether so many times `most` may wait, and less does. Documents for a server take the place of older ones,
+ * once a second at most. */
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
 /*
