@@ -8,11 +8,11 @@ from records import HERE
 USER = os.path.join(HERE, "..", "user")
 
 
-def compiled(folder, program, *sources):
+def compiled(folder, program, *sources, libraries=()):
     """The program; a function that gives it a text and returns what it says."""
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", folder / program, os.path.join(HERE, "pure", f"{program}.c"),
-                    *(os.path.join(USER, source) for source in sources)], check=True)
+                    *(os.path.join(USER, source) for source in sources), *libraries], check=True)
     return lambda text: subprocess.run([folder / program], input=text, text=True, stdout=subprocess.PIPE,
                                        check=True).stdout

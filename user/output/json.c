@@ -47,34 +47,40 @@ static int end(struct stream *stream)
 	return err;
 }
 
-/* A record of no stream, which has its version already. */
-static int write_bare(struct stream *stream, const json_t *record)
+/* Of a list whose elements are written already, those. */
+static void add_member(struct stream *stream, char separator, const char *name, const json_t *value)
 {
-	stream->line.used = 0;
-	compact_add_value(&stream->line, record);
-	return end(stream);
+	struct compact *line = &stream->line;
+	const struct elements *elements = &stream->elements;
+
+	if (value != elements->list) {
+		compact_add_member(line, separator, name, value);
+		return;
+	}
+	compact_add(line, &separator, 1);
+	compact_add(line, "\"", 1);
+	compact_add_text(line, name);
+	compact_add(line, "\":[", 3);
+	compact_add(line, elements->text, elements->size);
+	compact_add(line, "]", 1);
 }
 
 static int write_line(struct stream *stream, const json_t *record)
 {
-	struct compact *line = &stream->line;
+	/* A record of no stream has its version already. */
+	bool bare = json_object_get(record, "schema_version");
 	const char *member;
 	json_t *value;
 
-	if (json_object_get(record, "schema_version"))
-		return write_bare(stream, record);
-	begin(stream, json_string_value(json_object_get(record, "type")));
+	stream->line.used = 0;
+	if (!bare)
+		begin(stream, json_string_value(json_object_get(record, "type")));
 	json_object_foreach((json_t *)record, member, value)
 	{
-		if (!strcmp(member, "type"))
-			continue;
-		/* The record's own members have nothing to escape. */
-		compact_add(line, ",\"", 2);
-		compact_add_text(line, member);
-		compact_add(line, "\":", 2);
-		compact_add_value(line, value);
+		if (bare || strcmp(member, "type"))
+			add_member(stream, stream->line.used ? ',' : '{', member, value);
 	}
-	compact_add(line, "}", 1);
+	compact_add(&stream->line, "}", 1);
 	return end(stream);
 }
 

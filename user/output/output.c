@@ -172,13 +172,20 @@ static int output(struct stream *stream, const json_t *record)
 	return err;
 }
 
-struct sizes sizes_of(const json_t *list)
+struct sizes sizes_of(const json_t *list, struct compact *text)
 {
 	struct sizes sizes = {.total = json_array_size(list)};
 
 	sizes.bytes = xcalloc(sizes.total + 1, sizeof(*sizes.bytes));
-	for (size_t i = 0; i < sizes.total; i++)
-		sizes.bytes[i] = compact_bytes(json_array_get(list, i));
+	for (size_t i = 0; i < sizes.total; i++) {
+		size_t before;
+
+		if (i)
+			compact_add(text, ",", 1);
+		before = text->used;
+		compact_add_value(text, json_array_get(list, i));
+		sizes.bytes[i] = text->used - before;
+	}
 	return sizes;
 }
 
@@ -194,52 +201,77 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base)
 	return count;
 }
 
-static json_t *part_of(const json_t *record, const struct record_type *type, size_t part, size_t first,
-		       size_t count)
+/* A record without its list's elements; of a part that is not the first, what all parts carry. */
+static json_t *frame_of(const json_t *record, const struct record_type *type, bool first)
 {
-	bool whole = part == 1 || !type->kept[0];
-	json_t *piece = whole ? json_copy((json_t *)record) : json_object();
-	json_t *elements = json_array();
+	bool whole = first || !type->kept[0];
+	json_t *frame = whole ? json_copy((json_t *)record) : json_object();
 
 	if (!whole)
-		json_object_set(piece, "type", json_object_get(record, "type"));
+		json_object_set(frame, "type", json_object_get(record, "type"));
 	for (const char *const *kept = type->kept; !whole && *kept; kept++)
-		json_object_set(piece, *kept, json_object_get(record, *kept));
-	for (size_t i = first; i < first + count; i++)
-		json_array_append(elements, json_array_get(json_object_get(record, type->list), i));
-	json_object_set_new(piece, type->list, elements);
-	return piece;
+		json_object_set(frame, *kept, json_object_get(record, *kept));
+	json_object_set_new(frame, type->list, json_array());
+	return frame;
 }
 
 /* The room that the envelope, part and parts take at most. */
 #define ENVELOPE_MAX 300
 
+/* How long a record is without the elements of its list. */
+static size_t bytes_beside(const json_t *record, const char *list)
+{
+	struct compact text = {0};
+	const char *member;
+	json_t *value;
+
+	json_object_foreach((json_t *)record, member, value) if (strcmp(member, list))
+		compact_add_member(&text, ',', member, value);
+	free(text.text);
+	return text.used + strlen("{\"\":[]}") + strlen(list);
+}
+
+/* Writes a record whose list has these elements, which are written already: once for their sizes and for all
+ * parts. */
+static int put_with(struct stream *stream, const json_t *record, const char *list, const char *text,
+		    size_t size)
+{
+	int err;
+
+	stream->elements = (struct elements){json_object_get(record, list), text, size};
+	err = output(stream, record);
+	stream->elements = (struct elements){0};
+	return err;
+}
+
 /* In one piece, if it fits. */
 static int write_parts(struct stream *stream, const json_t *record, const struct record_type *type)
 {
 	const json_t *elements = json_object_get(record, type->list);
-	struct sizes sizes = sizes_of(elements);
-	size_t part = 0, parts = 0, base;
-	json_t *empty = part_of(record, type, 1, 0, 0);
+	struct compact text = {0};
+	struct sizes sizes = sizes_of(elements, &text);
+	size_t part = 0, parts = 0, base = bytes_beside(record, type->list) + ENVELOPE_MAX, at = 0;
 	int err = 0;
 
-	base = compact_bytes(empty) + ENVELOPE_MAX;
-	json_decref(empty);
 	for (size_t first = 0; first < sizes.total; first += sizes_fitting(&sizes, first, base))
 		parts++;
 	if (parts < 2)
-		err = output(stream, record);
+		err = put_with(stream, record, type->list, text.text, text.used);
 	for (size_t first = 0, count; parts > 1 && first < sizes.total && !err; first += count) {
-		json_t *piece;
+		json_t *piece = frame_of(record, type, !part);
+		size_t size = 0;
 
 		count = sizes_fitting(&sizes, first, base);
-		piece = part_of(record, type, ++part, first, count);
-		json_object_set_new(piece, "part", json_integer(part));
+		for (size_t i = first; i < first + count; i++)
+			size += sizes.bytes[i] + (i > first);
+		json_object_set_new(piece, "part", json_integer(++part));
 		json_object_set_new(piece, "parts", json_integer(parts));
-		err = output(stream, piece);
+		err = put_with(stream, piece, type->list, text.text + at, size);
+		at += size + 1;
 		json_decref(piece);
 	}
 	free(sizes.bytes);
+	free(text.text);
 	return err;
 }
 
@@ -313,22 +345,38 @@ static void count_missed(struct stream *stream, __u64 records)
 
 	if (!records)
 		return;
-	clock_gettime(CLOCK_REALTIME, &gap->until);
+	/* An interval that is missed as a whole has one time: it comes at its end. */
+	if (stream->admits != ADMIT_NONE || !gap->records)
+		clock_gettime(CLOCK_REALTIME, &gap->until);
 	if (!gap->records && !gap->stopped)
 		gap->since = gap->until;
 	gap->records += records;
 }
 
+/* Where records of a type are counted. */
+static void count_at(struct gap *gap, const char *type)
+{
+	void *at;
+
+	if (!gap->types)
+		gap->types = json_object();
+	at = json_object_iter_at(gap->types, type);
+	if (!at) {
+		json_object_set_new(gap->types, type, json_integer(0));
+		at = json_object_iter_at(gap->types, type);
+	}
+	gap->last_type = json_object_iter_key(at);
+	gap->last = json_object_iter_value(at);
+}
+
 void stream_miss(struct stream *stream, const char *type)
 {
 	struct gap *gap = &stream->gap;
-	json_int_t before;
 
 	count_missed(stream, 1);
-	if (!gap->types)
-		gap->types = json_object();
-	before = json_integer_value(json_object_get(gap->types, type));
-	json_object_set_new(gap->types, type, json_integer(before + 1));
+	if (!gap->last || strcmp(gap->last_type, type))
+		count_at(gap, type);
+	json_integer_set(gap->last, json_integer_value(gap->last) + 1);
 }
 
 void stream_tell_gap(struct stream *stream)
@@ -363,6 +411,8 @@ void stream_begin_interval(struct stream *stream, bool last)
 
 void stream_end_interval(struct stream *stream)
 {
+	if (stream->admits == ADMIT_NONE && stream->gap.records)
+		clock_gettime(CLOCK_REALTIME, &stream->gap.until);
 	stream->admits = ADMIT_BY_ROOM;
 	stream_finish(stream, false);
 }

@@ -68,7 +68,8 @@ void formats_help(const char *command, FILE *out);
 struct sizes {
 	size_t *bytes, total;
 };
-struct sizes sizes_of(const json_t *list);
+/* `text`: takes the elements, with a comma between two. */
+struct sizes sizes_of(const json_t *list, struct compact *text);
 
 /* How many elements from `first` fit after `base` bytes in a record: at least one, if there is any, so that a
  * loop ends. */
@@ -92,8 +93,10 @@ struct place_of_output {
 /* What a stream has missed since its last record. */
 struct gap {
 	__u64 records;
-	json_t *types; /* how many of each type; NULL: none was */
-	int stopped;   /* errno for which it stood still, whether anything was missed or not; 0 */
+	json_t *types;	       /* how many of each type; NULL: none was */
+	const char *last_type; /* that was missed, and how many of it: the next is mostly of the same */
+	json_t *last;
+	int stopped; /* errno for which it stood still, whether anything was missed or not; 0 */
 	struct timespec since, until; /* CLOCK_REALTIME */
 };
 
@@ -127,9 +130,14 @@ struct stream {
 	__u64 records_seen, silent_since_ns; /* as the heartbeat last saw it; CLOCK_MONOTONIC */
 	const char *activity;		     /* whose record is being written; NULL: of none */
 	struct compact line;		     /* json's: the record that is being written */
-	char section[40];		     /* that the people's form has last begun */
-	bool verbose;			     /* the people's form says more */
-	bool intervals;			     /* there will be several records of a kind, at different times */
+	struct elements {
+		const json_t *list; /* of the record; NULL: none is written yet */
+		const char *text;
+		size_t size;
+	} elements;	  /* that are written already */
+	char section[40]; /* that the people's form has last begun */
+	bool verbose;	  /* the people's form says more */
+	bool intervals;	  /* there will be several records of a kind, at different times */
 	/* The people's form: each interval takes the place of the one before. */
 	bool live;
 	char live_since[32]; /* the start of the interval that is on the screen */

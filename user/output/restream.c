@@ -126,7 +126,8 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 	json_t *frames[] = {frame_of(first, list, false), frame_of(first, list, true)};
 	size_t beside = strlen(list) + 8 + NUMBERS_MAX, at = 0;
 	size_t bases[] = {compact_bytes(frames[0]) + beside, compact_bytes(frames[1]) + beside};
-	struct sizes sizes = sizes_of(elements);
+	struct compact text = {0};
+	struct sizes sizes = sizes_of(elements, &text);
 	int err = 0;
 
 	*parts = 0;
@@ -151,6 +152,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 		at += count;
 	}
 	free(sizes.bytes);
+	free(text.text);
 	json_decref(frames[0]);
 	json_decref(frames[1]);
 	return err;

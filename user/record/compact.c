@@ -7,20 +7,16 @@
 #include "memory.h"
 #include "record/digits.h"
 
-char *compact_reserve(struct compact *compact, size_t size)
+char *compact_grow(struct compact *compact, size_t size)
 {
-	if (compact->used + size > compact->room) {
-		compact->room = 2 * (compact->used + size);
-		compact->text = xrealloc(compact->text, compact->room);
-	}
+	compact->room = 2 * (compact->used + size);
+	compact->text = xrealloc(compact->text, compact->room);
 	return compact->text + compact->used;
 }
 
 void compact_add(struct compact *compact, const char *text, size_t size)
 {
-	if (!compact->measuring) {
-		memcpy(compact_reserve(compact, size), text, size);
-	}
+	memcpy(compact_reserve(compact, size), text, size);
 	compact->used += size;
 }
 
@@ -50,35 +46,54 @@ static char *put_integer(char *at, json_int_t number)
 
 void compact_add_integer(struct compact *compact, json_int_t number)
 {
-	char digits[INTEGER_MOST];
-
-	compact_add(compact, digits, put_integer(digits, number) - digits);
+	compact->used = put_integer(compact_reserve(compact, INTEGER_MOST), number) - compact->text;
 }
 
 #define EACH(byte)	     (0x0101010101010101ULL * (byte))
 #define HAS_LESS(word, byte) (((word)-EACH(byte)) & ~(word)&EACH(0x80)) /* byte <= 0x80 */
 
-/* plain() of eight bytes. */
-static bool plain_word(const char *text)
+/* Whether JSON has eight bytes as they are, between quotes. */
+static inline bool is_plain(unsigned long long word)
 {
-	unsigned long long word;
-
-	memcpy(&word, text, sizeof(word));
 	return !(HAS_LESS(word, 0x20) | HAS_LESS(word ^ EACH('"'), 1) | HAS_LESS(word ^ EACH('\\'), 1));
 }
 
-/* Whether JSON has the text as it is, between quotes. */
-static bool plain(const char *text, size_t size)
+/* Copies so many bytes, twice the middle ones where there are fewer than eight; returns whether all are
+ * plain. */
+static inline bool copy_word(char *to, const char *from)
 {
-	size_t i = 0;
+	unsigned long long word;
 
-	for (; i + 8 <= size; i += 8)
-		if (!plain_word(text + i))
+	memcpy(&word, from, sizeof(word));
+	memcpy(to, &word, sizeof(word));
+	return is_plain(word);
+}
+
+static inline bool copy_short(char *to, const char *from, size_t size)
+{
+	unsigned long long word = EACH(' ');
+
+	if (size >= 4) {
+		memcpy(&word, from, 4);
+		memcpy((char *)&word + 4, from + size - 4, 4);
+		memcpy(to + size - 4, (char *)&word + 4, 4);
+		memcpy(to, &word, 4);
+		return is_plain(word);
+	}
+	for (size_t i = 0; i < size; i++)
+		to[i] = ((char *)&word)[i] = from[i];
+	return is_plain(word);
+}
+
+/* Copies a text; returns whether JSON has it as it is, between quotes. */
+static inline bool copy_plain(char *to, const char *from, size_t size)
+{
+	if (size < 8)
+		return copy_short(to, from, size);
+	for (size_t i = 0; i + 8 < size; i += 8)
+		if (!copy_word(to + i, from + i))
 			return false;
-	for (; i < size; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\')
-			return false;
-	return true;
+	return copy_word(to + size - 8, from + size - 8);
 }
 
 static int add_dumped(const char *text, size_t size, void *compact)
@@ -96,12 +111,13 @@ static void add_by_jansson(struct compact *compact, const json_t *value)
 /* With its quotes; UTF-8, as all of jansson's. */
 static void add_string(struct compact *compact, const char *text, size_t size)
 {
+	char *at = compact_reserve(compact, size + strlen("\"\""));
 	json_t *value;
 
-	if (plain(text, size)) {
-		compact_add(compact, "\"", 1);
-		compact_add(compact, text, size);
-		compact_add(compact, "\"", 1);
+	*at = '"';
+	if (copy_plain(at + 1, text, size)) {
+		at[1 + size] = '"';
+		compact->used += size + 2;
 		return;
 	}
 	value = json_stringn_nocheck(text, size);
@@ -109,20 +125,25 @@ static void add_string(struct compact *compact, const char *text, size_t size)
 	json_decref(value);
 }
 
-static void add_object(struct compact *compact, const json_t *object)
+void compact_add_member(struct compact *compact, char separator, const char *name, const json_t *value)
 {
-	const char *separator = "{", *name;
-	json_t *value;
+	*compact_reserve(compact, 1) = separator;
+	compact->used++;
+	add_string(compact, name, strlen(name));
+	*compact_reserve(compact, 1) = ':';
+	compact->used++;
+	compact_add_value(compact, value);
+}
 
-	json_object_foreach((json_t *)object, name, value)
-	{
-		compact_add(compact, separator, 1);
-		separator = ",";
-		add_string(compact, name, strlen(name));
-		compact_add(compact, ":", 1);
-		compact_add_value(compact, value);
+static void add_object(struct compact *compact, json_t *object)
+{
+	char separator = '{';
+
+	for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
+		compact_add_member(compact, separator, json_object_iter_key(at), json_object_iter_value(at));
+		separator = ',';
 	}
-	compact_add_text(compact, *separator == '{' ? "{}" : "}");
+	compact_add_text(compact, separator == '{' ? "{}" : "}");
 }
 
 static void add_array(struct compact *compact, const json_t *array)
@@ -138,50 +159,50 @@ static void add_array(struct compact *compact, const json_t *array)
 
 void compact_add_value(struct compact *compact, const json_t *value)
 {
-	if (json_is_object(value))
-		add_object(compact, value);
-	else if (json_is_array(value))
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		add_object(compact, (json_t *)value);
+		break;
+	case JSON_ARRAY:
 		add_array(compact, value);
-	else if (json_is_integer(value))
+		break;
+	case JSON_INTEGER:
 		compact_add_integer(compact, json_integer_value(value));
-	else if (json_is_string(value))
+		break;
+	case JSON_STRING:
 		add_string(compact, json_string_value(value), json_string_length(value));
-	else
+		break;
+	default:
 		add_by_jansson(compact, value);
+	}
 }
 
 void compact_add_fields(struct compact *compact, const struct fields *fields)
 {
 	for (size_t i = 0; i < fields->nr; i++) {
 		const struct field *field = &fields->list[i];
-		bool whole = !field->value && (!field->text || plain(field->text, field->length));
-		char *at = compact_reserve(compact, field->name_length + field->length + INTEGER_MOST +
-							    strlen(",\"\":\"\""));
+		char *at = compact_reserve(compact, field->name_length + INTEGER_MOST + strlen(",\"\":"));
 
 		*at++ = ',';
 		*at++ = '"';
 		at = mempcpy(at, field->name, field->name_length);
 		*at++ = '"';
 		*at++ = ':';
-		if (whole && field->text) {
-			*at++ = '"';
-			at = mempcpy(at, field->text, field->length);
-			*at++ = '"';
-		} else if (whole) {
+		if (!field->value && !field->text)
 			at = put_integer(at, field->number);
-		}
 		compact->used = at - compact->text;
 		if (field->value)
 			compact_add_value(compact, field->value);
-		else if (!whole)
+		else if (field->text)
 			add_string(compact, field->text, field->length);
 	}
 }
 
 size_t compact_bytes(const json_t *value)
 {
-	struct compact compact = {.measuring = true};
+	struct compact compact = {0};
 
 	compact_add_value(&compact, value);
+	free(compact.text);
 	return compact.used;
 }

@@ -17,17 +17,25 @@
 struct compact {
 	char *text;
 	size_t used, room;
-	bool measuring; /* nothing is kept, `used` is counted */
 };
 
-void compact_add(struct compact *compact, const char *text, size_t size);
+/* Has room for so many bytes more, where there is too little. */
+char *compact_grow(struct compact *compact, size_t size);
 /* Makes room for so many bytes behind what is there, and returns where they go; who writes them adds them
  * to `used`. */
-char *compact_reserve(struct compact *compact, size_t size);
+static inline char *compact_reserve(struct compact *compact, size_t size)
+{
+	return compact->used + size <= compact->room ? compact->text + compact->used
+						     : compact_grow(compact, size);
+}
+
+void compact_add(struct compact *compact, const char *text, size_t size);
 void compact_add_text(struct compact *compact, const char *text);
 void compact_add_integer(struct compact *compact, json_int_t number);
 void compact_add_value(struct compact *compact, const json_t *value);
-/* The members of a list, with a comma before each; not for measuring. */
+/* A member of an object, with what stands before it: '{' or ','. */
+void compact_add_member(struct compact *compact, char separator, const char *name, const json_t *value);
+/* The members of a list, with a comma before each. */
 void compact_add_fields(struct compact *compact, const struct fields *fields);
 
 /* How long a value is so, in bytes. */
