@@ -5,11 +5,17 @@
  * sample is kept.
  */
 #include "vmlinux.h"
+#ifdef STACKS
+#include "stack.bpf.h"
+#endif
 #include "task.bpf.h"
 #include "words.bpf.h"
 
 /* The keys of entries; see profile.bpf.c. */
 const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
+#ifdef STACKS /* else an entry fits into a cache line */
+const volatile _Bool by_stack;
+#endif
 
 /* struct perf_branch_entry without its bit-fields: bit 0 of flags is the first of them. */
 struct branch {
@@ -26,19 +32,27 @@ struct key {
 	address_t to;
 	cgroup_id_t cgroup;
 	comm_t comm;
+#ifdef STACKS
+	stack_id_t stack; /* of the sample that the branch came with */
+	padding_t padding;
+#endif
 };
 
-/* Begins as struct value_head does. With the key it fills a cache line. */
+/* Begins as struct value_head does. With the key it fills a cache line, if that has no stack. */
 struct value {
 	__u64 samples;
 	__u64 period;
 };
 
 /* Beside kind, pid, from and to there is often nothing. */
+#ifdef STACKS
+#define KEY_WORDS (sizeof(struct key) / 8)
+#else
 #define KEY_WORDS (by_cgroup || by_comm ? sizeof(struct key) / 8 : 3)
+#endif
 #include "table.bpf.h"
 
-/* Where the kernel copies a sample's stack to: 1536 bytes, too many for a program's own. */
+/* Where the kernel copies a sample's branches to: 1536 bytes, too many for a program's own. */
 struct stack {
 	struct branch branches[BRANCHES_MOST];
 };
@@ -148,6 +162,12 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	}
 	sample.depth = (__u32)bytes / sizeof(stack->branches[0]);
 	take_identity(&sample);
+#ifdef STACKS
+	if (by_stack) {
+		sample.key.stack = stack_of(ctx, which);
+		sample.hash = hash_word(sample.hash, sample.key.stack);
+	}
+#endif
 	hash = complete_key(&sample, BRANCH_STACK, sample.depth, 0);
 	if (!table_add(ctx, table, which, &sample.key, hash))
 		return;

@@ -6,13 +6,14 @@
  * running kernel.
  */
 #include "vmlinux.h"
+#include "stack.bpf.h"
 #include "words.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <linux/perf_event.h>
 
 const volatile _Bool by_ip, by_cacheline, by_page, by_cgroup, by_offset, by_pid, by_tid, by_cpu, by_node,
-	by_comm, by_phys_page, by_tlb, by_lock;
+	by_comm, by_phys_page, by_tlb, by_lock, by_stack;
 
 struct key {
 	data_source_t source;
@@ -28,7 +29,7 @@ struct key {
 	node_t node;
 	tlb_t tlb;
 	lock_t lock;
-	padding_t padding;
+	stack_id_t stack;
 	comm_t comm;
 };
 
@@ -259,7 +260,8 @@ static __always_inline void put_sample(const struct load *load, const struct key
 	ring->head.written++;
 }
 
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which)
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
+					__u32 stack)
 {
 	struct load load = {};
 	struct key key = {};
@@ -272,6 +274,10 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		table->generations[which].throttled++;
 	hash = location_in_key(&key, &load, ctx->regs.rip);
 	hash = task_in_key(&key, hash);
+	if (by_stack) {
+		key.stack = stack;
+		hash = hash_word(hash, key.stack);
+	}
 	if (stream) {
 		put_sample(&load, &key, ctx->sample_period);
 		key = (struct key){.source = load.source & ~DATA_SRC_ACCESS};
@@ -283,14 +289,27 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		add_latency(value, load.latency);
 }
 
+/* The stack has been walked before: both together would need more of the program's stack than there is. */
+static __noinline int take_with_stack(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
+				      __u32 stack)
+{
+	take_sample(ctx, table, which, stack);
+	return 0;
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
+	__u32 which;
 
 	if (!table)
 		return 0;
-	take_sample(ctx, table, table_enter(table));
+	which = table_enter(table);
+	if (by_stack)
+		take_with_stack(ctx, table, which, stack_of(ctx, which));
+	else
+		take_sample(ctx, table, which, 0);
 	table_leave(table);
 	return 0;
 }

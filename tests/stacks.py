@@ -15,14 +15,14 @@ def place(frame):
     return int(frame["address"], 16)
 
 
-def chains(result, of=place, **members):
+def chains(result, of=place, type="profile", count="samples", **members):
     """{places, or what `of` tells of a frame, from the innermost outwards: samples} of entries with these members."""
     found = collections.Counter()
-    for record in result.of("profile"):
+    for record in result.of(type):
         frames = frames_of(result.records, record)
         for entry in record["entries"]:
             if all(entry.get(name) == value for name, value in members.items()):
-                found[tuple(of(frames[i]) for i in entry["stack"])] += entry["samples"]
+                found[tuple(of(frames[i]) for i in entry["stack"])] += entry[count]
     return found
 
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import pprof
+import records
 from records import held, program
 from stacks import function
 
@@ -164,3 +165,23 @@ def test_folded_lines_sum_up_to_all_samples(nhmtap, tmp_path):
     found = folded(tmp_path / "x")
     assert found["[others]",] > 0 and sum(found.values()) > 1080
     assert len(found) == 4
+
+
+def test_pages_that_were_touched_are_weighed_by_their_stacks_in_each_form(nhmtap, tmp_path):
+    """mem's, on page faults: pprof's file has what they stand for and their latency, and where they were found."""
+    def touched(form, *options):
+        result = nhmtap("mem", *EVERY_FAULT, "-g", "--by", "symbol,comm", "-o", tmp_path / form, "--format", form, *options, "--",
+                        CALLS, "graph=300")
+        assert result.status == 0, result.err
+        return tmp_path / form
+    profile = pprof.read(touched("pprof"))
+    assert pprof.types(profile) == [("samples", "count"), ("page-faults", "count"), ("latency", "cycles")]
+    texts = profile.string_table
+    assert all(("source", "unmeasured") in {(texts[label.key], texts[label.str]) for label in s.label} for s in profile.sample)
+    assert 300 in {s.value[0] for s in profile.sample}
+    lines = dict(line.rsplit(" ", 1) for line in touched("folded").read_text().splitlines())
+    ways = {way: int(n) for way, n in lines.items() if "graph;left;middle;touch" in way}
+    assert sum(ways.values()) == 300
+    with open(touched("json"), encoding="utf-8") as file:
+        page = subprocess.run([records.NHMTAP, "flamegraph"], stdin=file, capture_output=True, text=True, check=True).stdout
+    assert '"name":"page-faults (mem)","unit":"samples"' in page and '"touch"' in page

@@ -247,6 +247,20 @@ int main(void) { alone(); puts("done"); return 0; }
     assert sum(n for names, n in after.items() if "alone" in names and "main" in names) > 0.5 * sum(after.values())
 
 
+def test_what_a_page_fault_touched_comes_with_its_whole_chain(nhmtap, program):
+    with Chain(program) as running:
+        process = nhmtap.attach("mem", "-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm,page", "-p", running.pid)
+        running.do("rounds 300")
+        result = nhmtap.interrupt(process)
+    found = named(result, type="mem")
+    assert sum(n for names, n in found.items() if is_whole(names)) == 300
+    record = result.of("mem")[0]
+    assert record["stacks"]["whole"] == record["stacks"]["delivered"] == record["samples"]["aggregated"]
+    frames = frames_of(result.records, record)
+    touched = {e["page"] for e in result.entries("mem") if frames[e["stack"][0]].get("symbol") == "leaf"}
+    assert "0x0" not in touched and touched
+
+
 # --- programs of the distribution ---------------------------------------------------------------------
 
 

@@ -13,12 +13,14 @@ cat > chain; chmod +x chain; mkfifo in; : > said
 ./chain < in > said & pid=$!
 exec 3> in
 until grep -q ready said; do usleep 10000; done
-nhmtap profile -g --unwind tables --by symbol,comm --format json -o x {options} -p $pid 3>&- & tool=$!
+nhmtap {command} -g --unwind tables --format json -o x {options} -p $pid 3>&- & tool=$!
 until [ -s x ]; do usleep 10000; done
 echo "{step}" >&3
 exec 3>&-
 wait $tool
+nhmtap flamegraph x > page
 cat x >&2
+grep -o '"unit":"[a-z]*"' page
 """
 
 
@@ -28,13 +30,18 @@ def program(tmp_path_factory):
         return file.read()
 
 
-def profile(bench, program, options, step):
-    done = bench.run(SCRIPT.format(options=options, step=step), paranoid=-1, stdin=program)
+def run(bench, program, command, options, step):
+    done = bench.run(SCRIPT.format(command=command, options=options, step=step), paranoid=-1, stdin=program)
     assert done.stderr.startswith("{"), str(done)[:3000]
     result = records.Result(0, done.stderr, "")
-    told = result.of("profile")[0]["stacks"]
+    result.units = done.stdout
     assert result.one("start")["unwind"]["follow"] == "programs"
-    return stacks.named(result), told
+    return result
+
+
+def profile(bench, program, options, step):
+    result = run(bench, program, "profile", f"--by symbol,comm {options}", step)
+    return stacks.named(result), result.of("profile")[0]["stacks"]
 
 
 BEFORE = {after: before for names in (chain.OUTER, chain.INNER) for before, after in zip(names, names[1:])}
@@ -63,3 +70,28 @@ def test_samples_of_each_precision_are_chains_that_the_program_can_have(any_kern
     # Before its first instruction has been sampled, a page of the stack may not be there to be read.
     assert sum(impossible.values()) <= 0.02 * sum(found.values()), impossible
     assert told["whole"] >= 0.98 * told["delivered"]
+
+
+def test_loads_have_the_stacks_that_led_to_them(any_kernel, program):
+    """Precise samples of level 2, with what each load found."""
+    result = run(any_kernel, program, "mem", "--by symbol,comm --ldlat 3 --side u -c 37", "calls 2000")
+    found, record = stacks.named(result, type="mem"), result.of("mem")[0]
+    impossible = {names: n for names, n in found.items() if not is_possible(names)}
+    deep = sum(n for names, n in found.items() if "back0" in names)
+    assert sum(found.values()) == record["stacks"]["delivered"] == record["samples"]["aggregated"] > 200
+    assert result.units == '"unit":"samples"\n'
+    assert deep > 20 and sum(impossible.values()) <= 0.02 * sum(found.values()), impossible
+    assert all(e["source"] != "unmeasured" and e["latency_sum"] > 0 for e in result.entries("mem"))
+
+
+def test_branches_have_the_stacks_of_the_samples_that_they_came_with(any_kernel, program):
+    result = run(any_kernel, program, "branch", "--by callpair,comm --filter any_call,u -e r00c4:u -c 193", "calls 2000")
+    found, record = stacks.named(result, type="branch", count="count"), result.of("branch")[0]
+    impossible = {names: n for names, n in found.items() if not is_possible(names)}
+    assert sum(found.values()) == record["branches"]["delivered"] > 5000
+    assert record["call_stacks"]["delivered"] == record["samples"]["aggregated"] > 500
+    assert sum(impossible.values()) <= 0.02 * sum(found.values()), impossible
+    pairs = {(e["from"].get("symbol"), e["to"].get("symbol")) for e in result.entries("branch")}
+    known = {(before, after) for before, after in pairs if after in BEFORE and after != "own0"}
+    assert result.units == '"unit":"branches"\n'
+    assert len(known) > 15 and all(BEFORE[after] == before for before, after in known)

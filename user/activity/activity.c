@@ -107,7 +107,7 @@ static int check_formats(const struct activity *activity, size_t nr_events, stru
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		const struct format *format = session->streams[i].format;
 
-		if (format->check && (!format->command || !strcmp(format->command, activity->command)) &&
+		if (format->check && format_is_of(format, activity->command) &&
 		    format->check(&session->streams[i], activity->options, nr_events, refusal))
 			return -1;
 	}

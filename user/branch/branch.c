@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "branch/plan.h"
 #include "branch/tracing.h"
@@ -73,6 +74,8 @@ static struct branches_asked form_of(const struct activity *activity)
 		form.detail |= CODE_SYMBOL;
 	form.depth = record_depth(&activity->session->host);
 	form.by_mispredicted = mispredicted_first(own);
+	form.frames = call_stacks_detail(activity);
+	form.by_tables = activity->options->call_graph && sampling_unwinds(activity);
 	return form;
 }
 
@@ -136,9 +139,9 @@ static int only_calls(struct options *options, struct refusal *refusal)
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int refuse_order(struct refusal *refusal)
+static int refuse_beside_autofdo(const char *asked, struct refusal *refusal)
 {
-	refuse(refusal, STATUS_USAGE, "option --sort with --format autofdo");
+	refuse(refusal, STATUS_USAGE, "%s with --format autofdo", asked);
 	because(refusal, "an autofdo profile is of one program, whole, and for the whole run");
 	return instead(refusal, "leave it out; json takes it");
 }
@@ -155,23 +158,35 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.names = CODE_SYMBOL,
 		.code_keys = branch_code_keys,
 	};
+	static const struct sampling called = {
+		.command = "branch",
+		.aggregation = "branch_stacks",
+		.reads_stacks = true,
+		.put = branch_put,
+		.ahead = "frames",
+		.places = true,
+		.names = FRAME_DETAIL,
+		.code_keys = branch_code_keys,
+	};
 	static const struct tracing traced = {branch_put, branch_code_keys};
 	struct options *options = activity->options;
 	const struct branch_options *own = options->own;
-	const char *keys = session_keys(activity->session, activity->command);
+	const char *keys = session_keys(activity->session, activity->command, "range");
 	struct chosen_keys chosen;
 
 	activity->ops = own->trace ? &tracing_ops : &ops;
-	activity->details = own->trace ? (const void *)&traced : &sampled;
+	if (!keys && !options->by)
+		options->by = "symbol";
+	if (call_stacks_choose(activity, refusal))
+		return -1;
+	activity->details = own->trace ? (const void *)&traced : options->call_graph ? &called : &sampled;
 	activity->streams = own->stream;
-	if (keys && mispredicted_first(own))
-		return refuse_order(refusal);
+	if (keys && (mispredicted_first(own) || options->call_graph))
+		return refuse_beside_autofdo(options->call_graph ? "stacks (-g)" : "option --sort", refusal);
 	if (keys) {
 		options->by = keys;
 		return 0;
 	}
-	if (!options->by)
-		options->by = "symbol";
 	keys_choose(&chosen, options->by, branch_code_keys);
 	if (refuse_two_forms(&chosen, refusal))
 		return -1;
@@ -190,8 +205,8 @@ REGISTER_RECORD(branch_record);
 
 static const char *const orders[] = {"count", "mispredicted", NULL};
 
-static const char *const keys[] = {"symbol", "edge", "function", "callpair", "line",
-				   "range",  "pid",  "comm",	 "cgroup",   NULL};
+static const char *const keys[] = {"symbol", "edge", "function", "callpair", "line", "range",
+				   "pid",    "comm", "cgroup",	 "stack",    NULL};
 
 static const struct option_row rows[] = {
 	{0, "trace", NULL, OPTION_FLAG, OWN(struct branch_options, trace),
@@ -201,7 +216,7 @@ static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "symbol (branches, with the functions that they are in; the default), edge (branches by "
 		 "their place alone), or what they add up to: function, callpair (caller and callee), line; "
-		 "range (the code between them); and any of pid,comm,cgroup"},
+		 "range (the code between them); and any of pid,comm,cgroup,stack"},
 	{0, "sort", "ORDER", OPTION_WORD, OWN(struct branch_options, order), .words = orders,
 	 .help = "sort by count (the default) or mispredicted"},
 	{0, "filter", "BRANCHES", OPTION_TEXT, COMMON(filter),
@@ -214,8 +229,8 @@ static const struct command branch = {
 	.name = "branch",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "shows which branches are taken and mispredicted, and how often",
-	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, stream_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct branch_options),
 	.activity = &type,
 };

@@ -6,6 +6,7 @@
 
 #include "interned.h"
 #include "memory.h"
+#include "record/chains.h"
 #include "record/code.h"
 #include "record/key.h"
 #include "record/record.h"
@@ -16,7 +17,10 @@ struct branches {
 	const struct layout *layout;
 	struct codes *codes;
 	const struct branches_asked *asked;
-	/* Each edge and range once: the program's key with the numbers of codes for addresses. A pid that is
+	const struct member *stack; /* of the key; NULL: none */
+	struct chains *chains;
+	/* Each edge and range once: the program's key with the numbers of codes for addresses, and of a chain
+	 * for its stack. A pid that is
 	 * not to be shown is 0. */
 	struct interned keys;
 	struct sums {
@@ -72,6 +76,11 @@ static bool is_known(const struct branches *branches, __u64 number)
 	return codes_at(branches->codes, number)->module;
 }
 
+static __u32 *stack_of(const struct branches *branches, const void *key)
+{
+	return (__u32 *)((char *)key + branches->stack->offset);
+}
+
 static void take_place(struct branches *branches, const struct entry *entry)
 {
 	const struct layout *layout = branches->layout;
@@ -85,6 +94,9 @@ static void take_place(struct branches *branches, const struct entry *entry)
 
 	memcpy(words, entry->key, layout->key_size);
 	comm = key_comm(layout, words);
+	if (branches->stack)
+		*stack_of(branches, words) =
+			chains_number(branches->chains, *stack_of(branches, words), comm);
 	detail = detail_of(branches, *kind);
 	*from = codes_number(branches->codes, detail, *pid, comm, *from, count);
 	*to = codes_number(branches->codes, detail, *pid, comm, *to, count);
@@ -108,6 +120,11 @@ static void take_stack(struct branches *branches, const struct entry *entry)
 	__u64 depth = *(__u64 *)of_key(branches, entry->key, "from");
 
 	branches->depths[depth] += count_of(entry);
+	if (branches->stack)
+		chains_count(branches->chains,
+			     chains_number(branches->chains, *stack_of(branches, entry->key),
+					   key_comm(branches->layout, entry->key)),
+			     count_of(entry));
 	if (depth > branches->deepest)
 		branches->deepest = depth;
 }
@@ -170,6 +187,8 @@ struct branches *branches_of(const struct host *host, struct codes *codes, const
 	branches->deepest = asked->depth;
 	branches->lost = reading->further_lost;
 	branches->sums = xcalloc(reading->nr_entries + 1, sizeof(*branches->sums));
+	branches->stack = layout_key_of_type(layout, "stack_id_t");
+	branches->chains = chains_new(reading->stacks, codes, asked->frames);
 	interned_init(&branches->keys, layout->key_size);
 	for (size_t i = 0; i < reading->nr_entries; i++)
 		take[kind_of(branches, reading->entries[i].key)](branches, &reading->entries[i]);
@@ -183,6 +202,7 @@ struct branches *branches_of(const struct host *host, struct codes *codes, const
 void branches_release(struct branches *branches)
 {
 	interned_release(&branches->keys);
+	chains_release(branches->chains);
 	free(branches->sums);
 	free(branches->order);
 	free(branches);
@@ -214,7 +234,7 @@ static void put_identity(const struct branches *branches, json_t *value, const v
 	}
 }
 
-static json_t *entry_value(const struct branches *branches, __u32 number)
+static json_t *entry_value(struct branches *branches, __u32 number)
 {
 	const void *key = interned_at(&branches->keys, number);
 	const struct sums *sums = &branches->sums[number];
@@ -225,6 +245,8 @@ static json_t *entry_value(const struct branches *branches, __u32 number)
 	json_object_set_new(value, "from", place_value(branches, from));
 	if (to != NO_CODE)
 		json_object_set_new(value, "to", place_value(branches, to));
+	if (branches->stack)
+		chains_put(branches->chains, value, *stack_of(branches, key));
 	put_identity(branches, value, key);
 	json_object_set_new(value, "count", json_integer(sums->count));
 	if (kind == BRANCH_EDGE)
@@ -248,7 +270,7 @@ static void put_rest(const struct branches *branches, json_t *record, size_t top
 				      (json_int_t)sum.count, "mispredicted", (json_int_t)sum.mispredicted));
 }
 
-void branches_put(const struct branches *branches, json_t *record, size_t top)
+void branches_put(struct branches *branches, json_t *record, size_t top)
 {
 	json_t *depths = json_array(), *entries = json_array();
 	__u64 delivered = 0;
@@ -265,6 +287,11 @@ void branches_put(const struct branches *branches, json_t *record, size_t top)
 			  "broken", (json_int_t)branches->broken, "table_full", (json_int_t)branches->lost));
 	for (size_t i = 0; i < top; i++)
 		json_array_append_new(entries, entry_value(branches, branches->order[i]));
+	if (branches->stack) {
+		json_object_set_new(record, "call_stacks",
+				    chains_account(branches->chains, branches->asked->by_tables));
+		json_object_set_new(record, "frames", chains_frames(branches->chains));
+	}
 	put_rest(branches, record, top);
 	json_object_set_new(record, "entries", entries);
 }

@@ -21,6 +21,8 @@ struct branches_asked {
 	unsigned int detail;  /* of their code: enum code_detail */
 	bool sources_only;    /* where branches lead does not matter */
 	size_t depth;	      /* how many come with a sample where no filter leaves any out */
+	unsigned int frames;  /* what frames of stacks are distinguished by: enum code_detail */
+	bool by_tables;	      /* users' stacks were walked by tables: see chains_account() */
 	bool by_mispredicted; /* those with the most mispredictions first */
 };
 
@@ -34,7 +36,7 @@ void branches_release(struct branches *branches);
 size_t branches_count(const struct branches *branches);
 
 /* Puts stacks, branches, entries (those with the highest counts first, not more than `top`) and, for
- * what is beyond, rest into a record. */
-void branches_put(const struct branches *branches, json_t *record, size_t top);
+ * what is beyond, rest into a record; where calls are a key, call_stacks and frames, too. */
+void branches_put(struct branches *branches, json_t *record, size_t top);
 
 #endif

@@ -36,6 +36,10 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	if (options->period || options->frequency)
 		return refuse_beside(options->period ? "--count" : "--freq",
 				     "a trace has every branch, not one of so many", "leave it out", refusal);
+	if (options->call_graph)
+		return refuse_beside("-g, or --by stack,",
+				     "a trace's branches come without the stack that they were taken in",
+				     "leave out --trace", refusal);
 	if (list_has(options->by, "callpair"))
 		return refuse_beside("--by callpair",
 				     "pairs of caller and callee are made from calls, and a trace "

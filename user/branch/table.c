@@ -59,7 +59,7 @@ static void add_prediction(struct text *text, const json_t *entry)
 		text_add(text, "  %*s", 8 + BAR, "");
 }
 
-static void add_rows(struct text *text, const json_t *entries, json_int_t total)
+static void add_rows(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total)
 {
 	int from = width_of(entries, "from"), to = width_of(entries, "to");
 	char number[40], a[256], b[256];
@@ -87,6 +87,7 @@ static void add_rows(struct text *text, const json_t *entries, json_int_t total)
 			text_add(text, "%*s", to - (int)strlen(b), "");
 		add_identity(text, entry);
 		text_add(text, "\n");
+		row_stack(text, calls, entry);
 	}
 }
 
@@ -130,7 +131,7 @@ static void branch_table(struct text *text, const struct stream *stream, const j
 	add_origin(text, record);
 	text_add(text, " in %.3f s\n", integer(record, "duration_ns") / 1e9);
 	if (json_array_size(entries))
-		add_rows(text, entries, delivered);
+		add_rows(text, &stream->calls, entries, delivered);
 	if (rest)
 		text_add(text, "%12s %6.1f%%  in %s more\n",
 			 row_grouped(integer(rest, "count"), number, sizeof(number)),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "activity/activity.h"
+#include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "memory.h"
 #include "mem/plan.h"
@@ -294,11 +295,26 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		.complete = mem_complete,
 		.follow = write_shared_lines,
 	};
+	static const struct sampling calls = {
+		.command = "mem",
+		.aggregation = "mem",
+		.default_keys = "source,comm,stack",
+		.stream_keys = "ip,pid,tid,cpu,comm",
+		.code_keys = stack_code_keys,
+		.ahead = "frames",
+		.put = call_stacks_put,
+		.places = true,
+		.names = FRAME_DETAIL,
+		.knows_throttling = true,
+		.complete = mem_complete,
+	};
 	struct options *options = activity->options;
 	const struct mem_options *own = options->own;
 
 	activity->ops = &ops;
-	activity->details = own->shared ? &shared : &loads;
+	if (call_stacks_choose(activity, refusal))
+		return -1;
+	activity->details = own->shared ? &shared : options->call_graph ? &calls : &loads;
 	activity->streams = own->stream;
 	/* Lines are what it is about; they take more keys than that. */
 	if (own->shared && options->by && !strcmp(options->by, "cacheline"))
@@ -326,14 +342,15 @@ REGISTER_RECORD(shared_line_record);
 
 static const char *const sides[] = {"u", "k", NULL};
 
-static const char *const keys[] = {"comm", "symbol",	"line", "module", "place",     "ip",
-				   "pid",  "tid",	"cpu",	"cgroup", "cacheline", "offset",
-				   "page", "phys_page", "node", "tlb",	  "lock",      NULL};
+static const char *const keys[] = {"comm", "symbol", "line",   "module",    "place",  "ip",   "pid",
+				   "tid",  "cpu",    "cgroup", "cacheline", "offset", "page", "phys_page",
+				   "node", "tlb",    "lock",   "stack",	    NULL};
 
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
-		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock, names of the code "
+		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
+		 "code "
 		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "report cache lines that are shared between cores, and who loads from which offsets"},
@@ -357,8 +374,8 @@ static const struct command mem = {
 	.name = "mem",
 	.arguments = "[OPTIONS] [-- COMMAND …]",
 	.help = "samples loads, with where they found their data and how long they took",
-	.options = {event_rows, sampling_rows, rows, target_rows, interval_rows, top_rows, stream_rows,
-		    format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
+	.options = {event_rows, sampling_rows, stack_rows, rows, target_rows, interval_rows, top_rows,
+		    stream_rows, format_rows, screen_rows, plan_rows, table_rows, host_rows, help_rows},
 	.own_size = sizeof(struct mem_options),
 	.activity = &type,
 };

@@ -133,8 +133,8 @@ static int default_events(struct plan *plan, const struct options *options, stru
 static void ask_for_load(struct event *event, bool physical)
 {
 	EVENT_SET(event, sample_type,
-		  PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT |
-			  PERF_SAMPLE_DATA_SRC,
+		  (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			  PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC,
 		  "address, latency and source of the load, for the program; no ring is used");
 	if (physical)
 		EVENT_SET(event, sample_type, event->attr.sample_type | PERF_SAMPLE_PHYS_ADDR,
@@ -177,6 +177,12 @@ static int check_options(const struct options *options, const struct host *host,
 		refuse(refusal, STATUS_USAGE, "options --stores and --ldlat");
 		because(refusal, "stores have no latency");
 		return instead(refusal, "leave out --ldlat, or give --loads too");
+	}
+	if (options->call_graph && (own->shared || own->stream)) {
+		refuse(refusal, STATUS_USAGE, "stacks (-g) with option --%s",
+		       own->shared ? "shared" : "stream");
+		because(refusal, "stacks are told apart by the interval, for its entries");
+		return instead(refusal, "leave one of them out");
 	}
 	if (own->shared && own->stream) {
 		refuse(refusal, STATUS_USAGE, "options --shared and --stream");

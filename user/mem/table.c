@@ -110,7 +110,10 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 			 string(record, "why"));
 	if (total)
 		source_rows(text, json_object_get(record, "sources"), total);
-	if (has_other_keys(entries)) {
+	if (json_object_get(record, "stacks")) {
+		rows_of_stacks(text, &stream->calls, entries, total);
+		row_of_rest(text, json_object_get(record, "rest"), total);
+	} else if (has_other_keys(entries)) {
 		rows_of_entries(text, entries, total);
 		row_of_rest(text, json_object_get(record, "rest"), total);
 	}

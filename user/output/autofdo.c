@@ -121,7 +121,7 @@ static int check_autofdo(const struct stream *stream, const struct options *opti
 static const struct format autofdo = {
 	.name = "autofdo",
 	.help = "a profile for a compiler, through llvm-profgen",
-	.command = "branch",
+	.commands = "branch",
 	.keys = "edge,range",
 	.check = check_autofdo,
 	.write = write_autofdo,

@@ -133,3 +133,36 @@ const char *calls_owner(const json_t *entry, char *name, size_t size)
 	clean(name, size);
 	return name;
 }
+
+bool calls_lead_to(const json_t *record)
+{
+	return json_object_get(json_array_get(json_object_get(record, "entries"), 0), "stack");
+}
+
+json_int_t calls_count(const json_t *entry)
+{
+	const json_t *branches = json_object_get(entry, "count");
+
+	return json_integer_value(branches ? branches : json_object_get(entry, "samples"));
+}
+
+const char *calls_end(const json_t *entry, char *name, size_t size)
+{
+	const json_t *from = json_object_get(entry, "from"), *to = json_object_get(entry, "to");
+	const char *arrow = !strcmp(text_of(entry, "kind") ?: "", "range") ? " .. " : " -> ";
+	struct call call;
+	size_t used;
+
+	if (!from)
+		return NULL;
+	call = calls_at(from, 0);
+	calls_name(&call, name, size);
+	used = strlen(name);
+	if (!to || used + strlen(arrow) >= size)
+		return name;
+	strcpy(name + used, arrow);
+	used += strlen(arrow);
+	call = calls_at(to, 0);
+	calls_name(&call, name + used, size - used);
+	return name;
+}

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <jansson.h>
 
+/* Commands whose records have stacks: see struct format. */
+#define COMMANDS_OF_STACKS "profile,mem,branch"
+
 /* The frames that the stacks of the records to come are made of. Starts as {0}. */
 struct calls {
 	json_t *defined; /* the record of type frames; its parts joined */
@@ -44,5 +47,15 @@ const char *calls_name(const struct call *call, char *name, size_t size);
 const char *calls_owner(const json_t *entry, char *name, size_t size);
 
 #define CALLS_NAME_MAX 1100
+
+/* Whether a record, or a part of one, has entries with stacks. */
+bool calls_lead_to(const json_t *record);
+
+/* How often an entry, or a rest, came: its samples, or its branches. */
+json_int_t calls_count(const json_t *entry);
+
+/* What the calls led to where that is more than a place: a branch, as "main -> work". Returns name; NULL if
+ * there is nothing. */
+const char *calls_end(const json_t *entry, char *name, size_t size);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "embedded.h"
 #include "interned.h"
+#include "list.h"
 #include "memory.h"
 #include "output/calls.h"
 #include "output/member.h"
@@ -35,7 +36,8 @@ struct code_key {
 };
 
 struct graph {
-	char name[160];
+	char name[192];
+	const char *unit;     /* of what its nodes count */
 	struct interned keys; /* of nodes, by number: a parent's is less than its children's */
 	struct node *nodes;
 	size_t room;
@@ -111,11 +113,11 @@ size_t flamegraph_events(const struct flamegraph *flamegraph)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-static __u64 number_of(const json_t *object, const char *name)
+static __u64 count_of(const json_t *entry)
 {
-	json_int_t number = integer(object, name);
+	json_int_t count = calls_count(entry);
 
-	return number > 0 ? number : 0;
+	return count > 0 ? count : 0;
 }
 
 static __u32 add_text(struct flamegraph *flamegraph, const char *text)
@@ -153,17 +155,23 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 	return number;
 }
 
-static struct graph *graph_of(struct flamegraph *flamegraph, const char *event)
+/* What was sampled, and by what command if that is another than profile. */
+static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *record)
 {
+	const char *type = string(record, "type");
+	bool others = strcmp(type, "profile");
+	char name[sizeof(((struct graph *)0)->name)];
 	struct graph *graph;
 
+	snprintf(name, sizeof(name), "%.150s%s%.20s%s", string(record, "event"), others ? " (" : "",
+		 others ? type : "", others ? ")" : "");
 	for (size_t i = 0; i < flamegraph->nr; i++)
-		if (!strcmp(flamegraph->graphs[i].name, event))
+		if (!strcmp(flamegraph->graphs[i].name, name))
 			return &flamegraph->graphs[i];
 	flamegraph->graphs = xrealloc(flamegraph->graphs, (flamegraph->nr + 1) * sizeof(*flamegraph->graphs));
 	graph = &flamegraph->graphs[flamegraph->nr++];
-	*graph = (struct graph){0};
-	snprintf(graph->name, sizeof(graph->name), "%s", event);
+	*graph = (struct graph){.unit = strcmp(type, "branch") ? "samples" : "branches"};
+	strcpy(graph->name, name);
 	interned_init(&graph->keys, sizeof(struct node_key));
 	return graph;
 }
@@ -198,11 +206,12 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
  * callers, and the owner comes last. */
 static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32 root, const json_t *entry)
 {
-	__u64 samples = number_of(entry, "samples");
+	__u64 samples = count_of(entry);
 	const json_t *stack = json_object_get(entry, "stack");
 	size_t frames = json_array_size(stack);
 	const char *lost = string(entry, "stack_lost");
-	char owner[CALLS_NAME_MAX], words[64];
+	char owner[CALLS_NAME_MAX], words[64], text[2 * CALLS_NAME_MAX];
+	const char *end = calls_end(entry, text, sizeof(text));
 	__u32 parent = root;
 
 	calls_owner(entry, owner, sizeof(owner));
@@ -211,6 +220,8 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 		parent = add_node(flamegraph, graph, root, owner, "", OTHER, samples);
 	else if (*lost)
 		parent = add_node(flamegraph, graph, root, words, "", OTHER, samples);
+	if (flamegraph->reverse && end)
+		parent = add_node(flamegraph, graph, parent, end, "", OTHER, samples);
 	for (size_t i = 0; i < frames; i++) {
 		size_t at = flamegraph->reverse ? i : frames - 1 - i;
 
@@ -222,33 +233,29 @@ static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32
 	if (flamegraph->reverse)
 		add_node(flamegraph, graph, parent, owner, "", OTHER, samples);
 	else if (*lost)
-		add_node(flamegraph, graph, parent, words, "", OTHER, samples);
+		parent = add_node(flamegraph, graph, parent, words, "", OTHER, samples);
+	if (!flamegraph->reverse && end)
+		add_node(flamegraph, graph, parent, end, "", OTHER, samples);
 }
 
 static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 {
-	struct graph *graph = graph_of(flamegraph, string(record, "event"));
+	struct graph *graph = graph_of(flamegraph, record);
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry, *count;
 	const char *cause;
-	__u64 sum = number_of(rest, "samples");
+	__u64 sum = count_of(rest);
 	__u32 root;
 	size_t i;
 
-	json_array_foreach(json_object_get(record, "entries"), i, entry) sum += number_of(entry, "samples");
+	json_array_foreach(json_object_get(record, "entries"), i, entry) sum += count_of(entry);
 	root = add_node(flamegraph, graph, NOBODY, "all", "", OTHER, sum);
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		take_entry(flamegraph, graph, root, entry);
 	if (rest)
-		add_node(flamegraph, graph, root, "[others]", "", OTHER, number_of(rest, "samples"));
+		add_node(flamegraph, graph, root, "[others]", "", OTHER, count_of(rest));
 	json_object_foreach(json_object_get(json_object_get(record, "samples"), "lost"), cause, count)
 		graph->lost[flamegraph->stream] += json_integer_value(count);
-}
-
-/* A part of a profile has no stacks' account but the first; all have entries. */
-static bool has_stacks(const json_t *record)
-{
-	return json_object_get(json_array_get(json_object_get(record, "entries"), 0), "stack");
 }
 
 /* Whether the interval begins in the part of the time that is wanted. */
@@ -273,7 +280,7 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 
 	if (!strcmp(type, "frames"))
 		calls_define(&flamegraph->calls, record);
-	if (!strcmp(type, "profile") && has_stacks(record) && in_part(flamegraph, record))
+	if (list_has(COMMANDS_OF_STACKS, type) && calls_lead_to(record) && in_part(flamegraph, record))
 		take_profile(flamegraph, record);
 }
 
@@ -400,7 +407,7 @@ static void add_graph(struct text *page, const struct flamegraph *flamegraph, co
 	put_in_order(&order, numbers, depths);
 	text_add(page, "{\"name\":");
 	add_json(page, value_text(graph->name, sizeof(graph->name)));
-	text_add(page, ",\"lost\":%llu", graph->lost[0] + graph->lost[1]);
+	text_add(page, ",\"unit\":\"%s\",\"lost\":%llu", graph->unit, graph->lost[0] + graph->lost[1]);
 	add_column(page, "depth", graph, numbers, depths, -1);
 	add_column(page, "code", graph, numbers, NULL, -1);
 	add_column(page, "samples", graph, numbers, NULL, both);

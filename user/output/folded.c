@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A line a stack, as Brendan Gregg's stackcollapse-perf.pl writes it and flamegraph.pl reads it: who ran,
- * the functions from the outermost to the innermost, and the samples; of an interval each once.
+ * the functions from the outermost to the innermost, and the samples; of an interval each once. A branch
+ * comes behind the stack of the sample that it came with, and is counted for itself.
  *
  *     demo;main;work;step 1203
  *     demo;main;read;entry_SYSCALL_64_[k];vfs_read_[k] 17
@@ -39,14 +40,16 @@ static void add_entry(json_t *lines, const struct calls *calls, const json_t *en
 	struct text line = {0}, *text = &line;
 	const json_t *stack = json_object_get(entry, "stack");
 	const char *lost = json_string_value(json_object_get(entry, "stack_lost"));
-	char owner[CALLS_NAME_MAX];
+	char owner[CALLS_NAME_MAX], end[2 * CALLS_NAME_MAX];
 
 	text_add(text, "%s", calls_owner(entry, owner, sizeof(owner)));
 	if (lost)
 		text_add(text, ";[stack lost: %s]", lost);
 	for (size_t i = json_array_size(stack); i--;)
 		add_frame(text, calls_frame(calls, json_integer_value(json_array_get(stack, i))));
-	add_line(lines, line.bytes, json_integer_value(json_object_get(entry, "samples")));
+	if (calls_end(entry, end, sizeof(end)))
+		text_add(text, ";%s", end);
+	add_line(lines, line.bytes, calls_count(entry));
 	free(line.bytes);
 }
 
@@ -62,7 +65,7 @@ static int write_folded(struct stream *stream, const json_t *record)
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		add_entry(lines, &stream->calls, entry);
 	if (rest)
-		add_line(lines, "[others]", json_integer_value(json_object_get(rest, "samples")));
+		add_line(lines, "[others]", calls_count(rest));
 	json_object_foreach(lines, line, samples)
 		text_add(&text, "%s %lld\n", line, (long long)json_integer_value(samples));
 	json_decref(lines);
@@ -85,7 +88,7 @@ static int check_folded(const struct stream *stream, const struct options *optio
 static const struct format folded = {
 	.name = "folded",
 	.help = "one line per stack, for flamegraph.pl; implies -g",
-	.command = "profile",
+	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.media = "text/plain; charset=utf-8",
 	.check = check_folded,

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "list.h"
 #include "memory.h"
 #include "option/command.h"
 #include "output/address.h"
@@ -26,7 +27,7 @@ extern const struct format *const __start_formats[], *const __stop_formats[];
 /* Those that all commands have come first, then those of all that measure. */
 static int rank_of(const struct format *format)
 {
-	return format->command ? 2 : format->measured ? 1 : 0;
+	return format->commands ? 2 : format->measured ? 1 : 0;
 }
 
 const struct format *format_at(size_t wanted)
@@ -44,7 +45,7 @@ bool format_is_of(const struct format *format, const char *command)
 {
 	if (format->measured && command && !command_find(command)->activity)
 		return false;
-	return !command || !format->command || !strcmp(format->command, command);
+	return !command || !format->commands || list_has(format->commands, command);
 }
 
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal)

@@ -19,14 +19,14 @@ struct text;
 
 /* A format is one file, which registers itself. */
 struct format {
-	const char *name;    /* "json" */
-	const char *help;    /* what it writes, in a few words */
-	bool people;	     /* for a screen: names instead of addresses, and no more than fits */
-	bool lines;	     /* a record a line: cut at RECORD_MAX */
-	bool numbered;	     /* its lines are other records, with an envelope of their own */
-	bool measured;	     /* only commands that measure have it */
-	const char *command; /* it takes the records of this command alone; NULL: of all */
-	const char *keys;    /* the key that --by must have for it: "stack"; NULL: any */
+	const char *name;     /* "json" */
+	const char *help;     /* what it writes, in a few words */
+	bool people;	      /* for a screen: names instead of addresses, and no more than fits */
+	bool lines;	      /* a record a line: cut at RECORD_MAX */
+	bool numbered;	      /* its lines are other records, with an envelope of their own */
+	bool measured;	      /* only commands that measure have it */
+	const char *commands; /* it takes the records of these alone, a list; NULL: of all */
+	const char *keys;     /* the key that --by must have for it: "stack"; NULL: any */
 	/*
 	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
 	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A profile as pprof reads it: profile.proto (pprof.proto here), gzipped. Each sample has two values: how
- * many there were, and what they stand for, in the event's unit.
+ * A profile as pprof reads it: profile.proto (pprof.proto here), gzipped. Each sample has several values: how
+ * many there were, and what they stand for, in the event's unit; see `measured`.
  *
  * A file's code lies at different addresses in each process; what is said of it is an offset in the file.
  * So each file gets a range of addresses of its own here, in which its offsets lie. The kernel's are as
@@ -21,8 +21,28 @@
 
 #define RANGE_BITS 40 /* of a file: 1 TiB */
 
+/* The values of a sample: members of an entry. */
+struct measure {
+	const char *member, *type, *unit; /* no type: the event's own */
+};
+
+#define MEASURES 3
+
+struct measured {
+	const char *type; /* of records */
+	struct measure measures[MEASURES];
+};
+
+static const struct measured measured[] = {
+	{"profile", {{"samples", "samples", "count"}, {.member = "period"}}},
+	{"mem",
+	 {{"samples", "samples", "count"}, {.member = "period"}, {"latency_sum", "latency", "cycles"}}},
+	{"branch", {{"count", "branches", "count"}, {"mispredicted", "mispredicted", "count"}}},
+};
+
 struct writing {
 	Pprof__Profile *profile;
+	const struct measure *measures;
 	const struct calls *calls;
 	json_t *texts, *mappings, *functions, *locations; /* {what is there already: its id or place} */
 };
@@ -141,12 +161,15 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 	}
 }
 
-/* A caller's address is the one after the call; one less is inside the call. */
+/* A caller's address is the one after the call; one less is inside the call. Frames that are told apart by
+ * name alone have none, and are at their file's beginning. */
 static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
 {
 	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;
 	const char *offset = string(frame, *string(frame, "offset") ? "offset" : "address");
 
+	if (!*offset)
+		return mapping ? mapping->memory_start : 0;
 	return from + strtoull(offset, NULL, 16) - json_is_true(json_object_get(frame, "return"));
 }
 
@@ -197,7 +220,7 @@ static uint64_t location_of_words(struct writing *writing, const char *words)
 /* The keys beside the stack. */
 static void add_labels(struct writing *writing, Pprof__Sample *sample, const json_t *entry)
 {
-	static const char *const keys[] = {"comm", "pid", "tid", "cpu", "cgroup", "ip"};
+	static const char *const keys[] = {"comm", "pid", "tid", "cpu", "cgroup", "ip", "source"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const json_t *value = json_object_get(entry, keys[i]);
@@ -220,8 +243,8 @@ static Pprof__Sample *add_sample(struct writing *writing, const json_t *entry)
 	Pprof__Sample *sample = NEW(Sample, SAMPLE);
 
 	APPEND(writing->profile->sample, writing->profile->n_sample, sample);
-	APPEND(sample->value, sample->n_value, integer(entry, "samples"));
-	APPEND(sample->value, sample->n_value, integer(entry, "period"));
+	for (size_t i = 0; i < MEASURES && writing->measures[i].member; i++)
+		APPEND(sample->value, sample->n_value, integer(entry, writing->measures[i].member));
 	return sample;
 }
 
@@ -229,10 +252,12 @@ static void add_entry(struct writing *writing, const json_t *entry)
 {
 	Pprof__Sample *sample = add_sample(writing, entry);
 	const char *lost = string(entry, "stack_lost");
-	char words[64];
+	char words[64], end[2 * CALLS_NAME_MAX];
 	json_t *id;
 	size_t i;
 
+	if (calls_end(entry, end, sizeof(end)))
+		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, end));
 	json_array_foreach(json_object_get(entry, "stack"), i, id) APPEND(
 		sample->location_id, sample->n_location_id, location_of(writing, json_integer_value(id)));
 	if (*lost) {
@@ -259,16 +284,27 @@ static void add_types(struct writing *writing, const json_t *event)
 	const char *unit = is_clock(attr) ? "nanoseconds" : "count";
 	Pprof__Profile *profile = writing->profile;
 
-	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, "samples", "count"));
-	APPEND(profile->sample_type, profile->n_sample_type, value_type(writing, type, unit));
+	for (size_t i = 0; i < MEASURES && writing->measures[i].member; i++) {
+		const struct measure *measure = &writing->measures[i];
+
+		APPEND(profile->sample_type, profile->n_sample_type,
+		       measure->type ? value_type(writing, measure->type, measure->unit)
+				     : value_type(writing, type, unit));
+	}
 	profile->period_type = value_type(writing, type, unit);
 	profile->period = integer(attr, "sample_period");
 }
 
-static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record)
+static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record,
+				    const struct measure *measures)
 {
-	struct writing writing = {NEW(Profile, PROFILE), &stream->calls, json_object(),
-				  json_object(),	 json_object(),	 json_object()};
+	struct writing writing = {.profile = NEW(Profile, PROFILE),
+				  .measures = measures,
+				  .calls = &stream->calls,
+				  .texts = json_object(),
+				  .mappings = json_object(),
+				  .functions = json_object(),
+				  .locations = json_object()};
 	const json_t *rest = json_object_get(record, "rest");
 	json_t *entry;
 	size_t i;
@@ -294,13 +330,15 @@ static int write_pprof(struct stream *stream, const json_t *record)
 {
 	Pprof__Profile *profile;
 	unsigned char *bytes;
-	size_t size;
+	size_t size, i = 0;
 	char *zipped;
 	int err;
 
-	if (strcmp(string(record, "type"), "profile"))
+	while (i < sizeof(measured) / sizeof(measured[0]) && strcmp(string(record, "type"), measured[i].type))
+		i++;
+	if (i == sizeof(measured) / sizeof(measured[0]))
 		return 0;
-	profile = make_profile(stream, record);
+	profile = make_profile(stream, record, measured[i].measures);
 	size = pprof__profile__get_packed_size(profile);
 	bytes = xmalloc(size);
 	pprof__profile__pack(profile, bytes);
@@ -331,7 +369,7 @@ static int check_pprof(const struct stream *stream, const struct options *option
 static const struct format pprof = {
 	.name = "pprof",
 	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
-	.command = "profile",
+	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.media = "application/octet-stream",
 	.check = check_pprof,

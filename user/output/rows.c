@@ -182,3 +182,73 @@ void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
 			 row_share(integer(rest, "samples"), total),
 			 row_grouped(integer(rest, "entries"), others, sizeof(others)));
 }
+
+/* --- stacks ----------------------------------------------------------------------------------- */
+
+#define STACK_INDENT 24 /* columns: samples and share */
+
+static void add_line(struct text *text, const char *words)
+{
+	text_add(text, "%*s%s\n", STACK_INDENT, "", words);
+}
+
+static void add_frame(struct text *text, const json_t *frame)
+{
+	char name[CALLS_NAME_MAX];
+
+	for (size_t i = 0; i < calls_in(frame); i++) {
+		struct call call = calls_at(frame, i);
+
+		calls_name(&call, name, sizeof(name));
+		if (call.inlined)
+			strncat(name, " (inlined)", sizeof(name) - strlen(name) - 1);
+		add_line(text, name);
+	}
+}
+
+void row_stack(struct text *text, const struct calls *calls, const json_t *entry)
+{
+	json_t *id;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "stack"), i, id)
+		add_frame(text, calls_frame(calls, json_integer_value(id)));
+	if (*string(entry, "stack_lost"))
+		add_line(text, "(its stack is lost)");
+	if (json_object_get(entry, "truncated"))
+		add_line(text, "…");
+}
+
+static void keys_beside_stack(struct text *text, const json_t *entry)
+{
+	char content[256];
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)entry, name, value)
+	{
+		if (!row_is_key(name) || !strcmp(name, "stack") || !strcmp(name, "stack_lost") ||
+		    !strcmp(name, "truncated"))
+			continue;
+		row_cell(value, content, sizeof(content));
+		text_add(text, "  %s", content);
+	}
+	text_add(text, "\n");
+}
+
+void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total)
+{
+	char number[40];
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+	{
+		json_int_t samples = integer(entry, "samples");
+
+		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
+			 row_share(samples, total));
+		keys_beside_stack(text, entry);
+		row_stack(text, calls, entry);
+	}
+}

@@ -38,4 +38,9 @@ void row_end(struct text *text);
 void rows_of_entries(struct text *text, const json_t *entries, json_int_t total);
 void row_of_rest(struct text *text, const json_t *rest, json_int_t total);
 
+/* The same of entries with stacks: below each its functions, a line each, from the innermost; and these lines
+ * alone. */
+void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total);
+void row_stack(struct text *text, const struct calls *calls, const json_t *entry);
+
 #endif

@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* nhmtap profile: samples of any event, by where and in whom they were taken, and by the calls that led
  * there. */
-#include <string.h>
-
-#include "list.h"
 #include "activity/activity.h"
+#include "activity/call_stacks.h"
 #include "activity/sampling.h"
 #include "option/command.h"
 #include "plan/unwind.h"
-#include "profile/stacks.h"
 #include "record/type.h"
-
-/* What a frame says of itself where there is room for all. */
-#define FULL_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
-
-static void put_stacks(const struct activity *activity, json_t *record, const struct layout *layout,
-		       struct reading *reading)
-{
-	unsigned int detail = activity->keys.detail		      ? activity->keys.detail
-			      : session_all_people(activity->session) ? CODE_SYMBOL
-								      : FULL_DETAIL;
-	struct called *called = called_of(&activity->session->host, reader_codes(activity->reader), detail,
-					  sampling_unwinds(activity), layout, reading);
-
-	called_put(called, record, sampling_most_entries(activity, called_count(called)));
-	called_release(called);
-}
-
-static int refuse_without_stacks(const char *option, struct refusal *refusal)
-{
-	refuse(refusal, STATUS_USAGE, "option --%s", option);
-	because(refusal, "no stacks are asked for");
-	return instead(refusal, "give -g as well");
-}
 
 static int plan_profile(struct plan *plan, const struct options *options, struct host *host,
 			struct refusal *refusal)
@@ -53,9 +27,9 @@ static const struct sampling calls = {
 	.aggregation = "profile",
 	.default_keys = "comm,stack",
 	.ahead = "frames",
-	.put = put_stacks,
+	.put = call_stacks_put,
 	.places = true,
-	.names = FULL_DETAIL,
+	.names = FRAME_DETAIL,
 	.code_keys = stack_code_keys,
 };
 
@@ -66,27 +40,14 @@ static const struct sampling profile_by_keys = {
 	.code_keys = ip_code_keys,
 };
 
-static bool wants_stacks(const struct activity *activity)
-{
-	return activity->options->call_graph || list_has(activity->options->by, "stack") ||
-	       session_keys(activity->session, activity->command);
-}
-
 static int choose(struct activity *activity, struct refusal *refusal)
 {
 	static const struct activity_ops ops = SAMPLING_OPS(plan_profile);
-	struct options *options = activity->options;
 
 	activity->ops = &ops;
-	activity->details = &profile_by_keys;
-	options->call_graph = wants_stacks(activity);
-	if (!options->call_graph && (options->max_stack || options->unwind))
-		return refuse_without_stacks(options->max_stack ? "max-stack" : "unwind", refusal);
-	if (!options->call_graph)
-		return 0;
-	activity->details = &calls;
-	if (options->by && !list_has(options->by, "stack"))
-		options_join(options, &options->by, "stack");
+	if (call_stacks_choose(activity, refusal))
+		return -1;
+	activity->details = activity->options->call_graph ? &calls : &profile_by_keys;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ json_t *entry_value(const struct host *host, const struct layout *layout, const 
 	json_t *value = json_object();
 
 	for (size_t i = 0; i < layout->nr_keys; i++)
-		if (layout->keys[i].shown)
+		if (layout->keys[i].shown && strcmp(layout->keys[i].type, "stack_id_t"))
 			put_key(value, host, &layout->keys[i], entry->key);
 	put_values(value, host, layout, entry->values);
 	return value;

@@ -8,7 +8,7 @@
 #include "collection/aggregation.h"
 #include "host/host.h"
 
-/* One entry: the keys in use, then the values. A new reference. */
+/* One entry: the keys in use but a stack (see record/chains.h), then the values. A new reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
 /* Adds the keys of a streamed sample to `record`. */

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "host/privileges.h"
+#include "list.h"
 
 struct timespec now_of(clockid_t clock)
 {
@@ -219,12 +220,12 @@ bool session_all_people(const struct session *session)
 	return true;
 }
 
-const char *session_keys(const struct session *session, const char *command)
+const char *session_keys(const struct session *session, const char *command, const char *key)
 {
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		const struct format *format = session->streams[i].format;
 
-		if (format->keys && format->command && !strcmp(format->command, command))
+		if (list_has(format->keys, key) && list_has(format->commands, command))
 			return format->keys;
 	}
 	return NULL;

@@ -94,8 +94,9 @@ int session_flush_soon(struct session *session);
 /* Whether all streams have a format for people. */
 bool session_all_people(const struct session *session);
 
-/* The keys that the format of a stream needs of a command, as --by has them; NULL: none does. */
-const char *session_keys(const struct session *session, const char *command);
+/* The keys that the format of a stream needs of a command, as --by has them, this one among them; NULL: none
+ * does. */
+const char *session_keys(const struct session *session, const char *command, const char *key);
 
 struct timespec now_of(clockid_t clock);
 

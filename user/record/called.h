@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Entries with stacks as values of a record. A frame stands once in a list of frames, and entries name
- * it by its number there. Addresses of processes become places in files where these are known; stacks
- * of different processes that are then the same count together, unless pid is among the keys.
- */
-#ifndef NHMTAP_RECORD_STACKS_H
-#define NHMTAP_RECORD_STACKS_H
+/* Entries with stacks as values of a record: see record/chains.h. Those of different processes whose stacks
+ * are the same count together, unless pid is among the keys. */
+#ifndef NHMTAP_RECORD_CALLED_H
+#define NHMTAP_RECORD_CALLED_H
 
 #include <jansson.h>
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/call_stacks.h"
+
+#include "activity/sampling.h"
+#include "list.h"
+#include "record/called.h"
+
+static int refuse_without_stacks(const char *option, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --%s", option);
+	because(refusal, "no stacks are asked for");
+	return instead(refusal, "give -g as well");
+}
+
+int call_stacks_choose(struct activity *activity, struct refusal *refusal)
+{
+	struct options *options = activity->options;
+
+	options->call_graph = options->call_graph || list_has(options->by, "stack") ||
+			      session_keys(activity->session, activity->command, "stack");
+	if (!options->call_graph && (options->max_stack || options->unwind))
+		return refuse_without_stacks(options->max_stack ? "max-stack" : "unwind", refusal);
+	if (options->call_graph && options->by && !list_has(options->by, "stack"))
+		options_join(options, &options->by, "stack");
+	return 0;
+}
+
+unsigned int call_stacks_detail(const struct activity *activity)
+{
+	return activity->keys.detail		       ? activity->keys.detail
+	       : session_all_people(activity->session) ? CODE_SYMBOL
+						       : FRAME_DETAIL;
+}
+
+void call_stacks_put(const struct activity *activity, json_t *record, const struct layout *layout,
+		     struct reading *reading)
+{
+	struct called *called =
+		called_of(&activity->session->host, reader_codes(activity->reader),
+			  call_stacks_detail(activity), sampling_unwinds(activity), layout, reading);
+
+	called_put(called, record, sampling_most_entries(activity, called_count(called)));
+	called_release(called);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/called.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "interned.h"
+#include "memory.h"
+#include "record/chains.h"
+#include "record/entry.h"
+#include "record/key.h"
+
+struct called {
+	const struct host *host;
+	const struct layout *layout;
+	bool by_tables;		    /* users' stacks were walked by tables, as far as there were any */
+	const struct member *stack; /* of the key */
+	struct chains *chains;
+	/* Each entry once: the program's key with the chain's number as its stack. */
+	struct interned keys;
+	__u64 *sums; /* by the key's number: layout.value_size bytes each */
+	struct entry *entries;
+};
+
+static __u32 *stack_of(const struct called *called, const void *key)
+{
+	return (__u32 *)((char *)key + called->stack->offset);
+}
+
+static void take_entry(struct called *called, const struct entry *entry)
+{
+	const struct layout *layout = called->layout;
+	__u64 words[layout->key_size / sizeof(__u64)];
+	__u32 number;
+
+	memcpy(words, entry->key, layout->key_size);
+	*stack_of(called, words) =
+		chains_number(called->chains, *stack_of(called, words), key_comm(layout, words));
+	chains_count(called->chains, *stack_of(called, words), entry->values[0]);
+	number = interned_number(&called->keys, words);
+	values_add(layout, called->sums + number * (layout->value_size / sizeof(__u64)), entry->values);
+}
+
+struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
+			 const struct layout *layout, const struct reading *reading)
+{
+	struct called *called = xcalloc(1, sizeof(*called));
+	size_t words = layout->value_size / sizeof(__u64);
+
+	called->host = host;
+	called->by_tables = by_tables;
+	called->layout = layout;
+	called->stack = layout_key_of_type(layout, "stack_id_t");
+	called->chains = chains_new(reading->stacks, codes, detail);
+	interned_init(&called->keys, layout->key_size);
+	called->sums = xcalloc(reading->nr_entries + 1, words * sizeof(__u64));
+	for (size_t i = 0; i < reading->nr_entries; i++)
+		take_entry(called, &reading->entries[i]);
+	called->entries = xcalloc(called->keys.nr + 1, sizeof(*called->entries));
+	for (size_t i = 0; i < called->keys.nr; i++)
+		called->entries[i] = (struct entry){interned_at(&called->keys, i), called->sums + i * words};
+	entries_sort(layout, called->entries, called->keys.nr);
+	return called;
+}
+
+void called_release(struct called *called)
+{
+	chains_release(called->chains);
+	interned_release(&called->keys);
+	free(called->sums);
+	free(called->entries);
+	free(called);
+}
+
+size_t called_count(const struct called *called)
+{
+	return called->keys.nr;
+}
+
+static json_t *called_value(const struct called *called, const struct entry *entry)
+{
+	json_t *value = json_object();
+
+	chains_put(called->chains, value, *stack_of(called, entry->key));
+	json_object_update_new(value, entry_value(called->host, called->layout, entry));
+	return value;
+}
+
+void called_put(struct called *called, json_t *record, size_t top)
+{
+	json_t *entries = json_array();
+
+	json_object_set_new(record, "stacks", chains_account(called->chains, called->by_tables));
+	for (size_t i = 0; i < top; i++)
+		json_array_append_new(entries, called_value(called, &called->entries[i]));
+	if (top < called->keys.nr)
+		json_object_set_new(record, "rest",
+				    rest_value(called->host, called->layout, called->entries + top,
+					       called->keys.nr - top));
+	json_object_set_new(record, "frames", chains_frames(called->chains));
+	json_object_set_new(record, "entries", entries);
+}

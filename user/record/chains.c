@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "record/chains.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collection/stacks.h"
+#include "interned.h"
+#include "memory.h"
+#include "record/code.h"
+#include "shared.h"
+
+/* Where a frame is. */
+struct place {
+	__u32 code; /* its number */
+	__u32 what; /* of the following */
+};
+
+#define PLACE_RETURNS 1 /* it is where a call returns to, which may be behind the calling function */
+#define PLACE_GUESSED 2 /* found by a frame pointer because there was no table */
+
+/* A stack by its places. */
+struct chain {
+	__u32 *places; /* numbers, from the innermost */
+	unsigned int nr;
+	bool truncated; /* as deep as was asked for: what lies further out is missing */
+	__u8 end;	/* enum stack_end */
+	bool guessed;	/* some of its places are */
+};
+
+struct chains {
+	const struct stacks *stacks;
+	struct codes *codes;
+	unsigned int detail;	/* of frames: of enum code_detail */
+	struct interned places; /* struct place, by number */
+	struct interned hashes; /* of chains, by number */
+	struct chain *list;	/* likewise */
+	size_t room;
+	__u32 *chain_of; /* the chain's number + 1, by the stack's */
+	size_t nr_stacks;
+	/* Frames are numbered anew, in the order in which they are put. */
+	json_t *frames;
+	__u32 *frame_of; /* the frame's number + 1, by the place's */
+	size_t nr_places;
+	struct account {
+		__u64 delivered, failed, table_full, guessed, ends[STACK_UNREADABLE + 1];
+	} account; /* samples */
+};
+
+struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsigned int detail)
+{
+	struct chains *chains = xcalloc(1, sizeof(*chains));
+
+	chains->stacks = stacks;
+	chains->codes = codes;
+	chains->detail = detail;
+	chains->frames = json_array();
+	interned_init(&chains->places, sizeof(struct place));
+	interned_init(&chains->hashes, sizeof(__u64));
+	return chains;
+}
+
+void chains_release(struct chains *chains)
+{
+	for (size_t i = 0; i < chains->hashes.nr; i++)
+		free(chains->list[i].places);
+	interned_release(&chains->places);
+	interned_release(&chains->hashes);
+	json_decref(chains->frames);
+	free(chains->list);
+	free(chains->chain_of);
+	free(chains->frame_of);
+	free(chains);
+}
+
+/* --- taking in -------------------------------------------------------------------------------- */
+
+static bool tells_address(const struct code *code)
+{
+	return code->has_offset || code->has_address;
+}
+
+static struct place place_of(struct chains *chains, const struct stack *stack, const char *comm,
+			     unsigned int i)
+{
+	bool users = i >= stack->kernel_frames, innermost = !i || i == stack->kernel_frames;
+	__u64 frame = stack->frames[i];
+	struct place place = {0};
+
+	/* The first of each side is where the CPU was, or where it left the user's code. */
+	if (!innermost && !(users && frame & FRAME_INTERRUPTED))
+		place.what |= PLACE_RETURNS;
+	if (users && !innermost &&
+	    (stack->guessed == GUESSED_ALL || (stack->guessed && frame & FRAME_GUESSED)))
+		place.what |= PLACE_GUESSED;
+	place.code =
+		codes_number(chains->codes, chains->detail | (place.what & PLACE_RETURNS ? CODE_RETURN : 0),
+			     stack->pid, comm, FRAME_ADDRESS(frame), 1);
+	if (!tells_address(codes_at(chains->codes, place.code)))
+		place.what &= ~PLACE_RETURNS;
+	return place;
+}
+
+static void take_frames(struct chains *chains, struct chain *chain, const struct stack *stack,
+			const char *comm)
+{
+	unsigned int nr = stack->kernel_frames + stack->user_frames;
+
+	chain->places = xcalloc(nr, sizeof(*chain->places));
+	chain->nr = nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct place place = place_of(chains, stack, comm, i);
+
+		chain->guessed |= place.what & PLACE_GUESSED;
+		chain->places[i] = interned_number(&chains->places, &place);
+	}
+}
+
+/* The same mixing as of the program's own hash: bpf/words.bpf.h. */
+static __u64 hash_of(const struct chain *chain)
+{
+	__u64 hash = chain->truncated | chain->end << 1;
+
+	for (unsigned int i = 0; i < chain->nr; i++) {
+		hash = (hash ^ (chain->places[i] + 1)) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* The number of a chain, which is taken over. */
+static __u32 number_chain(struct chains *chains, struct chain *chain)
+{
+	__u64 hash = hash_of(chain);
+	size_t seen = chains->hashes.nr;
+	__u32 number = interned_number(&chains->hashes, &hash);
+
+	if (number < seen) {
+		free(chain->places);
+		return number;
+	}
+	if (number >= chains->room) {
+		chains->room = 2 * (number + 1);
+		chains->list = xrealloc(chains->list, chains->room * sizeof(*chains->list));
+	}
+	chains->list[number] = *chain;
+	return number;
+}
+
+__u32 chains_number(struct chains *chains, __u32 number, const char *comm)
+{
+	size_t at = number - STACK_FIRST;
+	struct chain chain = {0};
+	struct stack stack;
+
+	if (number < STACK_FIRST)
+		return number;
+	if (at >= chains->nr_stacks) {
+		size_t nr = 2 * (at + 1);
+
+		chains->chain_of = xrealloc(chains->chain_of, nr * sizeof(__u32));
+		memset(chains->chain_of + chains->nr_stacks, 0, (nr - chains->nr_stacks) * sizeof(__u32));
+		chains->nr_stacks = nr;
+	}
+	if (!chains->chain_of[at]) {
+		stack = stacks_at(chains->stacks, number);
+		chain.truncated = stack.full_depth;
+		chain.end = stack.end;
+		take_frames(chains, &chain, &stack, comm);
+		chains->chain_of[at] = number_chain(chains, &chain) + 1;
+	}
+	return chains->chain_of[at] - 1 + STACK_FIRST;
+}
+
+/* --- giving out ------------------------------------------------------------------------------- */
+
+static json_t *frame_value(const struct chains *chains, const struct place *place, json_int_t id)
+{
+	json_t *value = json_pack("{s:I}", "id", id);
+
+	json_object_update_new(value, code_value(codes_at(chains->codes, place->code)));
+	if (place->what & PLACE_RETURNS)
+		json_object_set_new(value, "return", json_true());
+	if (place->what & PLACE_GUESSED)
+		json_object_set_new(value, "guessed", json_true());
+	return value;
+}
+
+static size_t frame_of(struct chains *chains, __u32 place)
+{
+	size_t nr = json_array_size(chains->frames), before = chains->nr_places;
+
+	if (place >= before) {
+		chains->nr_places = chains->places.nr;
+		chains->frame_of = xrealloc(chains->frame_of, chains->nr_places * sizeof(__u32));
+		memset(chains->frame_of + before, 0, (chains->nr_places - before) * sizeof(__u32));
+	}
+	if (!chains->frame_of[place]) {
+		json_array_append_new(chains->frames,
+				      frame_value(chains, interned_at(&chains->places, place), nr));
+		chains->frame_of[place] = nr + 1;
+	}
+	return chains->frame_of[place] - 1;
+}
+
+static const char *lack(__u32 number)
+{
+	return number == STACK_FULL ? "table_full" : "failed";
+}
+
+static const char *const end_names[] = {
+	[STACK_WHOLE] = "whole",   [STACK_CUT] = "truncated",	      [STACK_NO_TABLE] = "no_table",
+	[STACK_NO_ROW] = "no_row", [STACK_UNREADABLE] = "unreadable",
+};
+
+static enum stack_end end_of(const struct chain *chain)
+{
+	return chain->truncated ? STACK_CUT : chain->end;
+}
+
+void chains_put(struct chains *chains, json_t *entry, __u32 number)
+{
+	json_t *stack = json_array();
+	const struct chain *chain;
+
+	json_object_set_new(entry, "stack", stack);
+	if (number < STACK_FIRST) {
+		json_object_set_new(entry, "stack_lost", json_string(lack(number)));
+		return;
+	}
+	chain = &chains->list[number - STACK_FIRST];
+	for (unsigned int i = 0; i < chain->nr; i++)
+		json_array_append_new(stack, json_integer(frame_of(chains, chain->places[i])));
+	if (chain->truncated)
+		json_object_set_new(entry, "truncated", json_true());
+	else if (chain->end > STACK_CUT)
+		json_object_set_new(entry, "incomplete", json_string(end_names[chain->end]));
+}
+
+json_t *chains_frames(struct chains *chains)
+{
+	return json_incref(chains->frames);
+}
+
+void chains_count(struct chains *chains, __u32 number, __u64 samples)
+{
+	struct account *account = &chains->account;
+	const struct chain *chain;
+
+	if (number < STACK_FIRST) {
+		*(number == STACK_FULL ? &account->table_full : &account->failed) += samples;
+		return;
+	}
+	chain = &chains->list[number - STACK_FIRST];
+	account->delivered += samples;
+	account->ends[end_of(chain)] += samples;
+	account->guessed += chain->guessed ? samples : 0;
+}
+
+json_t *chains_account(const struct chains *chains, bool by_tables)
+{
+	const struct account *account = &chains->account;
+	json_t *value = json_pack("{s:I, s:I, s:I, s:I}", "delivered", (json_int_t)account->delivered,
+				  "truncated", (json_int_t)account->ends[STACK_CUT], "failed",
+				  (json_int_t)account->failed, "table_full", (json_int_t)account->table_full);
+
+	if (!by_tables)
+		return value;
+	for (size_t i = STACK_WHOLE; i <= STACK_UNREADABLE; i++)
+		if (i != STACK_CUT)
+			json_object_set_new(value, end_names[i], json_integer(account->ends[i]));
+	json_object_set_new(value, "guessed", json_integer(account->guessed));
+	return value;
+}
