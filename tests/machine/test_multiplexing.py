@@ -57,3 +57,29 @@ def test_every_group_that_is_made_of_a_list_gets_turns_from_the_kernel(guest):
     found = {r["event"]: r for r in records(said) if r["type"] == "count"}
     assert list(found) == events
     assert {r["status"] for r in found.values()} == {"multiplexed"}
+
+
+def test_a_counter_that_another_takes_while_a_run_goes_on_is_told_in_those_intervals(guest):
+    """L1D_CACHE_LD can use two counters only, and perf takes both for as long as its command runs (:D)."""
+    said = guest.say("""
+        interval() {
+            echo snapshot >&8
+            intervals=$((intervals + 1))
+            until [ $(grep -c '"event":"instructions"' /tmp/counts) = $intervals ]; do sleep 0.05; done
+        }
+        mkfifo /tmp/control; intervals=0
+        nhmtap stat -a -I 86400000 --control fifo:/tmp/control -e L1D_CACHE_LD.MESI,instructions > /tmp/counts &
+        exec 8> /tmp/control
+        interval
+        mkfifo /tmp/taken /tmp/done
+        perf stat -a -e r0140:D,r0240:D -o /tmp/perf -- sh -c 'echo > /tmp/taken; read x < /tmp/done' &
+        read x < /tmp/taken; interval; interval
+        echo > /tmp/done; wait $!; interval; interval
+        echo stop >&8; wait
+        cat /tmp/counts""")
+    counts = [record for record in records(said) if record["type"] == "count"]
+    loads = [record for record in counts if record["event"] == "L1D_CACHE_LD.MESI"]
+    assert [record["status"] for record in loads] == ["counted", "multiplexed", "not_counted", "multiplexed",
+                                                      "counted", "counted"]
+    assert [record["why"].partition(":")[0] for record in loads if "why" in record] == ["it never got a counter"]
+    assert all(record["value"] for record in counts if record["event"] == "instructions")
