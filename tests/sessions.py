@@ -22,9 +22,9 @@ def config_schema():
 
 
 def faults(name, command, **options):
-    """An activity that counts page faults, or takes a sample of each."""
+    """An activity that counts page faults, or takes a sample of each. Its interval ends when it is told to."""
     sampling = {} if command == "stat" else {"count": 1}
-    return {"name": name, "command": command, "event": "page-faults", **sampling, **options}
+    return {"name": name, "command": command, "event": "page-faults", "interval_ms": DAY, **sampling, **options}
 
 
 def write(path, config):

@@ -24,9 +24,8 @@ def test_a_clock_that_is_set_is_told_and_leaves_durations_right(nhmtap, shim, tm
         session.do("snapshot")
         result = session.end()
     for name in ("counts", "samples"):
-        warnings = [r for r in result.records if r["type"] == "warning" and r["activity"] == name]
-        assert [warning["cause"] for warning in warnings] == ["clock_set"]
-        assert abs(warnings[0]["step_ns"] / 1e9 - step) < 60
+        warning = result.one("warning", activity=name, cause="clock_set")
+        assert abs(warning["step_ns"] / 1e9 - step) < 60
         intervals = {r["start_time"]: r["duration_ns"] / 1e9 for r in result.records
                      if r["type"] in ("count", "profile") and r["activity"] == name}
         times = [seconds(time) for time in intervals]

@@ -117,8 +117,8 @@ def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control):
 def test_a_session_tells_its_activities_apart(nhmtap, tmp_path):
     flat = tmp_path / "lines"
     with Puppet() as puppet:
-        with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY),
-                                        faults("samples", "profile", pid=str(puppet.pid), interval_ms=DAY)],
+        with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid)),
+                                        faults("samples", "profile", pid=str(puppet.pid))],
                      outputs=[{}, {"path": str(flat), "format": "flat"}]) as session:
             puppet.do("faults=100")
             session.end()

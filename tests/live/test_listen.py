@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from asked import ask, connect, free_port
 from sessions import Session, faults, write
-from test_outputs import DAY
 
 
 @pytest.fixture(params=["unix", "tcp"])
@@ -18,7 +17,7 @@ def place(request, tmp_path):
 
 @pytest.fixture
 def session(nhmtap, tmp_path, puppet, place):
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))],
                  listen=place) as one:
         yield one
 
@@ -60,7 +59,7 @@ def test_who_connects_and_says_nothing_keeps_nobody_waiting(session, place):
 
 def test_the_socket_is_gone_when_the_session_is(nhmtap, tmp_path, puppet):
     path = tmp_path / "http"
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))],
                  listen=f"unix:{path}") as session:
         assert path.stat().st_mode & 0o777 == 0o660
         session.end()
@@ -72,7 +71,7 @@ def test_a_socket_that_a_killed_session_left_behind_is_replaced(nhmtap, tmp_path
     for by in (signal.SIGKILL, signal.SIGTERM):
         folder = tmp_path / by.name
         folder.mkdir()
-        with Session(nhmtap, folder, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+        with Session(nhmtap, folder, [faults("counts", "stat", pid=str(puppet.pid))],
                      listen=f"unix:{path}") as session:
             assert ask(f"unix:{path}", "/healthz")[0] == 200
             session.process.send_signal(by)

@@ -237,7 +237,7 @@ def test_a_socket_may_be_stdout(nhmtap, started):
 
 def test_one_that_stands_still_holds_no_other_up_and_is_told_what_it_has_missed(nhmtap, tmp_path, puppet):
     pipe = Reader(tmp_path / "pipe")
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))],
                  outputs=[{}, {"path": str(tmp_path / "pipe"), "queue_bytes": 8192}]) as session:
         for _ in range(100):
             puppet.do("faults=7")

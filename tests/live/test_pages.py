@@ -10,8 +10,7 @@ import pytest
 from asked import ask
 from puppet import command
 from records import Result, parse
-from sessions import Session, faults, write
-from test_outputs import DAY
+from sessions import DAY, Session, faults, write
 
 PAGE, COUNTS = "page", "counts"
 
@@ -71,7 +70,7 @@ def test_there_are_no_more_series_than_asked_for_and_the_rest_is_in_other(both):
 
 def test_counters_grow_from_interval_to_interval(nhmtap, tmp_path, puppet):
     page = tmp_path / PAGE
-    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid))],
                  outputs=[{}, {"path": str(page), "format": "openmetrics"}]) as session:
         for so_far in (100, 200, 300):
             puppet.do("faults=100")
@@ -107,7 +106,7 @@ def test_the_older_form_is_as_promtool_wants_it(nhmtap):
                                          ("prometheus", "text/plain")])
 def test_a_scrape_has_what_was_counted_up_to_the_last_interval(nhmtap, tmp_path, puppet, form, media):
     place = f"unix:{tmp_path}/http"
-    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid), interval_ms=DAY)], listen=place,
+    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid))], listen=place,
                  outputs=[{}, {"path": "listen", "format": form}]) as session:
         status, before, kind = ask(place, "/metrics")
         assert status == 200 and kind.startswith(media) and "nhmtap_events_total" not in before
@@ -120,7 +119,7 @@ def test_a_scrape_has_what_was_counted_up_to_the_last_interval(nhmtap, tmp_path,
 
 def test_without_such_an_output_there_is_no_page(nhmtap, tmp_path, puppet):
     place = f"unix:{tmp_path}/http"
-    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults(COUNTS, "stat", pid=str(puppet.pid))],
                  listen=place) as session:
         status, said, _ = ask(place, "/metrics")
         assert status == 404 and "openmetrics=listen" in said
@@ -145,7 +144,7 @@ def test_a_page_that_nobody_could_read_is_refused(nhmtap, tmp_path, outputs, lis
 def test_a_profile_for_each_interval_is_a_file_named_by_its_beginning(nhmtap, tmp_path, puppet):
     files = tmp_path / "files"
     files.mkdir()
-    with Session(nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid), interval_ms=DAY),
+    with Session(nhmtap, tmp_path, [{**faults("samples", "profile", pid=str(puppet.pid)),
                                      "by": "stack"}],
                  outputs=[{}, {"path": f"{files}/%t.pb.gz", "format": "pprof"},
                           {"path": f"{files}/%t.folded", "format": "folded"}]) as session:

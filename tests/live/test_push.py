@@ -15,13 +15,12 @@ from otlp import Receiver
 from puppet import command
 from records import Result
 from sessions import Session, faults
-from test_outputs import DAY
 
 COUNTS = "counts"
 
 
 def counting(nhmtap, folder, puppet, *outputs, **members):
-    return Session(nhmtap, folder, [faults(COUNTS, "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    return Session(nhmtap, folder, [faults(COUNTS, "stat", pid=str(puppet.pid))],
                    outputs=[{}, *outputs], **members)
 
 
@@ -159,7 +158,7 @@ def test_a_place_that_takes_no_requests_is_refused(nhmtap, tmp_path, place, why)
 
 
 def profiling(nhmtap, folder, puppet, form, url):
-    return Session(nhmtap, folder, [{**faults("samples", "profile", pid=str(puppet.pid), interval_ms=DAY),
+    return Session(nhmtap, folder, [{**faults("samples", "profile", pid=str(puppet.pid)),
                                      "by": "stack"}], outputs=[{}, {"format": form, "path": url}])
 
 

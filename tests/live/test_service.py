@@ -8,8 +8,6 @@ import pytest
 from asked import ask
 from sessions import Session, faults
 
-DAY = 86400000
-
 
 class Manager:
     """What a service manager listens at: sd_notify(3)."""
@@ -32,7 +30,7 @@ def test_systemd_is_told_of_each_change(nhmtap, tmp_path, monkeypatch, address):
     address = address.format(tmp_path)[:100]
     manager = Manager(address)
     monkeypatch.setenv("NOTIFY_SOCKET", address.replace("\0", "@"))
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True, interval_ms=DAY)]) as session:
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True)]) as session:
         assert manager.hear() == "READY=1"
         session.hup()
         reloading, _, at = manager.hear().partition("\nMONOTONIC_USEC=")
@@ -46,7 +44,7 @@ def test_the_watchdog_hears_it(nhmtap, tmp_path, monkeypatch):
     manager = Manager(str(tmp_path / "notify"))
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
     monkeypatch.setenv("WATCHDOG_USEC", "20000")
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True, interval_ms=DAY)]) as session:
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", all_cpus=True)]) as session:
         for _ in range(3):
             assert manager.hear(lambda state: state.startswith("WATCHDOG")) == "WATCHDOG=1"
         session.end()
@@ -67,7 +65,7 @@ def test_a_silent_session_says_that_it_is_alive(nhmtap, tmp_path):
     """The one output hears of nothing else, the other has records all the time."""
     busy = tmp_path / "busy"
     with Session(nhmtap, tmp_path,
-                 [faults("slow", "stat", all_cpus=True, interval_ms=DAY),
+                 [faults("slow", "stat", all_cpus=True),
                   faults("fast", "stat", all_cpus=True, interval_ms=100)],
                  outputs=[{"activities": ["slow"]}, {"path": str(busy), "activities": ["fast"]}],
                  heartbeat_s=1) as session:
@@ -81,7 +79,7 @@ def test_a_silent_session_says_that_it_is_alive(nhmtap, tmp_path):
 
 def test_it_is_ready_once_each_activity_has_written_an_interval(nhmtap, tmp_path):
     place = f"unix:{tmp_path}/s"
-    with Session(nhmtap, tmp_path, [faults("slow", "stat", all_cpus=True, interval_ms=DAY),
+    with Session(nhmtap, tmp_path, [faults("slow", "stat", all_cpus=True),
                                     faults("fast", "stat", all_cpus=True, interval_ms=10)], listen=place) as session:
         session.until(lambda records: any(r["type"] == "count" for r in records))
         status, said, _ = ask(place, "/readyz")

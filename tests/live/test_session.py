@@ -30,9 +30,9 @@ def session(nhmtap, tmp_path):
 
 def three(**options):
     """The three ways to see page faults."""
-    return [faults("counts", "stat", interval_ms=DAY, **options),
-            faults("samples", "profile", by="ip", interval_ms=DAY, **options),
-            faults("addresses", "mem", by="ip", interval_ms=DAY, **options)]
+    return [faults("counts", "stat", **options),
+            faults("samples", "profile", by="ip", **options),
+            faults("addresses", "mem", by="ip", **options)]
 
 
 NAMES = ["counts", "samples", "addresses"]
@@ -107,7 +107,7 @@ def test_each_activity_has_its_own_interval(session, puppet):
 
 
 def test_an_activity_that_is_not_asked_for_more_reports_every_ten_seconds(nhmtap, tmp_path):
-    path = write(tmp_path / "config", [faults("a", "stat", cpu="0"),
+    path = write(tmp_path / "config", [{"name": "a", "command": "stat", "event": "page-faults", "cpu": "0"},
                                        {"name": "b", "command": "profile", "event": "cpu-clock", "cpu": "0"}])
     checked = nhmtap("run", "--check", path)
     assert [r.get("interval_ms") for r in checked.of("start")] == [None, 10000, 10000]
@@ -255,7 +255,7 @@ def test_hup_ends_what_is_gone_begins_what_is_new_and_lets_the_rest_go_on(sessio
     one = session([faults("same", "stat", pid=pid), faults("changed", "stat", pid=pid),
                    faults("gone", "profile", pid=pid)])
     puppet.do("faults=10")
-    one.reload([faults("same", "stat", pid=pid), faults("changed", "stat", pid=pid, interval_ms=DAY),
+    one.reload([faults("same", "stat", pid=pid), faults("changed", "stat", pid=pid, interval_ms=DAY // 2),
                 faults("new", "mem", pid=pid)])
     puppet.do("faults=100")
     result = one.end()
@@ -264,7 +264,7 @@ def test_hup_ends_what_is_gone_begins_what_is_new_and_lets_the_rest_go_on(sessio
     assert [r["value"] for r in result.of("count", activity="changed")] == [10, 100]
     assert [(r["type"], r["reason"]) if r["type"] == "end" else (r["type"], r.get("interval_ms"))
             for r in result.records if r["activity"] == "changed" and r["type"] in ("start", "end")] == [
-        ("start", 10000), ("end", "reloaded"), ("start", DAY), ("end", "terminated")]
+        ("start", DAY), ("end", "reloaded"), ("start", DAY // 2), ("end", "terminated")]
     assert result.one("end", activity="gone")["reason"] == "reloaded"
     assert result.one("end", activity="same")["reason"] == "terminated"
 

@@ -124,8 +124,8 @@ def test_an_output_that_cannot_be_opened_ends_a_run_before_it_begins(nhmtap, tmp
 
 def test_an_output_may_have_the_records_of_some_types_alone(nhmtap, tmp_path, puppet):
     out = tmp_path / "counts"
-    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY),
-                                    faults("samples", "profile", pid=str(puppet.pid), interval_ms=DAY)],
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid)),
+                                    faults("samples", "profile", pid=str(puppet.pid))],
                  outputs=[{}, {"path": str(out), "types": ["count", "end"]}]) as session:
         puppet.do("faults=10")
         whole = session.end()

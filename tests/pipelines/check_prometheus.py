@@ -9,7 +9,7 @@ from PIL import Image
 from puppet import Puppet
 from selenium.webdriver.common.by import By
 from servers import HERE, Server, configured, get, instant, until
-from sessions import DAY, Session, faults
+from sessions import Session, faults
 
 EVENTS = 'nhmtap_events_total{activity="counts"}'
 
@@ -22,7 +22,7 @@ def puppet():
 
 def counting(nhmtap, folder, puppet, port, *outputs):
     folder.mkdir(exist_ok=True)
-    return Session(nhmtap, folder, [faults("counts", "stat", pid=str(puppet.pid), interval_ms=DAY)],
+    return Session(nhmtap, folder, [faults("counts", "stat", pid=str(puppet.pid))],
                    listen=f"tcp:127.0.0.1:{port}", outputs=[{}, {"path": "listen", "format": "openmetrics"}, *outputs])
 
 
