@@ -21,6 +21,15 @@
 #define UNIT_WORDS 16
 #define UNITS	   (UNWIND_BLOCK_WORDS / UNIT_WORDS)
 
+/* Lists of what processes have mapped come and go by the thousand, and are small: what was given back up to
+ * this many units is kept for the next one of its size. */
+#define SPARE_UNITS 32
+
+struct spares {
+	__u32 *positions;
+	size_t nr, room;
+};
+
 struct block {
 	int fd;
 	struct unwind_block *mapped;
@@ -37,7 +46,8 @@ struct unwind_memory {
 	pthread_mutex_t lock; /* of what follows */
 	struct block *blocks[UNWIND_BLOCKS];
 	size_t nr_blocks, most_blocks;
-	size_t units; /* taken */
+	size_t units;			       /* taken */
+	struct spares spares[SPARE_UNITS + 1]; /* by units; they are not free in their blocks */
 };
 
 static const char *const shared[] = {"unwind_blocks", "unwind_files", "unwind_processes", "unwind_inodes",
@@ -169,6 +179,8 @@ void unwind_memory_close(struct unwind_memory *memory)
 		close(memory->blocks[i]->fd);
 		free(memory->blocks[i]);
 	}
+	for (size_t i = 0; i <= SPARE_UNITS; i++)
+		free(memory->spares[i].positions);
 	if (memory->files)
 		munmap(memory->files, sizeof(*memory->files));
 	if (memory->executions)
@@ -225,26 +237,63 @@ static void mark(struct unwind_memory *memory, struct block *block, size_t at, s
 	block->first = at < block->first ? at : block->first;
 }
 
+static void mark_free(struct unwind_memory *memory, __u32 position, size_t units)
+{
+	mark(memory, memory->blocks[position >> UNWIND_WORD_BITS],
+	     (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units, false);
+}
+
+/* Gives what is spare back to its blocks. Returns whether there was any. */
+static bool free_spares(struct unwind_memory *memory)
+{
+	bool any = false;
+
+	for (size_t units = 1; units <= SPARE_UNITS; units++) {
+		struct spares *spares = &memory->spares[units];
+
+		any = any || spares->nr;
+		memory->units += spares->nr * units;
+		while (spares->nr)
+			mark_free(memory, spares->positions[--spares->nr], units);
+	}
+	return any;
+}
+
 static size_t units_of(size_t words)
 {
 	return (words + UNIT_WORDS - 1) / UNIT_WORDS;
 }
 
+/* Room in a block; 0: there is none. */
+static __u32 take_room(struct unwind_memory *memory, size_t units)
+{
+	for (size_t i = 0; i < memory->nr_blocks; i++) {
+		size_t at = find_room(memory->blocks[i], units);
+
+		if (at == UNITS)
+			continue;
+		mark(memory, memory->blocks[i], at, units, true);
+		return i << UNWIND_WORD_BITS | at * UNIT_WORDS;
+	}
+	return 0;
+}
+
 __u32 unwind_memory_take(struct unwind_memory *memory, size_t words)
 {
-	size_t units = units_of(words), at;
+	size_t units = units_of(words);
+	struct spares *spares = units <= SPARE_UNITS ? &memory->spares[units] : NULL;
 	__u32 position = 0;
 
 	if (units > UNITS)
 		return 0;
 	pthread_mutex_lock(&memory->lock);
-	for (size_t i = 0; i < memory->nr_blocks || add_block(memory); i++) {
-		at = find_room(memory->blocks[i], units);
-		if (at == UNITS)
-			continue;
-		mark(memory, memory->blocks[i], at, units, true);
-		position = i << UNWIND_WORD_BITS | at * UNIT_WORDS;
-		break;
+	if (spares && spares->nr) {
+		position = spares->positions[--spares->nr];
+		memory->units += units;
+	} else {
+		do
+			position = take_room(memory, units);
+		while (!position && (free_spares(memory) || add_block(memory)));
 	}
 	pthread_mutex_unlock(&memory->lock);
 	return position;
@@ -252,9 +301,18 @@ __u32 unwind_memory_take(struct unwind_memory *memory, size_t words)
 
 void unwind_memory_give(struct unwind_memory *memory, __u32 position, size_t words)
 {
+	size_t units = units_of(words);
+	struct spares *spares = units <= SPARE_UNITS ? &memory->spares[units] : NULL;
+
 	pthread_mutex_lock(&memory->lock);
-	mark(memory, memory->blocks[position >> UNWIND_WORD_BITS],
-	     (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units_of(words), false);
+	if (spares) {
+		spares->positions =
+			xroom(spares->positions, spares->nr, &spares->room, sizeof(*spares->positions));
+		spares->positions[spares->nr++] = position;
+		memory->units -= units;
+	} else {
+		mark_free(memory, position, units);
+	}
 	pthread_mutex_unlock(&memory->lock);
 }
 

@@ -45,6 +45,10 @@ struct codes {
 	struct answer *answers;	   /* by the question's number */
 	size_t room;
 	struct interned codes; /* struct code */
+	struct interned
+		files; /* const struct mapped_file *, with a build-id, which says that it is still that */
+	char **paths;  /* by the file's number: where it can be opened; NULL: nowhere */
+	size_t room_paths;
 };
 
 bool address_is_kernel(__u64 address)
@@ -65,6 +69,7 @@ struct codes *codes_new(struct mappings *mappings, struct background *background
 	codes->waiting = waiting;
 	interned_init(&codes->questions, sizeof(struct question));
 	interned_init(&codes->codes, sizeof(struct code));
+	interned_init(&codes->files, sizeof(const struct mapped_file *));
 	return codes;
 }
 
@@ -79,6 +84,10 @@ void codes_release(struct codes *codes)
 			codes->texts[i] = text->next;
 			free(text);
 		}
+	for (size_t i = 0; i < codes->files.nr; i++)
+		free(codes->paths[i]);
+	free(codes->paths);
+	interned_release(&codes->files);
 	interned_release(&codes->questions);
 	interned_release(&codes->codes);
 	free(codes->answers);
@@ -121,6 +130,24 @@ struct place_asked {
 	char text[PATH_MAX];
 };
 
+/* As mapped_file_path(), for all addresses of an interval. */
+static const char *path_of(struct codes *codes, const struct mapped_file *file, char *text, size_t size)
+{
+	size_t known = codes->files.nr;
+	const char *path;
+	__u32 number;
+
+	if (!file->build_id[0])
+		return mapped_file_path(file, text, size);
+	number = interned_number(&codes->files, &file);
+	if (number == known) {
+		path = mapped_file_path(file, text, size);
+		codes->paths = xroom(codes->paths, number, &codes->room_paths, sizeof(*codes->paths));
+		codes->paths[number] = path ? xstrdup(path) : NULL;
+	}
+	return codes->paths[number];
+}
+
 /* False: nowhere. */
 static bool find_place(struct codes *codes, const struct question *question, const struct spot *spot,
 		       struct place_asked *at)
@@ -140,7 +167,7 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	}
 	at->kind = NAME_OF_FILE;
 	at->address = spot->offset;
-	at->path = mapped_file_path(spot->file, at->text, sizeof(at->text));
+	at->path = path_of(codes, spot->file, at->text, sizeof(at->text));
 	if (spot->file->build_id[0])
 		at->build_id = spot->file->build_id;
 	return at->path;

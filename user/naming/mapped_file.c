@@ -190,6 +190,18 @@ static int open_mapped(const struct sighting *sighting)
 	return guarded_open(AT_FDCWD, path, 0, &mapped);
 }
 
+void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *at = text;
+
+	for (size_t i = 0; i < size && i < (BUILD_ID_TEXT - 1) / 2; i++) {
+		*at++ = digits[build_id[i] >> 4];
+		*at++ = digits[build_id[i] & 15];
+	}
+	*at = '\0';
+}
+
 /* Steps over the notes of a segment to that of GNU's build-id: elf(5). */
 static bool find_build_id(const char *notes, size_t size, char *text)
 {
@@ -206,8 +218,7 @@ static bool find_build_id(const char *notes, size_t size, char *text)
 		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
 		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
 			continue;
-		for (size_t i = 0; i < note.n_descsz && i < (BUILD_ID_TEXT - 1) / 2; i++)
-			sprintf(text + 2 * i, "%02x", (unsigned char)notes[id + i]);
+		build_id_text(text, (const __u8 *)notes + id, note.n_descsz);
 		return note.n_descsz;
 	}
 	return false;
@@ -336,6 +347,16 @@ static struct mapped_file *get_special(struct mapped_files *files, enum file_kin
 	struct mapped_file *file = find(files, &special, "");
 
 	return file ? mapped_file_again(file) : add(files, &special, "", -1);
+}
+
+struct mapped_file *mapped_file_known(struct mapped_files *files, const struct sighting *sighting)
+{
+	struct mapped_file *file;
+
+	if (kind_of(sighting->path) == FILE_VDSO)
+		return get_special(files, FILE_VDSO);
+	file = sighting->build_id[0] ? find(files, sighting, sighting->build_id) : NULL;
+	return file ? mapped_file_again(file) : NULL;
 }
 
 static struct mapped_file *get_regular(struct mapped_files *files, const struct sighting *sighting)

@@ -45,6 +45,7 @@ struct mapped_file {
 	int fd;		     /* -1: not held */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
 	struct mapped_file *next;
+	__u64 unwound; /* unwind/unwinding.c's: when its table was asked for last, CLOCK_MONOTONIC, ns */
 };
 
 /* Where a file was seen. */
@@ -56,6 +57,14 @@ struct sighting {
 	const char *build_id; /* hex; "" if not known */
 	__u64 device, inode;  /* 0: not known */
 };
+
+/* Hex of a build-id, cut to what there is room for. */
+void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size);
+
+/* A file of this path, build-id and root that is there already; NULL: none is known, or it has to be looked
+ * at. What has the same build-id has the same code, so it need not be known whether the root is right. The
+ * caller has a count of it up to mapped_file_put(). */
+struct mapped_file *mapped_file_known(struct mapped_files *files, const struct sighting *sighting);
 
 /* The one file of these properties; it is opened if it is new and there yet, and its build-id read. The
  * caller has a count of it up to mapped_file_put(). */

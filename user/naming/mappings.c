@@ -49,7 +49,8 @@ struct life {
 	struct comms comms;
 	struct space *space;
 	__u64 since, until;
-	struct root *root;
+	struct root *root; /* or the one before, as long as it was not looked at */
+	bool looked;	   /* at root and owner */
 	struct mapped_file *program;
 	pid_t own_pid; /* as the process itself sees its pid; 0: not looked at */
 	uid_t owner;   /* the user that the process was last seen to be */
@@ -69,7 +70,9 @@ struct process {
 struct mappings {
 	struct mapped_files *files;
 	struct process *buckets[BUCKETS];
-	size_t nr; /* mappings in all spaces */
+	size_t nr;	 /* mappings in all spaces */
+	pid_t *executed; /* who has executed something since mappings_look_at_executed() */
+	size_t nr_executed, room_executed;
 	__u64 dropped;
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
 	void *context; /* of changed */
@@ -178,23 +181,31 @@ static uid_t owner_of(pid_t pid, uid_t known)
 	return known;
 }
 
-/* Whose process it is. `parent`: it is a fork of that, and has not called exec; NULL: it is looked at. */
-static uid_t user_of(const struct process *process, const struct life *parent)
+/* Finds out whose process it is and what it sees as "/". Of one that has gone again it stays what it was
+ * before. */
+static void look_at(struct mappings *mappings, const struct process *process)
 {
+	struct life *life = process->life;
+	struct root *root;
 	struct stat stat_of;
 	char path[32];
 
-	if (parent && parent->owner != (uid_t)-1)
-		return parent->owner;
+	if (life->looked)
+		return;
+	life->looked = true;
+	root = root_of(mappings->files, process->pid);
+	if (root) {
+		root_put(life->root);
+		life->root = root;
+	}
 	snprintf(path, sizeof(path), "/proc/%d", (int)proc_number(process->pid));
 	if (!stat(path, &stat_of))
-		return stat_of.st_uid;
-	return process->life ? process->life->owner : (uid_t)-1;
+		life->owner = stat_of.st_uid;
 }
 
-/* Takes over the counts of space and root. */
-static struct life *begin_life(struct process *process, __u64 since, struct space *space, struct root *root,
-			       const struct life *parent)
+/* Takes over the count of the space. `before`: where and whose it is taken to be; NULL: it is not known. */
+static struct life *begin_life(struct process *process, __u64 since, struct space *space,
+			       const struct life *before)
 {
 	struct life *life = xcalloc(1, sizeof(*life));
 
@@ -203,8 +214,8 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 	*life = (struct life){.space = space,
 			      .since = since,
 			      .until = FOREVER,
-			      .root = root,
-			      .owner = user_of(process, parent),
+			      .root = before ? root_get(before->root) : NULL,
+			      .owner = before ? before->owner : (uid_t)-1,
 			      .before = process->life};
 	process->life = life;
 	process->exited = FOREVER;
@@ -214,9 +225,8 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 /* A life whose begin was not told. */
 static void begin_unheard(struct mappings *mappings, struct process *process)
 {
-	struct root *root = root_of(mappings->files, process->pid);
-
-	begin_life(process, 0, space_new(), root, NULL)->comms.incomplete = true;
+	begin_life(process, 0, space_new(), process->life)->comms.incomplete = true;
+	look_at(mappings, process);
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
@@ -320,6 +330,7 @@ void mappings_release(struct mappings *mappings)
 			free(process);
 		}
 	mapped_files_release(mappings->files);
+	free(mappings->executed);
 	free(mappings);
 }
 
@@ -395,7 +406,12 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 		return;
 	sighting->pid = process->pid;
 	sighting->root = life->root;
-	mapping.file = mapped_file_get(mappings->files, sighting);
+	mapping.file = mapped_file_known(mappings->files, sighting);
+	if (!mapping.file) {
+		look_at(mappings, process);
+		sighting->root = life->root;
+		mapping.file = mapped_file_get(mappings->files, sighting);
+	}
 	if (is_there(life->space, &mapping)) {
 		mapped_file_put(mapping.file);
 		return;
@@ -422,20 +438,21 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 
 	if (!process->life)
 		begin_unheard(mappings, process);
-	for (size_t i = 0; i < note->build_id_size; i++)
-		sprintf(build_id + 2 * i, "%02x", note->build_id[i]);
+	build_id_text(build_id, note->build_id, note->build_id_size);
 	add(mappings, process, &sighting, note->offset, note->time);
 }
 
 static void take_executed(struct mappings *mappings, const struct sideband_note *note)
 {
 	struct process *process = find_or_make(mappings, note->pid);
-	/* It may have entered a container in between; one that has gone again is where it was. */
-	struct root *root = root_of(mappings->files, note->pid);
+	/* It may have entered a container in between, or be somebody else's now. Most have not, and most map
+	 * what is known: it is looked at for what is not. */
+	struct life *life = begin_life(process, note->time, space_new(), process->life);
 
-	if (!root && process->life)
-		root = root_get(process->life->root);
-	comms_add(&begin_life(process, note->time, space_new(), root, NULL)->comms, note->comm);
+	comms_add(&life->comms, note->comm);
+	mappings->executed = xroom(mappings->executed, mappings->nr_executed, &mappings->room_executed,
+				   sizeof(*mappings->executed));
+	mappings->executed[mappings->nr_executed++] = note->pid;
 	tell(mappings, MAPPINGS_EXECUTED, note->pid, 0);
 }
 
@@ -458,8 +475,8 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 		return;
 	}
 	parent->life->space->users++;
-	life = begin_life(process, note->time, parent->life->space, root_get(parent->life->root),
-			  parent->life);
+	life = begin_life(process, note->time, parent->life->space, parent->life);
+	life->looked = parent->life->looked;
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
 	for (size_t i = 0; i < parent->life->comms.nr; i++)
@@ -485,6 +502,17 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 	};
 
 	take[note->kind](mappings, note);
+}
+
+void mappings_look_at_executed(struct mappings *mappings, bool look)
+{
+	for (size_t i = 0; i < mappings->nr_executed && look; i++) {
+		const struct process *process = find(mappings, mappings->executed[i]);
+
+		if (process && process->life && process->exited == FOREVER)
+			look_at(mappings, process);
+	}
+	mappings->nr_executed = 0;
 }
 
 void mappings_expect(struct mappings *mappings, pid_t pid)
@@ -650,7 +678,7 @@ struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm
 }
 
 void mappings_each(struct mappings *mappings, pid_t pid,
-		   void (*each)(void *context, const struct mapped_file *file, __u64 begin, __u64 end,
+		   void (*each)(void *context, struct mapped_file *file, __u64 begin, __u64 end,
 				__u64 offset),
 		   void *context)
 {
@@ -661,6 +689,13 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 		if (space->list[i].until == FOREVER)
 			each(context, space->list[i].file, space->list[i].begin, space->list[i].end,
 			     space->list[i].offset);
+}
+
+bool mappings_has_ended(struct mappings *mappings, pid_t pid)
+{
+	const struct process *process = find(mappings, pid);
+
+	return !process || process->exited != FOREVER;
 }
 
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
@@ -687,6 +722,7 @@ const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, cha
 
 	if (!process || !process->life)
 		return NULL;
+	look_at(mappings, process);
 	if (!process->life->own_pid) {
 		process->life->own_pid = own_pid(pid);
 		process->life->owner = owner_of(pid, process->life->owner);

@@ -36,13 +36,18 @@ void mappings_watch(struct mappings *mappings,
 
 /* Calls `each` with all that a process has mapped now. */
 void mappings_each(struct mappings *mappings, pid_t pid,
-		   void (*each)(void *context, const struct mapped_file *file, __u64 begin, __u64 end,
+		   void (*each)(void *context, struct mapped_file *file, __u64 begin, __u64 end,
 				__u64 offset),
 		   void *context);
 
 /* Takes in a note of a process. Notes come in the order of their times, as far as the kernel's clocks agree.
  */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
+
+/* Looks whose the processes are now that have executed something in the notes since the last call, and what
+ * they see as "/", while they are there: what they compile themselves is found by it. `look`: false forgets
+ * them; a process is still looked at when it maps a file that is not known. */
+void mappings_look_at_executed(struct mappings *mappings, bool look);
 
 /* A process that is about to execute something is there: what it sees as "/" is known then, however
  * short it lives. */
@@ -71,6 +76,9 @@ struct spot {
  * still exists is read, once an interval.
  */
 struct spot mappings_find(struct mappings *mappings, pid_t pid, const char *comm, __u64 address, __u64 since);
+
+/* Whether a process is not known, or its first thread has ended. */
+bool mappings_has_ended(struct mappings *mappings, pid_t pid);
 
 /* The program that a process has executed last; NULL if not known. Valid as above. */
 const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid);

@@ -18,12 +18,12 @@
 
 /* How long it is from one look at the kernel's notes to the next. The lower bound finds the files of a
  * process in another root before it ends: they can't be found any more then. The upper one is for when
- * looking has taken more than a share of a CPU in the last second; rings hold what thousands of processes
+ * looking has taken more than a share of a CPU in the last seconds; rings hold what thousands of processes
  * tell in that time. */
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS  20000000
-#define SHARE	       100 /* one part in so many */
-#define LAST_SECOND    1000000000
+#define SHARE	       250 /* one part in so many */
+#define LAST_SECONDS   2500000000
 
 /* The kernel's notes of some processes, or of all. */
 struct listening {
@@ -148,7 +148,8 @@ static struct listening *next_note(struct names *names, __u64 before)
 	return first;
 }
 
-static void take(struct names *names, bool all)
+/* look: at processes that it need not know yet. */
+static void take(struct names *names, bool all, bool look)
 {
 	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct listening *next;
@@ -162,6 +163,7 @@ static void take(struct names *names, bool all)
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
 	}
+	mappings_look_at_executed(names->mappings, look);
 	if (names->unwinding)
 		unwinding_publish(names->unwinding);
 }
@@ -169,10 +171,10 @@ static void take(struct names *names, bool all)
 static void on_pause_over(void *context)
 {
 	struct listening *listening = context;
-	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECOND;
+	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECONDS;
 
 	listening->pause = NULL;
-	take(listening->names, false);
+	take(listening->names, false, listening->paid_until <= since + LAST_SECONDS);
 	loop_listen(listening->source, POLLIN);
 	if (listening->paid_until < since)
 		listening->paid_until = since;
@@ -203,7 +205,7 @@ static void on_cpus(void *context, const struct cpus *gone)
 
 	if (!notices_online(names->notices, &online))
 		return;
-	take(names, true);
+	take(names, true, true);
 	for (struct listening *one = names->listening; one; one = one->next)
 		opened |= sideband_follow(one->sideband, &online, gone);
 	if (opened)
@@ -325,7 +327,7 @@ void reader_close(struct reader *reader)
 
 void reader_take(struct reader *reader, bool all)
 {
-	take(reader->names, all);
+	take(reader->names, all, true);
 }
 
 void reader_begin(struct reader *reader, const struct timespec *since)

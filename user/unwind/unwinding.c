@@ -26,8 +26,14 @@ struct list {
 struct follower {
 	pid_t pid;
 	struct list *list; /* NULL: programs have none of it */
-	bool changed;	   /* the list is to be made anew */
-	__u64 since;	   /* it waits for a note: CLOCK_MONOTONIC, ns; 0: it does not */
+	enum {
+		ENTRY_NONE,
+		ENTRY_COPIED, /* by the program that follows forks, if the parent had one in time */
+		ENTRY_SET,
+	} entry;      /* what programs find under its pid */
+	bool changed; /* the list is to be made anew */
+	bool waiting; /* in `changed` of struct unwinding */
+	__u64 since;  /* it waits for a note: CLOCK_MONOTONIC, ns; 0: it does not */
 	struct follower *next;
 };
 
@@ -87,7 +93,7 @@ static __u32 number_of(struct unwinding *unwinding, const struct mapped_file *fi
 	return number;
 }
 
-static void gather(void *context, const struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
+static void gather(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
 {
 	struct gathering *gathering = context;
 	struct unwind_mapping mapping = {.begin = begin, .end = end};
@@ -101,6 +107,20 @@ static void gather(void *context, const struct mapped_file *file, __u64 begin, _
 	gathering->mappings =
 		xroom(gathering->mappings, gathering->nr, &gathering->room, sizeof(*gathering->mappings));
 	gathering->mappings[gathering->nr++] = mapping;
+}
+
+/* Programs find the files of a process without a list by their inodes, once they have a table. */
+#define ASKED_AGAIN_NS 1000000000ULL
+
+static void ask(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
+{
+	struct unwinding *unwinding = context;
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (file->unwound && now - file->unwound < ASKED_AGAIN_NS)
+		return;
+	file->unwound = now;
+	unwind_tables_put(unwinding->tables, number_of(unwinding, file));
 }
 
 static int by_begin(const void *a, const void *b)
@@ -172,13 +192,22 @@ static struct follower *find_or_make(struct unwinding *unwinding, pid_t pid)
 	return *at;
 }
 
+static void hide(struct unwinding *unwinding, struct follower *follower)
+{
+	if (follower->entry != ENTRY_NONE)
+		unwind_memory_forget(unwinding->memory, follower->pid);
+	follower->entry = ENTRY_NONE;
+}
+
 static void show(struct unwinding *unwinding, struct follower *follower)
 {
 	const struct list *list = follower->list;
 
 	if (!list || unwind_memory_set(unwinding->memory, follower->pid,
 				       &(struct unwind_process){list->position, list->serial}))
-		unwind_memory_forget(unwinding->memory, follower->pid);
+		hide(unwinding, follower);
+	else
+		follower->entry = ENTRY_SET;
 }
 
 static void drop(struct unwinding *unwinding, struct follower *follower)
@@ -186,22 +215,26 @@ static void drop(struct unwinding *unwinding, struct follower *follower)
 	struct list *list = follower->list;
 
 	follower->list = NULL;
-	if (!list)
-		return;
-	unwind_memory_forget(unwinding->memory, follower->pid);
+	hide(unwinding, follower);
 	list_put(unwinding, list);
+}
+
+static void have_looked_at(struct unwinding *unwinding, struct follower *follower)
+{
+	if (follower->waiting)
+		return;
+	follower->waiting = true;
+	unwinding->changed = xroom(unwinding->changed, unwinding->nr_changed, &unwinding->room_changed,
+				   sizeof(*unwinding->changed));
+	unwinding->changed[unwinding->nr_changed++] = follower->pid;
 }
 
 static void note_change(struct unwinding *unwinding, pid_t pid)
 {
 	struct follower *follower = find_or_make(unwinding, pid);
 
-	if (follower->changed)
-		return;
 	follower->changed = true;
-	unwinding->changed = xroom(unwinding->changed, unwinding->nr_changed, &unwinding->room_changed,
-				   sizeof(*unwinding->changed));
-	unwinding->changed[unwinding->nr_changed++] = pid;
+	have_looked_at(unwinding, follower);
 }
 
 static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
@@ -210,17 +243,20 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 	struct follower *child;
 
 	/* What the parent had mapped is known now, and not made for it yet. */
+	child = find_or_make(unwinding, pid);
 	if (!from || !from->list || from->changed) {
+		if (from && from->list && child->entry == ENTRY_NONE)
+			child->entry = ENTRY_COPIED;
 		note_change(unwinding, pid);
 		return;
 	}
-	child = find_or_make(unwinding, pid);
 	if (child->list == from->list)
 		return;
 	drop(unwinding, child);
 	child->list = from->list;
 	child->list->users++;
-	show(unwinding, child);
+	child->entry = ENTRY_COPIED;
+	have_looked_at(unwinding, child);
 }
 
 static void on_exec(struct unwinding *unwinding, pid_t pid)
@@ -230,6 +266,9 @@ static void on_exec(struct unwinding *unwinding, pid_t pid)
 	if (!follower || !follower->list)
 		return;
 	unwinding->executions[pid & (UNWIND_EXECUTIONS - 1)]++;
+	/* The program that follows execs has taken the copy away. */
+	if (follower->entry == ENTRY_COPIED && unwind_memory_follows(unwinding->memory))
+		follower->entry = ENTRY_NONE;
 	drop(unwinding, follower);
 }
 
@@ -294,7 +333,7 @@ static void publish(struct unwinding *unwinding, struct follower *follower)
 	list_put(unwinding, before);
 	/* It executed something just now: the note will come. */
 	if (follower->list && is_behind(unwinding, follower))
-		unwind_memory_forget(unwinding->memory, follower->pid);
+		hide(unwinding, follower);
 }
 
 void unwinding_publish(struct unwinding *unwinding)
@@ -304,14 +343,21 @@ void unwinding_publish(struct unwinding *unwinding)
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
 		struct follower *follower = *find(unwinding, unwinding->changed[i]);
 
-		if (!follower || !follower->changed)
+		if (!follower || !follower->waiting)
 			continue;
-		if (is_behind(unwinding, follower)) {
+		follower->waiting = false;
+		if (follower->entry != ENTRY_SET && mappings_has_ended(unwinding->mappings, follower->pid)) {
+			/* Nobody walks its stack any more, but that of the next process of its program. */
+			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
+		} else if (!follower->changed) {
+			show(unwinding, follower);
+		} else if (is_behind(unwinding, follower)) {
+			follower->waiting = true;
 			unwinding->changed[kept++] = follower->pid;
-			continue;
+		} else {
+			follower->changed = false;
+			publish(unwinding, follower);
 		}
-		follower->changed = false;
-		publish(unwinding, follower);
 	}
 	unwinding->nr_changed = kept;
 }
