@@ -18,26 +18,47 @@
 const volatile _Bool tables_walk; /* user's stacks are walked by tables */
 const volatile _Bool precise;	  /* samples are: the registers' ip is not the interrupt's */
 
+/* Rules that were looked up before: most samples come by the same calls. */
+#define UNWIND_CACHED 1024 /* a power of two */
+
+struct unwind_cached {
+	__u64 at;
+	__u64 tag; /* of the walk */
+	__u64 rule;
+};
+
+/* Words of the stack that are read at once: several frames mostly lie in them. */
+#define UNWIND_COPIED 64 /* a power of two */
+#define UNWIND_BELOW  6	 /* of them, those below what was asked for: other registers that were saved there */
+
 struct unwind_walk {
 	__u64 ip, sp;
 	struct unwind_register {
 		__u64 value;
 		__u64 at; /* where it stands, not read yet: few frames need it; 0: it was read */
 	} bp, bx;
-	__u64 at; /* where the row is looked for: a return address may lie behind its function */
+	__u64 at;  /* where the row is looked for: a return address may lie behind its function */
+	__u64 tag; /* the list's serial, and the files' epoch; UNWIND_NO_TAG: there is no list */
 	/* The process's list: */
 	__u32 list, nr;
 	/* The mapping that `at` lies in; the next frame often lies in the same. */
 	__u64 begin, end, bias;
 	__u32 file;
+	__u32 listed;  /* the mapping is the list's */
 	__u32 guessed; /* frames, so far */
 	/* The page of that file that a row was looked for in last: */
 	__u64 page; /* its address; 1: none yet */
 	__u64 rows; /* struct unwind_page */
 	__u32 page_file;
 	__u32 rules;
-	__u64 mark; /* of the frame that was found last: FRAME_GUESSED, … */
+	__u64 mark;   /* of the frame that was found last: FRAME_GUESSED, … */
+	__u64 copied; /* where the copy is from; 0: there is none */
+	/* Up to here, a walk begins with zeroes. */
+	__u64 copy[UNWIND_COPIED];
+	struct unwind_cached cached[UNWIND_CACHED];
 };
+
+#define UNWIND_NO_TAG (~0ULL)
 
 static __always_inline struct unwind_block *unwind_block_of(__u32 position)
 {
@@ -142,6 +163,7 @@ __noinline int unwind_find_vma(struct unwind_walk *walk)
 	}
 	walk->bias = walk->begin;
 	walk->file = UNWIND_NO_FILE;
+	walk->listed = 0;
 	file = kernel_word(area + kernel->file);
 	if (file) {
 		inode = kernel_word(file + kernel->inode);
@@ -185,6 +207,7 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 	walk->end = unwind_two_words(block, first + 2);
 	walk->bias = unwind_two_words(block, first + 4);
 	walk->file = unwind_two_words(block, first + 6);
+	walk->listed = 1;
 	if (walk->at >= walk->begin && walk->at < walk->end)
 		return 0;
 	return -1;
@@ -254,14 +277,12 @@ __noinline int unwind_find_page(struct unwind_walk *walk, __u64 address)
 }
 
 /* The rule at the address of the walk's file, a struct unwind_rule; its frame may be FRAME_NO_TABLE. */
-__noinline __u64 unwind_rule_at(struct unwind_walk *walk, __u64 address)
+static __always_inline __u64 unwind_rule_at(struct unwind_walk *walk, __u64 address)
 {
 	const struct unwind_block *block;
 	__u32 rule;
 	int none;
 
-	if (!tables_walk || !walk)
-		return FRAME_NO_TABLE;
 	if (walk->page != (address & ~(__u64)UNWIND_PAGE_MASK) || walk->page_file != walk->file) {
 		none = unwind_find_page(walk, address);
 		if (none >= 0)
@@ -270,6 +291,73 @@ __noinline __u64 unwind_rule_at(struct unwind_walk *walk, __u64 address)
 	rule = unwind_search((__u32)walk->rows, walk->rows >> 32, address & UNWIND_PAGE_MASK);
 	block = unwind_block_of(walk->rules);
 	return block ? unwind_two_words(block, walk->rules + 2 * rule) : FRAME_NO_TABLE;
+}
+
+static __always_inline struct unwind_cached *unwind_cached_of(struct unwind_walk *walk)
+{
+	return &walk->cached[(walk->at * 0x9e3779b97f4a7c15ULL) >> 54 & (UNWIND_CACHED - 1)];
+}
+
+/* The rule at walk->at, where it is not among those that were looked up before. */
+__noinline __u64 unwind_look_up(struct unwind_walk *walk)
+{
+	struct unwind_cached *cached;
+	__u32 frame;
+	__u64 rule;
+
+	if (!tables_walk || !walk || unwind_find(walk))
+		return FRAME_NO_TABLE;
+	rule = unwind_rule_at(walk, walk->at - walk->bias);
+	/* In a system call ip is behind the instruction, which may be behind the function. */
+	if ((rule & 15) == FRAME_NONE && walk->at == walk->ip)
+		return unwind_rule_at(walk, walk->at - 1 - walk->bias);
+	frame = rule & 15;
+	if (frame != FRAME_NONE && frame != FRAME_NO_TABLE && walk->listed) {
+		cached = unwind_cached_of(walk);
+		cached->at = walk->at;
+		cached->tag = walk->tag;
+		cached->rule = rule;
+	}
+	return rule;
+}
+
+static __always_inline __u64 unwind_rule(struct unwind_walk *walk)
+{
+	const struct unwind_cached *cached = unwind_cached_of(walk);
+
+	return likely(cached->at == walk->at && cached->tag == walk->tag) ? cached->rule
+									  : unwind_look_up(walk);
+}
+
+/* --- the user's memory ---------------------------------------------------------------------------- */
+
+/* Has the two words at the address in the copy. Returns where, or less if they can't be read. */
+__noinline int unwind_copy(struct unwind_walk *walk, __u64 address)
+{
+	if (!tables_walk || !walk)
+		return -1;
+	walk->copied = address - 8 * UNWIND_BELOW;
+	if (!bpf_probe_read_user(walk->copy, sizeof(walk->copy), (void *)walk->copied))
+		return UNWIND_BELOW;
+	/* The stack's end, or a page that nobody has touched. */
+	walk->copied = 0;
+	return bpf_probe_read_user(walk->copy, 2 * sizeof(walk->copy[0]), (void *)address) ? -1 : 0;
+}
+
+/* Reads two words. Returns 0, or less if they can't be read. */
+static __always_inline int unwind_read(struct unwind_walk *walk, __u64 address, __u64 words[2])
+{
+	__u64 offset = address - walk->copied;
+	int at = offset / 8;
+
+	if (unlikely(!walk->copied || offset > 8 * (UNWIND_COPIED - 2) || offset & 7)) {
+		at = unwind_copy(walk, address);
+		if (at < 0)
+			return -1;
+	}
+	words[0] = walk->copy[at & (UNWIND_COPIED - 1)];
+	words[1] = walk->copy[(at + 1) & (UNWIND_COPIED - 1)];
+	return 0;
 }
 
 /* Whether what stands before the address is a call: e8, or ff with /2. */
@@ -287,12 +375,16 @@ static __always_inline _Bool unwind_follows_call(__u64 address)
 #define UNWIND_FRAME_MOST (64UL << 20) /* no frame is larger */
 
 /* Has a register's value there. Returns 0, or less where its memory can't be read. */
-static __always_inline int unwind_fetch(struct unwind_register *which)
+static __always_inline int unwind_fetch(struct unwind_walk *walk, struct unwind_register *which)
 {
-	__u64 at = which->at;
+	__u64 words[2];
 
-	which->at = 0;
-	return at ? bpf_probe_read_user(&which->value, sizeof(which->value), (void *)at) : 0;
+	if (!which->at)
+		return 0;
+	if (unwind_read(walk, which->at, words))
+		return -1;
+	*which = (struct unwind_register){.value = words[0]};
+	return 0;
 }
 
 /* By the frame pointer, where `why` there is no other way. */
@@ -302,11 +394,10 @@ __noinline int unwind_guess(struct unwind_walk *walk, int why)
 
 	if (!tables_walk || !walk)
 		return STACK_NO_TABLE;
-	if (unwind_fetch(&walk->bp))
+	if (unwind_fetch(walk, &walk->bp))
 		return why;
 	bp = walk->bp.value;
-	if (bp < walk->sp || bp - walk->sp > UNWIND_FRAME_MOST || bp & 7 ||
-	    bpf_probe_read_user(saved, sizeof(saved), (void *)bp))
+	if (bp < walk->sp || bp - walk->sp > UNWIND_FRAME_MOST || bp & 7 || unwind_read(walk, bp, saved))
 		return why;
 	walk->at = saved[1] - 1;
 	if (unwind_find(walk) || !unwind_follows_call(saved[1]))
@@ -343,23 +434,16 @@ static __always_inline int unwind_signal(struct unwind_walk *walk)
 /* Goes from a frame to its caller. Returns 0, or why there is none: enum stack_end; with STUCK, where tables
  * do not say. */
 #define STUCK 0x100
-__noinline int unwind_step(struct unwind_walk *walk)
+static __always_inline int unwind_step(struct unwind_walk *walk)
 {
 	struct unwind_rule rule;
 	__u64 word, frame, saved[2];
 
-	if (!tables_walk || !walk)
-		return STACK_NO_TABLE;
 	walk->mark = 0;
-	if (unwind_find(walk))
-		return STUCK | STACK_NO_TABLE;
-	word = unwind_rule_at(walk, walk->at - walk->bias);
-	/* In a system call ip is behind the instruction, which may be behind the function. */
-	if ((word & 15) == FRAME_NONE && walk->at == walk->ip)
-		word = unwind_rule_at(walk, walk->at - 1 - walk->bias);
+	word = unwind_rule(walk);
 	__builtin_memcpy(&rule, &word, sizeof(rule));
 	if ((rule.frame == FRAME_BP || rule.frame == FRAME_AT_BP || rule.bp == BP_AT_BP) &&
-	    unwind_fetch(&walk->bp))
+	    unwind_fetch(walk, &walk->bp))
 		return STACK_UNREADABLE;
 	switch (rule.frame) {
 	case FRAME_END:
@@ -373,7 +457,7 @@ __noinline int unwind_step(struct unwind_walk *walk)
 		frame = walk->bp.value + rule.offset;
 		break;
 	case FRAME_BX:
-		if (unwind_fetch(&walk->bx))
+		if (unwind_fetch(walk, &walk->bx))
 			return STACK_UNREADABLE;
 		frame = walk->bx.value + rule.offset;
 		break;
@@ -383,14 +467,15 @@ __noinline int unwind_step(struct unwind_walk *walk)
 	case FRAME_AT_SP:
 	case FRAME_AT_BP:
 		frame = (rule.frame == FRAME_AT_SP ? walk->sp : walk->bp.value) + rule.offset;
-		if (bpf_probe_read_user(&frame, sizeof(frame), (void *)frame))
+		if (unwind_read(walk, frame, saved))
 			return STACK_UNREADABLE;
+		frame = saved[0];
 		break;
 	default:
 		return STUCK | (rule.frame == FRAME_NO_TABLE ? STACK_NO_TABLE : STACK_NO_ROW);
 	}
 	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
-	    bpf_probe_read_user(saved, sizeof(saved), (void *)(frame - sizeof(saved))))
+	    unwind_read(walk, frame - sizeof(saved), saved))
 		return STACK_UNREADABLE;
 	/* A frame pointer stands beside the return address: one reading has both. */
 	if (rule.bp == BP_AT_FRAME && rule.bp_offset == -16)
@@ -449,18 +534,24 @@ static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struc
 	__u32 pid = current_ids() >> 32;
 	const struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &pid);
 	const struct unwind_kernel *kernel;
+	const struct unwind_files *files;
 	const struct unwind_block *block;
 	__u32 serial, zero = 0;
 	__u64 head;
 
-	*walk = (struct unwind_walk){.page = 1};
+	__builtin_memset(walk, 0, offsetof(struct unwind_walk, copy));
+	walk->page = 1;
+	walk->tag = UNWIND_NO_TAG;
 	if (process && process->list) {
 		walk->list = process->list;
 		serial = process->serial;
 		block = unwind_block_of(walk->list);
 		head = block ? unwind_two_words(block, walk->list) : 0;
-		if ((__u32)head == serial)
+		files = bpf_map_lookup_elem(&unwind_files, &zero);
+		if ((__u32)head == serial && files) {
 			walk->nr = head >> 32;
+			walk->tag = (__u64)serial << 32 | files->epoch;
+		}
 	}
 	/* Without a list yet, the kernel is asked. */
 	if (!walk->nr) {

@@ -82,6 +82,8 @@ struct unwind_file {
 
 struct unwind_files {
 	struct unwind_file list[UNWIND_FILES];
+	__u32 epoch; /* rules of another one are looked up anew, so that their files are seen to be used */
+	__u32 unused;
 };
 
 /* A file as the kernel knows it, for what user space has no list of yet; of the vdso all is 0. */

@@ -11,7 +11,8 @@
 /* Orders the compiler's stores; x86 keeps them in that order. */
 #define barrier() asm volatile("" ::: "memory")
 
-#define likely(condition) __builtin_expect(!!(condition), 1)
+#define likely(condition)   __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 /* Fibonacci hashing: the upper bits of the product mix all bits of the word. */
 static __always_inline __u64 hash_word(__u64 hash, __u64 word)

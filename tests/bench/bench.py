@@ -245,8 +245,6 @@ def by_way(way, *arguments):
     return nhmtap("profile", "-g", "--unwind", way, "--by", "symbol,comm", "-o", os.devnull, *arguments)
 
 
-
-
 def frame_costs(faults):
     """CPU nanoseconds of a further frame, of the same calls, which have frame pointers: by each way."""
     def cpu(way, depth):
@@ -257,33 +255,51 @@ def frame_costs(faults):
     return {way: (cpu(way, 110) - cpu(way, 10)) / faults / 100 * 1e9 for way in ("fp", "tables")}
 
 
-TICKING = "import time\nt = time.process_time()\nwhile time.process_time() - t < 2: sorted(map(lambda x: x * x % 7, range(999)))"
+TICKING = "import time\nt = time.process_time()\nwhile time.process_time() - t < {}: sorted(map(lambda x: x * x % 7, range(999)))"
+SHORT, LONG = 1, 4  # seconds: what a run takes besides its samples is the same in both
+
+
+def ticks_by_tables(folder, command, form):
+    """CPU seconds of a run with its program's, samples, and bytes that were written."""
+    out = os.path.join(folder, "unwound")
+    cpu = Run(by_way("tables", "-e", "cpu-clock:u", "-F", 997, "--format", form, "-o", out, "--", *command)).cpu
+    samples = sum(r["stacks"]["delivered"] for r in records(out) if "stacks" in r) if form == "json" else 0
+    return cpu, samples, os.path.getsize(out)
+
+
+def ticks_by_perf(folder, command):
+    """The same of perf record and script."""
+    data, script = os.path.join(folder, "perf"), os.path.join(folder, "script")
+    cpu = Run(["perf", "record", "-q", "--call-graph", "dwarf", "-e", "cpu-clock:u", "-F", "997", "-o", data, *command]).cpu
+    cpu += Run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"], stdout=script).cpu
+    with open(script, encoding="utf-8", errors="replace") as file:
+        return cpu, file.read().count("\n\n"), os.path.getsize(data)
 
 
 def measure_unwind(figures, folder, options):
     """Stacks that are walked by tables: against frame pointers, and against perf's way, which stores the stack's
     memory; and what the tables take."""
-    out, data = os.path.join(folder, "unwound"), os.path.join(folder, "perf")
+    out = os.path.join(folder, "unwound")
     for _ in range(options.rounds):
         costs = frame_costs(50000)
         figures.add("a frame by tables / by frame pointers", costs["tables"] / costs["fp"], 1.5,
                     f"{costs['tables']:.0f} / {costs['fp']:.0f} ns")
-        command = ["/usr/bin/python3", "-c", TICKING]
-        bare = Run(command).cpu
-        ours = Run(by_way("tables", "-e", "cpu-clock:u", "-F", 997, "-o", out, "--", *command)).cpu - bare
-        samples = sum(r["stacks"]["delivered"] for r in records(out) if "stacks" in r)
-        theirs = Run(["perf", "record", "-q", "--call-graph", "dwarf", "-e", "cpu-clock:u", "-F", "997", "-o", data,
-                      *command]).cpu - bare
-        script = os.path.join(folder, "script")
-        theirs += Run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"], stdout=script).cpu
-        with open(script, encoding="utf-8", errors="replace") as file:
-            recorded = file.read().count("\n\n")
-        figures.add("CPU of a sample by tables, named / of perf --call-graph dwarf and script",
-                    ours / samples / (theirs / recorded), 0.2,
-                    f"{ours / samples * 1e6:.0f} / {theirs / recorded * 1e6:.0f} µs")
-        figures.add("bytes written of a sample / by perf --call-graph dwarf",
-                    os.path.getsize(out) / samples / (os.path.getsize(data) / recorded), None,
-                    f"{os.path.getsize(out) / samples:.0f} / {os.path.getsize(data) / recorded:.0f}")
+        commands = [["/usr/bin/python3", "-c", TICKING.format(seconds)] for seconds in (SHORT, LONG)]
+        bare = [Run(command).cpu for command in commands]
+        ours = [ticks_by_tables(folder, command, "json") for command in commands]
+        theirs = [ticks_by_perf(folder, command) for command in commands]
+        further = [(more[0] - bare[1] - less[0] + bare[0]) / (more[1] - less[1]) for less, more in (ours, theirs)]
+        figures.add("CPU of a further sample by tables, named / of perf --call-graph dwarf and script",
+                    further[0] / further[1], 0.2, f"{further[0] * 1e6:.0f} / {further[1] * 1e6:.0f} µs")
+        whole = [(cpu - bare[1]) / samples for cpu, samples, _ in (ours[1], theirs[1])]
+        figures.add(f"the same of a whole run of {LONG} s", whole[0] / whole[1], None,
+                    f"{whole[0] * 1e6:.0f} / {whole[1] * 1e6:.0f} µs")
+        _, samples, written = theirs[1]
+        for form, bytes_written, bound in (("pprof", ticks_by_tables(folder, commands[1], "pprof")[2], 0.001),
+                                           ("json", ours[1][2], None)):
+            figures.add(f"bytes written of a sample, as {form} / by perf --call-graph dwarf",
+                        bytes_written / ours[1][1] / (written / samples), bound,
+                        f"{bytes_written / ours[1][1]:.1f} / {written / samples:.0f}")
     sleeping = [subprocess.Popen(["/usr/bin/python3", "-c", "import ssl, sqlite3, time; print(1, flush=True); time.sleep(600)"],
                                  stdout=subprocess.PIPE) for _ in range(100)]
     try:

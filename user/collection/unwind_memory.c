@@ -369,6 +369,11 @@ struct unwind_file *unwind_memory_file(const struct unwind_memory *memory, __u32
 	return &memory->files->list[number];
 }
 
+void unwind_memory_look_up_anew(const struct unwind_memory *memory)
+{
+	__atomic_fetch_add(&memory->files->epoch, 1, __ATOMIC_RELEASE);
+}
+
 int unwind_memory_set(const struct unwind_memory *memory, pid_t pid, const struct unwind_process *process)
 {
 	return bpf_map_update_elem(map_fd(memory, "unwind_processes"), &pid, process, BPF_ANY);

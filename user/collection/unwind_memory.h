@@ -50,6 +50,9 @@ void unwind_memory_forget_name(const struct unwind_memory *memory, const struct 
 
 struct unwind_file *unwind_memory_file(const struct unwind_memory *memory, __u32 number);
 
+/* Has programs look up rules that they have kept: then they tell again which files they need. */
+void unwind_memory_look_up_anew(const struct unwind_memory *memory);
+
 /* Of a process, by its pid as nhmtap's own namespace has it. Setting may find no room: returns 0 or
  * -errno. */
 int unwind_memory_set(const struct unwind_memory *memory, pid_t pid, const struct unwind_process *process);

@@ -171,6 +171,7 @@ static void note_uses(struct unwind_tables *tables)
 			tables->files[i].used = now;
 		}
 	}
+	unwind_memory_look_up_anew(tables->memory);
 }
 
 /* Takes away the table that was not used for longest. Returns false where there is none. */
