@@ -17,7 +17,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test bench soak install uninstall format clean help packages
+.PHONY: all demo test test-inside bench soak soak-machine install uninstall format clean help packages
 
 # --- what the build and the tests need -------------------------------------------------------
 # Package, and a command that succeeds once it is installed.
@@ -287,6 +287,13 @@ check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpf
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all kinds of trouble for S= seconds (600), and judge it
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \
 		$(PYTHON) tests/soak.py $(or $(S),600)
+
+soak-machine: export NHMTAP_SOAK_TURNS = $(or $(R),50)
+soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## the same on the emulated Nehalem, where a CPU goes and comes R= times (50)
+	$(Q)$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/machine/test_hotplug.py -k stays_true
+
+test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
+	unshare --pid --fork --kill-child --mount-proc $(pytest) $(or $(T),tests/live)
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
