@@ -138,7 +138,7 @@ $(LIBPERF)/ready: | $(O)/.build-packages
 	name=$$(basename $$tarball .tar.xz) && \
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements -u deb_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements -u fleet_requirements -u deb_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
 		EXTRA_CFLAGS='$(CFLAGS)' O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
@@ -342,5 +342,6 @@ include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk
 include tests/static/static.mk
 include tests/pipelines/pipelines.mk
+include tests/fleet/fleet.mk
 include tests/machine/machine.mk
 include user/packaging/packaging.mk

@@ -8,7 +8,7 @@ from browser import chromium
 from PIL import Image
 from puppet import Puppet
 from selenium.webdriver.common.by import By
-from servers import HERE, Server, configured, get, instant, until
+from servers import PIPELINES, Server, configured, get, instant, until
 from sessions import Session, faults
 
 EVENTS = 'nhmtap_events_total{activity="counts"}'
@@ -37,7 +37,7 @@ class Prometheus(Server):
         self.base = f"http://127.0.0.1:{own}"
         super().__init__(folder, "prometheus", f"--config.file={scraping(folder, port, node)}",
                          f"--storage.tsdb.path={folder}/tsdb", f"--web.listen-address=127.0.0.1:{own}",
-                         f"--web.console.templates={HERE}")
+                         f"--web.console.templates={PIPELINES}")
         until(lambda: get(f"{self.base}/-/ready"), self.process)
 
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What a fleet needs besides the database of the pipelines.
+define fleet_requirements
+nats-server  | nats-server --version
+libnats-dev  | pkg-config --exists libnats
+iproute2     | ip -V
+endef
+export fleet_requirements
+
+shippers := $(O)/programs/fleet/ship $(O)/programs/fleet/drain
+
+$(shippers): $(O)/programs/fleet/%: tests/fleet/%.c tests/fleet/stream.h | $(O)/.fleet-packages
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O2 -g -o $@ $< $$(pkg-config --cflags --libs libnats)
+
+.PHONY: check-fleet
+check-fleet: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) $(shippers) ## run three hosts into NATS JetStream and ClickHouse, and kill each part
+	$(pytest) tests/fleet/check_fleet.py

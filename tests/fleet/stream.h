@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What both ends of the stream have in common: a connection that comes back, and the stream itself. */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nats/nats.h>
+
+#define STREAM	"nhmtap"
+#define SUBJECT STREAM ".>"
+
+#define WAIT_MS 250
+
+static inline void stop_on(natsStatus status, const char *what)
+{
+	if (status == NATS_OK)
+		return;
+	fprintf(stderr, "%s: %s\n", what, natsStatus_GetText(status));
+	exit(1);
+}
+
+/* urls: "nats://HOST:PORT,nats://…"; any of them will do, now or later. */
+static inline jsCtx *stream_connect(char *urls)
+{
+	const char *servers[16];
+	natsConnection *connection;
+	natsOptions *options;
+	jsCtx *stream;
+	int nr = 0;
+
+	for (char *url; nr < 16 && (url = strsep(&urls, ","));)
+		servers[nr++] = url;
+	stop_on(natsOptions_Create(&options), "options");
+	stop_on(natsOptions_SetServers(options, servers, nr), "servers");
+	natsOptions_SetMaxReconnect(options, -1);
+	natsOptions_SetReconnectWait(options, WAIT_MS);
+	natsOptions_SetTimeout(options, 2000);
+	natsOptions_SetPingInterval(options, 2000);
+	while (natsConnection_Connect(&connection, options) != NATS_OK)
+		nats_Sleep(WAIT_MS);
+	stop_on(natsConnection_JetStream(&stream, connection, NULL), "JetStream");
+	return stream;
+}
+
+/* Made by whoever comes first: on disk, on three servers. */
+static inline void stream_make(jsCtx *stream)
+{
+	const char *subjects[] = {SUBJECT};
+	jsStreamConfig config;
+
+	jsStreamConfig_Init(&config);
+	config.Name = STREAM;
+	config.Subjects = subjects;
+	config.SubjectsLen = 1;
+	config.Storage = js_FileStorage;
+	config.Replicas = 3;
+	config.Retention = js_WorkQueuePolicy; /* what is not acknowledged stays */
+	while (js_AddStream(NULL, stream, &config, NULL, NULL) != NATS_OK)
+		nats_Sleep(WAIT_MS);
+}
+
+#endif

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Servers of others on loopback: started by a test, asked, and stopped."""
+import json
+import os
+import pathlib
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from asked import free_port
+
+PIPELINES = pathlib.Path(__file__).parent / "pipelines"
+
+CLICKHOUSE = """<yandex>
+  <logger><level>warning</level><console>1</console></logger>
+  <listen_host>127.0.0.1</listen_host><tcp_port>{tcp}</tcp_port><http_port>{http}</http_port>
+  <interserver_http_port>{between}</interserver_http_port>
+  <path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><mark_cache_size>67108864</mark_cache_size>
+  <users_config>{folder}/users.xml</users_config><default_profile>default</default_profile>
+  <default_database>default</default_database>
+</yandex>
+"""
+CLICKHOUSE_USERS = """<yandex>
+  <profiles><default/></profiles><quotas><default/></quotas>
+  <users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
+  <quota>default</quota></default></users>
+</yandex>
+"""
+
+
+def until(there, process=None, seconds=120):
+    """What `there` gives, once that is something; nobody waits for a time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = there()
+        if found:
+            return found
+        assert not process or process.poll() is None, "the server has ended"
+        time.sleep(0.05)
+    raise AssertionError("it did not come")
+
+
+def get(url, **parameters):
+    """The text of a page; None: nobody answers yet."""
+    query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
+    try:
+        with urllib.request.urlopen(url + query, timeout=30) as answer:
+            return answer.read().decode()
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+def instant(base, query):
+    """[value] of Prometheus' HTTP API."""
+    answer = json.loads(get(f"{base}/api/v1/query", query=query) or '{"data": {"result": []}}')
+    return [float(series["value"][1]) for series in answer["data"]["result"]]
+
+
+def configured(name, folder, **instead):
+    """A configuration of tests/pipelines, or of a path, with a test's own places and ports; its path."""
+    text = (PIPELINES / name).read_text()
+    for old, new in instead.items():
+        assert old in text, old
+        text = text.replace(old, str(new))
+    path = folder / pathlib.Path(name).name
+    path.write_text(text)
+    return path
+
+
+class Server:
+    """A process that goes on while the with statement does; what it says is in a file."""
+
+    def __init__(self, folder, *command, **options):
+        self.log = folder / f"{os.path.basename(str(command[0]))}.log"
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([*map(str, command)], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            cwd=folder, **options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class ClickHouse(Server):
+    """With the table of clickhouse.sql. before: what stands before its programs, to have them elsewhere."""
+
+    def __init__(self, folder, before=()):
+        self.port, self.folder, self.before = free_port(), folder, before
+        (folder / "config.xml").write_text(CLICKHOUSE.format(tcp=self.port, http=free_port(), between=free_port(),
+                                                         folder=folder))
+        (folder / "users.xml").write_text(CLICKHOUSE_USERS)
+        self.start()
+        self.ask((PIPELINES / "clickhouse.sql").read_text())
+
+    def start(self):
+        super().__init__(self.folder, *self.before, "clickhouse-server", f"--config-file={self.folder}/config.xml")
+        until(lambda: self.ask("SELECT 1", check=False) == "1\n", self.process)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def client(self, query):
+        return [*self.before, "clickhouse-client", "--host", "127.0.0.1", "--port", str(self.port),
+                "--input_format_skip_unknown_fields", "1", "--query", query]
+
+    def ask(self, query, check=True, **options):
+        return subprocess.run(self.client(query), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=check,
+                              text=True, **options).stdout
