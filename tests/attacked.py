@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands to which something is done while they run, and what may then come of them."""
+"""Commands that are run while something goes wrong, and how they may end."""
 import json
 import os
 import signal
@@ -16,7 +16,7 @@ SESSION = {"activities": [
 
 FAULTS = [program("puppet"), "faults=50"]
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
-# OUT is a file for the records: stdout is the command's. CONFIG is SESSION's.
+# OUT is the file for the records, because stdout is the command's. CONFIG is the one for SESSION.
 COMMANDS = {
     "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "-o", "OUT", "--", *FAULTS],
     "profile": ["profile", *EVERY_FAULT, "--by", "line,comm", "-o", "OUT", "--", *FAULTS],
@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 class Attacked:
-    """A command that is run again and again, each time with another fault."""
+    """A command that is run many times, each time with a different fault."""
 
     def __init__(self, folder, command):
         self.out = folder / "out"
@@ -44,7 +44,7 @@ class Attacked:
         self.writes = "OUT" in COMMANDS[command] or "CONFIG" in COMMANDS[command]
 
     def run(self, *before, **environment):
-        """Runs it after these words, with these variables set."""
+        """Runs it with these words in front and these variables set."""
         self.out.unlink(missing_ok=True)
         command = [*before, NHMTAP, *self.arguments]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -52,7 +52,7 @@ class Attacked:
             try:
                 out, err = going.communicate(timeout=300)
             except subprocess.TimeoutExpired:
-                # With strace alone, what it traces would go on.
+                # Killing strace alone would leave the traced program running.
                 os.killpg(going.pid, signal.SIGKILL)
                 raise
         return subprocess.CompletedProcess(command, going.returncode, out, err)

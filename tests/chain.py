@@ -5,7 +5,8 @@ import subprocess
 
 OWN, LIBRARY, BACK = 8, 8, 6
 
-# main … qsort: what calls what, from the outermost. Between the library and the comparison is the C library.
+# The calls from main to qsort, outermost first. The C library lies between the shared library and the
+# comparison function.
 OUTER = ("main", "rounds", *(f"own{i}" for i in range(OWN)), *(f"lib{i}" for i in range(LIBRARY)))
 INNER = ("compare", *(f"back{i}" for i in range(BACK)), "leaf")
 
@@ -13,7 +14,7 @@ FLAGS = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa
 
 
 def links(names, last):
-    """Functions that call each other, the innermost first; each keeps something on its stack, of another size."""
+    """Functions that call each other, innermost first. Each has a stack frame of a different size."""
     text = ""
     for i, name in reversed(list(enumerate(names))):
         callee = names[i + 1] if i + 1 < len(names) else last
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
 
 
 def build(folder, *flags, static=False, name="chain"):
-    """Makes the program; its path."""
+    """Builds the program and returns its path."""
     library, source = folder / "libchain.c", folder / "chain.c"
     library.write_text(LIBRARY_SOURCE)
     source.write_text(SOURCE)
@@ -193,7 +194,7 @@ def build(folder, *flags, static=False, name="chain"):
 
 
 class Chain:
-    """The program at work, which does what it is told. To be used in a with statement."""
+    """The running program, which follows orders. Use it in a with statement."""
 
     def __init__(self, program, *before):
         self.process = subprocess.Popen([*before, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -218,7 +219,8 @@ class Chain:
 
 
 def is_whole(names):
-    """Whether the chain is there from main to leaf, in order, with the C library's sort between, and what calls main."""
+    """Whether the chain is complete from main to leaf, in order, with the C library's sort in between and
+    main's caller at the end."""
     if "main" not in names or "compare" not in names:
         return False
     begin, turn = names.index("main"), names.index("compare")

@@ -14,20 +14,20 @@ from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
 
-# Whoever started the tests may have told signals to be ignored (nohup, a shell's background), and
-# programs inherit that; nhmtap respects it. The tests are about a program that is not told so.
+# Signals may be ignored by whoever started the tests (nohup, a background job). Programs inherit that, and
+# nhmtap respects it. The tests need the default.
 for ending in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ending) == signal.SIG_IGN:
         signal.signal(ending, signal.SIG_DFL)
 
-# libperf 6.1 keeps its maps and id arrays when a list is deleted; what is ours must still be freed.
+# libperf 6.1 keeps its maps and id arrays when a list is deleted. Our own memory must still be freed.
 LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map__",
                  "perf_evsel__alloc_id", "perf_evlist__")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def sanitizers_know_libperf(tmp_path_factory):
-    """A build without sanitizers ignores this."""
+    """Has no effect on a build without sanitizers."""
     path = tmp_path_factory.mktemp("lsan") / "suppressions"
     path.write_text("".join(f"leak:{name}\n" for name in LIBPERF_LEAKS))
     path.parent.chmod(0o755)
@@ -36,7 +36,7 @@ def sanitizers_know_libperf(tmp_path_factory):
 
 @pytest.fixture
 def nhmtap():
-    """Runs nhmtap; what it writes is checked against its schemas, always."""
+    """Runs nhmtap and always checks its records against their schemas."""
     return Tool()
 
 
@@ -63,15 +63,15 @@ def puppet():
 
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory):
-    """Makes what is preloaded, of tests/shims, by its name; its path."""
+    """Builds a shim of tests/shims by its name and returns its path."""
     folder = tmp_path_factory.mktemp("shims")
     return functools.cache(lambda name: build_shim(name, folder))
 
 
 @pytest.fixture
 def host(tmp_path):
-    """Makes a machine of hosts.py: host(hosts.NEHALEM, {file: text, …}) is the argument that puts
-    it in the place of this one."""
+    """Builds a machine of hosts.py. host(hosts.NEHALEM, {file: text, …}) returns the option that replaces
+    this machine with it."""
     count = iter(range(1000))
 
     def make(*layers):
@@ -82,7 +82,7 @@ def host(tmp_path):
 
 @pytest.fixture
 def explain(nhmtap):
-    """The events of a text, as nhmtap would open them on a machine."""
+    """The events of a text as nhmtap would open them on a machine."""
     def run(*arguments):
         result = nhmtap("explain", *arguments)
         assert result.status == 0, result.err
@@ -93,7 +93,7 @@ def explain(nhmtap):
 
 @pytest.fixture
 def cgroup():
-    """A cgroup of its own: its path below the cgroup2 mount, and its folder."""
+    """A new cgroup: its path below the cgroup2 mount, and its folder."""
     path = f"/nhmtap-test-{os.getpid()}-{time.monotonic_ns()}"
     folder = cgroups.mount() + path
     os.mkdir(folder)
@@ -103,7 +103,7 @@ def cgroup():
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed command's exception has what the command said, but does not show it."""
+    """A failed command's exception holds its output, but does not print it."""
     report = (yield).get_result()
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, subprocess.SubprocessError):
@@ -113,7 +113,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """A test that was run again passed, and nobody would hear what it said the first time."""
+    """A test that passes when run again would otherwise not show why it failed the first time."""
     for report in terminalreporter.stats.get("rerun", ()):
         terminalreporter.section(f"why {report.nodeid} was run again")
         terminalreporter.write_line(report.longreprtext)

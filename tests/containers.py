@@ -10,7 +10,7 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 
 def static(folder, name):
-    """A program of tests/programs that needs no library, as folder/name."""
+    """Builds a program of tests/programs statically, as folder/name."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["gcc", "-static", "-O1", "-g", "-fno-omit-frame-pointer", "-o", folder / name,
                     os.path.join(SOURCES, f"{name}.c"), "-lpthread"], check=True)
@@ -18,7 +18,7 @@ def static(folder, name):
 
 
 def bundle(folder, root, *arguments, cgroup=None, change=lambda spec: None):
-    """A folder for `runc run -b`; cgroup: its path below the mount."""
+    """Makes a bundle for `runc run -b`. cgroup: its path below the mount."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "config.json").exists():
         subprocess.run(["runc", "spec"], cwd=folder, check=True)
@@ -33,8 +33,8 @@ def bundle(folder, root, *arguments, cgroup=None, change=lambda spec: None):
 
 
 class Container:
-    """One at work, whose program is told what to do on its input; to be used in a with statement, at whose
-    end it is removed. Its cgroup goes with it."""
+    """A running container whose program reads its orders from its input. Use it in a with statement, which
+    removes the container at the end. Its cgroup is removed with it."""
 
     def __init__(self, folder, name):
         self.state, self.name = str(folder / "state"), name
@@ -57,5 +57,5 @@ class Container:
 
 
 def folder_of(cgroup):
-    """The folder of a cgroup by its path below the mount."""
+    """The folder of a cgroup, given its path below the mount."""
     return cgroups.mount() + cgroup

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Machines that are not there: the files below a root folder from which nhmtap learns what it runs
-on (--host-root). Each is a small table; a test names one and what it wants otherwise."""
+"""Machines as files below a root folder, from which nhmtap learns what it runs on (--host-root). Each is a
+small table. A test names one and changes what it needs to differ."""
 import os
 
 EVENT_SOURCE = "sys/bus/event_source/devices"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The Debian packages, by `make check-deb`: as root, with the network, and some minutes. They are built twice, judged
-by lintian, and installed, used and purged in a Debian of their own."""
+"""The Debian packages. `make check-deb` runs this as root, with network access, and takes some minutes. The
+packages are built twice, checked by lintian, and installed, used and purged in a separate Debian system."""
 import contextlib
 import filecmp
 import hashlib
@@ -13,18 +13,19 @@ import subprocess
 
 import pytest
 
-DEB = os.environ["NHMTAP_DEB"]  # what make deb built
-AGAIN = os.environ["NHMTAP_DEB_AGAIN"]  # and what it built elsewhere, at another time
+DEB = os.environ["NHMTAP_DEB"]  # built by make deb
+AGAIN = os.environ["NHMTAP_DEB_AGAIN"]  # built in another place at another time
 SUITE = subprocess.run([". /etc/os-release; echo $VERSION_CODENAME"], shell=True, capture_output=True, text=True,
                        check=True).stdout.strip()
 PACKAGES = ("nhmtap", "nhmtap-doc", "python3-nhmtap")
 SERVICE = "lib/systemd/system/nhmtap.service"
 
-# What installing and removing any package changes: apt's and dpkg's state, logs, caches, earlier copies of /etc/passwd.
+# These change when any package is installed and removed: apt's and dpkg's state, logs, caches, backups of
+# /etc/passwd.
 CHANGES_WITH_ANY = re.compile(r"(proc|sys|dev|tmp|root|run|var/cache|var/log/(apt|dpkg\.log|alternatives\.log)|var/lib/(apt|dpkg)"
                               r"|etc/(passwd|group|shadow|gshadow)-)(/|$)")
 
-# What the folders need to be a machine, in a mount namespace that ends with the command.
+# The mounts that make a folder a system. They are in a mount namespace that ends with the command.
 ENTER = """set -e
 for folder in dev sys; do mount --rbind /$folder "$0/$folder"; done
 mount -t proc proc "$0/proc"
@@ -32,7 +33,7 @@ exec chroot "$0" "$@"
 """
 
 
-# No variable of this run, such as NHMTAP, reaches what is tested.
+# No variable of this run, such as NHMTAP, reaches the tested system.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 
 
@@ -59,7 +60,7 @@ class Chroot:
         self.path = path
 
     def run(self, *command):
-        """What the command prints; it runs as root, beside no process of the machine's."""
+        """Runs the command as root, where it sees no process of this machine, and returns its output."""
         return run("unshare", "--mount", "--pid", "--fork", "sh", "-c", ENTER, self.path, *command,
                    env=ENVIRONMENT)
 
@@ -70,7 +71,7 @@ class Chroot:
         return ["/tmp/" + os.path.basename(path) for path in paths]
 
     def state(self):
-        """Every file's kind, owner, mode and content."""
+        """The kind, owner, mode and content of every file."""
         found = {}
         for folder, folders, names in os.walk(self.path):
             inside = os.path.relpath(folder, self.path)
@@ -92,13 +93,13 @@ class Chroot:
 
 @pytest.fixture(scope="session")
 def debian(tmp_path_factory):
-    """One with all that the packages depend on; made once, and copied."""
+    """A system with everything that the packages depend on. It is made once and copied."""
     kept = os.environ["NHMTAP_CHROOT"]
     if not os.path.exists(kept):
         new = kept + ".new"
         shutil.rmtree(new, ignore_errors=True)
         run("debootstrap", "--variant=minbase", SUITE, new)
-        # The machine's own are mounted there; a copy of this folder that reads /dev/full would have no end.
+        # The machine's own devices are mounted there. A copy that reads /dev/full would never end.
         shutil.rmtree(os.path.join(new, "dev"))
         os.mkdir(os.path.join(new, "dev"))
         os.rename(new, kept)
@@ -119,7 +120,7 @@ def before(debian):
 
 @pytest.fixture(scope="session")
 def installed(debian, before):
-    """The packages are in, by dpkg alone: nothing that they need is missing."""
+    """Installs the packages with dpkg alone, so a missing dependency is an error."""
     debian.run("dpkg", "-i", *debian.put(*map(deb, PACKAGES)))
     return debian
 
@@ -171,7 +172,7 @@ def test_what_the_service_runs_needs_no_more_than_its_user_and_its_capabilities(
     keep = ",".join(["-all"] + ["+" + name[4:].lower() for name in unit["AmbientCapabilities"].split()])
     installed.run("install", "-d", "-o", unit["User"], "-g", unit["Group"], "-m", unit["LogsDirectoryMode"],
                   "/var/log/" + unit["LogsDirectory"])
-    # Debian's python3 exports its functions, so that they have names without debug symbols.
+    # Debian's python3 exports its functions, so they have names without debug symbols.
     busy = "import os\nfor _ in range(5000): os.stat('/usr'); sorted(map(str, range(1000)))"
     installed.run("setpriv", "--reuid", unit["User"], "--regid", unit["Group"], "--clear-groups", "--inh-caps", keep,
                   "--ambient-caps", keep, "--bounding-set", keep, "--no-new-privs", *unit["ExecStart"].split(), "--",
@@ -191,7 +192,7 @@ def test_purged_it_leaves_nothing_behind(installed, before):
     assert [path for path in before if path not in after] == []
 
 
-# Last, because it installs what it likes.
+# This test is the last one, because autopkgtest installs more packages.
 def test_the_tests_that_come_with_it_pass(debian):
     changes = os.path.join(DEB, next(name for name in os.listdir(DEB) if name.endswith(".changes")))
     assert "FAIL" not in run("unshare", "--mount", "sh", "-c", """set -e

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names: order, other spellings, and what is left out on purpose."""
+"""Names: their order, their other spellings, and the names that are left out deliberately."""
 
 import pytest
 
@@ -12,7 +12,7 @@ APPENDIX_A = {
         "REMOTE_CACHE_HIT": 0x08, "REMOTE_CACHE_HITM": 0x10, "LOCAL_DRAM": 0x20,
         "NON_LOCAL_DRAM": 0x40, "IO": 0x80},
     ("INST_RETIRED", 0xC0): {"ALL": 0x01, "FP": 0x02, "MMX": 0x04},
-    # Printed PAGE_A/D_ASSISTS; a slash ends an event on perf's command line.
+    # Printed as PAGE_A/D_ASSISTS. A slash ends an event on perf's command line.
     ("OTHER_ASSISTS", 0xC1): {"PAGE_AD_ASSISTS": 0x01},
     ("UOPS_RETIRED", 0xC2): {"ALL_EXECUTED": 0x01, "RETIRE_SLOTS": 0x02, "MACRO_FUSED": 0x04},
     ("BR_INST_RETIRED", 0xC4): {"CONDITIONAL": 0x01, "NEAR_CALL": 0x02, "ALL_BRANCHES": 0x04},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables, compiled and read by the program with --events-dir: what is refused and how, and what is written."""
+"""Tables, as the compiler and the program's --events-dir read them: which tables are refused, with which
+message, and what is written."""
 
 import json
 import subprocess
@@ -41,7 +42,7 @@ DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "
 
 
 class Folder:
-    """A small set of tables that is right, to be spoilt by one fault."""
+    """A small correct set of tables. Each test spoils it with one fault."""
 
     def __init__(self, path):
         self.path = path / "tables"
@@ -69,13 +70,13 @@ def folder(tmp_path):
 
 @pytest.fixture
 def read(folder, nhmtap, host):
-    """The program's own reading of the tables, whatever they are for."""
+    """Reads the tables with the program."""
     return lambda: nhmtap("explain", host(NEHALEM), "--events-dir", folder.path, "cpu-clock")
 
 
 @pytest.fixture
 def refused(folder, refused_by_compiler, read):
-    """Expects that both refuse and say all of these."""
+    """Expects both to refuse the tables with all of these words."""
     def check(*words):
         refused_by_compiler(*words)
         done = read()
@@ -87,7 +88,7 @@ def refused(folder, refused_by_compiler, read):
 
 @pytest.fixture
 def refused_by_compiler(folder):
-    """Expects a refusal that says all of these, and no output."""
+    """Expects a refusal with all of these words, and no output."""
     def check(*words):
         done = folder.compile()
         assert done.returncode == 1

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every sample that there should be is in the entries, or is counted as lost, by cause.
-
-That each account closes is checked of every record that any test reads (records.py); here it is
-compared with what is known otherwise."""
+"""Every expected sample is in the entries or is counted as lost, by cause. Every record that a test reads is
+checked for this (records.py). Here the sums are compared with independent counts."""
 import os
 import signal
 import subprocess
@@ -19,7 +17,7 @@ def lost(record):
 
 
 def pinned():
-    """To one CPU, so that one table is filled."""
+    """Binds the process to one CPU, so that only one table is filled."""
     return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
@@ -59,7 +57,7 @@ def test_a_twin_that_perf_counts_agrees(nhmtap, tmp_path, steps):
         process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "pid,ip", "-p",
                                 puppet.pid)
         twin = Twin(puppet.pid, "page-faults", tmp_path / "perf")
-        # After a fork the parent still takes faults for its own pages that were shared; once round.
+        # After a fork the parent takes one more fault for each page that was shared.
         for step in [*steps, "faults=0", "faults=0"]:
             puppet.do(step)
         counted = twin.count()
@@ -107,8 +105,8 @@ def test_a_full_table_counts_what_it_has_no_slot_for(nhmtap):
 
 
 def test_a_table_is_used_up_to_where_keys_collide(nhmtap):
-    # Sixteen slots a key: a hash that spreads loses none below half of the slots, and hardly any below
-    # three quarters.
+    # A lookup tries sixteen slots. A hash that spreads well loses nothing below half of the slots, and very
+    # little below three quarters.
     result = nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
                     "--", *held(program("ips"), SLOTS // 2), before=pinned())
     assert result.one("profile")["samples"]["lost"]["table_full"] <= SLOTS // 100
@@ -161,9 +159,9 @@ def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
 
 # --- tables that are emptied ----------------------------------------------------------------------
 
-# Programs, one after the other, each of which faults at some fifty places of its own: more keys than the
-# tables of two CPUs have slots for. They are nice and pause now and then, so that they don't keep nhmtap
-# from emptying them.
+# Programs that run one after the other, each with faults at some fifty places of its own: more keys in total
+# than the tables of two CPUs have slots. They are nice and pause now and then, so that nhmtap has time to
+# empty the tables.
 PROGRAMS = """echo ready
 read go
 for round in 1 2; do
@@ -202,7 +200,7 @@ def test_ever_new_keys_find_room(nhmtap, tmp_path, keys, interval):
 
 def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
     def memory(times):
-        """What a run takes in which 20,000 new keys come so many times."""
+        """The memory of a run in which 20,000 new keys come that many times."""
         result = nhmtap.into(tmp_path / str(times), "profile", "-e", "page-faults:u", "-c", "1", "--by",
                              "pid,ip", "--top", "10", "-I", "20", "--", "nice", "-n", "19", "sh", "-c",
                              f"for i in $(seq {times}); do {program('ips')} 20000; done")
@@ -234,7 +232,7 @@ def test_a_program_without_such_calls_misses_hardly_any(nhmtap, tmp_path):
         assert record["samples"]["expected"] >= 95
         return lost(record) / record["samples"]["expected"]
 
-    # A host that takes the CPU away for longer than a period has ticks missed too, in some turns.
+    # A host that takes the CPU away for longer than a period makes ticks miss as well, in some turns.
     assert any(missed(turn) <= 0.1 for turn in range(20))
 
 
@@ -268,7 +266,7 @@ def test_intervals_add_up_to_the_whole(nhmtap):
 
 
 def test_an_interval_has_only_the_keys_that_changed_in_it(nhmtap, control):
-    # Intervals that end when they are told to: the clock would end one while a worker faults.
+    # Intervals end on request: the clock could end one while a worker faults.
     with Puppet(workers=2) as puppet:
         process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "tid", control.option,
                                 "-p", puppet.pid)
@@ -286,8 +284,8 @@ def test_an_interval_has_only_the_keys_that_changed_in_it(nhmtap, control):
 
 @pytest.mark.parametrize("milliseconds", [1, 10])
 def test_reading_often_loses_nothing(nhmtap, milliseconds):
-    # bpf() calls in the place of plain loads would lose a good part of these: the reader shares the
-    # CPU with what it measures.
+    # A reader that made bpf() calls instead of plain loads would lose a good part of these, because it shares
+    # the CPU with the measured program.
     here = pinned()
     with Puppet(before=here) as puppet:
         process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "ip,tid,cpu",

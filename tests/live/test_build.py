@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 # Where this build has its libperf, so that a copy need not build another.
 LIBPERF = os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf")
-# Of the make that may run these tests; the copy's make is not its child.
+# Variables of the make that may run these tests. The copy's make is not its child.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
         "test_requirements", "deb_requirements"}
 
@@ -51,7 +51,7 @@ class Tree:
         os.utime(self.path / name)
 
     def sources_that_include(self, header):
-        """By their text, at first hand."""
+        """Reads the files' text directly."""
         found = set()
         for top in ("user", "bpf"):
             for folder, _, names in os.walk(self.path / top):
@@ -144,7 +144,7 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     assert done.returncode == 0, done.stderr
     package, = (tmp_path / "root").rglob("py.typed")
     environment = os.environ | {"PYTHONPATH": str(package.parent.parent)}
-    environment.pop("NHMTAP", None)  # it is to find the program that was installed with it
+    environment.pop("NHMTAP", None)  # it must find the program that was installed with it
     test = tmp_path / "test_installed.py"
     test.write_text("def test_it(nhmtap):\n    assert nhmtap.find().path == " f"{str(installed)!r}\n"
                     "    assert nhmtap.stat(['true'], events='page-faults')['page-faults'] > 0\n")
@@ -157,8 +157,8 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
 
 
 def test_the_fuzzers_can_be_built_and_run(tree):
-    # Not the minute that they are meant for: that they are made of the program as it is now. What
-    # they find then is found each time, or never.
+    # A moment instead of the default minute: this shows that the fuzzers are built from the present program.
+    # They find nothing new in that time.
     done = tree.run(f"-j{os.cpu_count()}", "fuzz", "FUZZ_LIMIT=-runs=2000 -seed=1")
     assert done.returncode == 0, done.stdout + done.stderr
     targets = [name for name in os.listdir(os.path.join(ROOT, "tests", "fuzz")) if name.endswith(".c")]
@@ -166,7 +166,7 @@ def test_the_fuzzers_can_be_built_and_run(tree):
 
 
 def test_what_the_benchmark_leans_on_is_still_there(tree):
-    # Not that its bounds hold, for which this is no place: that it measures.
+    # Its bounds are not checked here. This only shows that it measures.
     said = tree.run("bench", "B=--only plan names --rounds 1 --json").stdout
     figures = json.loads(said[said.index("{"):])["figures"]
     assert len(figures) >= 3 and all(figure["median"] > 0 for figure in figures)
@@ -190,7 +190,7 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
 
 
 def tools_of_nobody(tmp_path, programs):
-    """A folder of these programs and no other, of a user who could install nothing."""
+    """A folder with these programs only, for a user who can't install anything."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for path in programs:
@@ -230,7 +230,7 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
 
 
 def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path):
-    """What they are is read from the program then: help, options, CONFIG, schema, formats."""
+    """Everything about them is read from the program then: help, options, CONFIG, schema, formats."""
     shutil.copytree(os.path.join(ROOT, "tests", "extension"), tree.path, dirs_exist_ok=True)
     made = compiled(tree.make("all"))
     assert made == {"user/pulse/pulse.c", "user/output/beats.c", "bpf/pulse.bpf.c", "user/embedded.c"}
@@ -280,7 +280,7 @@ CATS_PER_DOG = [{"name": "cat_rate", "formula": "CATS.SEEN / 2", "unit": "pairs 
 
 
 def test_a_cpu_is_added_by_a_folder_and_a_row(tree, tmp_path):
-    """What it is called, what it counts and which processors it is are read from the tables alone."""
+    """Its name, its events and its processors are read from the tables alone."""
     events = tree.path / "events"
     cpus = json.loads((events / "cpus.json").read_text())
     (events / "cpus.json").write_text(json.dumps([*cpus, SIAMESE]))

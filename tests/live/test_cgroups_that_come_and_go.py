@@ -46,7 +46,7 @@ def test_one_that_is_made_again_is_measured_again(nhmtap, tmp_path, child, comma
     away = [r for r in intervals if r.get("cgroups_missing") == [path]]
     assert away and all(gone < r["seq"] for r in away)
     assert not [r for r in intervals if "cgroups_missing" in r and r not in away]
-    # It is found within two intervals: no more than one lies between.
+    # It is found within two intervals, so at most one lies between.
     assert len([r for r in intervals if r["start_time"] > made and r["seq"] < appeared]) <= 1
     if command[0] == "profile":
         assert {(e["cgroup"], e["pid"]) for e in result.entries()} == {(path, puppet.pid)}
@@ -90,7 +90,7 @@ def test_one_that_goes_leaves_the_others_as_they_are(nhmtap, tmp_path, cgroup, c
     os.mkdir(stays)
     running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path},{cgroup[0]}/stays")
     with Puppet(before=inside(stays)) as puppet:
-        time.sleep(0.1)  # the start's own faults are before those that are looked at
+        time.sleep(0.1)  # the faults of its start come before the ones that are compared
         puppet.do("faults=300")
         remove(folder)
         running.told("gone")
@@ -138,7 +138,7 @@ WITHOUT_HANDLES = ["setpriv", "--bounding-set", "-dac_read_search"]  # and so wi
 
 
 def test_one_that_was_gone_before_anybody_looked_has_its_path(nhmtap, tmp_path, cgroup):
-    """While it is there, nhmtap is stopped."""
+    """The cgroup exists only while nhmtap is stopped."""
     path, folder = f"{cgroup[0]}/short", f"{cgroup[1]}/short"
     script = f"""mkdir {folder}; sh -c 'echo $$ > {folder}/cgroup.procs; exec {program("names")} here=200'
         while ! rmdir {folder}; do sleep 0.01; done"""
@@ -160,7 +160,7 @@ def test_one_that_was_there_before_has_its_path(nhmtap, cgroup, target, before):
 
 
 def test_without_handles_the_hierarchy_is_not_walked_for_each_cgroup(nhmtap, tmp_path, cgroup):
-    """Twenty have gone when they are asked for, and each walk opens the root."""
+    """Twenty cgroups are gone when their paths are looked up. Each walk of the hierarchy opens the root."""
     folders = [f"{cgroup[1]}/{i}" for i in range(20)]
     script = "\n".join(f"mkdir {f}; sh -c 'echo $$ > {f}/cgroup.procs; exec true'; while ! rmdir {f}; do sleep 0.01; done"
                        for f in folders)
@@ -175,8 +175,8 @@ def test_without_handles_the_hierarchy_is_not_walked_for_each_cgroup(nhmtap, tmp
 
 
 def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatch):
-    """Ten thousand more take no more memory."""
-    # What AddressSanitizer keeps back of what was freed would count.
+    """Ten thousand more cgroups take no more memory."""
+    # AddressSanitizer's quarantine of freed memory would count.
     monkeypatch.setenv("ASAN_OPTIONS", "quarantine_size_mb=0:thread_local_quarantine_size_kb=0")
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "module,cgroup", interval=50)
 

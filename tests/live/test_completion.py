@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Completion of command lines, by the shells themselves, and what the program offers them."""
+"""Completion of command lines in real shells, and the words that the program offers them."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ BEGIN = {
 
 @pytest.fixture(params=SHELLS)
 def typed(request, tmp_path):
-    """What becomes of a line that is typed and ends with the tabulator, in a shell."""
+    """What a shell makes of a line after the tab key."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.environ["PATH"]])
     with Terminal(f"cd {tmp_path}; {SHELLS[request.param]}", PATH=path, HOME=str(tmp_path), columns=120) as shell:
         shell.until(lambda screen: screen)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap run reads: each mistake is told by its place, what is wrong and what would be right; and the
-schema of the file refuses what the program refuses for its shape."""
+"""The file that nhmtap run reads. Each mistake is reported with its place, the reason and the correction. The
+file's schema refuses the same files as the program, as far as their structure is wrong."""
 import functools
 import json
 import os
@@ -32,7 +32,7 @@ def accepts(config):
 
 TARGET = 'add "all_cpus": true, "pid", "tid", "cgroup" or "cpu"; or: nhmtap run CONFIG -- COMMAND'
 
-# What the file is, the pointer, what is wrong, what would be right.
+# The file, the JSON pointer, what is wrong, what would be right.
 SHAPE = {
     "a list": ([], "the whole", "it takes an object", ""),
     "nothing": ({}, "/activities", "it takes a list of 1 to 64 activities", ""),
@@ -98,7 +98,7 @@ SHAPE = {
     "a control that is no FIFO": ({**good(), "control": "ctl"}, "/control", "it takes fifo:CTL", ""),
 }
 
-# What no schema can see.
+# Mistakes that no schema can express.
 MEANING = {
     "one name twice": ({"activities": [GOOD, GOOD]}, "/activities/1/name", "another activity has the name 'a'",
                        "give each a name of its own"),
@@ -123,7 +123,7 @@ MEANING = {
 
 
 def check_refused(done, asked, why, remedy):
-    """It is told on stderr, and where a stream had begun already, there as well."""
+    """The mistake is reported on stderr, and also in the stream if one has begun."""
     assert done.status == 1
     assert done.err.startswith(f"nhmtap: CONFIG, {asked}"), done.err
     told = done.err.removeprefix(f"nhmtap: CONFIG, {asked}")
@@ -264,7 +264,7 @@ def test_what_the_program_takes_the_schema_takes(nhmtap, tmp_path, config):
 
 
 def options_of(name):
-    """Long options of a command, by its help: those that take something, and those that don't."""
+    """The long options of a command by its help: those with an argument, and those without."""
     said = subprocess.run([NHMTAP, name, "--help"], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", said, re.M))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Targets that are cgroups by a pattern, or containers by their ids, and come and go."""
+"""Targets that come and go: cgroups given by a pattern, and containers given by their ids."""
 import os
 import subprocess
 import time
@@ -84,7 +84,7 @@ def test_those_that_come_are_measured_and_those_that_go_are_not_missed(nhmtap, t
         assert by["by"] == ("events" if before else "switches")
         assert "before Linux 5.13" in by["why"] if before else "why" not in by
         assert ("cgroup_switches" in result.one("end")) == (not before)
-        # A cgroup has records while it is there, and none before or after.
+        # A cgroup has records only while it exists.
         for name in "ab":
             told = [(r["seq"], r["type"]) for r in result.records if r.get("cgroup") == f"{path}/{name}.service"]
             assert told[0][1] == "target"
@@ -114,7 +114,7 @@ def test_what_is_in_one_that_fits_is_counted_once(nhmtap, tmp_path, cgroup):
 @pytest.mark.parametrize("command", [["stat", "-G"], ["stat", "--for-each-cgroup"],
                                      ["profile", "-c", "1", "--by", "cgroup", "-G"]], ids=" ".join)
 def test_however_many_come_and_go_no_descriptor_and_no_memory_stays(nhmtap, tmp_path, cgroup, command, monkeypatch):
-    # What AddressSanitizer keeps back of what was freed would count.
+    # AddressSanitizer's quarantine of freed memory would count.
     monkeypatch.setenv("ASAN_OPTIONS", "quarantine_size_mb=0:thread_local_quarantine_size_kb=0")
     path, folder = cgroup
     running = Running(nhmtap, tmp_path / "out", *command, f"{path}/*", interval=20)
@@ -142,7 +142,7 @@ EVENTS = "page-faults,context-switches,task-clock"
 
 
 def test_counts_by_switches_are_those_of_perfs_events_of_each_cgroup(nhmtap, tmp_path, cgroup):
-    """Puppets that are moved while they sleep, so that no count is in between."""
+    """Puppets that are moved while they sleep, so that every count belongs to one cgroup."""
     path, folder = cgroup
     names = [f"{path}/{name}" for name in ("a", "b", "c")]
     for name in "abc":
@@ -205,7 +205,7 @@ def test_what_is_in_one_that_a_pattern_fits_is_its_own(nhmtap, tmp_path, cgroup)
         with Puppet() as puppet:
             enter(f"{folder}/box/{name}", puppet.pid)
             puppet.do("faults=100")
-            # Of one that has gone before anybody looked, nobody knows what it was in.
+            # The cgroup of a process that ended before it was looked up is not known.
             running.wait(lambda r: r["type"] == "count" and r["value"] >= 100, times)
             enter(os.path.dirname(folder), puppet.pid)
         remove(f"{folder}/box/{name}")

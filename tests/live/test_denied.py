@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What refuses a run, told apart: each its own sentence, with the smallest change that mends it."""
+"""What refuses a run: each cause has its own sentence, with the smallest change that mends it."""
 import os
 import resource
 import subprocess
@@ -14,8 +14,8 @@ FORK_PERMISSIONS = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clea
 
 
 def run(before, *arguments, **options):
-    """Runs nhmtap by way of another program."""
-    # A process that is traced, or may not be, can't have LeakSanitizer as its tracer too.
+    """Runs nhmtap through another program."""
+    # LeakSanitizer traces the process, which fails if it is traced already or must not be traced.
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run([*map(str, before), os.path.abspath(NHMTAP), *map(str, arguments)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
@@ -24,7 +24,7 @@ def run(before, *arguments, **options):
 
 
 def refusal(result, status=2):
-    """The error record of a run that was refused as a whole, after what all refusals share."""
+    """The error record of a refused run, after the checks that all refusals share."""
     assert result.status == status, result.out + result.err
     assert [record["type"] for record in result.records] == ["error", "end"]
     error = result.one("error")
@@ -44,7 +44,7 @@ def paranoid():
 
 @pytest.fixture(scope="module")
 def as_nobody(tmp_path_factory):
-    """A copy that anyone may run, wherever the build lies."""
+    """A copy that everybody may run, wherever the build is."""
     folder = tmp_path_factory.mktemp("anyone")
     for parent in (folder, *folder.parents):
         if parent.name.startswith(("pytest-", "popen-", "anyone")):
@@ -118,7 +118,7 @@ def test_perfmon_is_enough_to_count_all_that_the_level_allows(as_nobody):
                                                ("+perfmon", "only CAP_PERFMON")])
 def test_loading_says_which_capability_is_missing(as_nobody, capabilities, has):
     if paranoid() > 2:
-        return  # nothing can be opened, and what is loaded comes after that
+        return  # events are opened before anything is loaded
     error = refusal(as_nobody("profile", "-e", "page-faults:u", "-c", "1", "--", "true",
                               capabilities=capabilities))
     assert f"this process has {has}" in error["why"]

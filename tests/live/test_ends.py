@@ -131,7 +131,7 @@ def test_as_pid_1_a_signal_ends_what_has_no_command(nhmtap, number):
 
 
 def test_as_pid_1_orphans_leave_no_zombies_and_the_commands_status_is_kept(nhmtap):
-    """The command waits until none is left."""
+    """The command waits until no child is left."""
     result = nhmtap("stat", "-e", "cs", *SHELL, "for i in $(seq 50); do (true &); done; "
                     "while grep -q '^State:.Z' /proc/[0-9]*/status 2> /dev/null; do sleep 0.05; done; exit 7",
                     before=INSIDE)
@@ -181,7 +181,7 @@ def test_a_second_signal_quits_at_once(nhmtap):
 
 
 def test_signals_that_were_ignored_before_end_the_run_all_the_same(nhmtap):
-    # A background job of a shell without job control ignores SIGINT.
+    # A shell without job control starts background jobs with SIGINT ignored.
     process = nhmtap.attach("stat", "-e", "cs", "-a", preexec_fn=lambda: signal.signal(
         signal.SIGINT, signal.SIG_IGN))
     process.terminate()
@@ -348,7 +348,7 @@ def test_records_are_there_as_soon_as_their_interval_is_over(nhmtap):
 
 
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(nhmtap):
-    # As nohup and a shell's background start programs. The run ends by its duration instead.
+    # nohup and background jobs of a shell start programs this way. The run ends by its duration instead.
     process = nhmtap.start("stat", "-a", "-e", "cs", "--duration", 1, "-I", 50,
                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     process.stdout.readline()

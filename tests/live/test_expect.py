@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""--expect: what comes of an expectation, and what of the exit status. The faults are made by a program
-that is told how many."""
+"""--expect: the outcome of an expectation, and the exit status. A program makes a given number of page
+faults."""
 import json
 
 import pytest

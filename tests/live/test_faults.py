@@ -16,23 +16,23 @@ from attacked import COMMANDS, STATUSES, Attacked
 
 ERRORS = ("EINTR", "EPERM", "ENOMEM", "EIO", "ENOSYS", "EAGAIN", "EMFILE", "ENOSPC")
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 10
-# The end of the program, its change into another, and what never fails in Linux, which glibc relies upon:
-# it aborts where futex(2) does, and takes what brk(2) and getpid(2) return for an address and a process. A
-# close(2) that strace lets fail leaves the descriptor open, which Linux never does.
+# Left out are exit, exec, and calls that never fail on Linux and on whose success glibc relies: it aborts
+# when futex(2) fails, and takes what brk(2) and getpid(2) return for an address and a process. A close(2)
+# that strace lets fail leaves the descriptor open, which Linux never does.
 LEFT_OUT = {"exit_group", "execve", "restart_syscall", "rt_sigreturn", "futex", "brk", "getpid", "gettid",
             "getuid", "geteuid", "getgid", "getegid", "close"}
-# Those of a command that did not run come to these.
+# The statuses of a command that did not run.
 STATUSES = STATUSES | {126, 127}
 CALL = re.compile(r"(?:\d+ +)?(\w+)\(")
 
 
 class Tried(Attacked):
-    """Each time another system call fails."""
+    """Runs with a different failing system call each time."""
 
     def __init__(self, folder, command):
         super().__init__(folder, command)
         self.log = folder / "log"
-        # What names code reads files in a thread; a command that is measured is not to be disturbed.
+        # Naming reads files in a thread. The measured command must not be disturbed.
         self.strace = ["strace", *([] if "--" in self.arguments else ["-f"]), "-o", str(self.log)]
         done = self.run(*self.strace)
         assert done.returncode in STATUSES, done.stderr
@@ -47,13 +47,14 @@ class Tried(Attacked):
                 self.calls.append((name, seen[name]))
 
     def fail(self, name, nth, error):
-        # LeakSanitizer is a tracer too, and a process has but one.
+        # LeakSanitizer also needs to trace the process, and a process has only one tracer.
         return self.run(*self.strace, "-e", f"trace={name}", "-e", f"inject={name}:error={error}:when={nth}",
                         ASAN_OPTIONS="detect_leaks=0")
 
 
 def places(calls):
-    """Which calls fail with what: the first of each kind, then a spread, with the errors in turn."""
+    """Which calls fail with which error: the first call of each kind, then a spread of the others, with the
+    errors in turn."""
     if not TRIED:
         return itertools.product(calls, ERRORS)
     firsts = {name: (name, nth) for name, nth in reversed(calls)}
@@ -62,7 +63,7 @@ def places(calls):
 
 
 def what_is_wrong(tried, done, command):
-    """Returns what is not as it should be after a fault, or None."""
+    """Returns what is wrong after a fault, or None."""
     if done.returncode not in STATUSES:
         return "another status"
     if done.returncode and not done.stderr:

@@ -25,12 +25,12 @@ def frame(i, symbol, kernel=False, **more):
 FRAMES = [frame(0, "main"), frame(1, "parse"), frame(2, "render"), frame(3, "draw<Shape>"),
           frame(4, "entry_SYSCALL_64", kernel=True), frame(5, "vfs_write", kernel=True),
           frame(6, HOSTILE), {"id": 7, "module": "/usr/lib/libx.so", "offset": "0x1234"}]
-# From the innermost: as records have them.
+# Innermost first, as in records.
 ENTRIES = [([1, 0], 400), ([3, 2, 0], 300), ([5, 4, 2, 0], 200), ([6, 0], 60), ([7, 0], 40)]
 
 
 def records(event="cpu-clock", entries=ENTRIES, frames=FRAMES):
-    """A stream, as far as flamegraph looks at it."""
+    """A stream with the members that flamegraph reads."""
     of = {"event": event, "schema_version": "1.0.0", "run_id": "0" * 32, "seq": 1,
           "time": "2026-01-31T23:59:59.123456789Z", "start_time": "2026-01-31T23:59:58.123456789Z",
           "duration_ns": 1000000000}
@@ -377,7 +377,7 @@ def change_of(flame, name):
 
 
 def hue_of(flame, name):
-    """What the eye sees: red, blue or grey."""
+    """The colour that a reader sees: red, blue or grey."""
     red, green, blue = flame.js("""const c = getComputedStyle(arguments[0]).backgroundColor;
         return c.match(/[\\d.]+/g).slice(0, 3).map(Number)""", flame.find(name))
     return "grey" if max(red, green, blue) - min(red, green, blue) < 20 else "red" if red > blue else "blue"
@@ -443,7 +443,7 @@ def test_a_title_of_ones_own(opened):
 
 def interval(second, entries):
     of = records(entries=entries)
-    # A fraction of a second has as many digits as whoever wrote it gave it.
+    # A fraction of a second may have any number of digits.
     of[1]["start_time"] = f"2026-01-31T23:59:{50 + second:02d}" + {0: ".000000000Z", 2: ".5Z", 4: ""}[second]
     return of
 
@@ -469,7 +469,7 @@ def test_a_part_without_intervals_is_refused(tmp_path):
 
 
 def many_stacks(stacks, functions=3000, depth=24):
-    """A stream of so many stacks, each of its own."""
+    """A stream with this many different stacks."""
     frames = [frame(i, f"function_{i:04d}_of_a_program_with_names_of_usual_length") for i in range(functions)]
     chance = random.Random(1)
     entries = [([chance.randrange(functions) for _ in range(chance.randrange(1, depth - 4))] +
@@ -481,7 +481,7 @@ def many_stacks(stacks, functions=3000, depth=24):
 
 
 def test_a_hundred_thousand_stacks_open_in_less_than_a_second(opened):
-    """By the time of the page's thread, which other work on the machine makes no longer."""
+    """Measured by the CPU time of the page's thread, which other work on the machine does not change."""
     flame = opened()
     flame.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Libraries that few runs need: the others begin without them, and those that need one say when it is not there."""
+"""Libraries that few runs need. Other runs start without them, and a run that needs one says so if it is
+missing."""
 import json
 import subprocess
 
@@ -18,7 +19,7 @@ def mapped(library):
 
 
 def without(library, *arguments):
-    """nhmtap where there is no such library: each of its files is an empty one."""
+    """nhmtap without such a library: each of its files is an empty one."""
     hide = "".join(f"mount --bind /dev/null {file} && " for file in mapped(library))
     done = subprocess.run(["unshare", "--mount", "sh", "-c", hide + 'exec "$@"', "sh", NHMTAP, *arguments],
                           capture_output=True, text=True, check=False, timeout=60)

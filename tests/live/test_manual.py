@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The manual pages: what man makes of them, and that they have all that the program has."""
+"""The manual pages: man accepts them, and they contain everything that the program has."""
 import glob
 import json
 import os
@@ -109,7 +109,7 @@ def test_pages_that_are_referred_to_exist(folder):
 
 
 def test_a_command_that_nobody_wrote_about_has_its_options(folder):
-    """As one that an extension adds: pages.py needs no prose for it."""
+    """Like a command of an extension, for which pages.py needs no prose."""
     pages = types.SimpleNamespace(**runpy.run_path(GENERATOR))
     program = pages.Program(NHMTAP)
     program.commands = [{"name": "purr", "arguments": "[OPTIONS]", "help": "purrs", "formats": [],

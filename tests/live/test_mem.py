@@ -14,7 +14,7 @@ N = 200
 
 
 class Run:
-    """A run over tests/programs/pages.c, and what that said of itself."""
+    """A run of tests/programs/pages.c, and what the program printed about itself."""
 
     def __init__(self, nhmtap, tmp_path, *arguments, pages=N, how=lambda *command: command):
         self.result = nhmtap.into(tmp_path / "out", "mem", *FAULTS, *arguments, "--",
@@ -23,7 +23,7 @@ class Run:
         self.addresses = [self.base + 4096 * k + 72 * (k % 32) for k in range(pages)]
 
     def entries(self):
-        """Those of the pages that it touched on purpose; each entry has the ip among its keys."""
+        """The entries of the pages that it touched deliberately. Each entry has the ip among its keys."""
         return [e for e in self.result.entries("mem") if self.start <= int(e["ip"], 16) < self.stop]
 
 
@@ -127,7 +127,7 @@ def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
         process.send_signal(signal.SIGCONT)
         result = nhmtap.interrupt(process)
     end = result.one("end")
-    # The ring of a CPU has 4096 places, of which one is always being written.
+    # The ring of a CPU has 4096 places, one of which is always being written.
     assert end["stream"]["ring_lost"] >= 9000 - 4095
     assert end["stream"]["samples"] == len(result.of("sample"))
     assert end["stream"]["samples"] + end["stream"]["ring_lost"] == end["samples"]["aggregated"]

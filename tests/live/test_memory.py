@@ -14,7 +14,7 @@ TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
 
 
 class Tried(Attacked):
-    """Each time another allocation fails."""
+    """Runs with a different failing allocation each time."""
 
     def __init__(self, shim, folder, command):
         super().__init__(folder, command)
@@ -28,7 +28,7 @@ class Tried(Attacked):
 
 
 def places(total):
-    """Which allocations fail: the first ones all, for they are all different, then a spread."""
+    """Which allocations fail: all of the first ones, because they differ, then a spread of the others."""
     if not TRIED:
         return range(1, total + 1)
     return sorted({*range(1, 4), *(1 + i * (total - 1) // TRIED for i in range(TRIED + 1))})

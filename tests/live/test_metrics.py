@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Metrics over software events, of programs of which it is known what they do."""
+"""Metrics over software events of programs with known behaviour."""
 import json
 
 import pytest
@@ -20,7 +20,7 @@ def own(tmp_path):
 
 
 def derived(nhmtap, metrics, steps, *options):
-    """What is derived of a puppet that is ready while it does these steps, and nothing else."""
+    """The metrics of a puppet that is ready before, does these steps, and does nothing else."""
     with Puppet() as puppet:
         process = nhmtap.attach("stat", "-M", metrics, *options, "-p", puppet.pid)
         for step in steps:

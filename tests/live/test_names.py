@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names of code, of programs whose functions are known: each page fault is a sample, at an instruction
-that lies in the function that the program says."""
+"""Names of code in programs with known functions. Each page fault is a sample at an instruction of the
+function that the program reports."""
 import collections
 import json
 import os
@@ -19,7 +19,7 @@ NAMES = program("names")
 
 
 def code(result):
-    """{(symbol, module): samples}; what has no name has None for a symbol."""
+    """{(symbol, module): samples}. The symbol is None where there is no name."""
     found = {}
     for entry in result.entries():
         at = entry["code"].get("symbol"), entry["code"].get("module")
@@ -33,12 +33,12 @@ def by_symbol(nhmtap, tmp_path, *command, options=(), by="symbol", **settings):
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the program, that may be done away with."""
+    """A copy of the program that the test may delete."""
     return str(shutil.copy(NAMES, tmp_path / "copy"))
 
 
 def other_program(path):
-    """Another file of that path, with another build-id and other functions in it."""
+    """Replaces the file with another one, which has a different build-id and different functions."""
     source = "void other(volatile char *p) { *p = 1; } int main(void) { char c; other(&c); return 0; }"
     subprocess.run(["gcc", "-x", "c", "-", "-o", f"{path}.new"], input=source, text=True, check=True)
     os.rename(f"{path}.new", path)
@@ -98,7 +98,7 @@ def test_a_process_that_was_there_before_is_named(nhmtap):
 
 
 def test_of_whole_cpus_processes_are_named_that_were_there_before_and_that_come(nhmtap, tmp_path, copy):
-    # Copies of its own, both: another test may run the program at the same time.
+    # Both are copies, because another test may run the program at the same time.
     there = shutil.copy(NAMES, tmp_path / "there")
     with subprocess.Popen([there, "wait", "here=200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
@@ -156,7 +156,7 @@ def while_it_waits(nhmtap, tmp_path, script, wanted):
 
 
 class Records(list):
-    """Of a stream that goes on."""
+    """Reads a stream that continues."""
     def entries(self):
         return [e for record in self if record["type"] == "profile" for e in record["entries"]]
 
@@ -179,7 +179,7 @@ def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
 
 
 def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):
-    """Outside there is another program of that path."""
+    """Outside the container a different program has that path."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
@@ -191,7 +191,7 @@ def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):
 
 @pytest.fixture
 def root(tmp_path):
-    """A root with nothing in it but a static program that is to wait at its end."""
+    """A root folder that holds only a static program, which waits at its end."""
     folder = tmp_path / "root"
     folder.mkdir()
     source = """#include <sys/mman.h>
@@ -233,7 +233,8 @@ def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(t
          "--duration", "6", "-o", out, "--", "sh", "-c", f"while :; do {copy} here=50; sleep 0.01; done"],
         env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, check=False)
     result = Result(done.returncode, out.read_text(encoding="utf-8"), done.stderr)
-    # What has most samples of the program in an interval is the one function that it is in most of the time.
+    # In each interval the function with the most samples is the one that the program is in for most of the
+    # time.
     intervals = collections.defaultdict(list)
     for record in result.of("profile"):
         intervals[record["start_time"]] += [e for e in record["entries"] if e["code"].get("module") == copy]

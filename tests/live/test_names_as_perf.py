@@ -9,7 +9,7 @@ from naming import Names, functions, run
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """Where clang first touched its pages: a perf.data with a sample for each time."""
+    """A perf.data with a sample for each first touch of a page by clang."""
     folder = tmp_path_factory.mktemp("perf")
     (folder / "x.cc").write_text("#include <regex>\n#include <map>\nint f(const char *s) { std::regex r(s);"
                                  "std::map<int, int> m; return m[2] + std::regex_match(s, r); }\n")
