@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The examples of README and of the manual's prose. A line that begins with "$" runs on any machine, one that begins
-with "nehalem#" on the emulated Nehalem."""
+"""The examples of README and of the manual. A line that begins with "$" runs on any machine, one with
+"nehalem#" on the emulated Nehalem."""
 import glob
 import os
 import re
@@ -30,7 +30,7 @@ def examples(prompt):
 
 
 def run(command, folder):
-    """Runs an example as it stands, in an empty folder beside the tables of events."""
+    """Runs an example unchanged, in an empty folder next to the tables of events."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS), os.environ["PATH"]])
     os.symlink(os.path.abspath(os.path.join(ROOT, "events")), folder / "events")
     done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60, check=False,

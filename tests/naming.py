@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Asks the naming engine (tests/pure/names.c), and the tools that it is compared with."""
+"""Asks the naming engine (tests/pure/names.c) and the tools that it is compared with."""
 import glob
 import json
 import os
@@ -24,10 +24,10 @@ def build_names(path):
 
 
 class Names:
-    """The engine as a process that is asked line by line."""
+    """The engine as a process with a question and an answer a line."""
 
     def __init__(self, program, *options):
-        # A search without an end would be one of the tests, too.
+        # One of the tests would be a search without end.
         self.process = subprocess.Popen(["timeout", "200", program, *map(str, options)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -51,7 +51,7 @@ class Names:
         return self.ask("memory")
 
     def close(self):
-        """It must have ended well, and leaked nothing."""
+        """It must have exited with status 0 and without leaks."""
         self.process.stdin.close()
         assert self.process.stdout.read() == ""
         assert self.process.wait() == 0, self.process.stderr.read()

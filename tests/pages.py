@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads pages of metrics, with Prometheus' own reader of OpenMetrics, which is strict."""
+"""Reads pages of metrics with Prometheus' own strict reader of OpenMetrics."""
 import subprocess
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -18,6 +18,6 @@ def total(text, name, **labels):
 
 
 def check(text):
-    """What promtool has to say of a page of the older form."""
+    """promtool's messages about a page of the older format."""
     said = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     return said.returncode, said.stdout + said.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tests/programs/puppet.c, on a string."""
+"""Drives tests/programs/puppet.c."""
 import subprocess
 import time
 
@@ -11,23 +11,23 @@ def command(*steps, workers=0):
 
 
 def touched(said):
-    """From what it said: whether an address lies in the function in which it does its work."""
+    """From its output: whether an address lies in the function in which it works."""
     start, stop = (int(word, 16) for word in said.splitlines()[0].split()[2:])
     return lambda ip: start <= int(ip, 16) < stop
 
 
 def ids(said):
-    """From what it said: who did each step."""
+    """From its output: who did each step."""
     return [int(line.split()[1]) for line in said.splitlines() if line.startswith("done")]
 
 
 def wait_asleep(pid):
-    """Until the process waits for something and no CPU has it any more; on a busy machine that may be long."""
+    """Waits until the process sleeps and no CPU runs it any more. On a busy machine this may take long."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             asleep = file.read().rpartition(")")[2].split()[0] == "S"
-        # It is marked as asleep before it is switched away from; of its system call the kernel tells after that.
+        # It is marked as asleep before the switch. The kernel shows its system call after that.
         with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
             if asleep and file.read() != "running\n":
                 return
@@ -35,7 +35,7 @@ def wait_asleep(pid):
 
 
 class Puppet:
-    """A puppet that waits for steps; to be used in a with statement, at whose end it ends."""
+    """A puppet that waits for steps. Use it in a with statement, which ends it."""
 
     def __init__(self, workers=0, before=(), **options):
         self.process = subprocess.Popen([*before, *command(workers=workers)], text=True,
@@ -43,7 +43,7 @@ class Puppet:
         self.said = self.process.stdout.readline()
         self.pid = int(self.said.split()[1])
         self.touched = touched(self.said)
-        # It has said that it is ready a little before it waits for its steps.
+        # It reports that it is ready slightly before it waits for its steps.
         wait_asleep(self.pid)
 
     def __enter__(self):
@@ -53,7 +53,7 @@ class Puppet:
         self.end()
 
     def do(self, step):
-        """Has the step done; returns who did it."""
+        """Makes it do the step. Returns who did it."""
         self.process.stdin.write(step + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline().split()[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs nhmtap and reads its records. Every record that any test sees has passed its schema here."""
+"""Runs nhmtap and reads its records. Every record that a test sees has been checked against its schema here."""
 import fcntl
 import functools
 import json
@@ -21,20 +21,20 @@ def program(name):
 
 
 def build_shim(name, folder):
-    """What is preloaded, of tests/shims, made in a folder; its path."""
+    """Builds a shim of tests/shims in a folder and returns its path."""
     path = os.path.join(folder, f"{name}.so")
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, os.path.join(HERE, "shims", f"{name}.c")], check=True)
     return path
 
 
 def held(*command):
-    """The command; while it runs, its parent, nhmtap, is stopped and empties no table."""
+    """The command, with its parent, nhmtap, stopped while it runs, so that no table is emptied."""
     return ["sh", "-c", 'kill -STOP $PPID; "$@"; status=$?; kill -CONT $PPID; exit $status', "held",
             *map(str, command)]
 
 
 def remember_code():
-    """Much the same pieces of code come in every entry: each is looked at once."""
+    """Entries repeat the same pieces of code. Each is checked once."""
     seen = set()
     look = jsonschema.Draft202012Validator.VALIDATORS["$ref"]
 
@@ -77,7 +77,7 @@ def parse(text):
 
 
 def check_stream(records):
-    """What holds for every whole stream: who comes first and last, and that numbers close."""
+    """The laws of every whole stream: its first and last record, and sums that agree."""
     assert records[0]["type"] in ("start", "error"), "a stream begins with start, or error"
     assert records[-1]["type"] == "end", "a stream ends with end"
     assert [r["seq"] for r in records] == list(range(len(records)))
@@ -92,8 +92,8 @@ def check_stream(records):
 
 
 def check_session(records):
-    """A session of several activities: its own records come first and last, and an activity's between
-    a start and an end of its own, as often as it has begun."""
+    """A session of several activities. Its own records come first and last. An activity's records lie between
+    its start and its end, once for each time that it began."""
     first, last = records[0], records[-1]
     if first["type"] == "error":  # it could not begin
         assert [r["activity"] for r in records] == ["session"] * 2
@@ -114,7 +114,7 @@ def check_session(records):
                 assert "records" not in record
                 check_activity(going)
                 going = []
-        # Nothing was opened; or it goes on in another stream, after HUP.
+        # Nothing was opened, or it continues in another stream after HUP.
         assert not going or last["reason"] in ("checked", "reloaded"), f"{name} has no end"
         if going and last["reason"] == "reloaded":
             check_activity(going)
@@ -164,7 +164,8 @@ def check_branches(first, pieces, by, on_their_way):
 
 
 def check_stacks(records, first, pieces):
-    """Every stack consists of frames that were defined before, and every sample has one or has lost it."""
+    """Every stack consists of frames that were defined before. Every sample has a stack or is counted as
+    without one."""
     stacks, defined = first["stacks"], frames_of(records, first)
     assert stacks["delivered"] + stacks["failed"] + stacks["table_full"] == first["samples"]["aggregated"]
     assert stacks["truncated"] <= stacks["delivered"]
@@ -187,7 +188,7 @@ def frames_of(records, profile):
 
 
 def check_entries(profiles):
-    """The entries of an interval sum up to the samples that it accounts for."""
+    """The entries of an interval add up to the samples in its account."""
     for first in [p for p in profiles if p.get("part", 1) == 1]:
         pieces = [p for p in profiles if p["start_time"] == first["start_time"]]
         assert len(pieces) == first.get("parts", 1)
@@ -199,8 +200,8 @@ def check_entries(profiles):
 
 
 class Result:
-    """What a run gave: status, out (text), err (text), and its records; said: what the command that
-    it ran wrote, where the records went into a file."""
+    """The result of a run: status, out and err (text), and its records. said: the output of the command, if
+    the records went into a file."""
 
     def __init__(self, status, out, err, said=""):
         assert status != SANITIZED, err
@@ -248,7 +249,7 @@ class Tool:
             return Result(result.status, file.read(), result.err, result.out)
 
     def start(self, *arguments, before=(), **options):
-        """Starts it in the background; its streams are pipes."""
+        """Starts it in the background, with pipes for its streams."""
         process = subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="surrogateescape",
                                 stdin=subprocess.DEVNULL, **options)
@@ -272,6 +273,6 @@ class Tool:
         return Result(process.returncode, getattr(process, "began", "") + out, err)
 
     def interrupt(self, process):
-        """Sends SIGINT, as ^C does, and returns what it gave."""
+        """Sends SIGINT, as ^C does, and returns the result."""
         process.send_signal(signal.SIGINT)
         return self.finish(process)

@@ -45,8 +45,8 @@ class Running:
 
 
 def enter(folder, pid):
-    """Moves a process that waits: where cgroups are counted at the switches between them, one that runs takes
-    along what its CPU has counted since its last switch."""
+    """Moves a process while it waits. Where cgroups are counted at the switches between them, a running
+    process takes along what its CPU has counted since its last switch."""
     wait_asleep(pid)
     with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
         file.write(str(pid))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sessions of several activities: a CONFIG, `nhmtap run` with it, and the FIFOs by which a test knows what
-it has done. Nothing here waits for a time."""
+"""Sessions of several activities: a CONFIG, `nhmtap run` with it, and the FIFOs that tell a test what the
+session has done. Nothing here waits for a fixed time."""
 import functools
 import json
 import os
@@ -49,7 +49,7 @@ class Control:
         paths = [str(folder / name) for name in ("ctl", "ack")]
         for path in paths:
             os.mkfifo(path)
-        # Open for both, so that neither end has to wait for the other.
+        # Opened for reading and writing, so that neither end waits for the other.
         self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in paths)
         self.place = "fifo:" + ",".join(paths)
         self.option = "--control=" + self.place
@@ -71,8 +71,7 @@ class Control:
 
 
 class Session:
-    """A session at work; to be used in a with statement. Records go to its file `out`, unless CONFIG
-    has outputs."""
+    """A running session. Use it in a with statement. Records go to its file `out`, unless CONFIG has outputs."""
 
     def __init__(self, nhmtap, folder, activities, *command, before=(), **members):
         self.folder, self.config, self.out = folder, folder / "config.json", folder / "out"
@@ -102,14 +101,14 @@ class Session:
         return (self.folder / "err").read_text()
 
     def do(self, line):
-        """Has it obey a line of --control."""
+        """Makes it obey a line of --control."""
         self.control.send(f"{line}\n")
         while not (said := self.control.acknowledged(timeout=1)):
             assert self.process.poll() is None, self.out.read_text() + self.said()
         assert said == "ack\n"
 
     def hup(self):
-        """Has it read CONFIG again, and waits until that is done."""
+        """Makes it read CONFIG again, and waits until that is done."""
         self.process.send_signal(signal.SIGHUP)
         while self.is_pending(signal.SIGHUP):
             assert self.process.poll() is None, self.said()
@@ -140,7 +139,7 @@ class Session:
         raise AssertionError(text + self.said())
 
     def wait(self, path=None):
-        """Waits until it ends by itself; returns what it gave."""
+        """Waits until it ends by itself. Returns the result."""
         status = self.process.wait(timeout=120)
         return Result(status, self.text(path), self.said())
 
@@ -150,7 +149,7 @@ class Session:
 
 
 def seen(result, activity):
-    """How many page faults the records of an activity account for."""
+    """The number of page faults in an activity's records."""
     return (sum(r["value"] for r in result.of("count", activity=activity)) +
             sum(r["samples"]["aggregated"] for kind in ("profile", "mem")
                 for r in result.of(kind, activity=activity) if "samples" in r))

@@ -35,7 +35,7 @@ OF_PROGRAMS = ("files", "mnt", UNWIND_BLOCK)
 
 
 def activities(cgroup, turn):
-    """What is measured; one of them is another at each turn."""
+    """The activities. One of them changes at each turn."""
     of = {"cgroup": cgroup, "all_cpus": True}
     return [
         {"name": "counts", "command": "stat", "interval_ms": 500, **FAULTS, **of},
@@ -51,7 +51,7 @@ TWINS = ("counts", "samples", "stacks", "places")
 
 
 class Trouble:
-    """Something that happens again and again, in a thread of its own, until it is to end."""
+    """Repeats an action in a thread of its own until it is told to end."""
 
     def __init__(self, happen, pause, rng):
         self.happen, self.pause, self.rng = happen, pause, rng
@@ -64,7 +64,7 @@ class Trouble:
             while not self.over.wait(self.rng.uniform(0, 2 * self.pause)):
                 self.happen()
                 self.times += 1
-        except Exception as error:  # what went wrong is told at the end, with the rest
+        except Exception as error:  # errors are reported at the end, with the others
             self.error = error
 
     def end(self):
@@ -248,7 +248,8 @@ def table_full(records, activity):
 
 
 def lateness(records, asked):
-    """How much longer than asked for the intervals were, as shares, of those that no HUP or end cut short."""
+    """By how much intervals were longer than asked for, as shares, without those that a HUP or the end cut
+    short."""
     late = []
     for r in records:
         if r["type"] in ("count", "profile", "mem") and r["activity"] in asked and r.get("part", 1) == 1:
@@ -257,7 +258,7 @@ def lateness(records, asked):
 
 
 def judge(soak, seen):
-    """What came of it, and what of that is wrong."""
+    """The figures, and which of them are wrong."""
     with open(soak.path("all"), encoding="utf-8") as file:
         records = parse(file.read())
     check_stream(records)
@@ -300,7 +301,7 @@ def main():
         figures, wrong = judge(soak, soak.run())
     finally:
         soak.close()
-    # These say of a busy machine that it is busy; a test does not ask for them.
+    # These figures only show that a machine is busy. A test does not ask for them.
     if figures["late at most"] is not None and figures["late at most"] > 0.1:
         wrong.append(f"an interval was late by {100 * figures['late at most']:.0f} %")
     if any(share >= 0.01 for share in figures["table_full at most"].values()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks as a test reads them: of nhmtap's records, and of perf's, which are folded here."""
+"""Stacks in the form that tests compare: nhmtap's records, and perf's, folded here."""
 import collections
 import functools
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a program really asks the kernel for, as strace sees it."""
+"""A program's real requests to the kernel, seen by strace."""
 import os
 import re
 import subprocess
@@ -30,7 +30,7 @@ class Call:
 def opened(command, output, whole=False, **environment):
     """The calls of perf_event_open that a command makes for a process, or for whole CPUs, in their
     order."""
-    # LeakSanitizer is a tracer too, and a process has but one.
+    # LeakSanitizer also needs to trace the process, and a process has only one tracer.
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
     subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", "-o", output,
                     *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,

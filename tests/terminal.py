@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a terminal shows: tmux, which nobody looks at."""
+"""What a terminal shows, by means of a detached tmux."""
 import os
 import shlex
 import shutil
@@ -7,11 +7,11 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE = 120  # against hanging; a busy machine takes its time
+DEADLINE = 120  # against hanging only; a busy machine takes longer
 
 
 class Terminal:
-    """A terminal with one shell command in it; to be used in a with statement, at whose end it is gone."""
+    """A terminal that runs one shell command. Use it in a with statement, which removes it."""
 
     def __init__(self, *command, columns=80, rows=24, **variables):
         self.folder = tempfile.mkdtemp()  # a socket's path is short
@@ -19,7 +19,7 @@ class Terminal:
         settings = {"LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
         shell = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
         words = command[0] if len(command) == 1 else shlex.join(map(str, command))
-        # The pane stays when its command has ended, so that the last of it can be looked at.
+        # The pane remains after its command has ended, so that the last screen can be read.
         script = f"export {shell}; {words}; echo $? > {shlex.quote(self.status)}; exec sleep {DEADLINE}"
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "sh", "-c", script)
 
@@ -38,7 +38,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p", *options).rstrip("\n")
 
     def everything(self):
-        """With what has scrolled out at the top, and lines whole that were wrapped."""
+        """Includes the lines that have scrolled out at the top, with wrapped lines joined."""
         return self.screen("-J", "-S", "-")
 
     def type(self, keys):
@@ -49,7 +49,7 @@ class Terminal:
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def until(self, seen, look=None):
-        """Looks until what is seen satisfies; returns it."""
+        """Looks until the condition holds. Returns what is seen."""
         deadline = time.monotonic() + DEADLINE
         while True:
             screen = (look or self.screen)()
@@ -62,10 +62,10 @@ class Terminal:
         return os.path.exists(self.status) and os.path.getsize(self.status)
 
     def end(self):
-        """Waits for the command's end; returns all that it has left on the terminal."""
+        """Waits for the command's end. Returns everything that it left on the terminal."""
         deadline = time.monotonic() + DEADLINE
         while not self.ended():
             assert time.monotonic() < deadline, self.screen()
             time.sleep(0.02)
-        time.sleep(0.1)  # what was written last is on its way through tmux
+        time.sleep(0.1)  # the last output may still be on its way through tmux
         return self.everything()

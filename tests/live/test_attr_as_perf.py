@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap asks the kernel for what perf asks for, given the same text.
-
-Both sides are system calls, seen by strace; whether the kernel grants them does not matter here.
-perf is made to believe in a Nehalem by mounting a PMU's folder over sysfs in a namespace of its own
-and by PERF_CPUID, for which it has its own tables; nhmtap by --host-root. Where the syntax alone
-matters, nhmtap knows the PMU and not the CPU, because it refuses some of what perf lets through to
-a Nehalem."""
+"""nhmtap makes the same requests to the kernel as perf, given the same text. strace shows the system calls of
+both. Whether the kernel grants them does not matter here. perf sees a Nehalem because a PMU's folder is
+mounted over sysfs in a mount namespace and PERF_CPUID selects its tables. nhmtap sees it through --host-root.
+Where only the syntax matters, nhmtap knows the PMU and not the CPU, because it refuses some requests that
+perf lets through to a Nehalem."""
 import os
 
 import hosts
@@ -13,8 +11,8 @@ import pytest
 from records import NHMTAP
 from straced import opened
 
-# The ring buffer and its records are perf's way to samples; nhmtap uses none. IDENTIFIER and ID
-# serve them too. The reading format of a group differs because nhmtap reads each member by itself.
+# perf takes samples from a ring buffer, and nhmtap uses none. IDENTIFIER and ID serve the ring too. The read
+# format of a group differs because nhmtap reads each member separately.
 OF_THE_RING = {"sample_type", "read_format", "wakeup_events", "wakeup_watermark", "watermark"}
 # Records about processes, mappings and symbols, for the ring as well.
 OF_RECORD = OF_THE_RING | {"mmap", "comm", "task", "mmap2", "comm_exec", "ksymbol", "bpf_event",
@@ -165,7 +163,7 @@ def test_whole_cpus_are_opened_as_perf_stat_opens_them(tmp_path, options):
 
 @pytest.mark.parametrize("command", ["stat", "profile"])
 def test_there_is_one_call_an_event(nehalem, tmp_path, command):
-    # No probing, and no fallback that would count something else. Names take notes of their own.
+    # No probing, and no fallback that would count something else. Naming opens side-band events of its own.
     nameless = ["--by", "comm"] if command == "profile" else []
     calls = by_nhmtap(nehalem, tmp_path, command, *nameless, "-e", "page-faults,cs,dummy", "--", "true")
     assert [call.attr["config"] for call in calls] == [2, 3, 9]

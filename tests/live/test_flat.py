@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""--format flat: an entry or a count a line, whose sums are those of the nested records."""
+"""--format flat: one entry or count a line. The sums equal those of the nested records."""
 import collections
 import json
 import pathlib

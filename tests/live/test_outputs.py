@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The output holds no run: readers that stand still, disks that are full, files that others rename."""
+"""A slow output never holds up the run: readers that stop reading, disks that are full, files that are
+renamed."""
 import fcntl
 import json
 import os
@@ -18,7 +19,7 @@ PAGE = 4096
 
 
 class Reader:
-    """A pipe of one page, which is read only when the test says so."""
+    """A pipe of one page that is read only when the test asks for it."""
 
     def __init__(self, path=None):
         if path:
@@ -31,7 +32,7 @@ class Reader:
         self.text = b""
 
     def rest(self):
-        """All that comes, up to the end of its writers."""
+        """Everything that comes until the writers close their ends."""
         if self.other >= 0:
             os.close(self.other)
             self.other = -1
@@ -54,7 +55,7 @@ def reader():
 
 @pytest.fixture
 def started():
-    """Starts a program whose stdout is a file or a pipe; what is left of it is killed."""
+    """Starts a program whose stdout is a file or a pipe. It is killed if it still runs at the end."""
     made = []
 
     def start(words, **options):
@@ -69,7 +70,7 @@ def started():
 
 
 def turns(pid):
-    """How often a process has begun to wait for something."""
+    """How often a process has started to wait for something."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return int(next(line.split()[1] for line in file if line.startswith("voluntary_ctxt")))
 
@@ -121,7 +122,7 @@ def test_single_samples_that_find_no_room_are_counted_and_stay_in_the_tables(nhm
     for _ in range(10):
         puppet.do("faults=100")
         seen = turns(process.pid)
-        until(lambda: turns(process.pid) > seen + 2)  # so what was there has been looked at
+        until(lambda: turns(process.pid) > seen + 2)  # so it has seen what was there
     puppet.end()
     result = Result(0, reader.rest(), "")
     assert process.wait(timeout=60) == 0
@@ -135,7 +136,8 @@ def test_single_samples_that_find_no_room_are_counted_and_stay_in_the_tables(nhm
 
 @pytest.fixture
 def blocked(nhmtap, started, reader, control):
-    """Starts a run whose reader stands still until no interval finds room; returns it and its pid."""
+    """Starts a run whose reader stops reading, and waits until an interval finds no room. Returns the run and
+    its pid."""
     def start(before=(), **options):
         process = started([*before, *nhmtap.command("stat", "-a", "-e", "cs", "-I", DAY, "--queue", 8192,
                                                     control.option)], stdout=reader.other, **options)
@@ -262,7 +264,7 @@ def test_one_that_stands_still_holds_no_other_up_and_is_told_what_it_has_missed(
 
 
 def tmpfs(size, folder):
-    """Runs what follows where the folder has a small disk of its own."""
+    """A prefix for commands: the folder is a small disk of its own while they run."""
     return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && exec "$@"', folder]
 
 
@@ -286,7 +288,7 @@ def test_a_full_disk_is_waited_for_and_the_stream_goes_on(nhmtap, tmp_path, pupp
     until(lambda: '"type":"gap"' in open(f"{inside}/out", encoding="utf-8").read())
     puppet.do("faults=3")
     control.do("snapshot")
-    # The folder is gone with the process that has mounted it.
+    # The disk disappears with the process that mounted it.
     with open(f"{inside}/out", encoding="utf-8") as file:
         control.send("stop\n")
         assert process.wait(timeout=60) == 0
@@ -407,6 +409,6 @@ def test_a_gap_has_a_schema_that_tells_its_causes_apart():
     gap = {"type": "gap", "schema_version": "2.0.0", "time": "2026-01-31T23:59:59.123456789Z",
            "run_id": "0" * 32, "seq": 3, "activity": "stat", "cause": "disk_full",
            "since": "2026-01-31T23:59:59.123456789Z", "until": "2026-01-31T23:59:59.123456789Z", "records": 0}
-    assert not validator("gap").is_valid(gap)  # it says what the system has said
+    assert not validator("gap").is_valid(gap)  # it names the system's error
     validator("gap").validate({**gap, "why": "No space left on device"})
     validator("gap").validate({**gap, "cause": "queue_full", "types": {"count": 3}})

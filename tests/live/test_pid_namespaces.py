@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Pid namespaces, with nhmtap and what it measures in the same one or in different ones: processes go by
-their numbers in nhmtap's own, never by another process's names, and by their own wherever these can be
-seen."""
+"""Pid namespaces, with nhmtap and the measured program in the same one or in different ones. Processes have
+their numbers in nhmtap's own namespace. They never have another process's names, and have their own names
+wherever their files can be seen."""
 import os
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from records import frames_of, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
-# A pid namespace of its own, with the /proc that belongs to it; and one whose /proc is still the outer's.
+# A new pid namespace with its own /proc, and one that still sees the outer /proc.
 INSIDE = ["unshare", "--pid", "--fork", "--mount-proc"]
 FOREIGN_PROC = ["unshare", "--pid", "--fork"]
 INITIAL = 0xeffffffc  # PROC_PID_INIT_INO, include/linux/proc_ns.h
@@ -28,7 +28,7 @@ def pids(result, symbol):
 
 
 def said(result):
-    """The pids that programs had for themselves."""
+    """The programs' pids as they saw them themselves."""
     return [int(line.split()[1]) for line in result.said.splitlines() if line.startswith("at ")]
 
 
@@ -115,7 +115,7 @@ def test_a_process_is_named_by_its_number_inside(nhmtap, tmp_path):
 
 @pytest.fixture
 def twin(tmp_path):
-    """A program that touches 100 pages in other() once it may, and has nothing called here()."""
+    """A program that touches 100 pages in other() when it is told to. It has no function here()."""
     source = """#include <stdio.h>
         #include <sys/mman.h>
         #include <unistd.h>
@@ -143,7 +143,8 @@ def wait_for(found):
 
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_of_two_processes_with_one_number_each_goes_by_its_own_names_or_by_none(nhmtap, tmp_path, twin, where):
-    """One is in this namespace and one in a new one, in which ns_last_pid has given it the same number."""
+    """One program is in this namespace and one in a new namespace, where ns_last_pid has given it the same
+    number."""
     profile = nhmtap.command("profile", *FAULTS, "-a", "--by", "symbol,pid", "-o", tmp_path / "out", "--", "sh", "-c",
                              f"touch {tmp_path}/begun; while ! test -e {tmp_path}/done; do sleep 0.05; done")
     os.mkfifo(tmp_path / "go")

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names from perf's own files (--pmu-events) become what perf makes of them.
-
-perf has the files of its version built in, and takes the machine for any CPU by PERF_CPUID; nhmtap reads
-the same files from the kernel's source. Both are given the same PMU in sysfs, and their system calls are
-seen by strace; whether the kernel grants them does not matter. Which names are compared, chance decides
-anew in each run."""
+"""Names from perf's own files (--pmu-events) mean what perf makes of them. perf has the files of its version
+built in, and PERF_CPUID makes it assume any CPU. nhmtap reads the same files from the kernel's source. Both
+get the same PMU in sysfs, and strace shows their system calls. Whether the kernel grants them does not
+matter. Each run compares a different random selection of names."""
 import json
 import os
 import random
@@ -32,7 +30,7 @@ def core(name="cpu", type_=4, formats=FORMATS, **more):
 
 
 def a_cpu(vendor, family, model, stepping, *pmus, named="cpu"):
-    """The PMU that is named, what perf calls the CPU, and the machine."""
+    """The PMU, perf's identifier of the CPU, and the machine."""
     files = hosts.MACHINE | {"proc/cpuinfo": hosts.cpuinfo(vendor, family, model, stepping)}
     for pmu in pmus:
         files |= pmu
@@ -55,7 +53,7 @@ pytestmark = pytest.mark.xdist_group("pmu-events")
 
 @pytest.fixture(scope="session")
 def pmu_events(tmp_path_factory):
-    """tools/perf/pmu-events of the kernel that this perf is of."""
+    """tools/perf/pmu-events of the kernel that this perf belongs to."""
     folder = tmp_path_factory.mktemp("linux")
     tarball, = (f"/usr/src/{name}" for name in os.listdir("/usr/src")
                 if name.startswith("linux-source-") and name.endswith(".tar.xz"))
@@ -65,14 +63,14 @@ def pmu_events(tmp_path_factory):
 
 
 def listed(nhmtap, root, path):
-    """What a source has, as nhmtap list tells it."""
+    """The events of a source as nhmtap list reports them."""
     result = nhmtap("list", "--host-root", root, "--pmu-events", path, "--json")
     assert result.status == 0, result.err
     return [record for record in parse(result.out) if record.get("curated") is False]
 
 
 def in_namespace(root, *command):
-    """A command for which the PMUs are those below the root folder."""
+    """A command that sees the PMUs below the root folder."""
     mount = 'mount --bind "$1" /' + hosts.EVENT_SOURCE + ' && shift && exec "$@"'
     return ["unshare", "-m", "sh", "-c", mount, "sh", os.path.join(root, hosts.EVENT_SOURCE), *command]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a session keeps of root's privileges, and that a program which lends privileges to its caller (file
-capabilities, setuid) reads and writes nothing for him that he could not."""
+"""Which of root's privileges a session keeps. And: with file capabilities or setuid, a caller reads and
+writes nothing that he could not without them."""
 import json
 import os
 import re
@@ -24,7 +24,8 @@ def paranoid():
 
 
 def capabilities(pid):
-    """The sets of a process, by the names of /proc/PID/status, each a number; they hold for each of its threads."""
+    """The capability sets of a process as numbers, by their names in /proc/PID/status. They are equal in all
+    of its threads."""
     threads = []
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as file:
@@ -104,7 +105,7 @@ def test_a_file_that_is_there_keeps_its_mode_and_its_owner(nhmtap, tmp_path):
 
 @pytest.fixture(scope="module", name="anyones")
 def anyones_program(tmp_path_factory):
-    """Copies that anyone may run, wherever the build lies: one of no privileges, and two that lend some."""
+    """Copies that everybody may run, wherever the build is: one without privileges, and two that lend some."""
     folder = tmp_path_factory.mktemp("lent")
     for parent in (folder, *folder.parents):
         if parent.name.startswith(("pytest-", "popen-", "lent")):
@@ -118,7 +119,7 @@ def anyones_program(tmp_path_factory):
 
 @pytest.fixture(name="secret")
 def roots_secret(tmp_path):
-    """A folder of root's with a file, a FIFO and tables in it, and a folder that anyone may write to."""
+    """A folder of root's with a file, a FIFO and tables in it, and a folder that everybody may write to."""
     for parent in tmp_path.parents:
         if parent.name.startswith(("pytest-", "popen-")):
             parent.chmod(parent.stat().st_mode | 0o055)
@@ -149,7 +150,7 @@ def run_as_nobody(program, arguments, **options):
 
 
 MEASURE = ["stat", "-e", "page-faults:u"]
-# Each option and argument that names a file, of each command that has it.
+# Each option and argument that names a file, for each command that has it.
 NAMING_FILES = {
     "output": [*MEASURE, "-o", "{secret}/file", "--", "true"],
     "new output": [*MEASURE, "-o", "{secret}/new", "--", "true"],
@@ -204,7 +205,7 @@ def test_no_option_opens_what_the_caller_may_not(anyones, secret, program, optio
     assert "sesame" not in said.out + said.err
     assert listing(secret / "secret") == before
     assert said.status == plainly.status != 0, (said.err, plainly.err)
-    if option not in ("output to a socket", "COMMAND"):  # it may come to be; its status tells
+    if option not in ("output to a socket", "COMMAND"):  # the file may be created; its owner and mode are checked
         assert "ermission denied" in said.err or "can't be read" in said.err
     assert said.err == plainly.err
 

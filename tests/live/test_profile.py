@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Profiles of programs of which it is known where their samples lie."""
+"""Profiles of programs whose samples lie in known places."""
 import os
 
 import pytest

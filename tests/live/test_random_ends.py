@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""TERM at any moment: what was begun is ended, and what was counted is told."""
+"""TERM at any moment: every stream that began ends properly, and everything that was counted is reported."""
 import concurrent.futures
 import random
 import signal
@@ -11,13 +11,13 @@ RUNS = 200
 TARGETS = (
     ["-a"],
     ["--", "sleep", "60"],
-    # Children come and go, and with them their parts of the counts.
+    # Children come and go, and their counts with them.
     ["--", "sh", "-c", "while :; do /bin/true; done"],
 )
 
 
 def interrupted(nhmtap, target, started, after_s):
-    """What a run wrote that was told to end so long after it was called, or after its start record."""
+    """The output of a run that was ended this long after its call, or after its start record."""
     process = (nhmtap.attach if started else nhmtap.start)(
         "stat", "-e", "page-faults,{cs,task-clock}", "-M", "cpus_utilized", "-I", "3", *target)
     time.sleep(after_s)
@@ -33,7 +33,7 @@ def test_a_stream_is_whole_whenever_its_end_comes(nhmtap):
         results = list(pool.map(lambda run: interrupted(nhmtap, *run), moments))
     whole = 0
     for (target, _, _), (status, out, err) in zip(moments, results):
-        if status == -signal.SIGTERM:  # before it had asked for signals to wait
+        if status == -signal.SIGTERM:  # before it handled signals
             assert (out, err) == ("", "")
             continue
         whole += 1

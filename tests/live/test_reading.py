@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How the counters of whole CPUs are read: those of a CPU together, by a program that runs there, and by
-read(2) where the kernel lets none be loaded. Those of a thread are not read while it sleeps. What is counted
-is the same."""
+"""How counters are read. Those of whole CPUs are read together by a program that runs on that CPU, or by
+read(2) if the kernel refuses the program. Those of a thread are not read while it sleeps. The counts are the
+same in every case."""
 import contextlib
 import os
 import re
@@ -18,7 +18,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 # Root without the capabilities that loading takes: counting needs CAP_PERFMON only.
 NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
 WAYS = pytest.mark.parametrize("before", [[], NO_BPF], ids=["by a program", "by read(2)"])
-# More than it takes for a thread to go to each CPU, where there is no program.
+# More than a thread needs to visit each CPU, where there is no program.
 MANY = ["-e", ",".join(["page-faults"] * 20)]
 
 
@@ -80,7 +80,7 @@ def test_clocks_of_cpus_are_enabled_all_of_each_interval(nhmtap, before):
             records = result.of("count", cpu=cpu, event=event)
             assert len(records) == 5
             assert all(r["status"] == "counted" and r["running_ns"] == r["enabled_ns"] for r in records)
-            # They are switched on before the first interval begins, and off before the last one ends.
+            # They are enabled before the first interval begins, and disabled before the last one ends.
             assert sum(r["enabled_ns"] for r in records) > 0.99 * sum(r["duration_ns"] for r in records[:-1])
 
 
@@ -97,7 +97,7 @@ def test_a_pinned_event_is_read_as_the_others_are(nhmtap):
 def traced(folder, calls, *arguments, before=()):
     """The calls of a run that strace saw: (who, call)."""
     output = folder / "calls"
-    # LeakSanitizer is a tracer too, and a process has but one.
+    # LeakSanitizer also needs to trace the process, and a process has only one tracer.
     subprocess.run([*before, "strace", "-f", "-e", f"trace={calls}", "-o", output, NHMTAP, *arguments], check=True,
                    env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, stdin=subprocess.DEVNULL,
                    capture_output=True, timeout=60)
@@ -110,7 +110,7 @@ def test_an_interval_is_one_call_for_each_cpu(tmp_path):
                    tmp_path / "records")
     runs = [i for i, (_, call) in enumerate(calls) if "BPF_PROG_TEST_RUN" in call]
     assert len(runs) == 20 * len(CPUS)
-    # Between them nothing is read but that the interval is over.
+    # Between them, the only reads are those of the timer.
     between = [call for _, call in calls[runs[0]:runs[-1]] if call.startswith("read(")]
     assert len(between) <= 20
     with open(tmp_path / "records", encoding="utf-8") as file:
@@ -119,7 +119,7 @@ def test_an_interval_is_one_call_for_each_cpu(tmp_path):
 
 @WAYS
 def test_nobody_is_moved_to_read(tmp_path, before):
-    """The thread that everything else goes on in stays where it may be, and so does the command."""
+    """The affinity of the main thread stays as it is, and so does the command's."""
     calls = traced(tmp_path, "sched_setaffinity,execve", "stat", *MANY, "-a", "-I", "10", "-o",
                    tmp_path / "records", "--", *command("spin=300"), before=before)
     main = calls[0][0]
@@ -134,7 +134,7 @@ def test_of_a_process_that_sleeps_one_event_is_read(tmp_path):
         calls = traced(tmp_path, "read", "stat", *MANY, "-p", str(puppet.pid), "-I", "10", "--interval-count",
                        "20", "-o", tmp_path / "records")
     counts = [call for _, call in calls if re.search(r", 24\) += 24$", call)]
-    # All of them the first time and the last, when they have just been switched on and off.
+    # All of them are read the first and the last time, just after enabling and disabling.
     assert len(counts) == 20 + 18 + 20
 
 
@@ -159,7 +159,7 @@ def test_children_of_a_process_that_sleeps_are_counted(nhmtap):
             puppet.do("fork=1000")
         wait_asleep(puppet.pid)  # events are switched off one after the other
         result = nhmtap.interrupt(process)
-    # A child makes a few faults of its own beside those that it is told to make.
+    # A child makes a few faults of its own in addition to the requested ones.
     sums = [sum(r["value"] for r in result.of("count")[i::20]) for i in range(20)]
     assert len(set(sums)) == 1 and 5000 <= sums[0] < 5000 + 5 * 200
 

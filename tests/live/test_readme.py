@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every example of README and of the manual that begins with $ is run, as it stands."""
+"""Runs every example of README and of the manual that begins with $, unchanged."""
 import manual
 import pytest
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The schemas that the program prints, and records against them, in both directions."""
+"""The schemas that the program prints: every record matches its schema, and every required member is really
+required."""
 import copy
 import json
 import os
@@ -29,7 +30,7 @@ def version():
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """A record of each type that a run writes, and of each shape that it has."""
+    """A record of each type that a run writes, in each of its shapes."""
     out = tmp_path_factory.mktemp("records") / "out"
     found = {}
     for arguments in (["stat", "-e", "cs", "-r", "2", "--expect", "cs>=0", "--", "true"],
@@ -49,7 +50,7 @@ def records(tmp_path_factory):
     return found
 
 
-# Those that a run on this machine writes; tests of other commands see to theirs.
+# The types that a run on this machine writes. Tests of other commands cover the others.
 SEEN = ["count", "end", "error", "event", "expectation", "frames", "profile", "start", "summary"]
 
 
@@ -163,12 +164,12 @@ def test_a_long_profile_is_cut_into_records_of_eight_kibibytes_at_most(nhmtap, t
     assert [part["part"] for part in parts] == list(range(1, len(parts) + 1))
     assert {part["parts"] for part in parts} == {len(parts)}
     assert all("samples" not in part for part in parts[1:])
-    # Nothing is lost where it is cut, and the order goes on.
+    # Nothing is lost at a cut, and the order is kept.
     where = touched(result.said)
     assert sum(1 for e in result.entries() if where(e["ip"])) == 301
     samples = [entry["samples"] for part in parts for entry in part["entries"]]
     assert samples == sorted(samples, reverse=True)
-    # All but the last are as full as can be: the next entry would not have fitted.
+    # All lines but the last are full: the next entry would not have fitted.
     lines = [line for line in result.out.splitlines() if '"type":"profile"' in line]
     assert all(len(line) > 7600 for line in lines[:-1])
 

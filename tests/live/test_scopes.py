@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Threads, cgroups, CPUs: who is counted, and what is told apart. Each count is known by construction: see
-tests/programs/puppet.c."""
+"""Threads, cgroups and CPUs: what is counted, and what is reported apart. Every count is known by
+construction, see tests/programs/puppet.c."""
 import os
 import re
 import resource
@@ -25,7 +25,7 @@ def values(result, key):
 
 @pytest.fixture
 def below(cgroup):
-    """Two cgroups in one: their folders."""
+    """The folders of two cgroups inside one."""
     folders = [f"{cgroup[1]}/{name}" for name in ("one", "two")]
     for folder in folders:
         os.mkdir(folder)

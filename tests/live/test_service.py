@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tells others that a session is alive: heartbeats, /readyz, and what systemd is told."""
+"""How a session shows that it is alive: heartbeats, /readyz, and messages to systemd."""
 import signal
 import socket
 
@@ -10,7 +10,7 @@ from sessions import Session, faults
 
 
 class Manager:
-    """What a service manager listens at: sd_notify(3)."""
+    """The socket of a service manager: sd_notify(3)."""
 
     def __init__(self, address):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -18,7 +18,7 @@ class Manager:
         self.socket.bind(address)
 
     def hear(self, wanted=lambda state: state != "WATCHDOG=1"):
-        """The next state but for those of the watchdog."""
+        """The next state, without those of the watchdog."""
         while True:
             state = self.socket.recv(4096).decode()
             if wanted(state):
@@ -62,7 +62,7 @@ def test_another_process_s_watchdog_hears_nothing(nhmtap, tmp_path, monkeypatch)
 
 
 def test_a_silent_session_says_that_it_is_alive(nhmtap, tmp_path):
-    """The one output hears of nothing else, the other has records all the time."""
+    """One output gets nothing but heartbeats. The other one has records all the time."""
     busy = tmp_path / "busy"
     with Session(nhmtap, tmp_path,
                  [faults("slow", "stat", all_cpus=True),

@@ -17,7 +17,7 @@ N = 1000
 
 @pytest.fixture
 def session(nhmtap, tmp_path):
-    """Begins a session; what is left of it when the test ends is killed."""
+    """Starts a session. It is killed if it still runs when the test ends."""
     made = []
 
     def begin(activities, *words, **options):
@@ -76,8 +76,8 @@ def test_activities_on_a_command_give_together_what_each_gives_alone(nhmtap, tmp
     within = touched(done.out)
     for kind in ("profile", "mem"):
         own = sum(n for ip, n in by_ip(result, kind).items() if within(ip))
-        assert N <= own <= N + 2  # that of the function's own page is one more
-    # The three begin at the same moment, the exec, and end with the command.
+        assert N <= own <= N + 2  # the page of the function itself is one more
+    # All three begin at the exec and end with the command.
     assert len({seen(result, name) for name in NAMES}) == 1
     assert result.status == result.records[-1]["exit_status"] == result.records[-1]["command"]["exit_code"] == 7
     assert {r["reason"] for r in result.of("end")} == {"exited"}
@@ -100,7 +100,7 @@ def test_each_activity_has_its_own_interval(session, puppet):
     for name, ms in paces.items():
         assert result.one("start", activity=name)["interval_ms"] == ms
         assert seen(result, name) == 10 * steps
-        # An interval begins where the one before has ended: they make up the whole.
+        # Each interval begins where the one before ended, so together they cover the whole run.
         parts = [r for r in result.records if r["activity"] == name and "duration_ns" in r]
         assert parts[-1]["type"] == "end"
         assert 0 <= parts[-1]["duration_ns"] - sum(r["duration_ns"] for r in parts[:-1])
@@ -135,7 +135,7 @@ def test_the_sessions_own_records_say_what_it_is_asked_for(session):
 
 
 def gone():
-    """The id of a process that has been."""
+    """The id of a process that has ended."""
     with Puppet() as one:
         pid = one.pid
     return str(pid)
@@ -169,7 +169,7 @@ def test_where_no_activity_can_start_the_session_ends(nhmtap, tmp_path):
 
 
 def test_with_retry_an_activity_is_tried_again_until_it_can_start(session, tmp_path, cgroup):
-    """Its cgroup is not there at first."""
+    """Its cgroup does not exist at first."""
     path, folder = cgroup
     os.rmdir(folder)
     one = session([faults("group", "stat", cgroup=path, retry=True), faults("counts", "stat", cpu="0")])
@@ -190,7 +190,7 @@ def test_without_retry_it_is_not_tried_again(session, tmp_path, cgroup):
     one = session([faults("group", "stat", cgroup=path), faults("again", "stat", cgroup=path, retry=True),
                    faults("counts", "stat", cpu="0")])
     os.mkdir(folder)
-    # Those that wait are tried in their order: the first would have begun by then.
+    # Waiting activities are tried in order, so the first one would have begun by then.
     one.until(lambda records: "again" in names_of(records))
     result = one.end()
     assert len(result.of("error", activity="group")) == 1
@@ -237,7 +237,7 @@ def test_the_end_of_its_process_ends_an_activity_and_not_the_others(session):
 
 def test_the_same_entry_goes_on_over_hup_without_a_gap(session, puppet):
     one = session(three(pid=str(puppet.pid)))
-    puppet.process.stdin.write("faults=7\n" * 200)  # it does them while CONFIG is read again
+    puppet.process.stdin.write("faults=7\n" * 200)  # it makes the faults while CONFIG is read again
     puppet.process.stdin.flush()
     for _ in range(3):
         one.reload(list(reversed(three(pid=str(puppet.pid)))))
@@ -323,7 +323,7 @@ def test_the_last_good_file_counts_after_a_bad_one(session, puppet):
 
 
 def test_files_that_were_renamed_are_opened_anew_and_nothing_is_lost(session, puppet, tmp_path):
-    """As logrotate does it."""
+    """As logrotate does."""
     log, rotated = tmp_path / "log", tmp_path / "log.1"
     outputs = [{"path": str(log)}]
     one = session([faults("counts", "stat", pid=str(puppet.pid), interval_ms=10)], outputs=outputs)
@@ -484,7 +484,7 @@ def test_check_needs_no_privileges_and_opens_nothing(nhmtap, tmp_path):
     trace = tmp_path / "trace"
     done = nhmtap("run", "--check", path, before=[
         "strace", "-f", "-o", trace, "-e", "trace=perf_event_open,bpf", *NOBODY],
-        env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})  # a process has but one tracer
+        env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})  # a process has only one tracer
     assert done.status == 0, done.err
     assert "perf_event_open" not in trace.read_text() and "bpf(" not in trace.read_text()
     assert names_of(done.records) == ["session", *NAMES]
@@ -548,7 +548,7 @@ def test_streams_of_several_activities_are_read_too(nhmtap, session, puppet, tmp
 # --- what takes turns, and many at once -----------------------------------------------------------
 
 def test_what_a_core_has_but_one_of_is_taken_in_turns_and_check_says_so(nhmtap, tmp_path, host):
-    """On a Nehalem that is not there."""
+    """On a Nehalem that exists only as files."""
     offcore = {"command": "offcore", "side": "u", "response": "LOCAL_DRAM", "all_cpus": True}
     activities = [
         {"name": "reads", **offcore, "request": "DEMAND_DATA_RD"},
@@ -566,7 +566,7 @@ def test_what_a_core_has_but_one_of_is_taken_in_turns_and_check_says_so(nhmtap, 
         "reads": ["stores"], "stores": ["reads"]}
     assert {name: taken["load_latency"] for name, taken in turns.items() if "load_latency" in taken} == {
         "near": ["far"], "far": ["near"]}
-    # Precise samples are set right by any branch; CPU 7 has a record of its own.
+    # Any branch record serves to correct precise samples. CPU 7 has its own.
     assert {name: taken["branch_filter"] for name, taken in turns.items() if "branch_filter" in taken} == {
         "near": ["calls"], "far": ["calls"], "calls": ["near", "far"]}
     assert turns["faults"] == {}
@@ -589,7 +589,7 @@ def test_values_take_turns_where_they_are_more_than_the_registers(nhmtap, tmp_pa
 
 
 def test_a_trace_may_be_asked_for_without_a_pace(nhmtap, tmp_path, host):
-    """What samples get by themselves in a long run is no contradiction to it."""
+    """Defaults of a long run do not contradict the options."""
     bts = hosts.pmu("intel_bts", 9)
     trace = {"name": "trace", "command": "branch", "trace": True, "filter": "u", "pid": str(os.getpid())}
     done = nhmtap("run", host(hosts.NEHALEM, bts), "--check", write(tmp_path / "c", [trace]))
@@ -608,7 +608,7 @@ def test_twelve_activities_account_for_all_while_processes_come_and_go(session, 
             puppet.do("fork=50")
             puppet.do("vforks=5,10")
             subprocess.run(["sh", "-c", "true & true & true & wait"], check=True)
-        # Each has reported at least twice, whatever the machine does besides.
+        # Each has reported at least twice, however busy the machine is.
         one.until(lambda records: all(
             len({r["start_time"] for r in records if r["activity"] == a["name"] and "start_time" in r}) >= 2
             for a in activities))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Several outputs of one run, and sockets that come, go and return."""
+"""Several outputs of one run, and sockets that appear, disappear and return."""
 import os
 import socket
 
@@ -10,7 +10,7 @@ from sessions import DAY, Session, config_schema, faults, until, write
 
 
 class Server:
-    """Listens at an address; what a connection has sent is read when the test says so."""
+    """Listens at an address. Data of a connection is read only when the test asks for it."""
 
     def __init__(self, kind, folder):
         self.kind, self.path = kind, str(folder / "socket")
@@ -53,7 +53,7 @@ def rest(connection):
 
 
 def lines(connection, enough):
-    """Whole lines, until there are enough of them."""
+    """Reads whole lines until there are enough of them."""
     text = b""
     while not enough(text.decode()) or not text.endswith(b"\n"):
         piece = connection.recv(1 << 16)
@@ -71,7 +71,7 @@ def server(request, tmp_path):
 
 @pytest.fixture
 def count(nhmtap, server, control, puppet):
-    """Begins to count the puppet's faults, for the server among others."""
+    """Starts to count the puppet's faults, with the server among the outputs."""
     def begin(*options):
         return nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, *options, "-o", server.place, "-p",
                             puppet.pid)
@@ -86,7 +86,7 @@ def snapshots(control, puppet, nr):
 
 
 def from_gap_to_end(server, control, process):
-    """What a connection gets of a run that tells what was missed, and is then stopped."""
+    """What a connection receives from a run that reports what was missed and is then stopped."""
     server.open()
     with server.accept() as connection:
         text = lines(connection, lambda text: '"gap"' in text)
@@ -140,7 +140,7 @@ def test_types_that_there_are_not_are_refused(nhmtap, tmp_path, types):
     config = {"activities": [faults("a", "stat", all_cpus=True)], "outputs": [{"types": types}]}
     result = nhmtap("run", "--check", write(tmp_path / "config", config))
     assert result.status == 1 and "CONFIG, /outputs/0/types" in result.err
-    if types not in (["counts"], ["common"]):  # which names there are the schema does not say
+    if types not in (["counts"], ["common"]):  # the schema does not know which names exist
         with pytest.raises(jsonschema.ValidationError):
             config_schema().validate(config)
 
@@ -226,7 +226,7 @@ def test_a_session_takes_addresses_too(nhmtap, server, tmp_path, puppet):
 
 
 def test_the_second_try_comes_later_than_the_first(nhmtap, tmp_path, control):
-    # Each connection that is refused is told by strace; pauses grow from a second on.
+    # strace shows each refused connection. The pauses between them start at a second and grow.
     process = nhmtap.start("stat", "-e", "cs", "-a", "-I", 100, control.option, "-o", f"unix:{tmp_path}/none",
                            before=["strace", "-f", "-ttt", "-e", "trace=connect", "-o", str(tmp_path / "trace")])
     control.do("ping")

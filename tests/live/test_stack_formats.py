@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The forms of other tools, read back by readers of their own."""
+"""Stacks in the formats of other tools, read back by independent readers."""
 import collections
 import os
 import re
@@ -121,7 +121,7 @@ def test_pprof_keeps_samples_without_a_stack_and_those_beyond_top(nhmtap, tmp_pa
 
 
 def folded(path):
-    """{frames from the outermost, who it was first: samples}."""
+    """{frames from the outermost, beginning with the thread's comm: samples}."""
     found = collections.Counter()
     for line in path.read_text(encoding="utf-8").splitlines():
         chain, samples = line.rsplit(" ", 1)
@@ -138,7 +138,7 @@ def test_folded_lines_begin_with_the_command_and_mark_the_kernel(nhmtap, tmp_pat
 
 
 def fold(data):
-    """The same of what perf recorded, as stackcollapse-perf.pl would."""
+    """The same from what perf recorded, as stackcollapse-perf.pl would write it."""
     said = subprocess.run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"],
                           capture_output=True, text=True, check=True).stdout
     found = collections.Counter()
@@ -151,7 +151,7 @@ def fold(data):
 
 
 def test_folded_lines_are_those_of_perf_script(nhmtap, tmp_path):
-    # Each step has one way; which functions load the program differs a little from run to run.
+    # Each step has exactly one caller. Which functions load the program differs slightly between runs.
     ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT, "--unwind", "fp"))
     subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
                    check=True, capture_output=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks of programs whose calls are known by construction, and perf's of the same runs."""
+"""Stacks of programs whose calls are known by construction, compared with perf's of the same runs."""
 import os
 import subprocess
 
@@ -17,7 +17,7 @@ def profile(nhmtap, tmp_path, options, *steps, before=()):
 
 
 def profile_held(nhmtap, tmp_path, options, *steps):
-    """On one CPU, whose stacks are not taken out of its memory meanwhile."""
+    """Runs on one CPU, whose stacks are not emptied in the meantime."""
     one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     return nhmtap.into(tmp_path / "out", "profile", *options, "--", *held(*one_cpu, CALLS, *steps))
 
@@ -154,7 +154,7 @@ def test_intervals_define_their_own_frames_and_sum_up(nhmtap, tmp_path):
 
 
 def test_many_long_stacks_still_make_lines_that_can_be_read(nhmtap, tmp_path):
-    # That no line is longer than 8 KiB, and all frames are defined, is checked of every stream.
+    # Every stream is checked for lines of at most 8 KiB and for defined frames.
     result = profile(nhmtap, tmp_path, EVERY_FAULT, "tree=9", "deep=120,10")
     assert len(result.of("profile")) > 1
     found = within(CALLS, chains(result))
@@ -176,7 +176,7 @@ def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp
 def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, tmp_path):
     found = within(CALLS, chains(profile_held(nhmtap, tmp_path, EVERY_FAULT, "deep=90,10", "tree=15",
                                               "deep=90,500")))
-    # It is longer than those that fill the table: another one of its length would find no room.
+    # It is longer than the stacks that fill the table. Another one of their length would find no room.
     assert found["_start", "main", *["down"] * 90, "middle", "touch"] == 510
 
 
@@ -189,7 +189,7 @@ def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
     subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", "-e", "page-faults", "-c", "1", "-o",
                     tmp_path / "perf", CALLS, *steps], check=True, capture_output=True)
     theirs = by_perf(tmp_path / "perf", "calls")
-    # How the program is loaded differs a little from run to run.
+    # How the program is loaded differs slightly between runs.
     often = {chain: n for chain, n in theirs.items() if n >= 10 and within(CALLS, {chain: 1})}
     assert len(often) == 5
     assert {chain: ours[chain] for chain in often} == often
@@ -205,7 +205,7 @@ def test_perf_finds_the_time_in_the_same_stacks(nhmtap, tmp_path):
 
 
 def shares(found):
-    """Of the time in burn(), by whom it was called."""
+    """The share of the time in burn() by its caller."""
     spinning = {way: found["main", "spin", way, "burn"] for way in ("left_spin", "right_spin")}
     assert sum(spinning.values()) > 0.9 * sum(found.values()) > 100
     return {way: n / sum(spinning.values()) for way, n in spinning.items()}

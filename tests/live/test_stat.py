@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts of programs of which it is known what they do, and how often."""
+"""Counts of programs that do known things a known number of times."""
 import math
 import re
 import statistics
@@ -9,7 +9,7 @@ from puppet import Puppet, command
 
 
 def counted(nhmtap, events, steps, *options):
-    """What is counted of a puppet that is ready while it does these steps, and nothing else."""
+    """The counts of a puppet that is ready before, does these steps, and does nothing else."""
     with Puppet() as puppet:
         process = nhmtap.attach("stat", "-e", events, *options, "-p", puppet.pid)
         for step in steps:
@@ -53,7 +53,7 @@ def test_a_count_carries_the_times_without_which_it_says_little(nhmtap):
 
 
 def test_children_and_threads_are_counted_too(nhmtap):
-    """A thread or child makes a few faults of its own beside those that it is told to make."""
+    """A thread or child makes a few faults of its own in addition to the requested ones."""
     result = counted(nhmtap, "page-faults", ["thread=1000", "fork=2000", "thread=3000"])
     assert 6000 <= result.count("page-faults") < 6000 + 200
 
@@ -70,13 +70,13 @@ def test_intervals_are_differences_that_add_up(nhmtap):
 
 
 def test_intervals_follow_each_other_without_a_gap(nhmtap, tmp_path):
-    # Writing the records of so many events takes a while, which belongs to an interval too.
+    # Writing the records of this many events takes time, which belongs to an interval as well.
     result = nhmtap.into(tmp_path / "out", "stat", "-e", ",".join(["cs"] * 60), "-I", "100", "--",
                          *command("spin=400", "exit=0"))
     firsts = result.of("count")[::60]
     gaps = [(nanoseconds(after["start_time"]) - nanoseconds(before["start_time"])) % DAY
             - before["duration_ns"] for before, after in zip(firsts, firsts[1:])]
-    # The middle one: between two looks at two clocks anything may happen, but not every time.
+    # The median: between two readings of two clocks anything may happen, but not every time.
     assert len(gaps) >= 3
     assert abs(statistics.median(gaps)) < 1e6
 
@@ -155,7 +155,7 @@ def test_the_default_events_are_counted_wherever_they_can_be(nhmtap):
 
 
 def value_of(metric, formula_of):
-    """What the formula makes of the inputs that the record names."""
+    """The formula's value for the inputs in the record."""
     values = {entry["event"]: entry["value"] for entry in metric["inputs"]}
     return formula_of(values)
 
@@ -190,8 +190,8 @@ def test_the_table_has_the_meaning_beside_the_count_and_the_times_below(nhmtap):
 
 
 def test_the_end_has_the_time_of_the_command_and_its_children(nhmtap):
-    # The grandchild does the work; its time is the command's once it was waited for. The task clock has the
-    # same time but for what lies before the exec.
+    # The grandchild does the work. Its time becomes the command's when it is waited for. The task clock has
+    # the same time except for the part before the exec.
     work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
     result = nhmtap("stat", "-e", "task-clock", "--", "sh", "-c", f"sh -c '{work}'; :")
     spent = result.one("end")["command"]
@@ -222,8 +222,8 @@ def test_many_events_are_counted_at_once(nhmtap):
 
 
 def test_counting_begins_with_the_command_itself(nhmtap):
-    # The fork that becomes the command waits in nhmtap's own code; enable_on_exec leaves that out,
-    # so the count is that of an exec'ed program, which perf counts the same way.
+    # The forked child waits in nhmtap's own code before it becomes the command. enable_on_exec leaves that
+    # out, so the count is that of an exec'ed program, which perf counts the same way.
     ours = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     again = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     assert abs(ours - again) < 20 and ours < 500

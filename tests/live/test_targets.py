@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who is measured: commands, processes with their threads, CPUs."""
+"""Targets: commands, processes with their threads, CPUs."""
 import os
 import subprocess
 
@@ -69,7 +69,7 @@ def test_the_run_ends_when_the_last_process_has_ended(nhmtap):
 
 
 def test_a_process_that_ends_while_it_is_attached_to_ends_the_run(nhmtap, tmp_path):
-    # As the kernel answers for a process that is gone when it comes to waiting for it.
+    # The kernel's answer for a process that has ended before it is waited for.
     with Puppet() as puppet:
         process = nhmtap.start("stat", "-e", "page-faults", "-p", puppet.pid, before=[
             "strace", "-o", tmp_path / "strace", "-e", "trace=pidfd_open", "-e",
@@ -98,7 +98,7 @@ def test_all_cpus_are_the_cpus_that_are_online(nhmtap):
     with open("/sys/devices/system/cpu/online", encoding="ascii") as online:
         assert result.one("start")["target"]["cpus"] == online.read().strip()
     record = result.one("count")
-    # A CPU's event is enabled all the time, on each of them.
+    # A CPU's event is enabled all the time, on each CPU.
     assert record["enabled_ns"] >= 0.2e9 * os.sysconf("SC_NPROCESSORS_ONLN")
 
 

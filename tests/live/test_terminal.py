@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What people see who sit at a terminal: the line of progress, screens that are repainted, sizes, characters."""
+"""What a terminal shows: the progress line, repainted screens, sizes, characters."""
 import os
 import re
 import subprocess
@@ -15,7 +15,7 @@ TIME = re.compile(r"^\d\d:\d\d:\d\d\.\d\d\d", re.M)
 
 
 def endless(*arguments):
-    """Faults until it is told to end."""
+    """Makes page faults until it is told to end."""
     return [NHMTAP, *arguments, "--", program("faults"), str(1 << 40)]
 
 
@@ -77,7 +77,7 @@ def test_a_message_takes_the_place_of_the_line(tmp_path):
 def test_reading_a_large_stream_says_how_much_is_read(nhmtap, tmp_path, reads, writes):
     stored = tmp_path / "stored"
     nhmtap.into(stored, "profile", "-g", *FAULTS, "--", *command("faults=100", "exit=0"))
-    # Whoever writes it takes longer than the line needs to appear.
+    # Writing the stream takes longer than the line needs to appear.
     shell = (f"(i=0; while [ $i -lt 20 ]; do cat {stored}; sleep 0.1; i=$((i+1)); done) | "
              f"{NHMTAP} {reads} {writes.format(out=tmp_path / 'out')}")
     with Terminal(shell) as seen:

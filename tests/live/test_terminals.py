@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whatever bytes a name has: what people are shown holds nothing that steers their terminal, and tells which
-characters are there."""
+"""Names of any bytes: the text that people are shown holds nothing that controls their terminal, and shows
+which characters there are."""
 import json
 import shutil
 import unicodedata

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a call that is known, and
-processes are attached to before they make them, so that the tables are there: what is counted is exact."""
+"""Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a known call.
+nhmtap attaches before the programs make their calls, so the tables exist and the counts are exact."""
 import collections
 import os
 import re
@@ -25,7 +25,8 @@ def program(tmp_path_factory):
 
 
 def of_chain(result):
-    """{whether the chain is whole: samples} of samples in the program's rounds, which all are in leaf()."""
+    """{whether the chain is whole: samples} of the samples in the program's rounds, all of which are in
+    leaf()."""
     found = collections.Counter()
     for names, samples in named(result).items():
         if "leaf" in names:
@@ -56,7 +57,7 @@ def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap
     assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
 
 
-# Rows of a table that nothing else needs: half of the least memory that a session can have.
+# Rows of a table that nothing else needs: half of a session's smallest memory.
 ROWS = """
 .rept 80000
 .cfi_startproc
@@ -81,7 +82,7 @@ def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_aga
     fifos = [(tmp_path / f"in{i}", tmp_path / f"out{i}") for i in range(3)]
     for fifo in [fifo for pair in fifos for fifo in pair]:
         os.mkfifo(fifo)
-    # What was used in the last two seconds stays.
+    # Tables that were used in the last two seconds stay.
     script = "sleep 3; ".join(f"{program} < {told} > {said}; /bin/true; "
                               for program, (told, said) in zip((one, other, one), fifos))
     with Session(nhmtap, tmp_path, [{"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables",
@@ -139,14 +140,14 @@ def test_it_goes_on_beyond_a_signal_in_what_that_interrupted(nhmtap, program):
     found = in_leaf(result)
     assert sum(found.values()) == 300
     for names in found:
-        # What raise() calls is where the signal came; the handler's return is the C library's.
+        # The signal arrives in a function that raise() calls. The handler's return is the C library's.
         assert names.index("main") + 1 < names.index("on_signal") and any("raise" in name for name in names if name)
     frames = [f for r in result.of("frames") for f in r["frames"]]
     assert any("kill" in f.get("symbol", "") and "return" not in f for f in frames)
 
 
 def test_it_goes_on_beyond_the_dynamic_linker_that_binds_a_function(nhmtap, tmp_path):
-    """A function that chooses what to bind runs there, at the first call. Its frame is found by rbx."""
+    """A resolver function (IFUNC) runs there, at the first call. Its frame is found by rbx."""
     library, source = tmp_path / "libbound.c", tmp_path / "bound.c"
     library.write_text("""
 #include <sys/mman.h>
@@ -193,7 +194,8 @@ def test_the_code_of_the_vdso_is_walked(nhmtap, program):
 
 
 def test_a_library_that_is_loaded_later_has_its_table_soon(nhmtap, tmp_path):
-    """dlopen() of the library by a program that has it not; it goes on until a stack through it is whole."""
+    """dlopen() of the library by a program that does not have it. The program continues until a stack through
+    it is whole."""
     source = tmp_path / "late.c"
     source.write_text(chain.LIBRARY_SOURCE)
     subprocess.run(["gcc", *chain.FLAGS, "-shared", "-o", tmp_path / "liblate.so", source], check=True)
@@ -305,7 +307,7 @@ def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_pa
     running.wait()
     running.stdout.close()
     result = nhmtap.finish(process)
-    # It ends with the process; an end of its orders before that is an error of theirs.
+    # perf ends with the process. If its input ends earlier, that is an error of the test.
     assert perf.wait() == 0
     perf.stdin.close()
     perf.stdout.close()
@@ -348,7 +350,8 @@ def test_unwind_without_stacks_is_refused(nhmtap):
 
 
 def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, program, tmp_path):
-    """Each fault of the dynamic linker that loads it, too; by default, and where another program executes it."""
+    """Every fault of the dynamic linker that loads the program too, by default, and when another program
+    executes it."""
     script = tmp_path / "steps"
     script.write_text("rounds 100\n")
     for before in ((), ("taskset", "1"), ("sh", "-c", 'exec "$@"', "sh")):
@@ -360,7 +363,7 @@ def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, pro
         loading = {names: n for names, n in found.items() if "_dl_start" in names}
         assert sum(loading.values()) > 20 and all(names[0] == "_start" for names in loading)
         beside = [e for e in result.entries(comm="chain") if e.get("incomplete")]
-        # _init() has no row; nobody can tell who called it.
+        # _init() has no row, so its caller is not known.
         assert sum(e["samples"] for e in beside) <= 2, beside
 
 
@@ -397,7 +400,7 @@ int main(void)
 
 def test_code_made_at_run_time_is_walked_by_its_frame_pointers_and_said_to_be(nhmtap, tmp_path):
     (tmp_path / "jit.c").write_text(JIT)
-    # What calls the code has a frame pointer of its own, as its caller has: else the code would hide it.
+    # The code's caller has a frame pointer, as its own caller has. Otherwise the code would hide it.
     subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-o", tmp_path / "jit", tmp_path / "jit.c"], check=True)
     with Chain(tmp_path / "jit") as running:
         result = attached(nhmtap, running, ["-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm"], "go")

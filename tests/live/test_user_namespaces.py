@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Root of a user namespace, as in a rootless container: it has all capabilities, and none that the kernel asks for."""
+"""Root of a user namespace, as in a rootless container. It holds all capabilities, but none that the kernel
+asks for."""
 import hosts
 import pytest
 
@@ -15,7 +16,7 @@ def paranoid():
 
 @WHO
 def test_what_works_without_capabilities_is_planned(nhmtap, before):
-    """As for any user: what the kernel does in the process's name is left out, and the event's name says so."""
+    """As for any user: kernel mode is excluded, and the event's name says so."""
     result = nhmtap("stat", "-e", "page-faults", "--", "true", before=before)
     if paranoid() > 2:
         assert result.status == 2 and "user namespace" in result.one("error")["remedy"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap says of itself: -v, --version -v, and why a count is none."""
+"""What nhmtap reports about itself: -v, --version -v, and the reason why there is no count."""
 import json
 import os
 import re
@@ -12,14 +12,14 @@ LINE = re.compile(r"nhmtap: \d+\.\d{3} s: (.+)")
 
 
 def noted(result):
-    """The notes in their order; there is nothing else on stderr."""
+    """The notes in order. stderr holds nothing else."""
     lines = result.err.splitlines()
     assert all(map(LINE.fullmatch, lines)), result.err
     return [LINE.fullmatch(line)[1] for line in lines]
 
 
 def in_order(notes, *patterns):
-    """Whether each pattern is found, behind the one before."""
+    """Whether every pattern is found, each after the one before."""
     rest = iter(notes)
     return all(any(re.search(pattern, note) for note in rest) for pattern in patterns)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests for the tests. Each kind of machine boots once in a worker, and every test has
-a fork of it: what a test finds does not depend on the tests before it."""
+"""Guests for the tests. Each kind of machine boots once in a worker, and every test gets a fork of it. So no
+test depends on the tests before it."""
 import os
 import sys
 
@@ -19,7 +19,7 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def booted():
-    """Guests that nothing but forks of are used, by their kind and the modules in their kernel."""
+    """Guests that are only forked from, by their kind and the modules in their kernel."""
     guests = {}
     nhmtap = [tool(), tool() + "-known"] if tool() else []
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap on the emulated Nehalem: against what the programs' texts say, and against
-perf in the same guest. Counts agree exactly, samples as distributions."""
+"""nhmtap on the emulated Nehalem, compared with the programs' known counts and with perf in the same guest.
+Counts agree exactly, samples as distributions."""
 import collections
 
 import pytest

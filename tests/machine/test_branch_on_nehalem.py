@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap branch, on programs whose branches are known from their text.
-
-An edge of a record is turned into addresses by the program's ELF header and compared with the
-program's symbols and with objdump; perf record -b is the other witness.
-"""
+"""nhmtap branch on programs whose branches are known from their source. An edge of a record is turned into
+addresses by the program's ELF header and compared with the program's symbols and with objdump. perf record -b
+is the second witness."""
 import collections
 import functools
 import glob

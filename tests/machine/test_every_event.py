@@ -1,7 +1,6 @@
-"""Every event of each CPU's table is opened on that CPU, plainly and precisely: the kernel takes what
-nhmtap plans, and what the kernel refuses nhmtap has refused before, with a reason.
-
-The encodings that the kernel is asked for come from the facts of tests/events, not from nhmtap."""
+"""Opens every event of each CPU's table on that CPU, plainly and precisely. The kernel accepts what nhmtap
+plans, and nhmtap refuses in advance, with a reason, what the kernel refuses. The expected encodings are the
+facts of tests/events, not nhmtap's own."""
 import csv
 import os
 import subprocess

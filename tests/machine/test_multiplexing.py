@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""More events than counters: how far the estimates are off, of programs whose counts are known."""
+"""More events than counters: how far the estimates are off, for programs with known counts."""
 import json
 
 import known
@@ -14,7 +14,7 @@ def records(said):
 
 
 def test_at_least_95_of_100_bounds_hold(guest):
-    """Each execution does the same, in an order of its own."""
+    """Each execution does the same work in a different order."""
     # The first time, the kernel takes a second to switch perf on, in which the command runs unread.
     said = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {EVENTS[0]} -- phases > /dev/null; "
                      f"nhmtap stat -r 50 -e {','.join(EVENTS)} -- phases")

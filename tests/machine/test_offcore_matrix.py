@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap offcore on programs whose requests are known: the right cells have them, the others none."""
+"""nhmtap offcore on programs with known requests: the right cells have them, and the others have none."""
 import os
 import random
 
@@ -73,7 +73,7 @@ def test_cells_take_turns_along_the_diagonals(guest):
 
 
 def test_by_repeating_the_matrix_of_a_program_is_exact(guest):
-    """Each execution counts another cell, for the whole of it."""
+    """Each execution counts a different cell, from its beginning to its end."""
     found = offcore(guest, "offcore data", "-r", "auto", "--request", ",".join(REQUESTS), "--response",
                     ",".join(RESPONSES))
     record, = [r for r in found if r["type"] == "offcore"]
@@ -103,7 +103,7 @@ def test_what_no_execution_counted_is_not_known_and_the_spread_of_the_others_is_
 
 
 def test_a_run_too_short_for_turns_knows_nothing_and_says_so(guest):
-    """No cell is told as about none: each is unknown, or its bound has the truth."""
+    """No cell is reported as about zero: each is unknown, or the truth is within its bound."""
     n = known.numbers("offcore")["rfo.requests"]
     truth = {(row, column): n * (row in ("DEMAND_RFO", "all") and column in ("LOCAL_DRAM", "all"))
              for row in [*REQUESTS, "all"] for column in [*RESPONSES, "all"]}
@@ -124,7 +124,7 @@ TURN_OF_1_MS = "echo 1 > /sys/bus/event_source/devices/cpu/perf_event_mux_interv
 
 
 def phases(seed):
-    """A command of phases, in an order and of lengths that are other ones each time; its requests."""
+    """A command of phases whose order and lengths differ each time, and its requests."""
     chance = random.Random(seed)
     numbers = known.numbers("offcore")
     parts = ["steady short"] + ["offcore data"] * chance.randrange(8) + ["offcore rfo"] * chance.randrange(8)
@@ -135,7 +135,7 @@ def phases(seed):
 
 
 def test_the_truth_is_in_the_bounds_of_at_least_95_of_100_runs(guest):
-    """Of programs with phases. NHMTAP_RUNS=100 has a hundred of them."""
+    """For programs with phases. NHMTAP_RUNS=100 makes a hundred runs."""
     held, known_high, shares = [], 0, []
     for seed in range(RUNS):
         command, data, rfo, parts = phases(seed)

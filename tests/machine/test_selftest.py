@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap doctor --selftest on every model: what it measures of its own program is what is known of it, and
-what it leaves out is what the model lacks."""
+"""nhmtap doctor --selftest on every model: it measures what is known of its program, and leaves out what the
+model lacks."""
 import subprocess
 
 import pytest

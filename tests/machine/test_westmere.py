@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is proven for Nehalem, on each Westmere: sources, latencies, off-core bits, LBR, page walks. All
-events of their tables, and their registers, are in test_every_event and test_explain_registers."""
+"""The proofs of Nehalem on each Westmere: sources, latencies, off-core bits, LBR, page walks. All events of
+their tables and their registers are in test_every_event and test_explain_registers."""
 import pytest
 
 import known

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How far estimates can be off that come from counting by turns. Programs are made here of which it is
-known what they do, at which pace, and in which turns of it they were counted."""
+"""How far estimates by multiplexing can be off. The programs here are made up: what they do, at which pace,
+and when their counter ran is known."""
 import math
 import os
 import random

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap doctor says of machines that are not there: how registers are decoded, and which
-permission is in the way. What it finds by trying is the other tiers' affair."""
+"""What nhmtap doctor says of machines that exist only as files: how registers are decoded, and which
+permission is in the way. Other tests cover what it finds by trying."""
 import gzip
 import os
 import resource

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whatever is written as a list of events: a plan in which every member has its reason, or a refusal
-that says something. Texts are made of the grammar's own pieces, so that most come close to sense."""
+"""Any text as a list of events gives a plan in which every member has its reason, or a refusal with a
+message. The texts are made of pieces of the grammar, so most are nearly right."""
 import json
 import subprocess
 

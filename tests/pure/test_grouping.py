@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Lists that are longer than the counters: which events are counted together, and on which counter. What
-fits follows from the guide: four general counters, of which the L1D's events can take the first two, and
-three fixed ones, for one event each (section 3.1, Tables 2 and 3)."""
+"""Lists with more events than counters: which events are counted together, and on which counters. The guide
+says what fits: four general counters, of which the L1D's events can use the first two, and three fixed ones
+for one event each (section 3.1, Tables 2 and 3)."""
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What list finds, and where. What the names are encoded as is tests/events' affair."""
+"""What list finds, and where. tests/events checks the encodings of the names."""
 import csv
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that are not there."""
+"""What nhmtap mem and nhmtap offcore refuse before anything is opened, on machines that exist only as files."""
 import pytest
 from hosts import EVENT_SOURCE, NEHALEM, OTHER_PMU, WITHOUT_PMU, cpuinfo
 

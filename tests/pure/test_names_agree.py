@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names of a thousand places of a system's own programs, against binutils and LLVM."""
+"""Names of a thousand places in system programs, compared with binutils and LLVM."""
 import glob
 import os
 import random

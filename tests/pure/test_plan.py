@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What text becomes on machines that are not there: the whole perf_event_attr, or the refusal.
-
-Values come from perf_event_open(2) and linux/perf_event.h, the bits of config from the formats that
-the kernel's Nehalem driver publishes (hosts.py), events' codes from Intel's SDM, volume 3B, chapter
-"Performance Monitoring Events"."""
+"""What text becomes on machines that exist only as files: the whole perf_event_attr, or the refusal. Values
+come from perf_event_open(2) and linux/perf_event.h, the bits of config from the formats of the kernel's
+Nehalem driver (hosts.py), and event codes from Intel's SDM, volume 3B, chapter "Performance Monitoring
+Events"."""
 import hosts
 import pytest
 from hosts import ALL_CAPABILITIES, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, OTHER_PMU, WITHOUT_PMU

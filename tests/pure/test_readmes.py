@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the READMEs of folders point to is there."""
+"""The files that READMEs point to exist."""
 import glob
 import os
 import re

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a Nehalem is not asked for, and the sentence that says so: the rule, its source, the way out.
-
-The rules come from Intel's guide to the Nehalem PMU (tables named in the tests) and from the kernel's
+"""Requests that nhmtap refuses to make to a Nehalem, each with its rule, its source and the way out. The
+rules come from Intel's guide to the Nehalem PMU (the tables are named in the tests) and from the kernel's
 Nehalem driver, arch/x86/events/intel/core.c and ds.c of Linux 6.1."""
 import pytest
 from hosts import CAP_PERFMON, NEHALEM, status

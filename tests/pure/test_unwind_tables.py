@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables by which stacks are walked, against what elfutils' libdw says of the same addresses."""
+"""Unwinding tables, compared with elfutils' libdw at the same addresses."""
 import glob
 import os
 import re
