@@ -30,12 +30,23 @@ static const struct code_key *find(const struct code_key *table, const char *nam
 	return NULL;
 }
 
-static void append(struct chosen_keys *chosen, const char *keys, size_t length)
+/* Adds a key, once. */
+static void append(struct chosen_keys *chosen, const char *key, size_t length)
 {
 	size_t used = strlen(chosen->kernel);
+	char name[sizeof(chosen->kernel)];
 
-	snprintf(chosen->kernel + used, sizeof(chosen->kernel) - used, "%s%.*s", used ? "," : "", (int)length,
-		 keys);
+	snprintf(name, sizeof(name), "%.*s", (int)length, key);
+	if (!list_has(chosen->kernel, name))
+		snprintf(chosen->kernel + used, sizeof(chosen->kernel) - used, "%s%s", used ? "," : "", name);
+}
+
+static void append_all(struct chosen_keys *chosen, const char *keys)
+{
+	size_t length;
+
+	for (const char *at = NULL; (at = list_next(keys, at, &length));)
+		append(chosen, at, length);
 }
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table)
@@ -47,7 +58,10 @@ void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_k
 		const struct code_key *key = find(table, at, length);
 
 		chosen->detail |= key ? key->detail : 0;
-		append(chosen, key ? key->needs : at, key ? strlen(key->needs) : length);
+		if (key)
+			append_all(chosen, key->needs);
+		else
+			append(chosen, at, length);
 	}
 }
 
