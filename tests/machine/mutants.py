@@ -276,7 +276,7 @@ MUTANTS = [
     ),
     Mutant(
         "westmere-memory-bits-as-nehalem",
-        MODELS, "OF_WESTMERE,    0x04, 13, 14,", "OF_WESTMERE,    0x04, 14, 13,",
+        MODELS, "OF_WESTMERE,    0x04, 0xFFFF, 13, 14,", "OF_WESTMERE,    0x04, 0xFFFF, 14, 13,",
         "westmere::test_the_remote_share_is_that_of_the_other_package[westmere-home0-0]",
     ),
     Mutant(
@@ -389,6 +389,36 @@ MUTANTS = [
         MODELS, "0x90,  4, 0x040, 0x060", "0xB0,  4, 0x040, 0x060",
         "sandybridge::test_core_2_records_on_the_first_counter_alone",
     ),
+    Mutant(
+        "walks-take-the-same-from-everywhere",
+        MEM, "return own.latency > lat.walk ? own.latency : lat.walk;", "return lat.walk;",
+        "data_sources::test_a_page_walk_takes_as_long_as_the_pages_entry_is_away",
+    ),
+    Mutant(
+        "clean-line-of-the-other-package-is-remote-memory",
+        MEM, "remote || far == STATE_M ? lat.remote", "remote || far ? lat.remote",
+        "data_sources::test_lines_of_another_package",
+    ),
+    Mutant(
+        "line-that-was-left-needs-no-snoop",
+        MEM, "!other && asks", "false",
+        "data_sources::test_a_line_that_another_core_has_left_costs_a_snoop_all_the_same",
+    ),
+    Mutant(
+        "line-that-was-left-is-clean-there",
+        PMU, "if (source == SRC_OTHER_CORE_LEFT) return 0x5;", "if (source == SRC_OTHER_CORE_LEFT) return 0x6;",
+        "sandybridge::test_the_codes_of_another_core_are_those_that_linux_reads",
+    ),
+    Mutant(
+        "firmware-leaves-nothing",
+        PMU, "fixed_ctr_ctrl = firmware_counters();", "fixed_ctr_ctrl = 0;",
+        "sandybridge_with_nhmtap::test_doctor_tells_what_microcode_and_firmware_take_away",
+    ),
+    Mutant(
+        "core-numbers-without-a-gap",
+        MODELS, "true, 5, 3, 0,", "true, 5, 0, 0,",
+        "cpuid::test_cpuid_is_that_of_a_real_machine[an X5650]",
+    ),
 ]
 
 
@@ -430,6 +460,8 @@ def first_failure(emulator, tests):
     if said.returncode not in (0, 1):
         return f"pytest ended with {said.returncode}: {said.stdout[-500:]}"
     lines = [x for x in said.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))]
+    if said.returncode and not lines:
+        return fail("pytest says nothing: " + said.stderr[-500:])
     if "OutOfTime" in said.stdout and "the boot" in said.stdout:
         return None  # says something of this host, nothing of the fault
     return lines[0].split("::", 1)[-1].split(" - ")[0] if lines else None

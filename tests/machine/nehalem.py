@@ -115,6 +115,7 @@ class Machine:
     model: str = "ep"  # of src/nhm/nhm_models.inc
     perfmon: str = ""  # CPUID.0AH by hand: "EAX,EBX,EDX"
     microcode: int = 0  # its revision by hand
+    firmware: int = 0  # what it leaves in IA32_FIXED_CTR_CTRL for the kernel to find
     date: int = 1700000000  # the kernel mixes it into its random numbers
     ips: int = 200000000  # instructions in a second of the guest's clock
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
@@ -129,7 +130,7 @@ class Machine:
 class Settings:
     """What can be chosen anew for each command."""
 
-    latency: str = ""  # of loads: L1,L2,L3,SNOOP,HITM,DRAM,REMOTE in cycles
+    latency: str = ""  # of loads: L1,L2,L3,SNOOP,HITM,DRAM,REMOTE,FORWARD in cycles
     remote_from: int = 2**64 - 1  # from this physical address on memory is package 1's
     prefetch: bool = False  # the L2 prefetcher works
     skid: int = 0  # instructions between a counter's overflow and its interrupt
@@ -398,6 +399,8 @@ class Guest:
             env["NHM_PERFMON"] = m.perfmon
         if m.microcode:
             env["NHM_MICROCODE"] = str(m.microcode)
+        if m.firmware:
+            env["NHM_FIRMWARE"] = str(m.firmware)
         self._launch(env, stdout, stderr)
 
     def _launch(self, env, stdout, stderr):

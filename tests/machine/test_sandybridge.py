@@ -91,7 +91,8 @@ def test_load_latency_tells_locks_and_tlb_misses(sandybridge, tmp_path):
 
 def test_the_codes_of_another_core_are_those_that_linux_reads(sandybridge, tmp_path):
     # SNOOP: HIT 4, HITM 16 at bit 19; LVL: HIT 2, L3 0x40 at bit 5.
-    for state, snoop, count in (("clean", 4, "r02d2:u"), ("dirty", 16, "r04d2:u")):
+    # Left: MISS 8, of a line that the other core had alone and has no more.
+    for state, snoop, count in (("clean", 4, "r02d2:u"), ("dirty", 16, "r04d2:u"), ("left", 8, "r01d2:u")):
         rows = sandybridge.samples("-c 20 -d -e cpu/event=0xcd,umask=0x1,ldlat=40/upp",
                                    f"handover 0 1 {state} read", "ip,addr,data_src", tmp_path)
         site = known.addresses("handover")["handover_load"]

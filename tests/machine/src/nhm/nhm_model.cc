@@ -17,8 +17,8 @@ namespace nhm {
 
 static const Model models[] = {
 #define NHM_DESIGN(...)
-#define NHM_MODEL(name, signature, design, set, missing, mask, local, remote, clean, hitm, microcode, brand) \
-  { #name, signature, &design, set, missing, mask, 1u << local, 1u << remote, 1u << clean, hitm, microcode, brand },
+#define NHM_MODEL(name, signature, design, set, missing, mask, local, remote, clean, hitm, bits, run, microcode, brand) \
+  { #name, signature, &design, set, missing, mask, 1u << local, 1u << remote, 1u << clean, hitm, bits, run, microcode, brand },
 #include "nhm_models.inc"
 #undef NHM_DESIGN
 #undef NHM_MODEL
@@ -51,6 +51,11 @@ static Perfmon read_perfmon() {
 const Perfmon &perfmon() {
   static const Perfmon found = read_perfmon();
   return found;
+}
+
+uint64_t firmware_counters() {
+  const char *left = getenv("NHM_FIRMWARE");
+  return left ? strtoull(left, NULL, 0) : 0;
 }
 
 } // namespace nhm

@@ -40,6 +40,8 @@ struct Model {
   uint64_t offcore_mask;             // the bits of OFFCORE_RSP that may be set
   uint32_t local_dram, remote_dram, remote_clean;   // of those, on a Nehalem or Westmere
   bool     remote_hitm;              // data source 0x9 and response bit 11 exist
+  unsigned package_bits;             // of an APIC id, below the package's number; 0: as few as it takes
+  unsigned cores_in_a_run;           // behind so many their numbers go on at 8; 0: they have no gap
   uint32_t microcode;                // its revision; 0: the machine has none to tell
   const char *brand;
 };
@@ -53,6 +55,8 @@ inline const Design &design() { return *model().design; }
 struct Perfmon { uint32_t eax, ebx, edx; };
 const Perfmon &perfmon();
 inline unsigned general_counters() { return perfmon().eax >> 8 & 0xFF; }
+// What firmware left in IA32_FIXED_CTR_CTRL, as NHM_FIRMWARE has it; 0 by itself.
+uint64_t firmware_counters();
 inline unsigned counter_width() { return perfmon().eax >> 16 & 0xFF; }
 
 } // namespace nhm

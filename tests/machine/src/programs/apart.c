@@ -26,11 +26,12 @@ static volatile struct {
 volatile uint64_t words[512] __attribute__((aligned(4096)));
 static int cpu[2];
 
-/* The load of each has a name. */
-#define TOUCH(name, offset)                                                                        \
-	__asm__ volatile(".globl " name "\n" name ": mov words+" offset "(%%rip), %%rax\n"         \
+/* The load and the store of each have names. */
+#define TOUCH(side, offset)                                                                        \
+	__asm__ volatile(".globl " side "_load, " side "_store\n"                                  \
+			 side "_load: mov words+" offset "(%%rip), %%rax\n"                        \
 			 "inc %%rax\n"                                                             \
-			 "mov %%rax, words+" offset "(%%rip)"                                      \
+			 side "_store: mov %%rax, words+" offset "(%%rip)"                         \
 			 ::: "rax", "memory")
 
 static void play(int me)
@@ -45,9 +46,9 @@ static void play(int me)
 		while (turn.number != 2 * n + me)
 			__asm__ volatile("pause");
 		if (me)
-			TOUCH("right_load", "48");
+			TOUCH("right", "48");
 		else
-			TOUCH("left_load", "8");
+			TOUCH("left", "8");
 		turn.number = 2 * n + me + 1;
 	}
 }

@@ -1,10 +1,11 @@
 /*
  * One processor leaves lines in its caches, another one takes them.
  *
- * usage: handover CPU CPU clean|dirty read|write
+ * usage: handover CPU CPU clean|dirty|left read|write
  *
  * The first flushes 256 lines (half of the L1D) and loads or stores them, the
- * second loads or stores them right afterwards; 40 times.
+ * second loads or stores them right afterwards; 40 times. Left: the first loads them, and then
+ * twice as many other lines as its second-level cache holds.
  *
  *: taken = 40 * 256
  */
@@ -15,6 +16,7 @@
 
 enum { LINES = 256, TURNS = 40 };
 static char buffer[LINES * 64] __attribute__((aligned(4096)));
+static volatile char others[512 << 10];
 
 static void move_to(int cpu)
 {
@@ -55,10 +57,14 @@ int main(int argc, char **argv)
 	from = atoi(argv[1]);
 	to = atoi(argv[2]);
 	each('w');
+	for (unsigned at = 0; at < sizeof(others); at += 4096)
+		others[at] = 1; /* a frame of its own for each page */
 	for (int turn = 0; turn < TURNS; turn++) {
 		move_to(from);
 		each('f');
 		each(argv[3][0] == 'd' ? 'w' : 'r');
+		for (unsigned at = 0; argv[3][0] == 'l' && at < sizeof(others); at += 64)
+			(void)others[at];
 		move_to(to);
 		each(argv[4][0]);
 	}

@@ -1,15 +1,27 @@
 # Loads a page apart over 16 MiB of small pages, four times.
 #
+# usage: stride [apart]
+#
 # 4096 pages are 32 for each of the 128 sets of the second-level TLB, which have
 # 4 ways: read in a circle under LRU none is there when its turn comes.
 #
 #: loads = 4 * 4096
+#
+# The pages' entries are 512 lines, of 8 entries each. Loads from the first line of each page leave
+# these in the second-level cache: such lines are of 8 of its 512 sets. With an argument each load is
+# from another line of its page; then all sets have as many lines as they have ways, and one of
+# entries beside them: under LRU each of these is gone when its turn comes, and found in the LLC.
+#: entries.lines = 512
 
 #include "pages.inc"
 
 	.globl	_start, stride_site
 	.text
-_start:	small_pages
+_start:	xor	%r12d, %r12d
+	cmpl	$2, (%rsp)		# argc
+	jb	begin
+	mov	$63, %r12d
+begin:	small_pages
 	mov	$4096, %ecx		# a page frame for each
 	mov	%rbx, %rdx
 1:	movb	$1, (%rdx)
@@ -20,9 +32,11 @@ _start:	small_pages
 	mov	$4, %r13d
 2:	mov	$4096, %ecx
 	mov	%rbx, %rdx
-3:
+3:	mov	%ecx, %esi
+	and	%r12d, %esi
+	shl	$6, %esi
 stride_site:
-	mov	(%rdx), %rax
+	mov	(%rdx,%rsi), %rax
 	add	$4096, %rdx
 	dec	%ecx
 	jnz	3b
