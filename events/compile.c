@@ -85,6 +85,7 @@ struct layout {
 		X##LIST(LIST, type, responses, &offcore_part_layout),                                        \
 		X##LIST(LIST, type, presets, &offcore_preset_layout),                                        \
 		X##LIST(LIST, type, aliases, &known_alias_layout), X##VALUE(UNSIGNED, type, reserved),       \
+		X##VALUE(UNSIGNED, type, ignored), X##VALUE(TEXT, type, ignored_source),                     \
 		X##VALUE(UNSIGNED, type, default_period), X##VALUE(TEXT, type, source)
 #define known_data_source_MEMBERS(X, type)                                                                   \
 	X##VALUE(UNSIGNED, type, code), X##VALUE(UNSIGNED, type, reserved), X##VALUE(TEXT, type, name),      \
@@ -120,15 +121,18 @@ struct layout {
 #define known_metric_MEMBERS(X, type)                                                                        \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, formula), X##VALUE(TEXT, type, unit),               \
 		X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source)
-#define cpu_model_MEMBERS(X, type) X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
+#define cpu_model_MEMBERS(X, type)     X##VALUE(UNSIGNED, type, family), X##VALUE(UNSIGNED, type, model)
+#define known_section_MEMBERS(X, type) X##VALUE(TEXT, type, facility), X##VALUE(TEXT, type, number)
 #define cpu_events_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, vendor),               \
 		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, models, &cpu_model_layout),               \
-		X##VALUE(UNSIGNED, type, perfmon), X##VALUE(UNSIGNED, type, guide),                          \
+		X##VALUE(UNSIGNED, type, perfmon), X##LIST(LIST, type, guide, &known_section_layout),        \
 		X##VALUE(UNSIGNED, type, branch_depth), X##VALUE(UNSIGNED, type, general_counters),          \
 		X##VALUE(UNSIGNED, type, fixed_counters), X##VALUE(UNSIGNED, type, general_counters_smt),    \
 		X##VALUE(UNSIGNED, type, precise_store), X##VALUE(UNSIGNED, type, load_latency),             \
-		X##LIST(LIST, type, events, &known_event_layout),                                            \
+		X##VALUE(UNSIGNED, type, latency_least), X##VALUE(UNSIGNED, type, latency_most),             \
+		X##VALUE(TEXT, type, latency_source), X##VALUE(UNSIGNED, type, cmask_most),                  \
+		X##VALUE(TEXT, type, cmask_source), X##LIST(LIST, type, events, &known_event_layout),        \
 		X##LIST(LIST, type, aliases, &known_alias_layout),                                           \
 		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
 		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \
@@ -179,6 +183,7 @@ LAYOUT(source_claim);
 LAYOUT(known_contradiction);
 LAYOUT(known_metric);
 LAYOUT(cpu_model);
+LAYOUT(known_section);
 LAYOUT(cpu_events);
 LAYOUT(known_source);
 

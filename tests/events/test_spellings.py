@@ -23,7 +23,7 @@ CPUS = {"nhm": ("nehalem-ep", 26), "nhm_ex": ("nehalem-ex", 46), "wsm": ("westme
 
 # What nhmtap refuses and libpfm4 encodes; each counts nothing, or something that nobody asked for.
 REASONS = (
-    "31:29 of the register, which must be zero",      # cmask above 31
+    "above those of 31, which must be zero",       # cmask above 31
     "so it counts nothing",                           # an off-core value without requests or responses
     "are reserved on this CPU",                       # an off-core response that the CPU has not
     "has bits beyond 15",

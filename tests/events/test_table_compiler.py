@@ -15,7 +15,8 @@ EVENT = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "u
 LATENCY = {"name": "MEM_INST_RETIRED.SLOW", "description": "A slow load retires", "code": "0x0B",
            "umask": "0x10", "threshold": 3, "period": 2000}
 CPU = {"name": "tabby", "title": "Tabby", "vendor": "GenuineIntel", "family": 6, "models": ["0x77"],
-       "general_counters": 4, "fixed_counters": 3, "load_latency": {"code": "0x0B", "umask": "0x10"}}
+       "general_counters": 4, "fixed_counters": 3,
+       "load_latency": {"code": "0x0B", "umask": "0x10", "least": 3, "most": 65535, "source": "reasoning"}}
 SOURCE = {"key": "perfmon", "title": "perfmon", "licence": "BSD", "used_for": "facts"}
 OFFCORE = {
     "source": "perfmon 1", "period": 2000,

@@ -152,6 +152,22 @@ def test_the_watchdog_is_named_beside_the_counters(doctor):
     assert doctor(WITHOUT_PMU).one("counters")["nmi_watchdog"] is False
 
 
+# What a Xeon X5650's kernel said at boot (arch/x86/events/core.c, check_hw_exists()).
+BROKEN_BIOS = ("6,211,98215,-;Performance Events: PEBS fmt1+, Westmere events, 16-deep LBR, Broken BIOS detected, "
+               "complain to your hardware vendor.\n3,212,98230,-;[Firmware Bug]: the BIOS has corrupted hw-PMU "
+               "resources (MSR {} is {})\n")
+
+
+@pytest.mark.parametrize("register, value, facility, counters", [
+    ("38d", "330", "fixed", "fixed counters 1, 2 "), ("186", "53003c", "stat", "general counters ")])
+def test_counters_that_firmware_uses_are_told_from_the_kernels_log(nhmtap, host, register, value, facility, counters):
+    result = nhmtap("doctor", "--need", facility, host(NEHALEM, {"dev/kmsg": BROKEN_BIOS.format(register, value)}))
+    assert result.status == 2
+    found = result.one("facility", name=facility)
+    assert counters in found["why"] and f"0x{register} is 0x{value}" in found["why"]
+    assert "firmware's setup" in found["remedy"]
+
+
 # --- permissions -----------------------------------------------------------------------------------------
 
 

@@ -162,6 +162,6 @@ int branch_filter_sides(const char *text, char sides[4], struct refusal *refusal
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --filter '%s' with --trace", text);
 	because(refusal, "the branch trace store knows sides, but no kinds of branches: it writes them all");
-	according(refusal, "guide, IA32_DEBUGCTL: BTS_OFF_OS, BTS_OFF_USR");
+	according(refusal, "sdm, IA32_DEBUGCTL: BTS_OFF_OS, BTS_OFF_USR");
 	return instead(refusal, "choose among the records; or sample with the LBR: leave out --trace");
 }

@@ -67,6 +67,38 @@ static int try_count(const struct facility *facility, struct host *host, struct 
 	return ran(found) && found->count.value ? 0 : silent_denied(refusal, host, found->event, ran(found));
 }
 
+#define FIXED_CTR_CTRL                                                                                       \
+	0x38d /* IA32_FIXED_CTR_CTRL: a fixed counter each 4 bits, the lower two switch it on */
+
+/* Firmware that manages power by them may keep counters of a kind: of the fixed ones, or general ones. */
+static int firmware_counts(struct host *host, bool fixed, struct refusal *refusal)
+{
+	struct firmware_register reg;
+	char counters[32] = "";
+	size_t used = 0;
+
+	if (!kernel_firmware_register(host, &reg) || fixed != (reg.address == FIXED_CTR_CTRL))
+		return 0;
+	for (int n = 0; fixed && n < 3; n++)
+		if (reg.value >> 4 * n & 3)
+			used += snprintf(counters + used, sizeof(counters) - used, "%s%d", used ? ", " : " ",
+					 n);
+	refuse(refusal, STATUS_REFUSED, "%s counters", fixed ? "fixed" : "general");
+	because(refusal,
+		"the machine's firmware had %s counters%s in use when Linux started (MSR 0x%x is 0x%llx, by "
+		"the kernel's log): it may use them still, and their counts can't be trusted",
+		fixed ? "fixed" : "general", counters, reg.address, (unsigned long long)reg.value);
+	according(refusal, "kernel, check_hw_exists()");
+	return instead(refusal, "in the firmware's setup, switch off what watches the processors' power and "
+				"utilization");
+}
+
+static int try_general(const struct facility *facility, struct host *host, struct finding *finding,
+		       struct refusal *refusal)
+{
+	return firmware_counts(host, false, refusal) ? -1 : try_count(facility, host, finding, refusal);
+}
+
 /* It can be switched on; what it counts may well be nothing here. */
 static int try_run(const struct facility *facility, struct host *host, struct finding *finding,
 		   struct refusal *refusal)
@@ -165,7 +197,7 @@ static int try_fixed(const struct facility *facility, struct host *host, struct 
 {
 	struct shared_page page;
 
-	if (try_page(facility, host, finding, &page, refusal))
+	if (firmware_counts(host, true, refusal) || try_page(facility, host, finding, &page, refusal))
 		return -1;
 	if (page.number & RDPMC_FIXED)
 		return 0;
@@ -226,52 +258,49 @@ static int try_never(const struct facility *facility, struct host *host, struct 
 #define SAMPLE(k, c, every)                                                                                  \
 	.try = try_samples, .known = (k), .core = (c), .trial = {.sampled = true, .period = (every)}
 
-/* Section numbers are those of Intel's "Nehalem Core PMU" programming guide (sources.json: guide). */
 const struct facility facilities[] = {
-	{"software", "the kernel's own events and clocks", NULL, COUNT("cpu-clock", NULL, NULL)},
-	{"stat", "counting the core's events", "3.2", COUNT("INST_RETIRED.ANY_P", "instructions", NULL)},
-	{"fixed", "fixed counters", "3.1.6", .try = try_fixed, .known = "instructions",
+	{"software", "the kernel's own events and clocks", COUNT("cpu-clock", NULL, NULL)},
+	{"stat", "counting the core's events", .try = try_general, .known = "INST_RETIRED.ANY_P",
+	 .core = "instructions"},
+	{"fixed", "fixed counters", .try = try_fixed, .known = "instructions", .trial = {.adjust = alone}},
+	{"rdpmc", "reading counters by instruction", .try = try_rdpmc, .known = "instructions",
 	 .trial = {.adjust = alone}},
-	{"rdpmc", "reading counters by instruction", "3.9", .try = try_rdpmc, .known = "instructions",
-	 .trial = {.adjust = alone}},
-	{"kernel", "the kernel's side", "3.2.1", COUNT("cycles:k", "cycles:k", "cpu-clock:k")},
-	{"system", "whole CPUs, all that are online", NULL, COUNT("cycles", "cycles", "cpu-clock"),
+	{"kernel", "the kernel's side", COUNT("cycles:k", "cycles:k", "cpu-clock:k")},
+	{"system", "whole CPUs, all that are online", COUNT("cycles", "cycles", "cpu-clock"),
 	 .trial = {.target = ON_ALL_CPUS}},
-	{"anythread", "counting both threads of a core", "3.2.1", COUNT("cpu/event=0x3c,any=1/", NULL, NULL),
+	{"anythread", "counting both threads of a core", COUNT("cpu/event=0x3c,any=1/", NULL, NULL),
 	 .trial = {.target = ON_A_CPU}},
-	{"sample", "samples when a counter overflows", "2",
-	 SAMPLE("INST_RETIRED.ANY_P", "instructions", 100000)},
-	{"bpf", "loading BPF programs and tables", NULL, .try = try_load},
-	{"profile", "what nhmtap profile does by itself", NULL, SAMPLE(NULL, NULL, 0)},
-	{"unwind", "stacks of programs without frame pointers", NULL, .try = try_unwind},
-	{"precise", "precise samples (PEBS)", "3.5", SAMPLE("cycles:pp", "cycles:pp", 100000)},
-	{"mem", "load latency and data source", "3.7", .try = try_samples, .core = "cpu/mem-loads/pp",
+	{"sample", "samples when a counter overflows", SAMPLE("INST_RETIRED.ANY_P", "instructions", 100000)},
+	{"bpf", "loading BPF programs and tables", .try = try_load},
+	{"profile", "what nhmtap profile does by itself", SAMPLE(NULL, NULL, 0)},
+	{"unwind", "stacks of programs without frame pointers", .try = try_unwind},
+	{"precise", "precise samples (PEBS)", SAMPLE("cycles:pp", "cycles:pp", 100000)},
+	{"mem", "load latency and data source", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
 	/* Any data, from any source that the hardware reports. */
-	{"offcore", "off-core responses", "3.4",
+	{"offcore", "off-core responses",
 	 COUNT("OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
-	{"branch", "last branch records (LBR)", "3.8", .try = try_branches,
-	 .known = "BR_INST_RETIRED.ALL_BRANCHES", .core = "branches",
+	{"branch", "last branch records (LBR)", .try = try_branches, .known = "BR_INST_RETIRED.ALL_BRANCHES",
+	 .core = "branches",
 	 .trial = {.sampled = true, .period = 10000, .branches = true, .adjust = with_branches}},
-	{"bts", "branch trace store", "3.8.2", .try = try_trace, .known = "intel_bts//u",
-	 .trial = {.adjust = alone}},
-	{"cgroup", "counting a cgroup", NULL, .try = try_cgroup, .known = "cpu-clock",
+	{"bts", "branch trace store", .try = try_trace, .known = "intel_bts//u", .trial = {.adjust = alone}},
+	{"cgroup", "counting a cgroup", .try = try_cgroup, .known = "cpu-clock",
 	 .trial = {.target = ON_A_CPU}},
-	{"uncore", "the uncore's counters", "2", COUNT("uncore/clockticks/", NULL, NULL),
+	{"uncore", "the uncore's counters", COUNT("uncore/clockticks/", NULL, NULL),
 	 .trial = {.target = ON_A_CPU}},
-	{"cstate", "time in sleep states", NULL, .try = try_run, .known = "cstate_core/c6-residency/",
+	{"cstate", "time in sleep states", .try = try_run, .known = "cstate_core/c6-residency/",
 	 .trial = {.target = ON_A_CPU}},
-	{"msr", "the time stamp counter as an event", NULL, COUNT("msr/tsc/", NULL, NULL)},
-	{"rapl", "energy", NULL, .try = try_run, .known = "power/energy-pkg/", .trial = {.target = ON_A_CPU}},
-	{"smm_freeze", "counters stand still in SMM", "3.1.2", .try = try_smm_freeze},
-	{"pin_control", "pins that show overflows (PC)", "3.2.1", .try = try_never,
+	{"msr", "the time stamp counter as an event", COUNT("msr/tsc/", NULL, NULL)},
+	{"rapl", "energy", .try = try_run, .known = "power/energy-pkg/", .trial = {.target = ON_A_CPU}},
+	{"smm_freeze", "counters stand still in SMM", .try = try_smm_freeze},
+	{"pin_control", "pins that show overflows (PC)", .try = try_never,
 	 .never = "the kernel drops the bit without a word"},
-	{"branch_messages", "branch messages on the bus (TR)", "3.1.2", .try = try_never,
+	{"branch_messages", "branch messages on the bus (TR)", .try = try_never,
 	 .never = "Linux never sets IA32_DEBUGCTL.TR, and perf_event has no way to it"},
-	{"branch_step", "single-step on branches (BTF)", "3.1.2", .try = try_never,
+	{"branch_step", "single-step on branches (BTF)", .try = try_never,
 	 .never = "only ptrace offers it (PTRACE_SINGLEBLOCK), perf_event has no way to it"},
-	{"uncore_interrupt", "samples by uncore counters", "3.1.2", .try = try_never,
+	{"uncore_interrupt", "samples by uncore counters", .try = try_never,
 	 .never = "the kernel's uncore driver only counts"},
 };
 const size_t nr_facilities = sizeof(facilities) / sizeof(facilities[0]);
@@ -287,7 +316,9 @@ const struct facility *facility_find(const char *name, size_t length)
 void facility_try(const struct facility *facility, struct host *host, struct finding *finding)
 {
 	*finding = (struct finding){.facility = facility};
-	finding->guide = host->events && host->events->guide ? facility->guide : NULL;
+	for (size_t i = 0; host->events && i < host->events->nr_guide; i++)
+		if (!strcmp(host->events->guide[i].facility, facility->name))
+			finding->guide = host->events->guide[i].number;
 	finding->works = !facility->try(facility, host, finding, &finding->refusal);
 }
 

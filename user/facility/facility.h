@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The facilities of the PMU, as the guide has them, and of the kernel that nhmtap leans on: one row
+ * The facilities of the PMU and of the kernel that nhmtap leans on: one row
  * each. Whether one works is found out by using it.
  */
 #ifndef NHMTAP_FACILITY_H
@@ -25,7 +25,6 @@ typedef int (*try_fn)(const struct facility *facility, struct host *host, struct
 struct facility {
 	const char *name;  /* of --need: "mem" */
 	const char *title; /* what it is */
-	const char *guide; /* the section of the guide that describes it; NULL: not the core PMU's */
 	try_fn try;
 	/* The event to try: on a CPU that has a table, on others with a core PMU, and without one.
 	 * NULL: that of the column before. */
@@ -40,7 +39,7 @@ extern const size_t nr_facilities;
 /* What a try gave. */
 struct finding {
 	const struct facility *facility;
-	const char *guide; /* facility->guide, where that guide is about this CPU */
+	const char *guide; /* the section of the guide to this CPU's PMU that describes it; NULL: none */
 	bool works;
 	struct found found;	/* found.event is "" where no event was tried */
 	struct refusal refusal; /* if it does not work */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host/kernel.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "host/files.h"
@@ -73,6 +76,35 @@ bool kernel_pti(const struct host *host)
 bool kernel_nmi_watchdog(const struct host *host)
 {
 	return slurp_number(host, "/proc/sys/kernel/nmi_watchdog", 0) == 1;
+}
+
+#define LOG_RECORD 8192 /* the longest: PRINTKRB_RECORD_MAX and its dictionary */
+
+bool kernel_firmware_register(const struct host *host, struct firmware_register *found)
+{
+	static const char words[] = "corrupted hw-PMU resources (MSR ";
+	char path[PATH_MAX], record[LOG_RECORD + 1];
+	bool there = false;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/dev/kmsg", host->root);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	/* EPIPE: records were overwritten before they were read. */
+	while (!there && ((n = read(fd, record, LOG_RECORD)) > 0 || (n < 0 && errno == EPIPE))) {
+		const char *at;
+		unsigned long long value;
+
+		record[n < 0 ? 0 : n] = '\0';
+		at = strstr(record, words);
+		there = at && sscanf(at + strlen(words), "%x is %llx", &found->address, &value) == 2;
+		if (there)
+			found->value = value;
+	}
+	close(fd);
+	return there;
 }
 
 bool kernel_at_least(const struct host *host, int major, int minor)

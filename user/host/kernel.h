@@ -4,6 +4,7 @@
 #define NHMTAP_KERNEL_H
 
 #include <stdbool.h>
+#include <linux/types.h>
 
 #include "host/host.h"
 #include "refusal.h"
@@ -17,6 +18,17 @@ bool kernel_pti(const struct host *host);
 
 /* The NMI watchdog runs: it holds a counter on every CPU (kernel/watchdog_hld.c). */
 bool kernel_nmi_watchdog(const struct host *host);
+
+/* A register of the PMU that firmware had in use when the kernel started, as the kernel's log says
+ * (check_hw_exists(), arch/x86/events/core.c). */
+struct firmware_register {
+	__u32 address; /* 0x38d, IA32_FIXED_CTR_CTRL, or an IA32_PERFEVTSELx */
+	__u64 value;
+};
+
+/* Looks for it in /dev/kmsg. Returns false if the log does not have it, does not reach back so far, or
+ * can't be read. */
+bool kernel_firmware_register(const struct host *host, struct firmware_register *found);
 
 /* Whether the kernel's release is at least this one. */
 bool kernel_at_least(const struct host *host, int major, int minor);

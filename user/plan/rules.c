@@ -65,19 +65,18 @@ static int pin_control(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave pc out");
 }
 
-#define CMASK_MOST 31 /* bits 31:29 of the register are reserved */
-
 static int cmask_width(const struct subject *s, struct refusal *refusal)
 {
 	__u64 cmask = (s->config & CONFIG_CMASK) >> CONFIG_CMASK_SHIFT;
 
-	if (cmask <= CMASK_MOST || !s->cpu->nr_models)
+	if (!s->cpu->cmask_most || cmask <= s->cpu->cmask_most)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
-	because(refusal, "cmask=%llu needs bits 31:29 of the register, which must be zero", cmask);
-	according(refusal, "guide, IA32_PERFEVTSELx");
-	return instead(refusal, "a cmask is at most %d; no core cycle has more than a few events",
-		       CMASK_MOST);
+	because(refusal, "cmask=%llu needs bits of the register above those of %u, which must be zero", cmask,
+		s->cpu->cmask_most);
+	according(refusal, "%s", s->cpu->cmask_source);
+	return instead(refusal, "a cmask is at most %u; no core cycle has more than a few events",
+		       s->cpu->cmask_most);
 }
 
 static int stray_config1(const struct subject *s, struct refusal *refusal)
@@ -100,15 +99,16 @@ static int stray_config1(const struct subject *s, struct refusal *refusal)
 
 static int second_offcore_register(const struct subject *s, struct refusal *refusal)
 {
-	if (!s->cpu->offcore || !selects(s, 0x01bb) || offcore(s))
+	const struct known_offcore *known = s->cpu->offcore;
+
+	if (!known || !known->ignored || !selects(s, known->ignored) || offcore(s))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal,
-		"this CPU has one off-core register, with event 0x%llx; 0xbb would count without "
+		"this CPU has one off-core register, with event 0x%llx; 0x%llx would count without "
 		"any request or response",
-		s->cpu->offcore->registers[0].config & 0xff);
-	according(refusal, "kernel, the driver's extra_regs%s",
-		  s->cpu->guide ? "; the guide's Table 11 differs" : "");
+		known->registers[0].config & 0xff, known->ignored & 0xff);
+	according(refusal, "%s", known->ignored_source);
 	return instead(refusal, "use the first event for all off-core responses, one after the other");
 }
 
@@ -229,28 +229,26 @@ static int offcore_reserved(const struct subject *s, struct refusal *refusal)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "its only response bits, 0x%llx, are reserved on this CPU", responses);
-	according(refusal, "guide, Table 12");
+	according(refusal, "%s", s->cpu->offcore->source);
 	return instead(refusal, "choose another response; --force insists");
 }
 
 /* --- load latency ----------------------------------------------------------------------------- */
 
-#define LATENCY_LEAST 3 /* guide, Table 17 */
-#define LATENCY_MOST  0xffff
-
 static int latency_range(const struct subject *s, struct refusal *refusal)
 {
+	const __u32 least = s->cpu->latency_least, most = s->cpu->latency_most;
 	__u64 threshold = s->config1;
 	bool the_tables = s->event->known && s->event->known->config1 == threshold;
 
-	if (!load_latency(s) || the_tables || (threshold >= LATENCY_LEAST && threshold <= LATENCY_MOST))
+	if (!load_latency(s) || the_tables || (threshold >= least && threshold <= most))
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal,
-		threshold ? "ldlat=%llu is outside of %d to %d core cycles"
-			  : "its threshold is missing (ldlat=%llu; %d to %d core cycles)",
-		threshold, LATENCY_LEAST, LATENCY_MOST);
-	according(refusal, "guide, Table 17");
+		threshold ? "ldlat=%llu is outside of %u to %u core cycles"
+			  : "its threshold is missing (ldlat=%llu; %u to %u core cycles)",
+		threshold, least, most);
+	according(refusal, "%s", s->cpu->latency_source);
 	return instead(refusal, "write cpu/mem-loads,ldlat=%d/; --force insists", 30);
 }
 
@@ -260,7 +258,7 @@ static int latency_flags(const struct subject *s, struct refusal *refusal)
 		return 0;
 	refused(s, STATUS_USAGE, refusal);
 	because(refusal, "cmask and inv are undefined with load latency");
-	according(refusal, "guide, section on load latency; Figure 7");
+	according(refusal, "%s", s->cpu->latency_source);
 	return instead(refusal, "leave them out");
 }
 

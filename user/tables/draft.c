@@ -28,6 +28,7 @@ static const struct {
 	[DRAFT_ERRATA] = {sizeof(struct known_erratum), true},
 	[DRAFT_MICROCODE] = {sizeof(struct known_microcode), false},
 	[DRAFT_MODELS] = {sizeof(struct cpu_model), false},
+	[DRAFT_GUIDE] = {sizeof(struct known_section), true},
 };
 
 void *draft_row(const struct draft *draft, enum draft_kind kind, size_t i)
@@ -165,7 +166,8 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	DO(draft, DRAFT_METRICS, owner, metrics);                                                            \
 	DO(draft, DRAFT_DATA_SOURCES, owner, data_sources);                                                  \
 	DO(draft, DRAFT_BRANCHES, owner, branches);                                                          \
-	DO(draft, DRAFT_MODELS, owner, models)
+	DO(draft, DRAFT_MODELS, owner, models);                                                              \
+	DO(draft, DRAFT_GUIDE, owner, guide)
 #define ROWS_OF_KERNEL(DO, draft, owner)                                                                     \
 	DO(draft, DRAFT_PRECISE, owner, precise);                                                            \
 	DO(draft, DRAFT_PLACED, owner, placed);                                                              \

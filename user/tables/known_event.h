@@ -73,6 +73,9 @@ struct known_offcore {
 	const struct known_alias *aliases; /* of registers, requests and responses; sorted */
 	size_t nr_aliases;
 	__u64 reserved; /* bits that the hardware of this CPU does not support */
+	/* An event that others have for a second register: here it counts without any request or response. */
+	__u64 ignored; /* 0: none */
+	const char *ignored_source;
 	__u64 default_period;
 	const char *source;
 };
@@ -165,6 +168,12 @@ struct known_metric {
 extern const struct known_metric generic_metrics[];
 extern const size_t nr_generic_metrics;
 
+/* Where the guide to a CPU's PMU describes a facility. */
+struct known_section {
+	const char *facility; /* of nhmtap doctor: "mem" */
+	const char *number;   /* "3.7" */
+};
+
 /* One CPU: which processors it is and what it counts. Inheritance is already resolved. */
 struct cpu_events {
 	const char *name;    /* "nehalem-ep" */
@@ -174,14 +183,19 @@ struct cpu_events {
 	const struct cpu_model {
 		__u32 family, model; /* display family and model (CPUID.1) */
 	} * models;
-	size_t nr_models;   /* 0: of any CPU that no other table is of; CPUID then has the numbers below */
-	__u32 perfmon;	    /* the version of architectural performance monitoring */
-	bool guide;	    /* the guide is about it */
+	size_t nr_models; /* 0: of any CPU that no other table is of; CPUID then has the numbers below */
+	__u32 perfmon;	  /* the version of architectural performance monitoring */
+	const struct known_section *guide; /* none: there is no guide to its PMU */
+	size_t nr_guide;
 	__u32 branch_depth; /* how many branches the LBR holds; 0: not known */
 	__u32 general_counters, fixed_counters;
 	__u32 general_counters_smt; /* of each of two threads of a core, where that is fewer; else 0 */
 	__u64 precise_store; /* code and umask of the event whose records have a store's address; 0: none */
 	__u64 load_latency;  /* code and umask of the event with a threshold; 0: there is none */
+	__u32 latency_least, latency_most; /* what the threshold may be, in core cycles */
+	const char *latency_source;
+	__u32 cmask_most; /* the rest of the field is reserved; 0: nothing is */
+	const char *cmask_source;
 	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. */
 	const struct known_event *events;
 	size_t nr_events;

@@ -377,6 +377,10 @@ static int load_offcore(struct loader *loader, struct draft *draft, const json_t
 		return -1;
 	if (text(table, "source"))
 		draft->offcore.source = text(table, "source");
+	if (json_object_get(table, "ignored")) {
+		draft->offcore.ignored = config_of(json_object_get(table, "ignored"));
+		draft->offcore.ignored_source = text(json_object_get(table, "ignored"), "source");
+	}
 	draft->offcore.default_period = number(table, "period", draft->offcore.default_period);
 	if (!draft->offcore.source || !draft->offcore.default_period)
 		return FAULT(loader, "", "\"%s\" is missing", draft->offcore.source ? "period" : "source");

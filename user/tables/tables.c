@@ -120,13 +120,24 @@ static bool is_folder(const struct loader *loader, const char *name)
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
+static void take_load_latency(struct draft *draft, const json_t *event)
+{
+	if (!event)
+		return;
+	draft->cpu.load_latency = config_of(event);
+	draft->cpu.latency_least = number(event, "least", 0);
+	draft->cpu.latency_most = number(event, "most", 0);
+	draft->cpu.latency_source = text(event, "source");
+}
+
 /* A row of cpus.json. */
 static int define_cpu(struct loader *loader, const json_t *row)
 {
 	const char *parent = text(row, "inherits");
 	const struct cpu_events *base = parent ? find_cpu(loader, parent) : NULL;
+	const json_t *model, *section, *cmask = json_object_get(row, "cmask");
+	const char *facility;
 	struct draft *draft;
-	const json_t *model;
 	size_t i;
 
 	if (parent && !base)
@@ -138,11 +149,13 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.vendor = text(row, "vendor");
 	draft->cpu.libpfm4 = text(row, "libpfm4");
 	draft->cpu.perfmon = number(row, "perfmon", draft->cpu.perfmon);
-	draft->cpu.guide = draft->cpu.guide || flag(row, "guide");
 	draft->cpu.branch_depth = number(row, "branch_depth", draft->cpu.branch_depth);
 	draft->cpu.general_counters = number(row, "general_counters", 0);
-	if (json_object_get(row, "load_latency"))
-		draft->cpu.load_latency = config_of(json_object_get(row, "load_latency"));
+	take_load_latency(draft, json_object_get(row, "load_latency"));
+	if (cmask) {
+		draft->cpu.cmask_most = number(cmask, "most", 0);
+		draft->cpu.cmask_source = text(cmask, "source");
+	}
 	if (json_object_get(row, "precise_store"))
 		draft->cpu.precise_store = config_of(json_object_get(row, "precise_store"));
 	draft->cpu.general_counters_smt = number(row, "general_counters_smt", 0);
@@ -154,6 +167,12 @@ static int define_cpu(struct loader *loader, const json_t *row)
 					  strtoull(json_string_value(model), NULL, 16)};
 
 		draft_put(draft, DRAFT_MODELS, &known);
+	}
+	json_object_foreach(json_object_get(row, "guide"), facility, section)
+	{
+		struct known_section known = {facility, json_string_value(section)};
+
+		draft_put(draft, DRAFT_GUIDE, &known);
 	}
 	if (!is_folder(loader, draft->cpu.name))
 		return FAULT(loader, draft->cpu.name, "has no folder %s/", draft->cpu.name);
