@@ -41,6 +41,56 @@ def test_stores_are_told_by_hit_lock_and_tlb_miss(sandybridge):
     assert sum(e["samples"] for e in entries) >= STORES["tlb.stores"] // 998 - 1
 
 
+def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
+    """Both are counter 3's: what one of them runs the other does not. Each turn of the program loads from a line
+    that it has flushed and stores to another one; nothing else does."""
+    found = nhmtap(sandybridge, "mem", "--loads", "--stores", "--side", "u", "-c", 100, "--by", "ip,cacheline", "--",
+                   "steady", "short", tag_all_loads=True)
+    at, turns = known.addresses("steady"), known.numbers("steady")["turns"] // 4
+    loads, stores = of_type(found, "mem")
+    assert [(e["ip"], e["cacheline"], e["source"]) for e in loads["entries"]] == [
+        (hex(at["steady_load"]), hex(at["buffer"]), "local_dram_exclusive")]
+    assert [(e["ip"], e["cacheline"], e["source"]) for e in stores["entries"]] == [
+        (hex(at["steady_store"]), hex(at["buffer"] + 4096), "store_l1_miss")]
+    enabled = loads["enabled_ns"]
+    assert 0.98 * enabled <= loads["running_ns"] + stores["running_ns"] <= 1.001 * enabled
+    for record in loads, stores:
+        assert record["status"] == "multiplexed" and sum(record["samples"]["lost"].values()) == 0
+        # A precise sample stands for one occurrence more than the period.
+        assert abs(record["samples"]["aggregated"] * 101 / turns - record["running_ns"] / enabled) <= 0.02
+
+
+def of_line(found, address):
+    """The record of a shared line, and who does what there: (access, CPU, offset, ip)."""
+    line, = (r for r in of_type(found, "shared_line") if r["cacheline"] == hex(address))
+    return line, {(e["access"], e["cpu"], e["offset"], int(e["ip"], 16)) for e in line["entries"]}
+
+
+def test_words_that_share_a_line_are_shown_with_who_reads_and_who_writes_which(sandybridge):
+    # Of all loads every nth would be in step with the threads' turns; the one in 16 that is tagged is not.
+    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 32, "--", "apart", 0, 1)
+    at, numbers = known.addresses("apart"), known.numbers("apart")
+    line, accesses = of_line(found, at["words"])
+    expected = {(kind, cpu, numbers[f"{side}_offset"], at[f"{side}_{kind}"])
+                for cpu, side in enumerate(("left", "right")) for kind in ("load", "store")}
+    assert expected <= accesses
+    # A record that the driver finds only once the other event has the counter is told as that one's.
+    others = [e for e in line["entries"] if (e["access"], e["cpu"], e["offset"], int(e["ip"], 16)) not in expected]
+    assert sum(e["samples"] for e in others) <= 0.05 * (line["loads"] + line["stores"])
+    assert (line["threads"], line["readers"], line["writers"], line["cpus"]) == (2, 2, 2, 2)
+    assert (line["offsets"], line["offsets_in_common"]) == (2, 0)
+    # All loads but the very first find the other thread's store.
+    assert line["modified"] >= line["loads"] - 1 > 0 and line["stores"] > 0
+    assert line["loads"] + line["stores"] == sum(e["samples"] for e in line["entries"])
+
+
+def test_a_word_that_two_threads_write_in_turn_has_both_as_readers_and_as_writers(sandybridge):
+    found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 32, "--", "bounce", 0, 1)
+    line, accesses = of_line(found, known.addresses("bounce")["line"])
+    assert {access[:3] for access in accesses} == {(kind, cpu, 0) for kind in ("load", "store") for cpu in (0, 1)}
+    assert (line["readers"], line["writers"], line["offsets_in_common"]) == (2, 2, 1)
+
+
 def test_a_chain_of_loads_is_found_in_memory_by_its_own_table(sandybridge):
     record, = of_type(nhmtap(sandybridge, "mem", "-c", 100, "--", "chase", "memory"), "mem")
     first = record["sources"][0]
@@ -113,10 +163,14 @@ def test_every_metric_of_its_table_has_a_value(sandybridge):
     assert {r["metric"] for r in of_type(found, "metric")} >= set(metrics)
 
 
-def test_doctor_tells_the_microcode_that_precise_samples_need(booted):
-    machine = nehalem.Machine(model="sandybridge", microcode=0x27, memory=512, add=(tool(),))
+def test_doctor_tells_what_microcode_and_firmware_take_away(booted):
+    """Precise samples by early microcode, fixed counters 1 and 2 by firmware that keeps them, as on a real X5650."""
+    machine = nehalem.Machine(model="sandybridge", microcode=0x27, firmware=0x330, memory=512, add=(tool(),))
     with booted.boot(machine) as guest:
-        said = guest.run("/opt/nhmtap", "doctor", "--format", "json", "--need", "precise", paranoid=-1)
-    facility, = (r for r in records.parse(said.stdout) if r["type"] == "facility" and r["name"] == "precise")
-    assert not facility["works"]
-    assert "0x27" in facility["why"] and "0x28" in facility["why"]
+        said = guest.run("/opt/nhmtap", "doctor", "--format", "json", "--need", "precise,fixed,stat", paranoid=-1)
+    precise, fixed, stat = (next(r for r in records.parse(said.stdout) if r["type"] == "facility" and r["name"] == name)
+                            for name in ("precise", "fixed", "stat"))
+    assert not precise["works"]
+    assert "0x27" in precise["why"] and "0x28" in precise["why"]
+    assert not fixed["works"] and stat["works"]
+    assert "fixed counters 1, 2 in use when Linux started (MSR 0x38d is 0x330" in fixed["why"]

@@ -493,30 +493,36 @@ static int write_ahead(struct activity *activity, json_t *record, const char *li
 	return activity_write(activity, ahead);
 }
 
-static int report_event(struct activity *activity, size_t i)
+/* What an interval of an event gave, and where it is while the interval is reported. */
+struct reported {
+	struct reading reading;
+	struct count since;
+};
+
+static int report_event(struct activity *activity, size_t i, struct reported *found, struct sampled *sampled)
 {
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
 	put_fn put = sampling->put ? sampling->put : put_entries;
 	struct samples before = state->accounts[i], lost;
-	struct reading reading;
-	struct count count, since;
-	struct sampled sampled = {&activity->plan.events.list[i], i,
-				  aggregation_layout(state->aggregations[i]), &reading, &since};
+	struct count count;
 	json_t *record;
 	int err;
 
-	read_event(activity, i, &count, &reading);
+	*sampled =
+		(struct sampled){&activity->plan.events.list[i], i,
+				 aggregation_layout(state->aggregations[i]), &found->reading, &found->since};
+	read_event(activity, i, &count, &found->reading);
 	/* What was mapped before a sample is now among the notes. */
 	if (activity->reader)
 		reader_take(activity->reader, true);
-	since = count_beyond(&count, &state->before[i]);
+	found->since = count_beyond(&count, &state->before[i]);
 	state->before[i] = count;
-	record = interval_record(activity, &sampled);
-	json_object_set_new(record, "samples", account_value(state, i, &before, &reading));
+	record = interval_record(activity, sampled);
+	json_object_set_new(record, "samples", account_value(state, i, &before, &found->reading));
 	if (sampling->complete)
-		sampling->complete(activity, &sampled, record);
-	put(activity, record, sampled.layout, &reading);
+		sampling->complete(activity, sampled, record);
+	put(activity, record, sampled->layout, &found->reading);
 	err = sampling->ahead ? write_ahead(activity, record, sampling->ahead) : 0;
 	if (err) {
 		json_decref(record);
@@ -524,20 +530,30 @@ static int report_event(struct activity *activity, size_t i)
 	}
 	err = activity_write(activity, record);
 	lost = samples_since(&state->accounts[i], &before);
-	err = err ? err : warn_of_loss(activity, sampled.event->name, &lost, &reading, &state->warned[i]);
-	return err || !sampling->follow ? err : sampling->follow(activity, &sampled);
+	return err ? err
+		   : warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
 }
 
 int sampling_report(struct activity *activity, bool last)
 {
 	const struct state *state = activity->state;
+	struct reported *found = xcalloc(activity->plan.events.nr, sizeof(*found));
+	struct sampled *sampled = xcalloc(activity->plan.events.nr, sizeof(*sampled));
+	size_t nr = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < activity->plan.events.nr && !err; i++) {
 		if (last && activity->streams)
 			err = drain_event(activity, i, ~0ULL);
-		err = err || !state->aggregations[i] ? err : report_event(activity, i);
+		if (err || !state->aggregations[i])
+			continue;
+		err = report_event(activity, i, &found[nr], &sampled[nr]);
+		nr++;
 	}
+	if (!err && state->sampling->follow)
+		err = state->sampling->follow(activity, sampled, nr);
+	free(found);
+	free(sampled);
 	return err;
 }
 

@@ -40,9 +40,10 @@ struct sampling {
 	unsigned int names;	  /* and how they are called, unless --by says so: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
 	bool knows_throttling;		  /* its program counts the times that the event was stopped */
-	/* Adds what the records of this command alone have, and writes others behind; may be NULL. */
+	/* Adds what the records of this command alone have, and writes others behind those of all `nr`
+	 * events; may be NULL. */
 	void (*complete)(const struct activity *activity, const struct sampled *sampled, json_t *record);
-	int (*follow)(struct activity *activity, const struct sampled *sampled);
+	int (*follow)(struct activity *activity, const struct sampled *sampled, size_t nr);
 };
 
 /* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says

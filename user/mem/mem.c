@@ -121,12 +121,13 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 #define DEFAULT_TABLE_LINES 10
 #define SHARED_KEYS	    "line,ip,cacheline,offset,cpu,pid,tid,comm"
 
-/* A cache line that another core had when it was loaded from: its entries lie behind each other. */
+/* A cache line and who loads and stores there: its entries lie behind each other. */
 struct line {
 	const struct entry *entries;
 	size_t nr;
 	__u64 address;
-	__u64 samples, modified, other_core;
+	__u64 loads, stores;
+	__u64 modified, other_core; /* of the loads */
 };
 
 /* For qsort_r(), whose order is by this key, and by the samples where it is the same. */
@@ -148,6 +149,8 @@ static int by_sharing(const void *a, const void *b)
 		return x->modified < y->modified ? 1 : -1;
 	if (x->other_core != y->other_core)
 		return x->other_core < y->other_core ? 1 : -1;
+	if (x->stores != y->stores)
+		return x->stores < y->stores ? 1 : -1;
 	return x->address < y->address ? -1 : 1;
 }
 
@@ -161,30 +164,54 @@ static struct line line_from(const struct layout *layout, const struct entry *fi
 
 		if (key_number(layout, entry, "cacheline") != line.address)
 			break;
-		line.samples += entry->values[0];
+		*(source_store(source) ? &line.stores : &line.loads) += entry->values[0];
 		line.modified += source_modified(source) ? entry->values[0] : 0;
 		line.other_core += source_other_core(source) ? entry->values[0] : 0;
 	}
 	return line;
 }
 
-/* How many different values a key has in a line. */
-static int different(const struct layout *layout, const struct line *line, const char *key)
+static bool is_store(const struct layout *layout, const struct entry *entry)
+{
+	return source_store(key_number(layout, entry, "source"));
+}
+
+/* Accesses of a line: any, or one kind. */
+enum access { ANY, LOADS, STORES };
+
+static bool is_of(enum access access, const struct layout *layout, const struct entry *entry)
+{
+	return access == ANY || (access == STORES) == is_store(layout, entry);
+}
+
+/* How many different values a key has among the accesses of a line. */
+static int different(const struct layout *layout, const struct line *line, enum access access,
+		     const char *key)
 {
 	int count = 0;
 
 	for (size_t i = 0; i < line->nr; i++) {
 		size_t j = 0;
 
-		while (j < i && key_number(layout, &line->entries[j], key) !=
-					key_number(layout, &line->entries[i], key))
+		if (!is_of(access, layout, &line->entries[i]))
+			continue;
+		while (j < i && !(is_of(access, layout, &line->entries[j]) &&
+				  key_number(layout, &line->entries[j], key) ==
+					  key_number(layout, &line->entries[i], key)))
 			j++;
 		count += j == i;
 	}
 	return count;
 }
 
-/* Places in the line from which more than one thread loads. */
+/* Another core had it when it was loaded from; or several threads had, and one of them stored there. */
+static bool is_shared(const struct layout *layout, const struct line *line)
+{
+	return line->other_core || (line->stores && different(layout, line, ANY, "tid") > 1 &&
+				    different(layout, line, ANY, "cpu") > 1);
+}
+
+/* Places in the line that more than one thread loads from or stores to. */
 static int in_common(const struct layout *layout, const struct line *line)
 {
 	__u64 thread[LINE_BYTES] = {0};
@@ -203,9 +230,9 @@ static int in_common(const struct layout *layout, const struct line *line)
 	return count;
 }
 
-/* Who loads from which offset of the line, and by which code: by its address, which distinguishes two loads
- * of one source line, and by its name. */
-static json_t *loader_value(const struct activity *activity, const struct layout *layout,
+/* Who loads from or stores to which offset of the line, and by which code: by its address, which
+ * distinguishes two loads of one source line, and by its name. */
+static json_t *access_value(const struct activity *activity, const struct layout *layout,
 			    const struct entry *entry)
 {
 	struct codes *codes = reader_codes(activity->reader);
@@ -215,6 +242,7 @@ static json_t *loader_value(const struct activity *activity, const struct layout
 			     key_number(layout, entry, "ip"), entry->values[0]);
 
 	json_object_del(value, "cacheline");
+	json_object_set_new(value, "access", json_string(is_store(layout, entry) ? "store" : "load"));
 	json_object_set_new(value, "code", code_value(codes_at(codes, code)));
 	return value;
 }
@@ -228,15 +256,18 @@ static json_t *line_record(const struct activity *activity, const struct sampled
 	json_object_set_new(record, "event", value_text(sampled->event->name, sizeof(sampled->event->name)));
 	activity_put_interval(activity, record);
 	json_object_set_new(record, "cacheline", value_hex(line->address));
-	json_object_set_new(record, "loads", json_integer(line->samples));
+	json_object_set_new(record, "loads", json_integer(line->loads));
+	json_object_set_new(record, "stores", json_integer(line->stores));
 	json_object_set_new(record, "modified", json_integer(line->modified));
 	json_object_set_new(record, "other_core", json_integer(line->other_core));
-	json_object_set_new(record, "threads", json_integer(different(layout, line, "tid")));
-	json_object_set_new(record, "cpus", json_integer(different(layout, line, "cpu")));
-	json_object_set_new(record, "offsets", json_integer(different(layout, line, "offset")));
+	json_object_set_new(record, "threads", json_integer(different(layout, line, ANY, "tid")));
+	json_object_set_new(record, "readers", json_integer(different(layout, line, LOADS, "tid")));
+	json_object_set_new(record, "writers", json_integer(different(layout, line, STORES, "tid")));
+	json_object_set_new(record, "cpus", json_integer(different(layout, line, ANY, "cpu")));
+	json_object_set_new(record, "offsets", json_integer(different(layout, line, ANY, "offset")));
 	json_object_set_new(record, "offsets_in_common", json_integer(in_common(layout, line)));
 	for (size_t i = 0; i < line->nr; i++)
-		json_array_append_new(entries, loader_value(activity, layout, &line->entries[i]));
+		json_array_append_new(entries, access_value(activity, layout, &line->entries[i]));
 	json_object_set_new(record, "entries", entries);
 	return record;
 }
@@ -248,19 +279,30 @@ static size_t most_lines(const struct activity *activity)
 	return session_all_people(activity->session) ? DEFAULT_TABLE_LINES : SIZE_MAX;
 }
 
-static int write_shared_lines(struct activity *activity, const struct sampled *sampled)
+/* Loads and stores are events of their own with the same keys: a line has those of all. */
+static int write_shared_lines(struct activity *activity, const struct sampled *sampled, size_t nr_sampled)
 {
-	struct reading *reading = sampled->reading;
-	struct line *lines = xcalloc(reading->nr_entries + 1, sizeof(*lines));
-	size_t nr = 0;
+	struct entry *entries;
+	struct line *lines;
+	size_t nr_entries = 0, nr = 0;
 	int err = 0;
 
-	qsort_r(reading->entries, reading->nr_entries, sizeof(*reading->entries), by_line,
-		(void *)sampled->layout);
-	for (size_t i = 0; i < reading->nr_entries;) {
-		struct line line = line_from(sampled->layout, reading->entries + i, reading->nr_entries - i);
+	for (size_t i = 0; i < nr_sampled; i++)
+		nr_entries += sampled[i].reading->nr_entries;
+	entries = xcalloc(nr_entries + 1, sizeof(*entries));
+	lines = xcalloc(nr_entries + 1, sizeof(*lines));
+	nr_entries = 0;
+	for (size_t i = 0; i < nr_sampled; i++) {
+		const struct reading *reading = sampled[i].reading;
 
-		if (line.other_core)
+		for (size_t n = 0; n < reading->nr_entries; n++)
+			entries[nr_entries++] = reading->entries[n];
+	}
+	qsort_r(entries, nr_entries, sizeof(*entries), by_line, (void *)sampled->layout);
+	for (size_t i = 0; i < nr_entries;) {
+		struct line line = line_from(sampled->layout, entries + i, nr_entries - i);
+
+		if (is_shared(sampled->layout, &line))
 			lines[nr++] = line;
 		i += line.nr;
 	}
@@ -268,6 +310,7 @@ static int write_shared_lines(struct activity *activity, const struct sampled *s
 	for (size_t i = 0; i < nr && i < most_lines(activity) && !err; i++)
 		err = activity_write(activity, line_record(activity, sampled, &lines[i]));
 	free(lines);
+	free(entries);
 	return err;
 }
 
@@ -353,7 +396,8 @@ static const struct option_row rows[] = {
 		 "code "
 		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
-	 .help = "report cache lines that are shared between cores, and who loads from which offsets"},
+	 .help = "report cache lines that are shared between cores, and who loads from and stores to which "
+		 "offsets; samples stores too where the PMU's driver names an event for them"},
 	{0, "stream", NULL, OPTION_FLAG, OWN(struct mem_options, stream),
 	 .help = "write each sample as a record as well, in the order of time, with the keys of --by"},
 	{0, "loads", NULL, OPTION_FLAG, OWN(struct mem_options, loads),

@@ -109,18 +109,19 @@ static int stores_event(struct plan *plan, const struct options *options, const 
 	return 0;
 }
 
-/* Loads by default. */
+/* Loads by default; to see who shares a line takes the stores too, where there are samples of them. */
 static int default_events(struct plan *plan, const struct options *options, struct host *host, char *text,
 			  size_t size, struct refusal *refusal)
 {
 	const struct mem_options *own = options->own;
 	const struct pmu *pmu = host_core_pmu(host);
 	bool loads = own->loads || !own->stores;
+	bool stores = own->stores || (own->shared && !own->loads && pmu && has_event(pmu, "mem-stores"));
 	size_t used = 0;
 
 	if (loads && loads_event(plan, options, pmu, text, size, refusal))
 		return -1;
-	if (!own->stores)
+	if (!stores)
 		return 0;
 	if (loads) {
 		used = strlen(text);
@@ -141,8 +142,8 @@ static void ask_for_load(struct event *event, bool physical)
 			  "--by phys_page: the kernel looks up where in memory the address lies");
 }
 
-/* Where the record does not have these bits the kernel may fill them in all the same: on Westmere every
- * access is a TLB hit (pebs_no_tlb is set for Nehalem alone, intel/core.c). */
+/* Where the record does not have these bits the kernel may fill them in all the same, and call every access a
+ * TLB hit (pebs_no_tlb, intel/core.c). */
 static int refuse_access_keys(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
@@ -153,7 +154,9 @@ static int refuse_access_keys(const struct options *options, const struct host *
 	refuse(refusal, STATUS_USAGE, "option --by '%s'", options->by);
 	because(refusal, "this CPU's PEBS records have no TLB and no lock bits");
 	according(refusal, "%s", kernel->record ? kernel->record : kernel->source);
-	return instead(refusal, "sample MEM_LOAD_RETIRED.DTLB_MISS:pp with nhmtap profile");
+	return instead(refusal,
+		       "leave them out, or sample an event of TLB misses with nhmtap profile: nhmtap list "
+		       "--precise tlb");
 }
 
 static int check_options(const struct options *options, const struct host *host, struct refusal *refusal)

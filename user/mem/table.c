@@ -158,14 +158,19 @@ static void shared_line_table(struct text *text, const struct stream *stream, co
 		 "line %s: %lld loads, %lld found it modified by another core, %lld in another's cache\n",
 		 string(record, "cacheline"), (long long)integer(record, "loads"),
 		 (long long)integer(record, "modified"), (long long)integer(record, "other_core"));
-	text_add(text, "  %lld threads on %lld CPUs loaded from %lld places in it, ",
+	if (integer(record, "stores"))
+		text_add(text, "  %lld stores; %lld threads loaded, %lld stored\n",
+			 (long long)integer(record, "stores"), (long long)integer(record, "readers"),
+			 (long long)integer(record, "writers"));
+	text_add(text, "  %lld threads on %lld CPUs %s %lld places in it, ",
 		 (long long)integer(record, "threads"), (long long)integer(record, "cpus"),
-		 (long long)integer(record, "offsets"));
+		 integer(record, "stores") ? "used" : "loaded from", (long long)integer(record, "offsets"));
 	if (!common && integer(record, "threads") > 1)
 		text_add(text, "none in common: false sharing?\n");
 	else
 		text_add(text, "%lld of them in common\n", (long long)common);
-	rows_of_entries(text, json_object_get(record, "entries"), integer(record, "loads"));
+	rows_of_entries(text, json_object_get(record, "entries"),
+			integer(record, "loads") + integer(record, "stores"));
 	text_add(text, "\n");
 }
 

@@ -198,6 +198,11 @@ static __u64 snoop(__u64 data_src)
 	return data_src >> PERF_MEM_SNOOP_SHIFT & 0x1f;
 }
 
+bool source_store(__u64 data_src)
+{
+	return !unmeasured(data_src) && field(data_src, PERF_MEM_OP_SHIFT, 5) & PERF_MEM_OP_STORE;
+}
+
 bool source_modified(__u64 data_src)
 {
 	return !unmeasured(data_src) && snoop(data_src) & PERF_MEM_SNOOP_HITM;

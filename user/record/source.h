@@ -33,6 +33,9 @@ const char *source_tlb(__u32 tlb);
 /* Of mem_lock: "locked", "none", or "unknown". */
 const char *source_lock(__u32 lock);
 
+/* Whether it is a store. */
+bool source_store(__u64 data_src);
+
 /* Whether another core's cache, of this package or another, had the line: modified, or in any state. */
 bool source_modified(__u64 data_src);
 bool source_other_core(__u64 data_src);
