@@ -59,3 +59,25 @@ def test_rsyslog_takes_the_lines_from_a_socket(nhmtap, tmp_path):
     assert sorted(values) == sorted(f"{r['event']} {r['value']}" for r in counts)
 
 
+# A journal of its own, which goes when the last program in its mount namespace does.
+JOURNAL = """
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/journal /run/systemd/journald.conf.d
+printf '[Journal]\\nStorage=volatile\\nReadKMsg=no\\n' > /run/systemd/journald.conf.d/volatile.conf
+/lib/systemd/systemd-journald &
+trap "kill $!" EXIT
+until [ -S /run/systemd/journal/stdout ]; do sleep 0.05; done
+"$@" | systemd-cat --identifier=nhmtap
+journalctl --sync
+journalctl --identifier=nhmtap --output=cat
+"""
+
+
+def test_journald_takes_the_lines_from_systemd_cat(nhmtap, tmp_path):
+    run = nhmtap.command("stat", "-e", "page-faults,cs", "-I", "20", "-o", tmp_path / "nested", "-o", "flat=-", "--",
+                         "sh", "-c", "sleep 0.1; sleep 0.1")
+    lines = said("unshare", "--mount", "sh", "-ec", JOURNAL, "-", *map(str, run), timeout=120).splitlines()
+    counts = [r for r in parse((tmp_path / "nested").read_text()) if r["type"] == "count"]
+    values = [line for line in map(json.loads, lines) if "value" in line]
+    assert sum(line["value"] for line in values) == sum(r["value"] for r in counts) > 0
+    assert len(values) == len(counts)

@@ -27,7 +27,7 @@ static int write_beats(struct stream *stream, const json_t *record)
 static const struct format beats = {
 	.name = "beats",
 	.help = "a format of a test",
-	.command = "pulse",
+	.commands = "pulse",
 	.check = check_beats,
 	.write = write_beats,
 };
