@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,14 @@ static int version(const char *how)
 	return printed();
 }
 
+/* Reading a large file's symbols and tables takes memory for a moment. The heap would keep it, the more so
+ * since malloc raises its threshold with what is freed, and of each thread: a run of weeks gives it back. */
+static void keep_no_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* glibc's, which then stays what it is */
+	mallopt(M_ARENA_MAX, 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -87,6 +96,7 @@ int main(int argc, char **argv)
 	struct refusal refusal = {0};
 	int status;
 
+	keep_no_memory();
 	privileges_begin();
 	keep_standard_streams();
 	json_set_alloc_funcs(xmalloc, free);
