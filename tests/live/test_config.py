@@ -30,7 +30,7 @@ def accepts(config):
 
 # --- mistakes -------------------------------------------------------------------------------------
 
-TARGET = 'add "all_cpus": true, "pid", "tid", "cgroup" or "cpu"; or: nhmtap run CONFIG -- COMMAND'
+TARGET = 'add "all_cpus": true, "pid", "tid", "cgroup", "container" or "cpu"; or: nhmtap run CONFIG -- COMMAND'
 
 # The file, the JSON pointer, what is wrong, what would be right.
 SHAPE = {

@@ -314,8 +314,8 @@ static void add_defaults(struct options *options)
 
 static bool has_target(const struct options *options)
 {
-	return options->pids || options->tids || options->cgroups || options->each_cgroup || options->cpus ||
-	       options->all_cpus;
+	return options->pids || options->tids || options->cgroups || options->each_cgroup ||
+	       options->containers || options->cpus || options->all_cpus;
 }
 
 static int check_target(const struct options *options, const char *pointer, struct refusal *refusal)
@@ -324,8 +324,8 @@ static int check_target(const struct options *options, const char *pointer, stru
 		return 0;
 	refuse_at(refusal, pointer);
 	because(refusal, "it has no target, and no COMMAND was given");
-	return instead(refusal, "add \"all_cpus\": true, \"pid\", \"tid\", \"cgroup\" or \"cpu\"; or: nhmtap "
-				"run CONFIG -- COMMAND");
+	return instead(refusal, "add \"all_cpus\": true, \"pid\", \"tid\", \"cgroup\", \"container\" or "
+				"\"cpu\"; or: nhmtap run CONFIG -- COMMAND");
 }
 
 static int take_activity(struct request *request, json_t *value, const char *pointer, struct refusal *refusal)

@@ -57,7 +57,8 @@ static void stat_describe(struct activity *activity, json_t *start)
 
 	if (activity->options->repeats)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
-	if (!activity->plan.target.by_switches)
+	/* --check opens none. */
+	if (!activity->plan.target.by_switches || !activity->counters)
 		return;
 	by = json_pack("{s:s}", "by", counters_by_switches(activity->counters) ? "switches" : "events");
 	if (counters_switches_why(activity->counters))
