@@ -133,10 +133,15 @@ static struct watched_cgroup *take_in(struct activity *activity, const char *pat
 
 static bool fits(const struct activity *activity, const struct cgroup_pattern *pattern, const char *path)
 {
+	struct cgroup_owner owner;
+
 	if (path[0] != '/') /* it has none */
 		return !strcmp(pattern->text, CGROUPS_ALL);
-	if (pattern->container)
-		return !strncmp(cgroup_owner(path).container_id, pattern->text, strlen(pattern->text));
+	if (pattern->container) {
+		owner = cgroup_owner(path);
+		return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
+		       !strcmp(owner.pod_uid, pattern->text);
+	}
 	/* The root is one of all, where it has what is in no other. */
 	return cgroup_fits(pattern->text, path) ||
 	       (!strcmp(path, "/") && !strcmp(pattern->text, CGROUPS_ALL) &&

@@ -42,7 +42,8 @@ const struct option_row target_rows[] = {
 	 .help = "what runs in these cgroups (version 2): paths below the mount, as /proc/PID/cgroup has "
 		 "them, or patterns such as '/kubepods*/**' of cgroups that come and go"},
 	{0, "container", "ID,…", OPTION_TEXT, COMMON(containers),
-	 .help = "what runs in these containers, which may come and go: ids, or how they begin"},
+	 .help = "what runs in these containers, which may come and go: ids, how they begin, or uids of "
+		 "pods"},
 	{'a', "all-cpus", NULL, OPTION_FLAG, COMMON(all_cpus), .help = "all CPUs, system-wide"},
 	{'C', "cpu", "CPUS", OPTION_TEXT, COMMON(cpus), .help = "these CPUs, system-wide: 0-3,8"},
 	{0},

@@ -195,6 +195,12 @@ static int plan_cgroups(struct target *target, const char *names, const struct h
 	return err;
 }
 
+/* A pod's uid: "01234567-89ab-cdef-0123-456789abcdef". */
+static bool is_uid(const char *id)
+{
+	return strlen(id) == 36 && strspn(id, "0123456789abcdef-") == 36 && id[8] == '-';
+}
+
 static int plan_containers(struct target *target, const char *ids, const struct host *host,
 			   struct refusal *refusal)
 {
@@ -204,13 +210,15 @@ static int plan_containers(struct target *target, const char *ids, const struct 
 	while (!err && (id = strsep(&rest, ","))) {
 		size_t digits = strspn(id, "0123456789abcdef");
 
-		if (digits && digits <= CONTAINER_ID_LENGTH && !id[digits]) {
+		if ((digits && digits <= CONTAINER_ID_LENGTH && !id[digits]) || is_uid(id)) {
 			add_pattern(target, id, true);
 			continue;
 		}
 		refuse(refusal, STATUS_USAGE, "option --container '%s'", ids);
-		because(refusal, "'%s' is not the beginning of a container's id: up to %d digits 0-9a-f", id,
-			CONTAINER_ID_LENGTH);
+		because(refusal,
+			"'%s' is neither the beginning of a container's id (up to %d digits 0-9a-f) nor a "
+			"pod's uid",
+			id, CONTAINER_ID_LENGTH);
 		err = instead(refusal, "see docker ps --no-trunc, or crictl ps; by a path: -G PATH");
 	}
 	free(copy);
