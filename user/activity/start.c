@@ -6,6 +6,7 @@
 
 #include "host/privileges.h"
 #include "plan/neighbours.h"
+#include "plan/permission.h"
 #include "record/record.h"
 #include "record/type.h"
 
@@ -216,14 +217,34 @@ static json_t *capabilities_value(const struct host *host)
 	return list;
 }
 
-json_t *start_base(const struct host *host, const char *command)
+/* Those that doctor finds in the way of something: what each costs it says. NULL: there are none. */
+static json_t *missing_value(struct host *host)
 {
+	struct permission permissions[NR_PERMISSIONS];
+	json_t *list = NULL;
+
+	permissions_judge(permissions, host);
+	for (size_t i = 0; i < NR_PERMISSIONS; i++) {
+		if (permissions[i].ok || strncmp(permissions[i].name, "CAP_", 4))
+			continue;
+		list = list ? list : json_array();
+		json_array_append_new(list, json_string(permissions[i].name));
+	}
+	return list;
+}
+
+json_t *start_base(struct host *host, const char *command)
+{
+	json_t *missing = missing_value(host);
+
 	json_t *record =
 		json_pack("{s:s, s:s, s:s}", "type", "start", "version", NHMTAP_VERSION, "command", command);
 
 	json_object_set_new(record, "resource", resource_value(host));
 	json_object_set_new(record, "host", host_value(host));
 	json_object_set_new(record, "capabilities", capabilities_value(host));
+	if (missing)
+		json_object_set_new(record, "capabilities_missing", missing);
 	return record;
 }
 

@@ -8,7 +8,7 @@
 #include "activity/activity.h"
 
 /* What every start record has, of an activity or not. A new reference. */
-json_t *start_base(const struct host *host, const char *command);
+json_t *start_base(struct host *host, const char *command);
 
 /* Adds what an activity's has: its target, its events. */
 void start_put_activity(json_t *start, struct activity *activity);
