@@ -50,6 +50,11 @@ class Container:
         self.process.stdout.read()
         self.process.wait()
 
+    def pid(self):
+        """Of its first process, as it is numbered outside."""
+        state = subprocess.run(["runc", "--root", self.state, "state", self.name], capture_output=True, check=True)
+        return json.loads(state.stdout)["pid"]
+
     def do(self, step):
         self.process.stdin.write(step + "\n")
         self.process.stdin.flush()

@@ -29,8 +29,13 @@ def examples(prompt):
     return [(name, command) for command, name in found.items()]
 
 
+def in_container(command):
+    """Whether an example runs the container image that `make image` has made."""
+    return "build/image" in command
+
+
 def run(command, folder):
-    """Runs an example unchanged, in an empty folder next to the tables of events."""
+    """Runs an example unchanged, in a folder next to the tables of events."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS), os.environ["PATH"]])
     os.symlink(os.path.abspath(os.path.join(ROOT, "events")), folder / "events")
     done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60, check=False,

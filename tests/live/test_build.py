@@ -19,7 +19,7 @@ BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 LIBPERF = os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf")
 # Variables of the make that may run these tests. The copy's make is not its child.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
-        "test_requirements", "deb_requirements"}
+        "test_requirements", "deb_requirements", "image_requirements"}
 
 
 class Tree:

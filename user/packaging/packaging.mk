@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Debian packages. The source package is put together below O, so that debian/ stands at its top there.
+# A container's image, and Debian packages, whose source is put together below O, so that debian/ stands at its top there.
 
-.PHONY: deb check-deb
+.PHONY: image deb check-deb
 
 packaging  := user/packaging
+image      := $(abspath $(O))/image
 deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
+
+# The files are as old as the last change of the source, unless SOURCE_DATE_EPOCH is set.
+image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
+	$(call say,IMAGE,$(image)/oci)
+	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
+		$(packaging)/image/make-image $(image) $(version) $(O)/nhmtap $(O)/nhmtap-known \
+		$(foreach library,$(late),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
+		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
 
 # gcc and libc6-dev are build-essential.
 deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb/built
@@ -16,7 +25,7 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into 
 	sed -i "s/@version@/$(version)/; s/@build-depends@/$$needed/" $(deb_source)/debian/changelog $(deb_source)/debian/control
 	$(call say,DEB,$(deb))
 	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI -u build_requirements -u test_requirements \
-		-u deb_requirements dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
+		-u deb_requirements -u image_requirements dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
 	$(Q)cd $(deb) && ls *.deb *.dsc
 
 # Two builds, in different folders and time zones; a Debian, which is kept for the next time.

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The container's image, the examples that run it, and what holds in a container of runc that has no more than they
+give it."""
+import json
+import os
+import subprocess
+import tarfile
+
+import pytest
+import yaml
+
+import cgroups
+import containers
+import images
+import manual
+from images import Nhmtap
+from puppet import Puppet
+from records import Result
+from running import enter
+from sessions import until
+
+pytestmark = pytest.mark.xdist_group("image")
+
+NAME = f"nhmtap-image-{os.getpid()}"
+CAPABILITIES = ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"]
+ID = "ba5eba11" + "0123456789abcdef" * 3 + "01234567"
+UID = "0a1b2c3d-0123-4567-89ab-0123456789ab"
+FAULTS = {"event": "page-faults:u", "count": 1}
+
+
+@pytest.fixture(scope="module", name="layout")
+def image_layout(tmp_path_factory):
+    return images.make(tmp_path_factory.mktemp("image") / "image")
+
+
+@pytest.fixture(scope="module", name="root")
+def image_root(layout):
+    """Its files, as a runtime unpacks them."""
+    tag, _ = images.config_of(layout)
+    bundle = layout.parent / "unpacked"
+    subprocess.run(["umoci", "unpack", "--image", f"{layout}:{tag}", bundle], check=True)
+    return bundle / "rootfs"
+
+
+@pytest.fixture(scope="module", name="puppet_root")
+def root_of_a_puppet(tmp_path_factory):
+    return containers.static(tmp_path_factory.mktemp("puppet"), "puppet")
+
+
+# --- the image ------------------------------------------------------------------------------------
+
+
+def test_the_image_says_what_it_is_and_runs_the_program_as_pid_1(nhmtap, layout):
+    tag, config = images.config_of(layout)
+    version = nhmtap("--version").out.split()[-1]
+    labels = config["config"]["Labels"]
+    assert tag == labels["org.opencontainers.image.version"] == version
+    assert labels["org.opencontainers.image.licenses"] == "GPL-2.0-only"
+    assert config["config"]["Entrypoint"] == ["nhmtap"]
+    assert config["config"]["Cmd"] == ["run", "/etc/nhmtap/config.json"]
+    assert "User" not in config["config"] and (config["os"], config["architecture"]) == ("linux", "amd64")
+
+
+def test_it_holds_the_program_and_its_libraries_and_no_shell(root):
+    executable = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file() and os.access(path, os.X_OK))
+    programs = [str(path) for path in executable if ".so." not in path.name]
+    assert programs == ["usr/bin/nhmtap", "usr/lib/nhmtap/nhmtap-known"]
+    assert not list(root.rglob("*.crt")) and not list(root.rglob("*.pem"))
+    assert [path.name for path in (root / "etc").rglob("*") if path.is_file()] == ["config.json"]
+
+
+def test_two_builds_are_the_same_to_the_bit(layout, tmp_path):
+    again = images.make(tmp_path / "image", TZ="Pacific/Kiritimati", LC_ALL="C.UTF-8")
+    assert files(again) == files(layout)
+    other = images.make(tmp_path / "other", SOURCE_DATE_EPOCH="86400")
+    assert images.config_of(other)[1]["created"] == "1970-01-02T00:00:00Z"
+    layer, = [path for path in (other / "blobs").rglob("*") if path.is_file() and tarfile.is_tarfile(path)]
+    with tarfile.open(layer) as tar:
+        assert {(entry.mtime, entry.uid, entry.gid) for entry in tar} == {(86400, 0, 0)}
+
+
+def files(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- the examples ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [command for _, command in manual.examples("$") if manual.in_container(command)])
+def test_what_readme_and_the_manual_do_with_it_works(layout, tmp_path, command):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "image").symlink_to(layout.parent)
+    manual.run(command, tmp_path)
+
+
+def documents(name):
+    return list(yaml.safe_load_all(images.example(name)))
+
+
+def test_kubernetes_examples_give_the_least_privileges():
+    _, daemonset = documents("daemonset.yaml")
+    pod, = documents("sidecar.yaml")
+    for spec, container in ((daemonset["spec"]["template"]["spec"], daemonset["spec"]["template"]["spec"]["containers"][0]),
+                            (pod["spec"], pod["spec"]["initContainers"][0])):
+        security = container["securityContext"]
+        assert security["capabilities"]["drop"] == ["ALL"]
+        assert [f"CAP_{name}" for name in security["capabilities"]["add"]] == CAPABILITIES
+        assert security["readOnlyRootFilesystem"] and security["allowPrivilegeEscalation"] is False
+        assert "privileged" not in security and security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not spec["automountServiceAccountToken"] and not {"hostNetwork", "hostIPC"} & set(spec)
+        assert all(mount["readOnly"] for mount in container["volumeMounts"])
+        assert container["resources"]["limits"] == {"cpu": "50m", "memory": "64Mi"}
+    assert pod["spec"]["shareProcessNamespace"] and "hostPID" not in pod["spec"]
+    assert pod["spec"]["initContainers"][0]["restartPolicy"] == "Always"
+
+
+def test_the_compose_example_gives_the_least_privileges():
+    service = documents("compose.yaml")[0]["services"]["nhmtap"]
+    assert service["cap_drop"] == ["ALL"] and [f"CAP_{name}" for name in service["cap_add"]] == CAPABILITIES
+    assert service["read_only"] and "no-new-privileges:true" in service["security_opt"]
+    assert "privileged" not in service and "volumes" not in service and service["network_mode"] == "none"
+
+
+def test_the_runc_example_gives_the_least_privileges():
+    spec = json.loads(images.example("runc.json"))
+    assert all(names == CAPABILITIES for names in spec["process"]["capabilities"].values())
+    assert set(spec["process"]["capabilities"]) == {"bounding", "effective", "permitted"}
+    assert spec["root"]["readonly"] and spec["process"]["noNewPrivileges"]
+    assert spec["linux"]["resources"]["memory"] == {"limit": 64 << 20}
+    assert all("ro" in mount["options"] for mount in spec["mounts"] if mount["type"] in ("bind", "sysfs"))
+
+
+def test_the_systemd_unit_gives_the_same_capabilities():
+    with open(os.path.join(images.FOLDER, "..", "debian", "nhmtap.service"), encoding="utf-8") as file:
+        lines = dict(line.strip().split("=", 1) for line in file if "=" in line and line[0] != "#")
+    assert lines["AmbientCapabilities"].split() == lines["CapabilityBoundingSet"].split() == CAPABILITIES
+
+
+@pytest.mark.parametrize("config", [
+    pytest.param(lambda: images.example("config.json"), id="image"),
+    pytest.param(lambda: documents("daemonset.yaml")[0]["data"]["config.json"], id="daemonset"),
+    pytest.param(lambda: documents("compose.yaml")[0]["configs"]["nhmtap"]["content"], id="compose")])
+def test_the_configurations_are_valid(nhmtap, tmp_path, config):
+    path = tmp_path / "config.json"
+    path.write_text(config())
+    assert nhmtap("run", "--check", path).status == 0
+
+
+def test_the_sidecar_follows_its_pod(nhmtap, tmp_path, cgroup):
+    """As the kubelet's systemd driver names a pod's cgroups; the container comes later."""
+    path, folder = cgroup
+    container, = documents("sidecar.yaml")[0]["spec"]["initContainers"]
+    arguments = [word.replace("$(POD_UID)", UID).replace("10000", "50") for word in container["args"]]
+    pod = f"kubepods-pod{UID.replace('-', '_')}.slice"
+    out = tmp_path / "out"
+    process = nhmtap.start(*arguments, "-e", "page-faults:u", "-c", "1", "-o", out)
+    inner = f"{pod}/cri-containerd-{ID}.scope"
+    with Puppet() as puppet:
+        os.makedirs(f"{folder}/{inner}")
+        until(lambda: '"appeared"' in read(out))
+        enter(f"{folder}/{inner}", puppet.pid)
+        puppet.do("faults=100")
+        enter(os.path.dirname(folder), puppet.pid)
+    done = nhmtap.interrupt(process)
+    result = Result(done.status, read(out), done.err)
+    for name in (inner, pod):
+        cgroups.remove(f"{folder}/{name}")
+    assert {(r["cgroup"], r["k8s.pod.uid"]) for r in result.of("target")} == {(f"{path}/{pod}", UID)}
+    entry, = [e for e in result.entries() if e["samples"] >= 100]
+    assert (entry["k8s.pod.uid"], entry["container.id"]) == (UID, ID)
+
+
+def read(path):
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def is_named(result, code):
+    """On a busy machine an interval's time for names may be over before the file is read."""
+    late = sum(r["names"]["unnamed"]["no_time"] for r in result.of("end") if "names" in r)
+    return code.get("symbol") == "touch" or ("symbol" not in code and late)
+
+
+# --- what each capability is for ------------------------------------------------------------------
+
+
+def without(*missing):
+    def change(spec):
+        for names in spec["process"]["capabilities"].values():
+            names[:] = [name for name in names if name not in missing]
+    return change
+
+
+@pytest.fixture(name="hidden_puppet")
+def anothers_puppet(tmp_path, puppet_root):
+    """A process of another user, whose program lies in a folder of his own; it was there before nhmtap."""
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o700)
+    copy = folder / "puppet"
+    copy.write_bytes((puppet_root / "puppet").read_bytes())
+    copy.chmod(0o700)
+    for path in (folder, copy):
+        os.chown(path, 65534, 65534)
+    with subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "./puppet"], cwd=folder, text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process
+        process.stdin.close()
+
+
+def measured(nhmtap_in, puppet):
+    """Until there are samples of the puppet and of the kernel, or it can't be."""
+    def touched(record):
+        return any(e.get("pid") == puppet.pid and e["samples"] >= 300 for e in record.get("entries", ()))
+
+    def kernel(record):
+        return any(e["code"].get("module") == "[kernel]" for e in record.get("entries", ()))
+    nhmtap_in.until(lambda r: r["type"] in ("start", "error") and r["activity"] == "ticks")
+    if not any(r["type"] == "error" for r in nhmtap_in.records()):
+        puppet.stdin.write("faults=300\n")
+        puppet.stdin.flush()
+        nhmtap_in.until(touched)
+        nhmtap_in.until(kernel)
+    return nhmtap_in.end()
+
+
+MEASURED = {"activities": [
+    {"name": "counts", "command": "stat", "event": "page-faults", "all_cpus": True, "interval_ms": 100},
+    {"name": "faults", "command": "profile", "all_cpus": True, "by": "comm,pid,symbol", "interval_ms": 100, **FAULTS},
+    {"name": "ticks", "command": "profile", "all_cpus": True, "by": "symbol", "interval_ms": 100, "event": "cpu-clock",
+     "freq": 199}]}
+UNLIMITED = lambda spec: spec["linux"]["resources"].pop("cpu")  # noqa: E731
+
+
+@pytest.mark.parametrize("missing", [None, *CAPABILITIES])
+def test_a_missing_capability_costs_what_doctor_says(tmp_path, root, hidden_puppet, missing):
+    def change(spec):
+        UNLIMITED(spec)
+        without(missing)(spec)
+    asked = images.bundle(tmp_path / "asked", root, {}, "doctor", change=change)
+    with Nhmtap(asked, NAME) as container:
+        container.process.wait(timeout=60)
+        doctor = container.end()
+    lacking = [r["name"] for r in doctor.of("permission", ok=False) if r["name"].startswith("CAP_")]
+    assert lacking == ([missing] if missing else [])
+    works = {r["name"]: r["works"] for r in doctor.of("facility")}
+    with Nhmtap(images.bundle(tmp_path / "run", root, MEASURED, change=change), NAME) as container:
+        result = measured(container, hidden_puppet)
+    start = result.of("start", command="run")[0]
+    assert start.get("capabilities_missing", []) == lacking
+    assert start["capabilities"] == [name for name in ["CAP_PERFMON", "CAP_BPF", *CAPABILITIES[2:]] if name != missing]
+    refused = {r["activity"] for r in result.of("error")} - {"session"}
+    assert refused == {*(() if works["system"] else {"counts"}), *(() if works["profile"] else {"faults", "ticks"})}
+    assert bool(refused) == (missing in ("CAP_BPF", "CAP_PERFMON")), "samples need both"
+    if refused:
+        return
+    touched, = [e["code"] for e in result.entries(pid=hidden_puppet.pid) if e["samples"] >= 300]
+    ticks = result.one("end", activity="ticks")["names"]
+    assert ("kernel_why" in ticks) == (missing == "CAP_SYSLOG")
+    if missing in ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"):
+        assert "symbol" not in touched
+    else:
+        assert is_named(result, touched)
+
+
+# --- pid namespaces -------------------------------------------------------------------------------
+
+
+# The kubelet gives a container a cgroup namespace of its own, and the host's cgroups by a mount.
+@pytest.mark.parametrize("namespace", ["host", "shared", "own"])
+@pytest.mark.parametrize("cgroup_namespace", [[], [{"type": "cgroup"}]], ids=["cgroups of the host", "kubelet"])
+def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup, root, puppet_root, namespace, cgroup_namespace):
+    path, folder = cgroup
+    config = {"activities": [{"name": "faults", "command": "profile", "container": ID[:12], "by": "pid,symbol",
+                              "interval_ms": 100, **FAULTS}]}
+    application = containers.bundle(tmp_path / "application", puppet_root, "/puppet", cgroup=f"{path}/docker/{ID}")
+    with containers.Container(application, f"{NAME}-app") as puppet:
+        pid = puppet.pid()
+
+        def change(spec):
+            UNLIMITED(spec)
+            spec["linux"]["namespaces"] += cgroup_namespace
+            if namespace != "host":
+                shared = {"path": f"/proc/{pid}/ns/pid"} if namespace == "shared" else {}
+                spec["linux"]["namespaces"].append({"type": "pid", **shared})
+        with Nhmtap(images.bundle(tmp_path / "run", root, config, change=change), NAME) as container:
+            container.until(lambda r: r["type"] == "profile")  # it measures
+            puppet.do("faults=200")
+            container.until(lambda r: any(e["samples"] >= 200 for e in r.get("entries", ())))
+            result = container.end()
+    os.rmdir(f"{folder}/docker")
+    touched, = [e for e in result.entries() if e["samples"] >= 200]
+    assert touched["pid"] == {"host": pid, "shared": 1, "own": 0}[namespace]
+    assert is_named(result, touched["code"]) if namespace != "own" else "symbol" not in touched["code"]
+    assert (result.one("end", activity="faults")["names"]["unnamed"]["no_pid"] >= 200) == (namespace == "own")
+
+
+# --- for long -------------------------------------------------------------------------------------
+
+
+def memory_limit(pid):
+    """In bytes, by whichever version of cgroups has the memory."""
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+        paths = {controllers: path for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in file)}
+    one = f"/sys/fs/cgroup/memory{paths['memory']}/memory.limit_in_bytes" if "memory" in paths else \
+        f"{cgroups.mount()}{paths['']}/memory.max"
+    with open(one, encoding="ascii") as file:
+        return int(file.read())
+
+
+def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_again(tmp_path, cgroup, root, puppet_root):
+    path, folder = cgroup
+    config = {"activities": [{"name": "faults", "command": "profile", "container": ID[:12], "by": "cgroup,symbol",
+                              "interval_ms": 500, **FAULTS}]}
+    application = containers.bundle(tmp_path / "application", puppet_root, "/puppet", cgroup=f"{path}/docker/{ID}")
+    began = []
+    with Nhmtap(images.bundle(tmp_path / "run", root, config, cgroup=f"{path}/nhmtap"), NAME) as container:
+        container.until(lambda r: r["type"] == "start" and r["activity"] == "faults")
+        assert memory_limit(container.pid()) == 64 << 20
+        for times in (1, 2, 3):
+            with containers.Container(application, f"{NAME}-app") as puppet:
+                began.append(len([r for r in container.records() if r["type"] == "profile"]))
+                container.until(lambda r: r["type"] == "target" and r["change"] == "appeared", times)
+                puppet.do("faults=200")
+                container.until(lambda r: any(e["samples"] >= 200 for e in r.get("entries", ())), times)
+            container.until(lambda r: r["type"] == "target" and r["change"] == "gone", times)
+        result = container.end()
+    os.rmdir(f"{folder}/docker")
+    own = f"{path}/docker/{ID}"
+    assert result.status == 0 and result.one("end", activity="session")["reason"] == "terminated"
+    told = [(r["change"], r["cgroup"]) for r in result.of("target")]
+    assert told == [("appeared", own), ("gone", own)] * 3
+    touched = [e for e in result.entries() if e["samples"] >= 200]
+    assert {(e["container.id"], e["code"]["module"]) for e in touched} == {(ID, "/puppet")}
+    assert all(is_named(result, e["code"]) for e in touched)
+    # By its own clock: no more than two intervals ended between a container's begin and the record that tells of it.
+    for before, found in zip(began, result.of("target", change="appeared")):
+        profiles = [r for r in result.of("profile") if r["seq"] < found["seq"]]
+        assert len(profiles) - before <= 2
+
+
+def test_what_is_killed_and_restarted_leaves_whole_lines_and_loses_none(tmp_path, root):
+    config = {"activities": [{"name": "counts", "command": "stat", "event": "task-clock", "all_cpus": True, "interval_ms": 10}]}
+    folder = images.bundle(tmp_path / "run", root, config, change=UNLIMITED)
+    ends = []
+    for times in range(20):
+        with Nhmtap(folder, NAME) as container:
+            container.until(lambda r: r["type"] == "count" and r["seq"] >= 5 and r["run_id"] not in ends)
+            container.runc("kill", NAME, "KILL")
+            container.process.wait(timeout=60)
+            records = container.records()
+            assert container.out.read_text()[-1] == "\n"
+        runs = list(dict.fromkeys(r["run_id"] for r in records))
+        assert runs[:-1] == ends and len(runs) == times + 1
+        ends = runs
+    for run in ends:
+        seqs = [r["seq"] for r in records if r["run_id"] == run]
+        assert seqs == list(range(len(seqs)))
+
+
+def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, cgroup, root):
+    path, folder = cgroup
+    config = {"activities": [{"name": "counts", "command": "stat", "event": "page-faults", "for_each_cgroup": f"{path}/c*",
+                              "interval_ms": 50}]}
+
+    def uses(pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            memory = int(next(line for line in file if line.startswith("RssAnon")).split()[1])
+        return len(os.listdir(f"/proc/{pid}/fd")), memory
+    with Nhmtap(images.bundle(tmp_path / "run", root, config, change=UNLIMITED), NAME) as container:
+        container.until(lambda r: r["type"] == "start" and r["activity"] == "counts")
+        pid, used = container.pid(), []
+        for first in range(0, 1000, 200):
+            for i in range(first, first + 200):
+                os.mkdir(f"{folder}/c{i}")
+            container.until(lambda r: r["type"] == "target" and r["change"] == "appeared", first + 200)
+            for i in range(first, first + 200):
+                os.rmdir(f"{folder}/c{i}")
+            container.until(lambda r: r["type"] == "target" and r["change"] == "gone", first + 200)
+            used.append(uses(pid))
+        container.end()
+    assert len({descriptors for descriptors, _ in used}) == 1
+    # Its buffers have the room that they need once two hundred have come and gone a few times.
+    assert used[-1][1] - used[2][1] < 512, used
