@@ -65,7 +65,7 @@ def test_each_page_fault_has_its_whole_chain(any_kernel, program):
 def test_samples_of_each_precision_are_chains_that_the_program_can_have(any_kernel, program, event):
     found, told = profile(any_kernel, program, f"-e {event} -c 743", "calls 2000")
     impossible = {names: n for names, n in found.items() if not is_possible(names)}
-    deep = sum(n for names, n in found.items() if "back0" in names and names[:names.index("back0")][-1] == "compare")
+    deep = sum(n for names, n in found.items() if ("compare", "back0") in zip(names, names[1:]))
     assert sum(found.values()) > 500 and deep > 50
     # Before its first instruction has been sampled, a page of the stack may not be there to be read.
     assert sum(impossible.values()) <= 0.02 * sum(found.values()), impossible
