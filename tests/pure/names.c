@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	struct naming *naming;
 	char line[8192];
 
-	for (int option; (option = getopt(argc, argv, "ls:d:k:m:b:")) != -1;)
+	for (int option; (option = getopt(argc, argv, "ls:d:k:m:b:r")) != -1;)
 		switch (option) {
 		case 'l':
 			settings.lines = true;
@@ -78,6 +78,9 @@ int main(int argc, char **argv)
 			break;
 		case 'b':
 			settings.memory = strtoull(optarg, NULL, 10);
+			break;
+		case 'r':
+			settings.sparing = true;
 			break;
 		default:
 			return 1;

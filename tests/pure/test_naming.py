@@ -554,6 +554,25 @@ def test_memory_keeps_within_its_limit_and_names_stay_the_same(engine, compiled,
     assert all_in.memory() > 400000
 
 
+def test_what_finds_no_room_is_left_out_where_files_are_read_sparingly(engine, compiled):
+    paths = [compiled(f"-DI={i}", f"-Wl,--build-id=0x{i + 10:040x}", name=f"p{i}") for i in range(12)]
+    offset = offset_of(paths[0], instructions(paths[0], "outer")[0])
+    all_in = engine("-l")
+    known = [all_in.file(path, offset) for path in paths]
+    limit = all_in.memory() // 2
+    bounded = engine("-l", "-r", "-b", limit)
+    for path in paths:
+        bounded.file(path, offset)
+    found = [bounded.file(path, offset) for path in paths]
+    assert bounded.memory() <= limit
+    left_out = [name for name in found if not name["frames"]]
+    assert 0 < len(left_out) < len(paths)
+    assert {name["why"] for name in left_out} == {"the memory for names has no room for its symbols"}
+    # Those that are named are named as ever, and stay.
+    assert all(name == all_of for name, all_of in zip(found, known) if name["frames"])
+    assert found == [bounded.file(path, offset) for path in paths]
+
+
 def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, compiled):
     path = compiled("-static")
     offset = offset_of(path, symbols(path)["outer"][0][0])

@@ -67,6 +67,8 @@ struct activity_ops {
 	int (*check)(struct activity *activity, struct refusal *refusal);
 	/* Adds what the start record is to say of this activity; may be NULL. */
 	void (*describe)(struct activity *activity, json_t *start);
+	/* Adds what it wants of memory; may be NULL. */
+	void (*want)(const struct activity *activity, struct limits *limits);
 	/* Once the counters are open and before they are enabled; may be NULL. */
 	int (*attach)(struct activity *activity, struct refusal *refusal);
 	/* Attaches at one place that was not open then; may be NULL. */

@@ -167,12 +167,17 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = activity->state;
 	const struct options *options = activity->options;
+	const struct limits *limits = &activity->session->limits;
 	bool tables;
 
 	if (plan_unwind(options, &activity->session->host, &tables, &state->unwind_why, refusal))
 		return -1;
 	if (!tables || !any_user_stacks(activity))
 		return 0;
+	if (limits->shared && !limits->parts[MEMORY_UNWINDING].share) {
+		state->unwind_why = "the limit of memory leaves no room for their tables";
+		return 0;
+	}
 	if (names_unwind(activity->session->names, &state->unwinding, refusal)) {
 		if (options->unwind && !strcmp(options->unwind, UNWIND_TABLES))
 			return -1;
@@ -255,6 +260,69 @@ void sampling_describe(struct activity *activity, json_t *start)
 			    keys_value(&activity->keys, aggregation_layout(state->aggregations[sampled])));
 	if (activity->options->call_graph)
 		json_object_set_new(start, "unwind", unwind_value(state));
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Of a key of an interval, with its record; one with a stack names its frames. As measured. */
+#define ENTRY_BYTES	  2048
+#define STACK_ENTRY_BYTES 16384
+#define ENTRIES_LEAST	  64
+
+/* Of memory, for names and entries: with less, tables to walk stacks by are not worth theirs. */
+#define UNWIND_SPARE (16UL << 20)
+
+static size_t entry_bytes(const struct activity *activity)
+{
+	return activity->options->call_graph ? STACK_ENTRY_BYTES : ENTRY_BYTES;
+}
+
+static size_t nr_sampled(const struct state *state)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < state->nr; i++)
+		nr += state->aggregations[i] != NULL;
+	return nr;
+}
+
+void sampling_want(const struct activity *activity, struct limits *limits)
+{
+	const struct state *state = activity->state;
+	const struct options *options = activity->options;
+	size_t entries = nr_sampled(state) * entry_bytes(activity);
+
+	for (size_t i = 0; i < state->nr; i++)
+		if (state->aggregations[i]) {
+			size_t bytes = aggregation_bytes(state->aggregations[i], &activity->session->host);
+
+			limits_want(limits, MEMORY_TABLES, bytes, bytes);
+		}
+	limits_want(limits, MEMORY_ENTRIES, ENTRIES_LEAST * entries, MERGED_KEYS_MOST * entries);
+	/* The session has one memory of tables. */
+	if (!options->call_graph || !any_user_stacks(activity) ||
+	    (options->unwind && !strcmp(options->unwind, UNWIND_FP)))
+		return;
+	if (!limits->parts[MEMORY_UNWINDING].most) {
+		limits_want(limits, MEMORY_UNWINDING, UNWIND_MEMORY_LEAST,
+			    UNWIND_MEMORY_LEAST + UNWIND_MEMORY);
+		limits->parts[MEMORY_UNWINDING].spare = UNWIND_SPARE;
+	}
+	/* Left open, stacks can be walked by frame pointers. */
+	if (options->unwind && !strcmp(options->unwind, UNWIND_TABLES))
+		limits->parts[MEMORY_UNWINDING].spare = 0;
+}
+
+/* Keys of an event that are kept of an interval. */
+static size_t most_keys(const struct activity *activity)
+{
+	const struct limits *limits = &activity->session->limits;
+	size_t entries = limits->parts[MEMORY_ENTRIES].most;
+
+	if (!limits->memory)
+		return activity->merged ? MERGED_KEYS_MOST : SIZE_MAX;
+	/* All events of all activities have the same part of what they want. */
+	return (double)limits->parts[MEMORY_ENTRIES].share / entries * MERGED_KEYS_MOST;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -354,8 +422,7 @@ static void drain_tables(struct activity *activity)
 
 		fullest = fill > fullest ? fill : fullest;
 		if (fill >= FILLING)
-			aggregation_drain(state->aggregations[i],
-					  activity->merged ? MERGED_KEYS_MOST : SIZE_MAX);
+			aggregation_drain(state->aggregations[i], most_keys(activity));
 	}
 	if (fullest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
 		activity->drain_ns /= 2;
@@ -458,7 +525,8 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 
 	/* The count first: then no sample can be in the tables that is not in the count. */
 	counters_read(activity->counters, i, count);
-	aggregation_read(state->aggregations[i], reading);
+	aggregation_read(state->aggregations[i],
+			 activity->session->limits.memory ? most_keys(activity) : SIZE_MAX, reading);
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);

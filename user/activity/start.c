@@ -265,6 +265,8 @@ void start_put_activity(json_t *start, struct activity *activity)
 			start, "default_event_why",
 			value_text(activity->plan.default_why, sizeof(activity->plan.default_why)));
 	json_object_set_new(start, "events", events);
+	if (activity->session->limits.shared)
+		json_object_set_new(start, "limits", limits_value(&activity->session->limits));
 	if (activity->ops->describe)
 		activity->ops->describe(activity, start);
 }

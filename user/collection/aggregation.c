@@ -123,6 +123,17 @@ static int nr_possible_cpus(const struct host *host)
 	return highest + 1;
 }
 
+size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host)
+{
+	size_t a_cpu = aggregation->table.size;
+
+	if (aggregation->stack_frames)
+		a_cpu += stack_areas_bytes(aggregation->object);
+	if (aggregation->stream)
+		a_cpu += rings_bytes(aggregation->layout.key_size);
+	return a_cpu * nr_possible_cpus(host);
+}
+
 static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
 {
 	int err = table_reader_map(aggregation->reader);
@@ -209,9 +220,9 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 	return &aggregation->layout;
 }
 
-void aggregation_read(struct aggregation *aggregation, struct reading *reading)
+void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading)
 {
-	table_reader_read(aggregation->reader, reading);
+	table_reader_read(aggregation->reader, most_keys, reading);
 }
 
 unsigned int aggregation_fill(const struct aggregation *aggregation)

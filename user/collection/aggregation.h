@@ -27,6 +27,9 @@ int aggregation_open(struct aggregation **aggregation, const char *name, const c
 		     struct refusal *refusal);
 void aggregation_close(struct aggregation *aggregation);
 
+/* The bytes that its tables will take in the kernel. */
+size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host);
+
 /* Loads it into the kernel and maps its tables, one for each possible CPU. */
 int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal);
 
@@ -60,7 +63,7 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
 /* Reads its tables, looks how full they are, empties them: see collection/table_reader.h. */
-void aggregation_read(struct aggregation *aggregation, struct reading *reading);
+void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
 unsigned int aggregation_fill(const struct aggregation *aggregation);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);

@@ -87,6 +87,26 @@ static int load(struct cgroup_switches *switches)
 	return 0;
 }
 
+static size_t sum_size(size_t events)
+{
+	return offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
+}
+
+/* CPUs are numbered up to this one, whether each of them is there or not. */
+static int nr_cpus(const struct host *host)
+{
+	int nr = 0;
+
+	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
+		nr = cpu + 1;
+	return nr;
+}
+
+size_t cgroup_switches_bytes(size_t events, const struct host *host)
+{
+	return nr_cpus(host) * (STRIDE * sum_size(events) + sizeof(struct cgroup_cpu));
+}
+
 int cgroup_switches_open(struct cgroup_switches **result, size_t events, const struct host *host)
 {
 	struct cgroup_switches *switches;
@@ -96,9 +116,8 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 		return -E2BIG;
 	switches = xcalloc(1, sizeof(*switches));
 	switches->events = events;
-	switches->sum_size = offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
-	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
-		switches->nr_cpus = cpu + 1;
+	switches->sum_size = sum_size(events);
+	switches->nr_cpus = nr_cpus(host);
 	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};

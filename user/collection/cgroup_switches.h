@@ -22,6 +22,9 @@ struct cgroup_switches;
 int cgroup_switches_open(struct cgroup_switches **switches, size_t events, const struct host *host);
 void cgroup_switches_close(struct cgroup_switches *switches);
 
+/* The bytes that it will take in the kernel. */
+size_t cgroup_switches_bytes(size_t events, const struct host *host);
+
 /* Begins with a CPU, whose counters are these, one an event, -1: none; to be called before they are enabled.
  * Returns 0 or -errno. */
 int cgroup_switches_join(struct cgroup_switches *switches, int cpu, const int *fds);

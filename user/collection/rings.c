@@ -21,6 +21,11 @@ struct rings {
 	char *sample; /* the last one that was read */
 };
 
+size_t rings_bytes(size_t key_size)
+{
+	return sizeof(struct ring_head) + RING_SAMPLES * (sizeof(struct sample_head) + key_size);
+}
+
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size)
 {
 	struct rings *rings = xcalloc(1, sizeof(*rings));

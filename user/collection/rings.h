@@ -22,6 +22,10 @@ struct streamed {
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size);
 /* Once it is loaded: maps the rings. Returns 0 or -errno. */
 int rings_map(struct rings *rings);
+
+/* The bytes that the ring of a CPU takes. */
+size_t rings_bytes(size_t key_size);
+
 void rings_close(struct rings *rings);
 
 /* The next sample of all CPUs, in the order of their times, if it is older than `before`. Returns

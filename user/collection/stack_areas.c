@@ -36,9 +36,21 @@ struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, 
 }
 
 /* Elements of an array lie at multiples of 8 bytes. */
+static size_t element_size(const struct bpf_map *map)
+{
+	return (bpf_map__value_size(map) + 7) & ~7UL;
+}
+
 static size_t area_size(const struct stack_areas *areas)
 {
-	return (bpf_map__value_size(areas->map) + 7) & ~7UL;
+	return element_size(areas->map);
+}
+
+size_t stack_areas_bytes(const struct bpf_object *object)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, "stack_areas");
+
+	return map ? 2 * element_size(map) : 0;
 }
 
 static size_t mapped_size(const struct stack_areas *areas)

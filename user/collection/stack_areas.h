@@ -4,6 +4,7 @@
 #ifndef NHMTAP_STACK_AREAS_H
 #define NHMTAP_STACK_AREAS_H
 
+#include <stddef.h>
 #include <linux/types.h>
 
 struct bpf_object;
@@ -17,6 +18,10 @@ struct stored_stack;
 struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, unsigned int frames);
 /* Once it is loaded: maps the areas. Returns 0 or -errno. */
 int stack_areas_map(struct stack_areas *areas);
+
+/* The bytes that the areas of a CPU take; 0: the object has no stacks. */
+size_t stack_areas_bytes(const struct bpf_object *object);
+
 void stack_areas_close(struct stack_areas *areas);
 
 /* The stack that a key names in a CPU's generation, by an id from STACK_FIRST on. Valid up to

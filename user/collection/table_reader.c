@@ -288,12 +288,12 @@ static void list_entries(struct table_reader *reader, const struct sums *sums)
 	reader->counts.nr_entries = nr;
 }
 
-void table_reader_read(struct table_reader *reader, struct reading *reading)
+void table_reader_read(struct table_reader *reader, size_t most_keys, struct reading *reading)
 {
 	const struct sums *sums = &reader->sums[reader->gathering];
 	struct reading *counts = &reader->counts;
 
-	table_reader_drain(reader, SIZE_MAX);
+	table_reader_drain(reader, most_keys);
 	reader->gathering = !reader->gathering;
 	sums_clear(&reader->sums[reader->gathering]);
 	list_entries(reader, sums);

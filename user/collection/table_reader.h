@@ -47,9 +47,9 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 int table_reader_map(struct table_reader *reader);
 void table_reader_close(struct table_reader *reader);
 
-/* What has come since the reading before. Makes no system call, unless a program that is inside a table
- * does not go on for a while: its CPU was taken away. */
-void table_reader_read(struct table_reader *reader, struct reading *reading);
+/* What has come since the reading before; most_keys as for draining. Makes no system call, unless a program
+ * that is inside a table does not go on for a while: its CPU was taken away. */
+void table_reader_read(struct table_reader *reader, size_t most_keys, struct reading *reading);
 
 /* How full the fullest table or area of stacks is, in percent. From 70 on, some samples find no slot. */
 unsigned int table_reader_fill(const struct table_reader *reader);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,7 @@ static int measure_samples(struct opened *opened, const struct trial *trial, str
 	if (!err)
 		err = measure(opened, host, found, NULL, NULL, refusal);
 	if (!err) {
-		aggregation_read(aggregation, &reading);
+		aggregation_read(aggregation, SIZE_MAX, &reading);
 		found->sampled = true;
 		found->samples = reading.runs;
 		found->branches = has_branch(aggregation_layout(aggregation), &reading);

@@ -27,6 +27,8 @@ struct source {
 	char *path;		      /* of a map of compiled code; NULL: it is something else */
 	struct identity identity;
 	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
+	time_t used_at;	 /* the same */
+	bool left_out;	 /* it found no room, and is not read for a while */
 	const char *why; /* it has no symbols; NULL if it has */
 	bool refused;	 /* see struct name */
 	char build_id[2 * BUILD_ID_MAX + 1];

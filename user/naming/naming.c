@@ -33,6 +33,17 @@ struct naming {
 	struct name unknown;
 };
 
+/* So long a file that found no room is not read again. */
+#define LEFT_OUT_S 10
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
 /* --- sources, in the order in which they were asked for ---------------------------------------- */
 
 static void unlink_source(struct naming *naming, struct source *source)
@@ -51,6 +62,8 @@ static void put_first(struct naming *naming, struct source *source)
 
 static void use(struct naming *naming, struct source *source)
 {
+	if (naming->settings.sparing)
+		source->used_at = now_s();
 	if (naming->newest == source)
 		return;
 	unlink_source(naming, source);
@@ -98,9 +111,44 @@ size_t naming_memory(const struct naming *naming)
 	return naming->bytes + map_bytes(&naming->aliases) + naming->alias_pool.bytes;
 }
 
+/* What can make room for others: first what was not used for a while, the longest ago, then what came last.
+ * The kernel stays. */
+static struct source *expendable(const struct naming *naming, const struct source *used)
+{
+	struct source *last = NULL;
+
+	for (struct source *source = naming->oldest; source; source = source->newer) {
+		if (source == naming->kernel || source == used || source->left_out)
+			continue;
+		if (now_s() - source->used_at >= LEFT_OUT_S)
+			return source;
+		if (!last || source->read_at >= last->read_at)
+			last = source;
+	}
+	return last;
+}
+
+/* Where each file is read once: see struct naming_settings. */
+static void leave_out(struct naming *naming, const struct source *used)
+{
+	struct source *source;
+
+	while (naming_memory(naming) > naming->settings.memory && (source = expendable(naming, used))) {
+		source_empty(source);
+		source->left_out = true;
+		source->why = "the memory for names has no room for its symbols";
+		source->read_at = now_s();
+		weigh(naming, source);
+	}
+}
+
 /* Forgets what was used longest ago, but not `used`, which the name that is returned is from. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
+	if (naming->settings.sparing) {
+		leave_out(naming, used);
+		return;
+	}
 	while (naming->oldest && naming->oldest != used && naming_memory(naming) > naming->settings.memory)
 		forget(naming, naming->oldest);
 }
@@ -274,6 +322,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	}
 	source = new_source(naming);
 	source->identity = *identity;
+	source->read_at = naming->settings.sparing ? now_s() : 0;
 	source->why = why;
 	source->refused = refused;
 	if (!why)
@@ -356,6 +405,10 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.missing)
 		return not_opened(naming, errno);
 	source = wanted.source;
+	if (source && source->left_out && now_s() - source->read_at >= LEFT_OUT_S) {
+		forget(naming, source);
+		source = NULL;
+	}
 	if (!source && !may_read)
 		return NULL;
 	if (!source) {

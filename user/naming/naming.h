@@ -43,6 +43,7 @@ struct naming_settings {
 	size_t memory;	       /* bytes; what was used longest ago goes first. Of a file, symbol tables
 				* larger than a quarter of it are not read, nor is DWARF that is larger
 				* than three quarters of what the symbols leave; 0: NAMING_MEMORY */
+	bool sparing;	       /* what finds no room is left out for a while, and not read again and again */
 };
 
 struct naming;

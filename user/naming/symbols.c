@@ -13,7 +13,10 @@ long long symbols_add_strings(struct symbols *symbols, const char *strings, size
 
 	if (size >= (1ULL << 32) - 1 - at)
 		return -1;
-	symbols->strings = xrealloc(symbols->strings, at + size + 1);
+	if (at + size + 1 > symbols->strings_room) {
+		symbols->strings_room = at + size + 1 + at / 2;
+		symbols->strings = xrealloc(symbols->strings, symbols->strings_room);
+	}
 	memcpy(symbols->strings + at, strings, size);
 	symbols->strings[at + size] = '\0';
 	symbols->strings_size = at + size + 1;
@@ -118,6 +121,9 @@ void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u
 	}
 	free(symbols->found);
 	symbols->found = NULL;
+	if (symbols->strings)
+		symbols->strings = xrealloc(symbols->strings, symbols->strings_size);
+	symbols->strings_room = symbols->strings_size;
 	spans_make(&symbols->spans, spans, symbols->nr);
 	free(spans);
 }

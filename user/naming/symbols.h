@@ -29,6 +29,7 @@ struct symbols {
 	size_t nr;
 	char *strings;
 	size_t strings_size;
+	size_t strings_room;
 
 	struct found_symbol *found; /* up to symbols_finish() */
 	size_t nr_found, room;

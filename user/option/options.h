@@ -56,6 +56,7 @@ struct options {
 	struct texts outputs;	/* -o of commands that measure, which may have several */
 	bool append;		/* --append */
 	__u64 queue_bytes;	/* --queue, 0 if not given */
+	const char *memory;	/* --memory, NULL if not given */
 	const char *format;	/* --format, NULL: table on a terminal, else json */
 	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *pmu_events; /* --pmu-events, NULL if not given */

@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "option/command.h"
 #include "run/resource.h"
+#include "session/limits.h"
 
 #define ACTIVITIES_MOST 64
 #define OUTPUTS_MOST	16
@@ -554,7 +555,7 @@ static int take_resource(struct request *request, const json_t *resource, struct
 
 static int take_limits(struct request *request, const json_t *limits, struct refusal *refusal)
 {
-	static const char *const known[] = {"names_bytes"};
+	static const char *const known[] = {"names_bytes", "memory"};
 	const char *member;
 	json_t *value;
 
@@ -562,8 +563,15 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 		return refuse_kind(refusal, "/limits", "an object");
 	json_object_foreach((json_t *)limits, member, value)
 	{
+		if (!strcmp(member, known[1])) {
+			request->memory = json_is_string(value) ? limits_size(json_string_value(value)) : 0;
+			if (!request->memory)
+				return refuse_kind(refusal, "/limits/memory",
+						   "a size as a text from 1M on, with K, M or G");
+			continue;
+		}
 		if (strcmp(member, known[0]))
-			return refuse_unknown("/limits", member, known, 1, refusal);
+			return refuse_unknown("/limits", member, known, 2, refusal);
 		if (!json_is_integer(value) || json_integer_value(value) < 1 << 20)
 			return refuse_kind(refusal, "/limits/names_bytes",
 					   "a whole number from 1048576 on, bytes");

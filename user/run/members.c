@@ -83,6 +83,8 @@ int plan_member(struct running *member, struct refusal *refusal)
 	};
 	if (activity_plan(&member->activity, refusal))
 		return -1;
+	if (sum_memory(member->run, refusal))
+		return -1;
 	nr = gather_parties(member->run, member, parties, &which);
 	return together_check(parties, nr, which, &member->run->session.host, refusal);
 }

@@ -36,6 +36,15 @@ struct run {
 	struct source *over; /* what waits is not waited for any longer */
 };
 
+/* --- shares.c --------------------------------------------------------------------------------- */
+
+/* Sums up what all that are planned want of memory, and checks that it fits into the session's. Returns 0, or
+ * -1 with the refusal. */
+int sum_memory(struct run *run, struct refusal *refusal);
+
+/* Once all are planned: the same, and has them share it. */
+int share_memory(struct run *run, struct refusal *refusal);
+
 /* --- streams.c -------------------------------------------------------------------------------- */
 
 /* Has messages on stderr wait for no reader: one that finds no room is lost. */

@@ -232,7 +232,7 @@ static int plan_members(struct run *run, struct refusal *refusal)
 		if (any_left(run))
 			*refusal = (struct refusal){0};
 	}
-	return refusal->asked[0] ? -1 : 0;
+	return refusal->asked[0] ? -1 : share_memory(run, refusal);
 }
 
 static void note_machine(const struct host *host)
@@ -273,7 +273,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 	if (!session->loop)
 		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
 	raise_here(run);
-	session->names = names_new(&session->host, session->loop, &session->notices, request->names_bytes);
+	session->names = names_new(&session->host, session->loop, &session->notices);
+	names_limit(session->names, request->names_bytes, request->names_bytes, false);
 	if (host_core_pmu(&session->host) && !request->check) {
 		session->self = self_begin();
 		session->host.cycles_precise = trial_cycles(&session->host);
@@ -333,6 +334,7 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	int status, err;
 
 	session->alone = !request->config;
+	session->limits.memory = request->memory;
 	session->command = request->command;
 	session->enough = on_enough;
 	session->unwritable = unwritable;
@@ -404,6 +406,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.command = options->nr_rest ? options->rest : NULL,
 		.control = options->control,
 		.listen = options->listen,
+		.memory = options->memory ? limits_size(options->memory) : 0,
 		.events_dir = options->events_dir,
 		.pmu_events = options->pmu_events,
 		.host_root = options->host_root,
@@ -412,6 +415,13 @@ int run_one(struct options *options, struct refusal *refusal)
 		.live = options->live,
 	};
 
+	if (options->memory && !request.memory) {
+		refuse(refusal, STATUS_USAGE, "option --memory '%s'", options->memory);
+		because(refusal, "it is no size from 1M on");
+		instead(refusal, "give bytes, or a number with K, M or G");
+		asked_release(asked);
+		return refusal->status;
+	}
 	note_begin(options->verbose);
 	for (; request.nr_outputs < options->outputs.nr; request.nr_outputs++)
 		place_of(&outputs[request.nr_outputs], options, options->outputs.list[request.nr_outputs]);

@@ -47,8 +47,10 @@ struct names {
 	struct reader *readers;
 	struct mappings *mappings;
 	struct naming *naming;	       /* NULL: no more than places are asked for */
+	bool sparing;		       /* likewise */
 	bool lines;		       /* it knows source lines */
 	size_t memory;		       /* see struct naming_settings */
+	size_t unwinding_memory;       /* for tables to walk stacks by, 0: the default */
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
 	__u64 lost;		       /* notes, by those that do not listen any more */
@@ -66,16 +68,22 @@ struct reader {
 	bool unhurried;
 };
 
-struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices, size_t memory)
+struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices)
 {
 	struct names *names = xcalloc(1, sizeof(*names));
 
 	names->host = host;
 	names->loop = loop;
 	names->notices = notices;
-	names->memory = memory;
 	names->mappings = mappings_new();
 	return names;
+}
+
+void names_limit(struct names *names, size_t memory, size_t unwinding, bool sparing)
+{
+	names->sparing = sparing;
+	names->memory = memory;
+	names->unwinding_memory = unwinding;
 }
 
 static void close_naming(struct names *names)
@@ -99,7 +107,7 @@ void names_release(struct names *names)
 int names_unwind(struct names *names, struct unwinding **unwinding, struct refusal *refusal)
 {
 	if (!names->unwinding &&
-	    unwinding_open(&names->unwinding, names->mappings, names->memory, names->host, refusal))
+	    unwinding_open(&names->unwinding, names->mappings, names->unwinding_memory, names->host, refusal))
 		return -1;
 	*unwinding = names->unwinding;
 	return 0;
@@ -111,7 +119,8 @@ int names_unwind(struct names *names, struct unwinding **unwinding, struct refus
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
 	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
-					   .memory = names->memory};
+					   .memory = names->memory,
+					   .sparing = names->sparing};
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
 		return;

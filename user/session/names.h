@@ -22,9 +22,13 @@ struct names;
 struct reader;
 struct unwinding;
 
-/* Nothing is opened before there is a reader. memory: for what is read of files, in bytes; 0: the default.
- * The host, the loop and the notices, by which CPUs are followed, stay the caller's. */
-struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices, size_t memory);
+/* Nothing is opened before there is a reader. The host, the loop and the notices, by which CPUs are followed,
+ * stay the caller's. */
+struct names *names_new(const struct host *host, struct loop *loop, struct notices *notices);
+
+/* Before there is a reader: bytes for what is read of files, and for tables to walk stacks by; 0: the
+ * default. `sparing`: see struct naming_settings. */
+void names_limit(struct names *names, size_t memory, size_t unwinding, bool sparing);
 void names_release(struct names *names);
 
 /*

@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "refusal.h"
 #include "session/control.h"
+#include "session/limits.h"
 #include "session/listen.h"
 #include "session/loop.h"
 #include "session/names.h"
@@ -36,6 +37,7 @@ struct session {
 	struct child child;   /* the same at work */
 	struct spent spent;   /* by all of its executions that have ended */
 	struct names *names;
+	struct limits limits;
 	struct notices notices;
 	struct control control;
 	struct listen *listen;	    /* NULL: nobody can ask */

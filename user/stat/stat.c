@@ -66,6 +66,15 @@ static void stat_describe(struct activity *activity, json_t *start)
 	json_object_set_new(start, "cgroups_counted", by);
 }
 
+static void stat_want(const struct activity *activity, struct limits *limits)
+{
+	size_t bytes = activity->plan.target.by_switches
+			       ? cgroup_switches_bytes(activity->plan.events.nr, &activity->session->host)
+			       : 0;
+
+	limits_want(limits, MEMORY_TABLES, bytes, bytes);
+}
+
 /* Why there is no count, judged by its times. */
 static const char *why_not_counted(const struct activity *activity, const struct count *count)
 {
@@ -410,6 +419,7 @@ static const struct activity_ops stat_ops = {
 	.plan = plan_stat,
 	.check = stat_check,
 	.describe = stat_describe,
+	.want = stat_want,
 	.attach = activity_attach_reader,
 	.drain = stat_drain,
 	.report = stat_report,

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the parts of a session have of the memory that it may use. */
+#include "run/parts.h"
+
+#include <malloc.h>
+
+#include "naming/naming.h"
+#include "unwind/unwinding.h"
+
+/* Code, libraries, what is known of processes; and a ring of the kernel's notes for each CPU. As measured. */
+#define PROGRAM_BYTES (7UL << 20)
+#define CPU_BYTES     (300UL << 10)
+
+/* Symbols of the kernel and of some files. Reading takes some besides. */
+#define NAMES_LEAST   (10UL << 20)
+#define NAMES_READING (4UL << 20)
+#define QUEUE_LEAST   (64UL << 10)
+
+/* What somebody has asked for by itself is not made smaller. */
+static void want(struct limits *limits, enum memory_part part, size_t asked, size_t least, size_t usual)
+{
+	limits_want(limits, part, asked ? asked : least, asked ? asked : usual);
+}
+
+int sum_memory(struct run *run, struct refusal *refusal)
+{
+	struct session *session = &run->session;
+	struct limits *limits = &session->limits;
+	bool named = false; /* code is */
+	size_t program = PROGRAM_BYTES + cpus_count(&session->host.possible) * CPU_BYTES;
+
+	if (!limits->memory)
+		return 0;
+	for (size_t i = 0; i < MEMORY_PARTS; i++)
+		limits->parts[i].least = limits->parts[i].most = limits->parts[i].spare = 0;
+	limits_want(limits, MEMORY_PROGRAM, program, program);
+	for (size_t i = 0; i < run->request->nr_outputs; i++) {
+		size_t asked = run->request->outputs[i].queue_bytes;
+
+		want(limits, MEMORY_QUEUES, asked == QUEUE_BYTES ? 0 : asked, QUEUE_LEAST, QUEUE_BYTES);
+	}
+	for (size_t i = 0; i < run->nr; i++) {
+		const struct activity *activity = &run->members[i]->activity;
+
+		if (!activity->state || !activity->ops || !activity->ops->want)
+			continue;
+		activity->ops->want(activity, limits);
+		named = named || activity->keys.detail || activity->options->call_graph;
+	}
+	if (named) {
+		want(limits, MEMORY_NAMES, run->request->names_bytes, NAMES_LEAST, NAMING_MEMORY);
+		limits_want(limits, MEMORY_NAMES, NAMES_READING, NAMES_READING);
+	}
+	return limits_check(limits, refusal);
+}
+
+int share_memory(struct run *run, struct refusal *refusal)
+{
+	struct session *session = &run->session;
+	struct limits *limits = &session->limits;
+	const struct memory_want *queues = &limits->parts[MEMORY_QUEUES],
+				 *names = &limits->parts[MEMORY_NAMES],
+				 *unwinding = &limits->parts[MEMORY_UNWINDING];
+
+	if (!limits->memory)
+		return 0;
+	if (sum_memory(run, refusal))
+		return -1;
+	limits_share(limits);
+	names_limit(session->names, names->share ? names->share - NAMES_READING : NAMES_LEAST,
+		    unwinding->share ? unwinding->share - (UNWIND_MEMORY_LEAST - UNWIND_BLOCK) : 0, true);
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		struct sink *sink = &session->streams[i].sink;
+
+		if (sink->most == QUEUE_BYTES)
+			sink->most = (double)queues->share / queues->most * QUEUE_BYTES;
+	}
+	/* One heap for all threads, which gives back what it does not need. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 64 << 10);
+	mallopt(M_TRIM_THRESHOLD, 128 << 10);
+	return 0;
+}
