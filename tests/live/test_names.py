@@ -260,14 +260,15 @@ def test_a_map_is_looked_for_by_the_pid_and_in_the_tmp_of_its_own_namespaces(nhm
 
 @pytest.mark.parametrize("kind", ["secret", "device"])
 def test_a_map_that_leads_to_what_its_process_may_not_read_is_refused_and_counted(nhmtap, tmp_path, kind):
-    """Another user, in a user namespace with a /tmp of its own, where fs.protected_symlinks does not hold."""
+    """Another user, in a user namespace with a /tmp of its own, where fs.protected_symlinks does not hold. The /tmp
+    is found while the program is there: it waits."""
     secret = tmp_path / "secret"
     secret.write_text("7e0000000000 100 ROOT_ONLY\n", encoding="ascii")
     secret.chmod(0o600)
     leads_to = {"secret": secret, "device": "/dev/null"}[kind]
     script = f"""mount --bind {os.path.dirname(NAMES)} /mnt
         exec setpriv --reuid 65534 --regid 65534 --clear-groups unshare -Urm \\
-            sh -c 'mount -t tmpfs none /tmp; exec /mnt/names linked={leads_to},200'"""
+            sh -c 'mount -t tmpfs none /tmp; sleep 1 | /mnt/names linked={leads_to},200 wait'"""
     result = by_symbol(nhmtap, tmp_path, "unshare", "-m", "sh", "-c", script)
     assert code(result)[None, "[anon]"] == 200 and "ROOT_ONLY" not in result.out
     assert result.one("end")["names"]["unnamed"]["refused"] == 200
