@@ -113,6 +113,23 @@ struct layout {
 		X##VALUE(UNSIGNED, type, access_bits), X##VALUE(UNSIGNED, type, own_registers),              \
 		X##VALUE(UNSIGNED, type, precise_cycles), X##VALUE(TEXT, type, record),                      \
 		X##LIST(LIST, type, microcode, &known_microcode_layout), X##VALUE(TEXT, type, source)
+#define unit_number_MEMBERS(X, type) X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, value)
+#define unit_field_MEMBERS(X, type)                                                                          \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, description),          \
+		X##VALUE(UNSIGNED, type, low), X##VALUE(UNSIGNED, type, high), X##VALUE(TEXT, type, usual),  \
+		X##LIST(LIST, type, values, &unit_number_layout)
+#define unit_kind_MEMBERS(X, type)                                                                           \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, always),     \
+		X##LIST(LIST, type, counters, &unit_number_layout),                                          \
+		X##LIST(LIST, type, fields, &unit_field_layout)
+#define known_unit_MEMBERS(X, type)                                                                          \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source),         \
+		X##VALUE(UNSIGNED, type, scope), X##VALUE(UNSIGNED, type, count_bits),                       \
+		X##VALUE(UNSIGNED, type, wraps_in_ms), X##VALUE(TEXT, type, control),                        \
+		X##VALUE(UNSIGNED, type, control_msr), X##VALUE(UNSIGNED, type, freeze),                     \
+		X##VALUE(UNSIGNED, type, unfreeze), X##VALUE(UNSIGNED, type, reset),                         \
+		X##VALUE(UNSIGNED, type, select), X##VALUE(UNSIGNED, type, status),                          \
+		X##LIST(LIST, type, kinds, &unit_kind_layout)
 #define source_claim_MEMBERS(X, type) X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, claim)
 #define known_contradiction_MEMBERS(X, type)                                                                 \
 	X##VALUE(TEXT, type, id), X##VALUE(TEXT, type, subject), X##LIST(TEXTS, type, names, NULL),          \
@@ -137,6 +154,7 @@ struct layout {
 		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
 		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \
 		X##LIST(LIST, type, branches, &known_branch_kind_layout),                                    \
+		X##LIST(LIST, type, units, &known_unit_layout),                                              \
 		X##LIST(LIST, type, contradictions, &known_contradiction_layout),                            \
 		X##LIST(LIST, type, metrics, &known_metric_layout)
 #define known_source_MEMBERS(X, type) X##VALUE(TEXT, type, key), X##VALUE(TEXT, type, title)
@@ -179,6 +197,10 @@ LAYOUT(known_generic);
 LAYOUT(known_erratum);
 LAYOUT(known_microcode);
 LAYOUT(known_kernel);
+LAYOUT(unit_number);
+LAYOUT(unit_field);
+LAYOUT(unit_kind);
+LAYOUT(known_unit);
 LAYOUT(source_claim);
 LAYOUT(known_contradiction);
 LAYOUT(known_metric);

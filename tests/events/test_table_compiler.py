@@ -38,6 +38,12 @@ KERNEL = {"source": "perfmon", "lowest_period": 32, "precise": [{"code": "0xA0"}
           "counters": [{"codes": ["0xA0"], "counters": [0, 1]}],
           "generic": [{"name": "cycles", "code": "0x3C", "umask": "0x00"}],
           "errata": [{"name": "CAT1", "description": "Cats are counted twice"}]}
+KIND = {"name": "paws", "description": "Paws", "counters": [{"name": "MSR_PAW", "msr": "0x107CC"}],
+        "fields": [{"name": "which", "title": "Which_Paw", "low": 32, "high": 33, "description": "which of them",
+                    "usual": "all", "values": [{"name": "all", "value": "0x3"}]}]}
+UNIT = {"name": "catbus", "description": "Cats in the bus", "scope": "package", "count_bits": 32, "wraps_in_ms": 100,
+        "control": {"name": "MSR_CAT", "msr": "0x107D8", "freeze": 0, "unfreeze": 1, "reset": 2, "select": 16, "status": 48},
+        "kinds": [KIND]}
 DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "Somewhere",
                  "perf_data_src": "0x1", "perf": "somewhere"} for code in range(16)]
 
@@ -110,6 +116,7 @@ def test_tables_that_are_right_are_accepted(folder, read):
     folder.write("tabby/data_source.json", DATA_SOURCES)
     folder.write("tabby/lbr.json", LBR)
     folder.write("tabby/kernel.json", KERNEL)
+    folder.write("tabby/msr.json", {"source": "perfmon", "units": [UNIT]})
     assert (folder.compile().stderr, folder.compile().returncode) == ("", 0)
     assert (read().err, read().status) == ("", 0)
 
@@ -190,6 +197,24 @@ def test_a_composite_is_of_no_kind_of_its_own(folder, refused):
 def test_a_kind_of_branch_is_recorded_or_there_is_a_reason(folder, refused, entry):
     folder.write("tabby/lbr.json", [entry])
     refused("tabby/lbr.json: ")
+
+
+@pytest.mark.parametrize("part, change, message", [
+    ("fields", {"low": 31}, "the count's or another field's"),
+    ("fields", {"high": 31}, "the count's or another field's"),
+    ("fields", {"usual": "none"}, "has no value none"),
+    ("fields", {"values": [{"name": "all", "value": "0x4"}]}, "which=all does not fit"),
+    ("kind", {"always": "0x1"}, "bits of the count"),
+    ("kind", {"always": "0x100000000"}, "the count's or another field's"),
+    ("unit", {"control": {**UNIT["control"], "status": 63}, "kinds": [KIND, {**KIND, "name": "tails"}]}, "no bits for 2 counters"),
+    ("unit", {"scope": "house"}, "must be one of thread, core, package"),
+    ("unit", {"kinds": [KIND, KIND]}, "stands twice"),
+])
+def test_a_unit_whose_bits_contradict_each_other_is_refused(folder, refused, part, change, message):
+    kind = {**KIND, "fields": [{**KIND["fields"][0], **(change if part == "fields" else {})}], **(change if part == "kind" else {})}
+    unit = {**UNIT, "kinds": [kind], **(change if part == "unit" else {})}
+    folder.write("tabby/msr.json", {"source": "perfmon", "units": [unit]})
+    refused("tabby/msr.json: ", message)
 
 
 def test_load_latency_is_refused_without_a_threshold(folder, refused):

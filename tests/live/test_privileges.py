@@ -40,7 +40,8 @@ def expected(*more):
 
 
 BITS = {"CAP_PERFMON": 38, "CAP_BPF": 39, "CAP_SYSLOG": 34, "CAP_SYS_PTRACE": 19, "CAP_DAC_READ_SEARCH": 2,
-        "CAP_CHECKPOINT_RESTORE": 40, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5}
+        "CAP_CHECKPOINT_RESTORE": 40, "CAP_IPC_LOCK": 14, "CAP_SYS_ADMIN": 21, "CAP_DAC_OVERRIDE": 1, "CAP_KILL": 5,
+        "CAP_SYS_RAWIO": 17}
 
 
 # --- what is kept ---------------------------------------------------------------------------------
@@ -72,6 +73,12 @@ def test_a_command_of_root_has_all_that_root_has(nhmtap, tmp_path):
     assert done.out == before
     start = json.loads((tmp_path / "out").read_text(encoding="utf-8").splitlines()[0])
     assert start["capabilities"] == expected("CAP_DAC_OVERRIDE", "CAP_KILL")
+
+
+def test_registers_are_kept_writable_only_for_a_session_that_writes_them(nhmtap):
+    for option, more in (([], []), (["--msr"], ["CAP_SYS_RAWIO"])):
+        done = nhmtap("stat", *option, "-e", "page-faults", "--format", "json", "--", "true")
+        assert json.loads(done.out.splitlines()[0])["capabilities"] == expected(*more, "CAP_KILL")
 
 
 def test_a_command_keeps_its_ambient_capabilities(anyones):

@@ -10,7 +10,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import nehalem
-from guests import CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, forks, programs, tool
+from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, programs,
+                    tool)
 
 
 def pytest_configure(config):
@@ -114,6 +115,16 @@ def core2(machines):
 
 
 @pytest.fixture
+def xeon_7400(machines):
+    return machines(**XEON_7400)
+
+
+@pytest.fixture
+def xeons_7400(machines):
+    return machines(**XEONS_7400)
+
+
+@pytest.fixture
 def isolated(machines):
     """A machine whose kernel has page tables of its own."""
     return machines(cmdline="pti=on rodata=on")
@@ -133,8 +144,8 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("core2", "isolated", "mannered", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep",
-         "sandybridge_threads", "siblings", "two_cores", "two_packages")
+KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep",
+         "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7400", "xeons_7400")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

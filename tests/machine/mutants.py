@@ -366,7 +366,7 @@ MUTANTS = [
     ),
     Mutant(
         "threads-share-what-is-theirs",
-        MODELS, "0xB0, 16, 0x680, 0x6C0, false, true,  true)", "0xB0, 16, 0x680, 0x6C0, true, true,  true)",
+        MODELS, "0xB0, 16, 0x680, 0x6C0, false, true,  true,  false, false)", "0xB0, 16, 0x680, 0x6C0, true, true,  true, false, false)",
         "sandybridge::test_threads_share_no_such_register",
     ),
     Mutant(
@@ -386,7 +386,7 @@ MUTANTS = [
     ),
     Mutant(
         "core-2-with-nehalems-record",
-        MODELS, "0x90,  4, 0x040, 0x060", "0xB0,  4, 0x040, 0x060",
+        MODELS, "0x90,  4, 0x040, 0x060, true,  false, false, false, false)", "0xB0,  4, 0x040, 0x060, true,  false, false, false, false)",
         "sandybridge::test_core_2_records_on_the_first_counter_alone",
     ),
     Mutant(
@@ -418,6 +418,26 @@ MUTANTS = [
         "core-numbers-without-a-gap",
         MODELS, "true, 5, 3, 0,", "true, 5, 0, 0,",
         "cpuid::test_cpuid_is_that_of_a_real_machine[an X5650]",
+    ),
+    Mutant(
+        "netburst-overflow-not-flagged",
+        PMU, "evtsel[a.index] |= 1ull << 31;", ";",
+        "netburst::test_a_counter_wraps_at_forty_bits_and_says_so",
+    ),
+    Mutant(
+        "cache-counts-hits-as-fills",
+        "nhm_l3bus.cc", "(l.fills && (fill == 1 || l.evicts == (fill == 3)))", "fill == 1 || l.evicts == (fill == 3)",
+        "l3bus::test_fills_are_the_lines_that_the_chain_has_to_fetch",
+    ),
+    Mutant(
+        "cache-counter-does-not-wrap",
+        "nhm_l3bus.cc", "if (!(ctl[n] & SATURATE)) ctl[n] &= ~COUNT;", ";",
+        "l3bus::test_a_count_goes_on_where_its_register_wraps",
+    ),
+    Mutant(
+        "freezing-forgotten",
+        "nhm_l3bus.cc", "if (value & 1) frozen |= which;", ";",
+        "l3bus::test_the_registers_hold_what_explain_says",
     ),
 ]
 

@@ -85,6 +85,7 @@ void activity_report(struct activity *activity, bool last)
 	session_begin_interval(session, last);
 	activity->ops->report(activity, last);
 	warn_of_clock(activity, &lead);
+	warn_of_registers(activity);
 	session_end_interval(session);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
@@ -242,6 +243,19 @@ static void on_wake(void *context, short events)
 	on_drain(context);
 }
 
+/* Keeps counters from wrapping unseen. */
+static void on_keep(void *context)
+{
+	struct activity *activity = context;
+
+	for (size_t i = 0; i < activity->plan.events.nr; i++) {
+		struct count ignored;
+
+		if (activity->plan.events.list[i].msr)
+			counters_read(activity->counters, i, &ignored);
+	}
+}
+
 static void on_deadline(void *context)
 {
 	struct activity *activity = context;
@@ -295,6 +309,9 @@ void activity_wait(struct activity *activity)
 		start_timers(activity);
 	if (ops->drain && activity->drain_ns)
 		activity->drain = loop_every(session->loop, now, activity->drain_ns, on_drain, activity);
+	if (counters_pace(activity->counters))
+		activity->keep =
+			loop_every(session->loop, now, counters_pace(activity->counters), on_keep, activity);
 	if (ops->wake_fd)
 		activity->wake = loop_watch(session->loop, ops->wake_fd(activity), POLLIN, on_wake, activity);
 	cgroup_watch_wait(activity);
@@ -304,7 +321,7 @@ void activity_wait(struct activity *activity)
 void activity_wait_no_more(struct activity *activity)
 {
 	struct source **sources[] = {&activity->interval, &activity->drain, &activity->deadline,
-				     &activity->delay, &activity->wake};
+				     &activity->delay,	  &activity->wake,  &activity->keep};
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		loop_remove(activity->session->loop, sources[i]);

@@ -47,7 +47,7 @@ struct activity {
 	const char *reason; /* why it ended; NULL: it is running */
 
 	/* What it waits for: */
-	struct source *interval, *drain, *deadline, *delay, *wake;
+	struct source *interval, *drain, *deadline, *delay, *wake, *keep;
 	struct targets *targets;
 	__u64 intervals_left; /* 0: they end with the session */
 	bool reported;	      /* an interval of it has been */

@@ -83,6 +83,8 @@ json_t *event_value(const struct event *event, const struct host *host)
 		json_object_set_new(value, "source", json_string(host->pmu_events.source));
 		json_object_set_new(value, "curated", json_false());
 	}
+	if (event->msr)
+		json_object_set_new(value, "source", json_string("msr"));
 	if (event->note[0])
 		json_object_set_new(value, "note", value_text(event->note, sizeof(event->note)));
 	if (event->unit[0])

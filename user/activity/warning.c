@@ -88,3 +88,22 @@ int warn_of_clock(struct activity *activity, const struct clock_lead *now)
 	record = json_pack("{s:s, s:I}", "type", "warning", "step_ns", (json_int_t)step);
 	return put(activity, record, "clock_set", why);
 }
+
+int warn_of_registers(struct activity *activity)
+{
+	const struct events *events = &activity->plan.events;
+	int err = 0;
+
+	for (size_t i = 0; i < events->nr && !err; i++) {
+		const char *why;
+
+		while (!err && (why = counters_lost(activity->counters, i))) {
+			json_t *record = json_pack("{s:s}", "type", "warning");
+
+			say("nhmtap: %s: %s; it is not counted any more.", events->list[i].name, why);
+			json_object_set_new(record, "event", value_text(events->list[i].name, 160));
+			err = put(activity, record, "register_lost", why);
+		}
+	}
+	return err;
+}

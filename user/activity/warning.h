@@ -31,4 +31,8 @@ struct clock_lead;
  */
 int warn_of_clock(struct activity *activity, const struct clock_lead *now);
 
+/* Warns of counters that take model-specific registers and are lost to this run, once each. Returns 0 or
+ * -errno of the sink. */
+int warn_of_registers(struct activity *activity);
+
 #endif

@@ -21,6 +21,7 @@
 
 #include "collection/cpu_reader.h"
 #include "collection/libperf_fd.h"
+#include "collection/msr_counters.h"
 #include "memory.h"
 #include "plan/denial.h"
 
@@ -43,6 +44,7 @@ struct counters {
 	size_t reader_cgroups;		  /* how many it has room for */
 	struct cgroup_switches *switches; /* NULL: each cgroup has events of its own */
 	char switches_why[160];		  /* "": they are there, or nobody wants them */
+	struct msr_counters *registers;	  /* of events that perf_event does not count; NULL: there are none */
 	struct cgroup_count {
 		struct count now, kept; /* kept: of cgroups in it that are gone */
 	} * of_cgroups;			/* an event's behind each other for each cgroup */
@@ -154,7 +156,7 @@ static int open_place(struct counters *counters, size_t p, size_t *failed)
 		struct cell *cell = cell_at(counters, i, p);
 		int err;
 
-		if (!counters_has(counters, i, p))
+		if (!counters_has(counters, i, p) || events->list[i].msr)
 			continue;
 		if (event_leads(events, i))
 			leader = NULL;
@@ -345,6 +347,10 @@ int counters_open(struct counters **result, const struct plan *plan, pid_t child
 
 	raise_descriptor_limit(KEPT_DESCRIPTORS + target->nr_pids + target->nr_tids);
 	counters->plan = plan;
+	if (msr_counters_open(&counters->registers, plan, host, refusal)) {
+		counters_close(counters);
+		return -1;
+	}
 	if (target->nr_pids || target->nr_tids) {
 		err = open_on_threads(counters, host, &failed, refusal);
 	} else if (target->cpus_given) {
@@ -379,6 +385,7 @@ void counters_close(struct counters *counters)
 			close(counters->cgroups[i]);
 	free(counters->cgroups);
 	places_release(&counters->places);
+	msr_counters_close(counters->registers);
 	free(counters);
 }
 
@@ -401,7 +408,8 @@ static int switch_place(struct counters *counters, size_t place, unsigned long r
 
 static int switch_all(struct counters *counters, unsigned long request)
 {
-	int first = 0;
+	bool on = request == PERF_EVENT_IOC_ENABLE;
+	int first = counters->registers ? msr_counters_switch(counters->registers, on) : 0;
 
 	counters->switched = true;
 	for (size_t i = 0; i < counters->places.nr; i++) {
@@ -444,12 +452,25 @@ static void take(struct counters *counters, struct cell *cell, size_t place, con
 		cell->last = *now;
 }
 
-/* Of the read_format that all events have: struct count. Returns how many bytes there were, or -errno. */
-static int read_cell(struct counters *counters, struct cell *cell, size_t place)
+static bool by_registers(const struct counters *counters, size_t event)
 {
+	return counters->plan->events.list[event].msr;
+}
+
+/* Of the read_format that all events have: struct count. Returns how many bytes there were, or -errno. */
+static int read_cell(struct counters *counters, size_t event, size_t place)
+{
+	struct cell *cell = cell_at(counters, event, place);
 	struct count now = {0};
 	int bytes;
 
+	if (by_registers(counters, event)) {
+		int err =
+			msr_counters_read(counters->registers, event, counters->places.list[place].cpu, &now);
+
+		take(counters, cell, place, &now);
+		return err ? err : (int)sizeof(now);
+	}
 	if (cell->fd < 0)
 		return 0;
 	bytes = read(cell->fd, &now, sizeof(now));
@@ -471,7 +492,7 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 	for (size_t i = 0; i < counters->places.nr; i++) {
 		struct cell *cell = cell_at(counters, event, i);
 		struct count one;
-		int err = read_cell(counters, cell, i);
+		int err = read_cell(counters, event, i);
 
 		if (err < 0)
 			return err;
@@ -531,7 +552,7 @@ static bool slept(struct counters *counters, size_t place)
 	struct place *at = &counters->places.list[place];
 	__u64 before = at->ran_ns;
 
-	if (read_cell(counters, first, place) < (int)sizeof(struct count))
+	if (read_cell(counters, 0, place) < (int)sizeof(struct count))
 		return false;
 	at->ran_ns = first->last.enabled_ns;
 	return at->ran_ns == before && !counters->switched;
@@ -549,11 +570,11 @@ static void read_place(struct counters *counters, size_t place, bool together)
 			together ? cpu_reader_at(counters->reader, place_in_reader(counters, i, place))
 				 : NULL;
 
-		if (reading && !reading->error)
+		if (reading && !reading->error && !by_registers(counters, i))
 			take(counters, cell, place,
 			     &(struct count){reading->value, reading->enabled_ns, reading->running_ns});
 		else
-			read_cell(counters, cell, place);
+			read_cell(counters, i, place);
 	}
 }
 
@@ -626,6 +647,16 @@ int counters_fd(const struct counters *counters, size_t event, size_t place)
 	return cell_at(counters, event, place)->fd;
 }
 
+__u64 counters_pace(const struct counters *counters)
+{
+	return msr_counters_pace(counters->registers);
+}
+
+const char *counters_lost(struct counters *counters, size_t event)
+{
+	return msr_counters_lost(counters->registers, event);
+}
+
 size_t counters_unfollowed(const struct counters *counters)
 {
 	return counters->unfollowed;
@@ -638,7 +669,9 @@ static void retire(struct counters *counters, size_t event, size_t place)
 {
 	struct cell *cell = cell_at(counters, event, place);
 
-	read_cell(counters, cell, place);
+	if (by_registers(counters, event))
+		return; /* the registers are others' on the package as well */
+	read_cell(counters, event, place);
 	count_add(&cell->before, &cell->last);
 	cell->last = (struct count){0};
 	close_cell(counters, event, place);

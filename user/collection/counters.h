@@ -45,6 +45,14 @@ void counters_expect_readings(struct counters *counters);
 /* Reads all events at all places; what can't be read stays as it was. */
 void counters_read_all(struct counters *counters);
 
+/* In how many ns some counter might wrap twice, so that all have to be read once in that time; 0: none does.
+ */
+__u64 counters_pace(const struct counters *counters);
+
+/* Why the count of an event has ended before its time, in words, once for each register; NULL: there is no
+ * more to tell. */
+const char *counters_lost(struct counters *counters, size_t event);
+
 /* What an event had counted at a place when it was last read, with what it counted there before its CPU
  * went offline. It never becomes less. */
 void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count);

@@ -7,6 +7,7 @@
 #include "command/host.h"
 #include "option/command.h"
 #include "event/registers.h"
+#include "event/unit.h"
 #include "output/output.h"
 #include "plan/plan.h"
 #include "record/record.h"
@@ -350,6 +351,15 @@ static void add_hardware(json_t *record, const struct subject *subject)
 	set(record, "disagreements", disagreements_value(subject));
 }
 
+/* What this program writes itself for an event that Linux has no driver for. */
+static void add_own_registers(json_t *record, const struct event *event)
+{
+	struct registers registers;
+
+	unit_registers(event, &registers);
+	set(record, "registers", registers_value(&registers));
+}
+
 /* Returns whether the event is one of the core's counters. */
 static bool look_into(struct host *host, const struct event *event, struct subject *subject)
 {
@@ -432,6 +442,8 @@ static void write_events(struct stream *stream, struct host *host, const struct 
 		if (look_into(host, &events->list[i], &subject)) {
 			add_hardware(record, &subject);
 			refer(&referred, &subject, record);
+		} else if (events->list[i].msr) {
+			add_own_registers(record, &events->list[i]);
 		}
 		write_record(stream, record);
 	}

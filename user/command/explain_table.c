@@ -141,12 +141,12 @@ static void field_row(struct text *text, const json_t *field)
 	text_wrap(text, 41, string(field, "meaning"));
 }
 
-static void register_rows(struct text *text, const json_t *registers)
+static void register_rows(struct text *text, const char *title, const json_t *registers)
 {
 	size_t i, f;
 	json_t *reg, *field;
 
-	heading(text, "registers (x: the counter)");
+	heading(text, title);
 	json_array_foreach(registers, i, reg)
 	{
 		const char *counter = string(reg, "counter");
@@ -218,13 +218,16 @@ static void event_table(struct text *text, const struct stream *stream, const js
 	}
 	scope_row(text, event);
 	attr_rows(text, event);
-	if (json_object_get(record, "registers")) {
+	if (json_object_get(record, "encoding")) {
 		encoding_rows(text, json_object_get(record, "encoding"));
 		counter_rows(text, json_object_get(record, "counters"));
 		precise_rows(text, json_object_get(record, "precise"));
-		register_rows(text, json_object_get(record, "registers"));
+		register_rows(text, "registers (x: the counter)", json_object_get(record, "registers"));
 		rule_rows(text, json_object_get(record, "rules"));
 		errata_rows(text, json_object_get(record, "errata"));
+	} else if (json_object_get(record, "registers")) {
+		register_rows(text, "registers that --msr writes, in this order",
+			      json_object_get(record, "registers"));
 	}
 	text_add(text, "\n");
 }

@@ -255,6 +255,55 @@ static void list_offcore(struct listing *listing)
 	list_parts(listing, "OFFCORE_RESPONSE, responses", offcore->responses, offcore->nr_responses);
 }
 
+/* --- counters that Linux has no driver for ---------------------------------------------------- */
+
+static void list_unit_value(struct listing *listing, const char *section, const struct unit_field *field,
+			    const char *value, const char *source)
+{
+	char name[160];
+	json_t *record;
+
+	snprintf(name, sizeof(name), "%s%s%s", field->name, *value ? "=" : "", value);
+	record = listed(section, name);
+	set(record, "description", string(field->description));
+	set(record, "cpu", string(listing->host->events->name));
+	set(record, "source", string(source));
+	offer(listing, record);
+}
+
+static void list_unit_kind(struct listing *listing, const struct known_unit *unit,
+			   const struct unit_kind *kind)
+{
+	char section[160], name[160];
+	json_t *record;
+
+	snprintf(section, sizeof(section), "%s, with --msr", unit->name);
+	snprintf(name, sizeof(name), "%s/%s/", unit->name, kind->name);
+	record = listed(section, name);
+	set(record, "description", string(kind->description));
+	set(record, "cpu", string(listing->host->events->name));
+	set(record, "source", string(unit->source));
+	offer(listing, record);
+	snprintf(section, sizeof(section), "%s/%s,…/, terms", unit->name, kind->name);
+	for (size_t f = 0; f < kind->nr_fields; f++) {
+		const struct unit_field *field = &kind->fields[f];
+
+		if (!field->nr_values)
+			list_unit_value(listing, section, field, "", unit->source);
+		for (size_t v = 0; v < field->nr_values; v++)
+			list_unit_value(listing, section, field, field->values[v].name, unit->source);
+	}
+}
+
+static void list_units(struct listing *listing)
+{
+	const struct cpu_events *cpu = listing->host->events;
+
+	for (size_t u = 0; u < cpu->nr_units; u++)
+		for (size_t k = 0; k < cpu->units[u].nr_kinds; k++)
+			list_unit_kind(listing, &cpu->units[u], &cpu->units[u].kinds[k]);
+}
+
 /* --- perf's own files ------------------------------------------------------------------------- */
 
 static void list_pmu_events(struct listing *listing)
@@ -312,6 +361,7 @@ static void list_all(struct listing *listing)
 	if (listing->host->events && host_core_pmu(listing->host)) {
 		list_table(listing);
 		list_offcore(listing);
+		list_units(listing);
 		list_metrics(listing, listing->host->events->name, listing->host->events->metrics,
 			     listing->host->events->nr_metrics);
 	}

@@ -23,6 +23,9 @@ struct event {
 	char note[400];	       /* what a reader of its spelling should know; "" if there is nothing */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
 	const struct pmu_event *listed;	 /* or of perf's own files */
+	const struct known_unit *msr;	 /* its counter is one that Linux has no driver for; else NULL */
+	const struct unit_kind *kind;	 /* of the unit */
+	int unit_counter;		 /* of the unit, in the order of its kinds; -1: the plan finds none */
 	size_t at;			 /* where it begins in the list that it was parsed from */
 	char unit[32];			 /* of one count after scale: "ns", "Joules"; "" for a plain number */
 	double scale;			 /* from the PMU's driver, else 1 */

@@ -13,6 +13,7 @@
 #include "tables/compose.h"
 #include "event/event.h"
 #include "event/spelling.h"
+#include "event/unit.h"
 #include "tables/names.h"
 #include "host/kernel.h"
 #include "memory.h"
@@ -45,6 +46,13 @@ static int modify(struct parser *parser, struct event *event, const struct spell
 	int precise = ON('p') ? spelling_mode(spelling, 'p') : 0;
 	bool sides = GIVEN('u') || GIVEN('k') || GIVEN('h');
 
+	if (event->msr) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal,
+			"its counter takes no modifiers: it counts whoever is the cause, and "
+			"raises no interrupt");
+		return instead(parser->refusal, "leave out %s", said);
+	}
 	if (sides && !ON('u') && !ON('k') && !ON('h')) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
 		because(parser->refusal,
@@ -582,6 +590,13 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	}
 	place = parser->at + 1;
 	parser->at = close + 1;
+	if (pmu && pmu->unit) {
+		size_t at;
+		int err = unit_event(event, pmu->unit, terms, &at, parser->refusal);
+
+		parser->item = place + at;
+		return err;
+	}
 	return apply_terms(parser, event, pmu, terms, place);
 }
 

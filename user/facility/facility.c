@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collection/msr_counters.h"
 #include "host/files.h"
 #include "host/kernel.h"
 #include "plan/denial.h"
@@ -245,6 +246,38 @@ static int try_smm_freeze(const struct facility *facility, struct host *host, st
 	return instead(refusal, "count SMIs with msr/smi/");
 }
 
+/* Whether the CPU has counters that take --msr. */
+static int has_units(const struct facility *facility, const struct host *host, const char *why,
+		     struct refusal *refusal)
+{
+	if (host->events && host->events->nr_units)
+		return 0;
+	refuse(refusal, STATUS_REFUSED, "%s", facility->title);
+	return because(refusal, "%s", why);
+}
+
+static int try_registers(const struct facility *facility, struct host *host, struct finding *finding,
+			 struct refusal *refusal)
+{
+	if (has_units(facility, host, "no counter of this CPU takes it", refusal))
+		return -1;
+	return msr_writable(host, refusal);
+}
+
+static int try_units(const struct facility *facility, struct host *host, struct finding *finding,
+		     struct refusal *refusal)
+{
+	if (has_units(facility, host, "no table has any for this CPU", refusal))
+		return -1;
+	for (size_t i = 0; i < host->events->nr_units; i++) {
+		const struct pmu *pmu = host_pmu(host, host->events->units[i].name);
+
+		if (msr_unit_free(host, pmu->unit, &pmu->cpus, refusal))
+			return -1;
+	}
+	return 0;
+}
+
 static int try_never(const struct facility *facility, struct host *host, struct finding *finding,
 		     struct refusal *refusal)
 {
@@ -294,14 +327,20 @@ const struct facility facilities[] = {
 	{"msr", "the time stamp counter as an event", COUNT("msr/tsc/", NULL, NULL)},
 	{"rapl", "energy", .try = try_run, .known = "power/energy-pkg/", .trial = {.target = ON_A_CPU}},
 	{"smm_freeze", "counters stand still in SMM", .try = try_smm_freeze},
+	{"registers", "writing model-specific registers (--msr)", .try = try_registers},
+	{"units", "counters that only registers reach", .try = try_units},
 	{"pin_control", "pins that show overflows (PC)", .try = try_never,
-	 .never = "the kernel drops the bit without a word"},
+	 .never = "the kernel drops the bit without a word; --msr does not offer it, because a pin is no "
+		  "count"},
 	{"branch_messages", "branch messages on the bus (TR)", .try = try_never,
-	 .never = "Linux never sets IA32_DEBUGCTL.TR, and perf_event has no way to it"},
+	 .never = "Linux never sets IA32_DEBUGCTL.TR; --msr does not offer it, because only a probe on the "
+		  "bus reads the messages"},
 	{"branch_step", "single-step on branches (BTF)", .try = try_never,
-	 .never = "only ptrace offers it (PTRACE_SINGLEBLOCK), perf_event has no way to it"},
+	 .never = "only ptrace offers it (PTRACE_SINGLEBLOCK); --msr can't, because each step is a trap that "
+		  "the kernel takes"},
 	{"uncore_interrupt", "samples by uncore counters", .try = try_never,
-	 .never = "the kernel's uncore driver only counts"},
+	 .never = "the kernel's uncore driver only counts; --msr can't, because an interrupt takes a handler "
+		  "in the kernel"},
 };
 const size_t nr_facilities = sizeof(facilities) / sizeof(facilities[0]);
 

@@ -352,6 +352,53 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 	pmu->aliases[pmu->nr_aliases++] = alias;
 }
 
+bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int other)
+{
+	struct topology a = host_topology(host, cpu), b = host_topology(host, other);
+
+	if (cpu == other || scope == UNIT_THREAD)
+		return cpu == other;
+	return a.socket == b.socket && (scope == UNIT_PACKAGE || a.core == b.core);
+}
+
+/* One CPU of each thing that has the unit's counters: the first that is online. */
+static struct cpus unit_cpus(const struct host *host, const struct known_unit *unit)
+{
+	struct cpus cpus = {0};
+
+	for (int cpu = cpus_next(&host->online, 0); cpu >= 0; cpu = cpus_next(&host->online, cpu + 1)) {
+		int other = cpus_next(&cpus, 0);
+
+		while (other >= 0 && !host_shares(host, unit->scope, cpu, other))
+			other = cpus_next(&cpus, other + 1);
+		if (other < 0)
+			cpus_add(&cpus, cpu);
+	}
+	return cpus;
+}
+
+static const struct pmu *unit_pmu(struct host *host, const char *name)
+{
+	const struct cpu_events *cpu = host->events;
+	struct pmu *pmu;
+	size_t i = 0;
+
+	while (cpu && i < cpu->nr_units && strcmp(cpu->units[i].name, name))
+		i++;
+	if (!cpu || i == cpu->nr_units)
+		return NULL;
+	pmu = xcalloc(1, sizeof(*pmu));
+	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
+	pmu->type = PMU_TYPE_UNITS + i;
+	pmu->unit = &cpu->units[i];
+	pmu->cpus = unit_cpus(host, pmu->unit);
+	pmu->sideless = true;
+	pmu->max_precise = pmu->branches = pmu->mux_interval_ms = -1;
+	pmu->next = host->pmus;
+	host->pmus = pmu;
+	return pmu;
+}
+
 const struct pmu *host_pmu(struct host *host, const char *name)
 {
 	char path[128], text[256];
@@ -366,7 +413,7 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
 	type = slurp_number(host, path, -1);
 	if (type < 0)
-		return NULL;
+		return unit_pmu(host, name);
 
 	pmu = xcalloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);

@@ -48,6 +48,7 @@ struct pmu {
 	size_t nr_formats;
 	struct pmu_alias *aliases;
 	size_t nr_aliases;
+	const struct known_unit *unit; /* Linux has no driver for it, but the CPU's table; else NULL */
 	struct pmu *next;
 };
 
@@ -125,8 +126,12 @@ int host_add_pmu_events(struct host *host, const char *path, struct refusal *ref
  */
 int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
 
-/* The PMU of this name, read from sysfs when first asked for; NULL if the machine has none. The
- * host keeps it. */
+/* The type of the first PMU that Linux has no driver for; those after it count on. The kernel numbers its own
+ * from 0. */
+#define PMU_TYPE_UNITS 0x4d535200
+
+/* The PMU of this name, read from sysfs when first asked for, or else from the CPU's table; NULL if the
+ * machine has none. The host keeps it. */
 const struct pmu *host_pmu(struct host *host, const char *name);
 
 /* Reads all PMUs of sysfs, so that host->pmus has them. */
@@ -141,6 +146,9 @@ struct topology {
 	int core, socket, node;
 };
 struct topology host_topology(const struct host *host, int cpu);
+
+/* Whether two CPUs are of the same thread, core or package. */
+bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int other);
 
 /* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
 int host_sibling(const struct host *host, int cpu);

@@ -115,6 +115,14 @@ bool kernel_at_least(const struct host *host, int major, int minor)
 	return found[0] > major || (found[0] == major && found[1] >= minor);
 }
 
+#define NETBURST_FAMILY 15
+
+bool kernel_miscounts(const struct host *host)
+{
+	return !strcmp(host->cpu.vendor, "GenuineIntel") && host->cpu.family == NETBURST_FAMILY &&
+	       kernel_at_least(host, 6, 1);
+}
+
 /* --- PMUs that are not there ------------------------------------------------------------------ */
 
 static int no_core(struct host *host, struct refusal *refusal)

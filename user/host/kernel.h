@@ -33,6 +33,11 @@ bool kernel_firmware_register(const struct host *host, struct firmware_register 
 /* Whether the kernel's release is at least this one. */
 bool kernel_at_least(const struct host *host, int major, int minor);
 
+/* Whether the driver of the core's PMU counts wrongly: that of NetBurst does from Linux 6.1 on. It sets a
+ * counter twice, the second time to what the last use of the counter has left over (p4_pmu_set_period(),
+ * intel/p4.c). Samples come rightly from the second one on. */
+bool kernel_miscounts(const struct host *host);
+
 /* Why the machine may lack the PMU of this name, and what may bring it. Returns -1; the refusal's
  * status and asked are the caller's. */
 int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusal);

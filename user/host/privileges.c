@@ -119,6 +119,11 @@ static bool has_command(const struct host *host, const struct privileges_for *pu
 	return purpose->command;
 }
 
+static bool writes_registers(const struct host *host, const struct privileges_for *purpose)
+{
+	return purpose->msr;
+}
+
 /* See the header. */
 static const struct {
 	int capability;
@@ -135,6 +140,7 @@ static const struct {
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", stands_in},
 	{CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE", locks_tables},
 	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", has_paths},
+	{CAP_SYS_RAWIO, "CAP_SYS_RAWIO", writes_registers},
 	{CAP_KILL, "CAP_KILL", has_command},
 };
 

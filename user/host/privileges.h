@@ -17,6 +17,7 @@
  *   CAP_PERFMON, CAP_BPF or CAP_CHECKPOINT_RESTORE, or before Linux 6.2, where mem is not loaded without it.
  * - CAP_SYS_RESOURCE: only before Linux 5.11, where BPF's memory is locked memory.
  * - CAP_DAC_OVERRIDE: only with outputs that have a path: HUP opens files again, a socket is connected again.
+ * - CAP_SYS_RAWIO: only with --msr, to open /dev/cpu/N/msr.
  * - CAP_KILL: only with COMMAND, which may have changed its user and is to be told to end.
  */
 #ifndef NHMTAP_PRIVILEGES_H
@@ -46,6 +47,7 @@ void privileges_raise(void);
 struct privileges_for {
 	bool paths;   /* its outputs have paths */
 	bool command; /* it runs a command */
+	bool msr;     /* it writes model-specific registers */
 };
 
 /* Leaves what is needed, and tells the host which that are. With a host of a test's it does nothing. */

@@ -153,6 +153,14 @@ const struct option_row plan_rows[] = {
 	{0},
 };
 
+const struct option_row msr_rows[] = {
+	{0, "msr", NULL, OPTION_FLAG, COMMON(msr),
+	 .help = "allow events whose counters only model-specific registers reach, which this writes and "
+		 "puts "
+		 "back"},
+	{0},
+};
+
 const struct option_row table_rows[] = {
 	{0, "events-dir", "DIR", OPTION_TEXT, COMMON(events_dir), .line_only = true,
 	 .help = "tables of events and metrics besides those built in, laid out as events/"},

@@ -72,6 +72,7 @@ extern const struct option_row quiet_rows[];	/* -q */
 extern const struct option_row told_rows[];	/* -v, -q */
 extern const struct option_row screen_rows[];	/* -v, --live, -q */
 extern const struct option_row plan_rows[];	/* --force */
+extern const struct option_row msr_rows[];	/* --msr */
 extern const struct option_row table_rows[];	/* --events-dir */
 extern const struct option_row host_rows[];	/* --host-root */
 extern const struct option_row cpu_rows[];	/* --cpu NAME */

@@ -64,6 +64,7 @@ struct options {
 	bool verbose;		/* --verbose */
 	bool quiet;		/* --quiet: no line of progress */
 	bool live;		/* --live: each interval takes the place of the one before */
+	bool msr;		/* --msr: counters that take writing model-specific registers */
 	bool force;		/* --force: rules that protect from useless results are set aside */
 	bool help;
 	char **rest; /* the arguments behind the options: COMMAND …, or a subcommand's own */

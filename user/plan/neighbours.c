@@ -16,6 +16,13 @@ static const struct known_neighbour {
 	{"msr", {"cpu", "each CPU has its own; for a process it counts while the process runs there"}},
 };
 
+/* Of counters that Linux has no driver for: enum unit_scope. */
+static const struct neighbour of_units[] = {
+	[UNIT_THREAD] = {"cpu", "each CPU has its own"},
+	[UNIT_CORE] = {"core", "a core has one for both of its threads"},
+	[UNIT_PACKAGE] = {"socket", "a package has one for all its cores"},
+};
+
 static const struct neighbour others = {"shared", "several CPUs share it, and one counts for them"};
 
 static const struct pmu *pmu_of(const struct event *event, const struct host *host)
@@ -33,6 +40,8 @@ const struct neighbour *neighbour_of(const struct event *event, const struct hos
 
 	if (!pmu)
 		return NULL;
+	if (pmu->unit)
+		return &of_units[pmu->unit->scope];
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strncmp(pmu->name, known[i].begins, strlen(known[i].begins)))
 			return &known[i].neighbour;

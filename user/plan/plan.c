@@ -2,15 +2,18 @@
 #include "plan/plan.h"
 
 #include "event/encoding.h"
+#include "event/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/kernel.h"
 #include "plan/grouping.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
+#include "plan/units.h"
 
 /* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
 static void respect_paranoid(struct event *event, const struct host *host)
@@ -67,6 +70,34 @@ static int refuse_microcode(const struct host *host, __u32 needed, struct refusa
 				       : "leave out the modifier p");
 }
 
+static bool counts_on_core(const struct event *event, const struct pmu *core)
+{
+	__u32 type = event->attr.type;
+
+	return !event->attr.sample_period && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE ||
+					      type == PERF_TYPE_RAW || (core && type == core->type));
+}
+
+static int check_counts(const struct plan *plan, struct host *host, struct refusal *refusal)
+{
+	const struct pmu *core = host_core_pmu(host);
+
+	for (size_t i = 0; kernel_miscounts(host) && i < plan->events.nr; i++) {
+		if (!counts_on_core(&plan->events.list[i], core))
+			continue;
+		refuse(refusal, STATUS_REFUSED, "event '%s'", plan->events.list[i].name);
+		refusal->error = EOPNOTSUPP;
+		because(refusal, "on NetBurst Linux counts wrongly from 6.1 on, by 2^39 and more: a counter "
+				 "begins where "
+				 "its last use has ended");
+		according(refusal, "kernel, p4_pmu_set_period()");
+		return instead(refusal,
+			       "sample it with a fixed period, which is right from the second sample on "
+			       "(nhmtap profile -c); --force insists");
+	}
+	return 0;
+}
+
 /* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip.
  */
 static int check_precise(const struct plan *plan, struct host *host, struct refusal *refusal)
@@ -96,8 +127,9 @@ static int check_precise(const struct plan *plan, struct host *host, struct refu
 int plan_check(const struct plan *plan, const struct options *options, struct host *host,
 	       struct refusal *refusal)
 {
-	if (check_precise(plan, host, refusal) ||
-	    neighbours_check(&plan->events, &plan->target, host, refusal))
+	if (check_precise(plan, host, refusal) || (!options->force && check_counts(plan, host, refusal)) ||
+	    neighbours_check(&plan->events, &plan->target, host, refusal) ||
+	    units_check(&plan->events, options, refusal))
 		return -1;
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
@@ -109,12 +141,15 @@ int plan_check(const struct plan *plan, const struct options *options, struct ho
 
 const char *plan_default_counted(struct plan *plan, struct host *host)
 {
-	bool hardware = host_core_pmu(host);
+	bool hardware = host_core_pmu(host) && !kernel_miscounts(host);
 
 	snprintf(plan->default_why, sizeof(plan->default_why), "%s",
 		 hardware ? "perf stat's default events"
-			  : "perf stat's default events, without those that need the core PMU "
-			    "this machine lacks");
+		 : kernel_miscounts(host)
+			 ? "perf stat's default events, without those of the core PMU, which "
+			   "this kernel counts wrongly"
+			 : "perf stat's default events, without those that need the core PMU "
+			   "this machine lacks");
 	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
 }
 
@@ -130,6 +165,7 @@ void plan_groups(struct plan *plan, struct host *host)
 {
 	grouping_form(&plan->events, host);
 	grouping_place(&plan->events, host);
+	units_place(&plan->events);
 }
 
 int plan_counting(struct plan *plan, const struct options *options, struct host *host,

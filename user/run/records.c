@@ -9,6 +9,7 @@
 #include "activity/start.h"
 #include "activity/warning.h"
 #include "clock.h"
+#include "collection/msr_counters.h"
 #include "record/overhead.h"
 #include "record/record.h"
 
@@ -203,6 +204,7 @@ void write_last_words(void *context)
 {
 	const struct run *run = context;
 
+	msr_counters_put_back();
 	for (size_t i = 0; i < run->session.nr_streams; i++) {
 		struct stream *stream = &run->session.streams[i];
 

@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "collection/trial.h"
+#include "host/kernel.h"
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
@@ -256,6 +257,14 @@ static void raise_here(const struct run *run)
 		privileges_raise();
 }
 
+static bool writes_registers(const struct run *run)
+{
+	for (size_t i = 0; i < run->nr; i++)
+		if (run->members[i]->asked->options.msr)
+			return true;
+	return false;
+}
+
 /* All that is known before anything is opened. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
@@ -276,7 +285,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 	session->names = names_new(&session->host, session->loop, &session->notices);
 	names_limit(session->names, request->names_bytes, request->names_bytes, false);
 	if (host_core_pmu(&session->host) && !request->check) {
-		session->self = self_begin();
+		session->self = kernel_miscounts(&session->host) ? NULL : self_begin();
 		session->host.cycles_precise = trial_cycles(&session->host);
 		session->host.cycles_tried = !request->host_root[0];
 	}
@@ -292,7 +301,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 	raise_here(run);
 	if (!request->check)
 		privileges_keep(&session->host,
-				&(struct privileges_for){has_paths(run), session->command != NULL});
+				&(struct privileges_for){has_paths(run), session->command != NULL,
+							 writes_registers(run)});
 	if (!session->alone)
 		write_session_start(run);
 	return plan_members(run, refusal);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "collection/msr_counters.h"
 #include "host/privileges.h"
 #include "note.h"
 #include "visible.h"
@@ -68,6 +69,7 @@ void on_command_ended(struct run *run)
 
 static void quit(int number)
 {
+	msr_counters_put_back();
 	_exit(STATUS_SIGNAL + number);
 }
 

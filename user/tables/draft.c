@@ -22,6 +22,7 @@ static const struct {
 	[DRAFT_METRICS] = {sizeof(struct known_metric), true},
 	[DRAFT_DATA_SOURCES] = {sizeof(struct known_data_source), false},
 	[DRAFT_BRANCHES] = {sizeof(struct known_branch_kind), true},
+	[DRAFT_UNITS] = {sizeof(struct known_unit), true},
 	[DRAFT_PRECISE] = {sizeof(struct kernel_rule), false},
 	[DRAFT_PLACED] = {sizeof(struct kernel_rule), false},
 	[DRAFT_GENERIC] = {sizeof(struct known_generic), true},
@@ -166,6 +167,7 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	DO(draft, DRAFT_METRICS, owner, metrics);                                                            \
 	DO(draft, DRAFT_DATA_SOURCES, owner, data_sources);                                                  \
 	DO(draft, DRAFT_BRANCHES, owner, branches);                                                          \
+	DO(draft, DRAFT_UNITS, owner, units);                                                                \
 	DO(draft, DRAFT_MODELS, owner, models);                                                              \
 	DO(draft, DRAFT_GUIDE, owner, guide)
 #define ROWS_OF_KERNEL(DO, draft, owner)                                                                     \

@@ -138,6 +138,49 @@ struct known_kernel {
 	const char *source;
 };
 
+/* What has one of a unit's counters. */
+enum unit_scope { UNIT_THREAD, UNIT_CORE, UNIT_PACKAGE };
+
+/* A number that has a name: a register's address, "MSR_EMON_L3_CTR_CTL0"; a value of a field, "hitm". */
+struct unit_number {
+	const char *name;
+	__u64 value;
+};
+
+/* Counters that Linux has no driver for: they are programmed and read through /dev/cpu/N/msr. A counter's
+ * register has its count in its lowest bits and above it what it counts, nothing while that is 0. */
+struct known_unit {
+	const char *name; /* "l3bus" */
+	const char *description;
+	const char *source;
+	__u8 scope;	   /* enum unit_scope */
+	__u32 count_bits;  /* of a count, which wraps; from the lowest on */
+	__u32 wraps_in_ms; /* it can't wrap in less time */
+	/* The register that switches all counters at once: the bits of its commands, and the first of those
+	 * that stand for a counter each, in the order of the kinds and their counters. */
+	const char *control;
+	__u32 control_msr;
+	__u8 freeze, unfreeze, reset, select, status;
+	const struct unit_kind {
+		const char *name; /* "gbsq" */
+		const char *description;
+		__u64 always; /* bits that are set whatever is selected */
+		const struct unit_number *counters;
+		size_t nr_counters;
+		const struct unit_field {
+			const char *name;  /* of the term: "snoop" */
+			const char *title; /* "Snoop_Match" */
+			const char *description;
+			__u8 low, high;
+			const char *usual; /* the value's name where there is no such term; NULL: 0 */
+			const struct unit_number *values;
+			size_t nr_values;
+		} * fields;
+		size_t nr_fields;
+	} * kinds;
+	size_t nr_kinds;
+};
+
 /* Sources that disagree, and whom the tables follow. */
 struct known_contradiction {
 	const char *id; /* "offcore-rsp-1" */
@@ -207,6 +250,8 @@ struct cpu_events {
 	size_t nr_data_sources;
 	const struct known_branch_kind *branches; /* none: nothing is known of them */
 	size_t nr_branches;
+	const struct known_unit *units;
+	size_t nr_units;
 	const struct known_contradiction *contradictions;
 	size_t nr_contradictions;
 	const struct known_metric *metrics; /* in the table's order: the common ones first */

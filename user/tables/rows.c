@@ -562,6 +562,132 @@ static int load_branches(struct loader *loader, struct draft *draft, const json_
 	return 0;
 }
 
+/* Entries of a name and a number, which is the member's. */
+static const struct unit_number *unit_numbers(struct loader *loader, const json_t *entries,
+					      const char *member)
+{
+	struct unit_number *numbers = keep(loader, json_array_size(entries), sizeof(*numbers));
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) numbers[i] =
+		(struct unit_number){text(entry, "name"), hexadecimal(entry, member)};
+	return numbers;
+}
+
+static const struct unit_field *unit_fields(struct loader *loader, const json_t *entries)
+{
+	struct unit_field *fields = keep(loader, json_array_size(entries), sizeof(*fields));
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry) fields[i] = (struct unit_field){
+		.name = text(entry, "name"),
+		.title = text(entry, "title"),
+		.description = text(entry, "description"),
+		.low = number(entry, "low", 0),
+		.high = number(entry, "high", 0),
+		.usual = text(entry, "usual"),
+		.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
+		.nr_values = json_array_size(json_object_get(entry, "values")),
+	};
+	return fields;
+}
+
+/* The fields are above the count and beside each other, and their values fit. */
+static int check_unit_kind(struct loader *loader, const struct known_unit *unit, const struct unit_kind *kind)
+{
+	__u64 taken = kind->always | ((1ULL << unit->count_bits) - 1);
+
+	if (kind->always & ((1ULL << unit->count_bits) - 1))
+		return FAULT(loader, kind->name, "\"always\" has bits of the count");
+	for (size_t f = 0; f < kind->nr_fields; f++) {
+		const struct unit_field *field = &kind->fields[f];
+		__u64 most = field->high < field->low ? 0 : ~0ULL >> (63 - (field->high - field->low));
+		bool usual = !field->usual;
+
+		if (!most || taken & most << field->low)
+			return FAULT(loader, kind->name, "the bits of %s are the count's or another field's",
+				     field->name);
+		taken |= most << field->low;
+		for (size_t v = 0; v < field->nr_values; v++) {
+			if (field->values[v].value > most)
+				return FAULT(loader, kind->name, "%s=%s does not fit", field->name,
+					     field->values[v].name);
+			usual = usual || !strcmp(field->values[v].name, field->usual);
+		}
+		if (!usual)
+			return FAULT(loader, kind->name, "%s has no value %s", field->name, field->usual);
+	}
+	return 0;
+}
+
+static int load_unit(struct loader *loader, struct draft *draft, const char *source, const json_t *entry)
+{
+	static const char *const scopes[] = {
+		[UNIT_THREAD] = "thread", [UNIT_CORE] = "core", [UNIT_PACKAGE] = "package"};
+	const json_t *kinds = json_object_get(entry, "kinds"), *control = json_object_get(entry, "control");
+	struct unit_kind *rows = keep(loader, json_array_size(kinds), sizeof(*rows));
+	struct known_unit unit = {
+		.name = text(entry, "name"),
+		.description = text(entry, "description"),
+		.source = source,
+		.count_bits = number(entry, "count_bits", 0),
+		.wraps_in_ms = number(entry, "wraps_in_ms", 0),
+		.control = text(control, "name"),
+		.control_msr = hexadecimal(control, "msr"),
+		.freeze = number(control, "freeze", 0),
+		.unfreeze = number(control, "unfreeze", 0),
+		.reset = number(control, "reset", 0),
+		.select = number(control, "select", 0),
+		.status = number(control, "status", 0),
+		.kinds = rows,
+		.nr_kinds = json_array_size(kinds),
+	};
+	size_t i, nr_counters = 0;
+	const json_t *kind;
+
+	while (strcmp(scopes[unit.scope], text(entry, "scope")))
+		unit.scope++;
+	if (check_entries(loader, kinds, "name"))
+		return -1;
+	json_array_foreach(kinds, i, kind)
+	{
+		const json_t *counters = json_object_get(kind, "counters");
+		const json_t *fields = json_object_get(kind, "fields");
+
+		rows[i] = (struct unit_kind){
+			.name = text(kind, "name"),
+			.description = text(kind, "description"),
+			.always = hexadecimal(kind, "always"),
+			.counters = unit_numbers(loader, counters, "msr"),
+			.nr_counters = json_array_size(counters),
+			.fields = unit_fields(loader, fields),
+			.nr_fields = json_array_size(fields),
+		};
+		nr_counters += rows[i].nr_counters;
+		if (check_entries(loader, fields, "name") || check_unit_kind(loader, &unit, &rows[i]))
+			return -1;
+	}
+	if (unit.select + nr_counters > 64 || unit.status + nr_counters > 64 || nr_counters > 32)
+		return FAULT(loader, unit.name, "\"control\" has no bits for %zu counters", nr_counters);
+	draft_put(draft, DRAFT_UNITS, &unit);
+	return 0;
+}
+
+static int load_units(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *units = json_object_get(table, "units"), *entry;
+	size_t i;
+
+	if (check_sources(loader, "", table) || check_entries(loader, units, "name"))
+		return -1;
+	draft_clear(draft, DRAFT_UNITS);
+	json_array_foreach(units, i,
+			   entry) if (load_unit(loader, draft, text(table, "source"), entry)) return -1;
+	return 0;
+}
+
 static int load_contradictions(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	const json_t *entry, *name;
@@ -619,11 +745,8 @@ int load_table(struct loader *loader, struct draft *draft, const char *stem)
 		const char *kind;
 		int (*load)(struct loader *loader, struct draft *draft, const json_t *table);
 	} kinds[] = {
-		{"offcore", load_offcore},
-		{"kernel", load_kernel},
-		{"data_source", load_data_sources},
-		{"lbr", load_branches},
-		{"contradictions", load_contradictions},
+		{"offcore", load_offcore}, {"kernel", load_kernel}, {"data_source", load_data_sources},
+		{"lbr", load_branches},	   {"msr", load_units},	    {"contradictions", load_contradictions},
 		{"metrics", load_metrics},
 	};
 	const json_t *table;

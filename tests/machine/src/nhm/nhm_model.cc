@@ -9,8 +9,8 @@
 namespace nhm {
 
 #define NHM_MODEL(...)
-#define NHM_DESIGN(name, general, alone, width, capabilities, pebs_enable, record, lbr, from, to, shared, bits, off_core) \
-  static const Design name = { #name, general, alone, width, capabilities, pebs_enable, record, lbr, from, to, shared, bits, off_core };
+#define NHM_DESIGN(name, general, alone, width, capabilities, pebs_enable, record, lbr, from, to, shared, bits, off_core, l3_bus, netburst) \
+  static const Design name = { #name, general, alone, width, capabilities, pebs_enable, record, lbr, from, to, shared, bits, off_core, l3_bus, netburst };
 #include "nhm_models.inc"
 #undef NHM_MODEL
 #undef NHM_DESIGN
@@ -44,6 +44,7 @@ static Perfmon read_perfmon() {
   const unsigned general = topology.threads > 1 ? d.general : d.general_alone;
   // Seven events are enumerated; version 3, and 2 where there is no AnyThread.
   Perfmon p = { 7u << 24 | d.width << 16 | general << 8 | (d.off_core ? 3u : 2u), model().missing_events, 0x603 };
+  if (d.netburst) p = { 0, 0, 0 };
   if (by_hand) sscanf(by_hand, "%x,%x,%x", &p.eax, &p.ebx, &p.edx);
   return p;
 }

@@ -10,7 +10,7 @@ namespace nhm {
 // Which models a row of nhm_events.inc is for.
 enum ModelSet : uint8_t {
   OF_NEHALEM = 1, OF_WESTMERE = 2, OF_WESTMERE_DP = 4, OF_WESTMERE_EX = 8,
-  OF_SANDYBRIDGE = 16, OF_SANDYBRIDGE_EP = 32, OF_CORE2 = 64,
+  OF_SANDYBRIDGE = 16, OF_SANDYBRIDGE_EP = 32, OF_CORE2 = 64, OF_NETBURST = 128,
   OF_ANY_WESTMERE = OF_WESTMERE | OF_WESTMERE_DP | OF_WESTMERE_EX,
   OF_ANY_SANDYBRIDGE = OF_SANDYBRIDGE | OF_SANDYBRIDGE_EP,
   OF_ALL = OF_NEHALEM | OF_ANY_WESTMERE
@@ -29,6 +29,8 @@ struct Design {
   bool     shared_registers;         // the threads of a core share OFFCORE_RSP, LBR_SELECT and the threshold
   bool     access_bits;              // load latency says which accesses missed the TLB or were locked
   bool     off_core;                 // OFFCORE_RSP_0 and 1, the latency threshold and LBR_SELECT exist
+  bool     l3_bus;                   // nhm_l3bus.h
+  bool     netburst;                 // 18 counters with an ESCR and a CCCR each, no CPUID.0AH
 };
 
 struct Model {

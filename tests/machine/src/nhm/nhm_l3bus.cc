@@ -1,0 +1,108 @@
+// The third-level cache's and bus's counters of one package of a Xeon 7400.
+
+#include "nhm_l3bus.h"
+#include "nhm_mem.h"
+#include "nhm_model.h"
+#include <cstring>
+
+namespace nhm {
+
+enum : uint32_t { CTR_CTL0 = 0x107CC, GL_CTL = 0x107D8, RDPMC0 = 2 };
+enum : uint64_t { SATURATE = 1ull << 59, COUNT = 0xFFFFFFFF };
+
+// What may be set in the upper halves: agents 34:32 are modules, the rest is reserved.
+static const uint64_t gbsq_bits = 0x0FFFFFF700000000ull, gsnpq_bits = 0x0BFFFFE700000000ull,
+                      fsb_bits = 0x0FFFFFFF00000000ull, control_bits = 0x00FF000000FF0007ull;
+
+// A dual-core module: two cores that are neighbours in number.
+static unsigned module(unsigned cpu) {
+  return (topology.core_of(cpu) - topology.package_of(cpu) * topology.cores) / 2;
+}
+
+L3Bus *l3bus(unsigned package) {
+  static L3Bus *const both[2] = { design().l3_bus ? new L3Bus(0) : NULL, design().l3_bus ? new L3Bus(1) : NULL };
+  return both[package];
+}
+
+L3Bus::L3Bus(unsigned package_) : package(package_), frozen(0), status(0), enabled(false) {
+  memset(ctl, 0, sizeof ctl);
+  memset(module_of, 0, sizeof module_of);
+}
+
+void L3Bus::add(unsigned n) {
+  if ((ctl[n] & COUNT) == COUNT) {
+    status |= 1u << n;
+    if (!(ctl[n] & SATURATE)) ctl[n] &= ~COUNT;
+  }
+  else ctl[n]++;
+}
+
+// Types and coherency states are not told apart: all of them, or none.
+bool L3Bus::takes_all(unsigned n) const { return field(n, 43, 38) == 0x3F && field(n, 53, 47) == 0x7F; }
+
+bool L3Bus::takes_module(unsigned n, unsigned select, unsigned from) const {
+  return select == 0 || (select == 1 && from == module_of[n]) || (select == 2 && from != module_of[n]);
+}
+
+void L3Bus::looked_up(const Lookup &l) {
+  for (unsigned n = GBSQ; n < GSNPQ; n++) {
+    const unsigned fill = field(n, 57, 56);
+    if (selects(n) && field(n, 34, 32) >> module(l.cpu) & 1 && field(n, 37, 36) >> l.prefetch & 1 &&
+        takes_all(n) && takes_answer(n, l.answer) && takes_module(n, field(n, 55, 54), module(l.cpu)) &&
+        (fill == 0 || (l.fills && (fill == 1 || l.evicts == (fill == 3)))) &&
+        (!field(n, 58, 58) || l.answer != CLEAN))
+      add(n);
+  }
+}
+
+// They come from the central agent, and none of them is blocked.
+void L3Bus::snooped(Answer answer) {
+  for (unsigned n = GSNPQ; n < FSB; n++)
+    if (selects(n) && field(n, 37, 37) && takes_all(n) && takes_answer(n, answer) && !field(n, 56, 56) && !field(n, 57, 57))
+      add(n);
+}
+
+// One of the selected conditions is enough. The bus's clock, and who drives it when, are not modelled.
+void L3Bus::moved(Answer answer) {
+  for (unsigned n = FSB; n < N; n++)
+    if (selects(n) && field(n, 58, 58) && (field(n, 37, 32) == 0x3F || field(n, 38 + answer, 38 + answer)))
+      add(n);
+}
+
+int L3Bus::rdmsr(uint32_t index, uint64_t *value) {
+  if (index >= CTR_CTL0 && index < CTR_CTL0 + N) *value = ctl[index - CTR_CTL0];
+  else if (index == GL_CTL) *value = uint64_t(status) << 48;
+  else return 0;
+  return 1;
+}
+
+int L3Bus::wrmsr(unsigned cpu, uint32_t index, uint64_t value) {
+  if (index >= CTR_CTL0 && index < CTR_CTL0 + N) {
+    const unsigned n = index - CTR_CTL0;
+    const uint64_t bits = n < GSNPQ ? gbsq_bits : n < FSB ? gsnpq_bits : fsb_bits;
+    if (value & ~COUNT & ~bits) return -1;
+    ctl[n] = value;
+    module_of[n] = module(cpu);
+  } else if (index == GL_CTL) {
+    const uint8_t which = value >> 16;
+    if (value & ~control_bits) return -1;
+    if (value & 1) frozen |= which;
+    if (value & 2) frozen &= ~which;
+    if (value & 4) {
+      status &= ~which;
+      for (unsigned n = 0; n < N; n++)
+        if (which >> n & 1) ctl[n] &= ~COUNT;
+    }
+  } else return 0;
+  enabled = false;
+  for (unsigned n = 0; n < N; n++) enabled |= selects(n);
+  return 1;
+}
+
+bool L3Bus::rdpmc(uint32_t index, uint64_t *value) {
+  if (index < RDPMC0 || index >= RDPMC0 + N) return false;
+  *value = ctl[index - RDPMC0] & COUNT;
+  return true;
+}
+
+} // namespace nhm

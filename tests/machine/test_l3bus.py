@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counters that Linux has no driver for: the third-level cache's and bus's of a Xeon 7400, by nhmtap --msr through
+/dev/cpu/N/msr, and by hand (SDM volume 3B, 18.21)."""
+import json
+
+import known
+import records
+from guests import nhmtap
+
+L3, FILLS, HITM = "l3bus/gbsq/", "l3bus/gbsq,fill=fill/", "l3bus/gbsq,snoop=hitm/"
+HIT = "l3bus/gbsq,snoop=hit/"
+SNOOPED, MOVED, MOVED_HITM = "l3bus/gsnpq,snoop=hitm/", "l3bus/fsb,type=all/", "l3bus/fsb,hitm/"
+COUNTERS, CONTROL = [0x107CC + n for n in range(8)], 0x107D8
+STATE = "/run/nhmtap/msr.json"
+
+
+def counts(found, **where):
+    """{event: value} of the counts that have these members."""
+    return {r["event"]: r["value"] for r in found
+            if r["type"] == "count" and all(r.get(k) == v for k, v in where.items())}
+
+
+def counted(bench, events, command, *options, **settings):
+    return counts(nhmtap(bench, "stat", "--msr", "-a", "-e", ",".join(events), *options, "--", *command.split(), **settings))
+
+
+def control(words):
+    """A shell's lines: each of the words is a line for nhmtap's FIFO, answered before the next begins; what
+    begins with ! is run."""
+    return "; ".join(w[1:] if w[0] == "!" else f"echo {w} > ctl; read line < ack" for w in words)
+
+
+def controlled(bench, events, *words, options="", end="echo stop > ctl; wait"):
+    """Runs nhmtap with all events programmed and standing still until a word enables them; what the shell said,
+    and the records."""
+    said = bench.run(f"mkfifo ctl ack; nhmtap stat --msr -a -D -1 --control fifo:ctl,ack {options} -o out -e '{events}' & "
+                     f"{control(['ping', *words])}; {end}; echo ===; cat out", paranoid=-1)
+    first, _, rest = said.stdout.partition("===\n")
+    return first, records.parse(rest), said
+
+
+def registers(bench):
+    return [int(line[1], 16) for line in bench.msr(*map(hex, COUNTERS))]
+
+
+# --- known answers ------------------------------------------------------------------------------------------------
+
+
+def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
+    numbers = known.numbers("chase")
+    # The misses of both cores by perf_event, in the same run.
+    events = [L3, FILLS, MOVED, "cache-references", "cache-misses"]
+    counted(xeon_7400, events, "chase memory")  # what is of the programs themselves is in the cache from now on
+    flushed, small = (counted(xeon_7400, events, f"chase {what}") for what in ("memory", "l1"))
+    # Its 64 pages are new ones, which Linux clears first.
+    assert numbers["memory.loads"] <= flushed[FILLS] - small[FILLS] <= numbers["memory.loads"] + 2 * numbers["memory.lines"]
+    for found in (flushed, small):
+        assert abs(found[FILLS] - found["cache-misses"]) <= 0.01 * found[FILLS] + 200
+        assert abs(found[L3] - found["cache-references"]) <= 0.05 * found[L3] + 500  # nhmtap's own, between two starts
+        assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing had to leave the cache
+
+
+def test_a_line_that_another_core_has_modified_is_a_hitm(xeon_7400):
+    taken = known.numbers("handover")["taken"]
+    dirty, clean = (counted(xeon_7400, [HITM, HIT], f"handover 0 1 {kind} read") for kind in ("dirty", "clean"))
+    # What the programs and the kernel hand over is the same in both.
+    assert abs(dirty[HITM] - clean[HITM] - taken) <= 0.1 * taken
+    assert abs(clean[HIT] - dirty[HIT] - taken) <= 0.1 * taken
+
+
+def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons_7400):
+    taken = known.numbers("handover")["taken"]
+    runs = {kind: nhmtap(xeons_7400, "stat", "--msr", "-a", "--per", "socket", "-e", f"{SNOOPED},{MOVED_HITM},cycles", "--",
+                         "handover", "0", "1", kind, "read") for kind in ("dirty", "clean")}
+    events = {e["name"]: e for e in runs["dirty"][0]["events"]}
+    assert (events[SNOOPED]["cpus"], events[SNOOPED]["scope"], events[SNOOPED]["source"]) == ("0-1", "socket", "msr")
+    (first, second), others = ([counts(found, socket=socket) for socket in (0, 1)] for found in runs.values())
+    # CPU 0 writes the lines, CPU 1 reads them.
+    assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.1 * taken
+    assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.1 * taken
+    assert abs(first[SNOOPED] - second[MOVED_HITM]) <= 0.05 * taken
+    assert first["cycles"] and second["cycles"]  # perf_event's, in the same run
+
+
+def test_a_package_is_counted_alone_by_its_cpu(xeons_7400):
+    found = nhmtap(xeons_7400, "stat", "--msr", "-C", 1, "-e", MOVED_HITM, "--", "handover", "0", "1", "dirty", "read")
+    assert counts(found)[MOVED_HITM] >= known.numbers("handover")["taken"]
+    assert [int(line[1], 16) for line in xeons_7400.msr("0x107d0", cpu=0)] == [0]
+
+
+def test_an_activity_of_a_session_counts_by_registers_and_one_alone(xeon_7400):
+    config = {"activities": [{"name": name, "command": "stat", "msr": True, "all_cpus": True, "event": event}
+                             for name, event in (("bus", MOVED), ("cache", L3))]}
+    said = xeon_7400.run(f"echo '{json.dumps(config)}' > c; nhmtap run c -- chase memory", paranoid=-1)
+    found = records.parse(said.stdout)
+    assert counts(found, activity="bus")[MOVED] >= known.numbers("chase")["memory.loads"]
+    error, = (r for r in found if r["type"] == "error")
+    assert error["activity"] == "cache" and "another activity" in error["why"]
+
+
+def test_an_expectation_holds_or_not(xeon_7400):
+    for expected, status in (("fills > 32767", 0), ("fills < 32768", 4)):
+        found = nhmtap(xeon_7400, "stat", "--msr", "-a", "-e", "l3bus/gbsq,fill=fill,name=fills/", "--expect", expected,
+                       "--", "chase", "memory", status=status)
+        assert [r["outcome"] for r in found if r["type"] == "expectation"] == ["failed" if status else "met"]
+
+
+def test_intervals_add_up(xeon_7400):
+    found = nhmtap(xeon_7400, "stat", "--msr", "-a", "-I", 2, "-e", FILLS, "--", "chase", "memory")
+    values = [r["value"] for r in found if r["type"] == "count"]
+    assert len(values) > 1 and sum(values) >= known.numbers("chase")["memory.loads"]
+
+
+# --- wrapping -----------------------------------------------------------------------------------------------------
+
+
+def value_of(bench, event):
+    record, = records.parse(bench.say(f"nhmtap explain '{event}'"))
+    return int([r for r in record["registers"] if r["name"].endswith("CTL0")][0]["value"], 16)
+
+
+def preset(register, count):
+    return f"!msr 0 0x107cc={register | count:#x}"
+
+
+def test_a_count_goes_on_where_its_register_wraps(xeon_7400):
+    loads = known.numbers("chase")["memory.loads"]
+    own = value_of(xeon_7400, FILLS)
+    said, found, _ = controlled(xeon_7400, FILLS, preset(own, 0xFFFFFF00), "enable", "!chase memory", "disable",
+                                "!msr 0 0x107cc 0x107d8")
+    after, control_register = (int(line.split()[1], 16) for line in said.splitlines()[-2:])
+    assert after & 0xFFFFFFFF < 1 << 20 and control_register == 1 << 48  # it has wrapped, and says so
+    value = counts(found)[FILLS]
+    assert loads <= value < 1 << 20 and value == (after & 0xFFFFFFFF) + 0x100
+    assert not [r for r in found if r["type"] == "warning"]
+
+
+def test_a_count_has_more_bits_than_its_register(xeon_7400):
+    own = value_of(xeon_7400, FILLS)
+    # Two steps, each less than a register holds, and a reading between them. Of a run without intervals too.
+    steps = ["enable", preset(own, 0xC0000000), "!sleep 1", preset(own, 0xFFFFFF00), "!chase memory", "!sleep 1", "disable"]
+    _, found, _ = controlled(xeon_7400, FILLS, *steps)
+    assert (1 << 32) + 32768 <= counts(found)[FILLS] < (1 << 32) + (1 << 20)
+
+
+# --- whose registers they are -------------------------------------------------------------------------------------
+
+
+def test_a_register_that_is_in_use_is_refused_and_stays_as_it_is(xeon_7400):
+    other = 0x3FFFF700000000
+    xeon_7400.msr(f"0x107cd={other:#x}")
+    error, *_ = nhmtap(xeon_7400, "stat", "--msr", "-a", "-e", FILLS, "--", "true", status=2)
+    assert "MSR_EMON_L3_CTR_CTL1" in error["why"] and "somebody else" in error["why"] and "wrmsr" in error["remedy"]
+    assert registers(xeon_7400)[1] >> 32 == other >> 32 and registers(xeon_7400)[0] == 0
+
+
+def test_what_the_registers_held_is_put_back(xeon_7400):
+    held = [0x1000 + n for n in range(8)]
+    xeon_7400.msr(*(f"{msr:#x}={value:#x}" for msr, value in zip(COUNTERS, held)))
+    for end in ("echo stop > ctl; wait", "kill -TERM $!; wait", "kill -TERM $!; kill -TERM $!; wait"):
+        said, _, whole = controlled(xeon_7400, f"{FILLS},{MOVED}", "enable", "!msr 0 0x107cc 0x107d0", end=end)
+        during = [int(line.split()[1], 16) for line in said.splitlines()[-2:]]
+        assert all(value >> 32 for value in during), str(whole)
+        assert registers(xeon_7400) == held, end
+    assert xeon_7400.say(f"cat {STATE}") == ""
+
+
+def test_what_a_killed_run_has_left_is_told_and_put_back_by_the_next(xeon_7400):
+    held = 0x1234
+    xeon_7400.msr(f"0x107cc={held:#x}")
+    _, _, whole = controlled(xeon_7400, FILLS, "enable", end="kill -KILL $!; wait; cp /run/nhmtap/msr.json /opt/left")
+    left = json.loads(xeon_7400.say("cat /opt/left"))
+    assert [int(r["before"], 16) for r in left["registers"]] == [held], str(whole)
+    assert registers(xeon_7400)[0] >> 32  # nobody could put it back
+    units = facility(xeon_7400, "units")
+    assert not units["works"] and "killed" in units["remedy"]
+    assert counted(xeon_7400, [FILLS], "true")[FILLS] > 0
+    assert registers(xeon_7400)[0] == held
+
+
+def test_another_program_that_takes_a_register_is_told_and_keeps_it(xeon_7400):
+    other = 0x3FCFF700000000
+    _, found, _ = controlled(xeon_7400, f"{FILLS},{L3}", "enable", "!chase memory", "snapshot",
+                             f"!msr 0 0x107cc={other:#x}", "!chase memory", "disable")
+    warning, = (r for r in found if r["type"] == "warning")
+    assert warning["cause"] == "register_lost" and warning["event"] == FILLS and "another program" in warning["why"]
+    last = {r["event"]: r["status"] for r in found if r["type"] == "count"}
+    assert last == {FILLS: "not_counted", L3: "counted"}
+    assert registers(xeon_7400)[0] >> 32 == other >> 32 and registers(xeon_7400)[1] == 0
+
+
+def test_two_at_a_time_are_refused(xeon_7400):
+    said, _, _ = controlled(xeon_7400, FILLS, "enable", "!nhmtap stat --msr -a -e l3bus/fsb,hitm/ -- true 2>&1 | tail -1")
+    assert "another nhmtap does so" in said
+    assert counted(xeon_7400, [FILLS], "true")[FILLS] > 0
+
+
+# --- what is written ----------------------------------------------------------------------------------------------
+
+EVERY_KIND = ["l3bus/gbsq,agent=module0,flow=prefetch,snoop=hit+hitm,module=other,fill=evict,cross_snoop/",
+              "l3bus/gbsq,type=0x15,state=0x2a/", "l3bus/gsnpq,agent=central,module=this,block_snoop/", "l3bus/gsnpq,snoop=clean/",
+              "l3bus/fsb,type=all/", "l3bus/fsb,clean,hit,hitm,drdy/", "l3bus/fsb,ioq_active,other_bnr/", "l3bus/fsb,type=0x21/"]
+
+
+def test_the_registers_hold_what_explain_says(xeon_7400):
+    said, found, _ = controlled(xeon_7400, ",".join(EVERY_KIND), "!msr 0 " + " ".join(map(hex, COUNTERS)))
+    held = [int(line.split()[1], 16) for line in said.splitlines()[-8:]]
+    explained = records.parse(xeon_7400.say(f"nhmtap explain -e '{','.join(EVERY_KIND)}'", user="user"))
+    assert [int(e["attr"]["config"], 16) for e in found[0]["events"]] == held
+    for n, record in enumerate(explained):
+        freeze, counter, reset, unfreeze = record["registers"]
+        assert int(counter["msr"], 16) == COUNTERS[n] and int(counter["value"], 16) == held[n]
+        for field in counter["fields"]:
+            high, _, low = field["bits"].partition(":")
+            low = int(low or high)
+            assert held[n] >> low & (2 << int(high) - low) - 1 == field["value"], field
+        assert [int(r["value"], 16) for r in (freeze, reset, unfreeze)] == [bit | 1 << 16 + n for bit in (1, 4, 2)]
+        assert {int(r["msr"], 16) for r in (freeze, reset, unfreeze)} == {CONTROL}
+
+
+# --- what keeps it from being done --------------------------------------------------------------------------------
+
+
+def refused(bench, *arguments, status=2, user="root", **options):
+    error, *_ = nhmtap(bench, "stat", *arguments, "-e", FILLS, "--", "true", status=status, user=user, **options)
+    return error["why"] + " " + error["remedy"]
+
+
+def facility(bench, name):
+    found, = (r for r in records.parse(bench.run(f"nhmtap doctor --need {name}").stdout) if r["type"] == "facility")
+    return found
+
+
+def test_what_forbids_it_is_said_by_the_run_and_by_doctor(xeon_7400):
+    assert facility(xeon_7400, "registers")["works"] and facility(xeon_7400, "units")["works"]
+    assert "add --msr" in refused(xeon_7400, "-a", status=1)
+    assert "-a -- COMMAND" in refused(xeon_7400, "--msr", status=1)
+    error, *_ = nhmtap(xeon_7400, "stat", "--msr", "-a", "-e", f"{L3},{FILLS},{HITM}", "--", "true", status=1)
+    assert "2 counters for gbsq" in error["why"]
+    error, *_ = nhmtap(xeon_7400, "profile", "-a", "-e", L3, "--", "true", status=1)
+    assert "no interrupt" in error["why"]
+    xeon_7400.say("echo off > /sys/module/msr/parameters/allow_writes")
+    assert "allow_writes" in refused(xeon_7400, "--msr", "-a") and "allow_writes" in facility(xeon_7400, "registers")["why"]
+    xeon_7400.say("echo default > /sys/module/msr/parameters/allow_writes")
+    xeon_7400.say("rmmod msr")
+    assert "modprobe msr" in refused(xeon_7400, "--msr", "-a") and "modprobe msr" in facility(xeon_7400, "registers")["remedy"]
+
+
+def test_there_are_no_such_counters_on_another_core_2(core2):
+    error, *_ = nhmtap(core2, "stat", "--msr", "-a", "-e", FILLS, "--", "true", status=2)
+    assert "l3bus" in error["asked"]
+    assert not facility(core2, "units")["works"]

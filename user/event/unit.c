@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- terms ------------------------------------------------------------------------------------ */
+
+static __u64 field_most(const struct unit_field *field)
+{
+	return ~0ULL >> (63 - (field->high - field->low));
+}
+
+static void put_field(struct event *event, const struct unit_field *field, __u64 value)
+{
+	event->attr.config &= ~(field_most(field) << field->low);
+	event->attr.config |= value << field->low;
+}
+
+static const struct unit_number *find_value(const struct unit_field *field, const char *name, size_t length)
+{
+	for (size_t i = 0; i < field->nr_values; i++)
+		if (strlen(field->values[i].name) == length && !strncmp(field->values[i].name, name, length))
+			return &field->values[i];
+	return NULL;
+}
+
+static int refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
+}
+
+static int refuse_kind(const struct event *event, const struct known_unit *unit, struct refusal *refusal)
+{
+	char known[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < unit->nr_kinds && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 unit->kinds[i].name);
+	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
+	because(refusal, "its first term has to say what '%s' is to count", unit->name);
+	return instead(refusal, "write one of %s, as in %s/%s/", known, unit->name, unit->kinds[0].name);
+}
+
+static int refuse_field(const struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	char known[400] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < event->kind->nr_fields && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s, ", event->kind->fields[i].name);
+	refuse_term(event, term, length, refusal);
+	because(refusal, "%s of '%s' has no such term", event->kind->name, event->msr->name);
+	return instead(refusal, "terms: %sname", known);
+}
+
+static int refuse_value(const struct event *event, const struct unit_field *field, const char *value,
+			size_t length, struct refusal *refusal)
+{
+	char known[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < field->nr_values && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s, ", field->values[i].name);
+	refuse_term(event, field->name, strlen(field->name), refusal);
+	because(refusal, "it has no value '%.*s'", (int)length, value);
+	return instead(refusal, "values: %sor a number up to 0x%llx", known, field_most(field));
+}
+
+/* "hit+hitm", "0x6" */
+static int read_value(const struct event *event, const struct unit_field *field, const char *text,
+		      size_t length, __u64 *value, struct refusal *refusal)
+{
+	const char *end = text + length;
+
+	*value = 0;
+	for (const char *at = text; at <= end;) {
+		size_t part = strcspn(at, "+,/");
+		const struct unit_number *known;
+		char *stop;
+
+		part = at + part > end ? (size_t)(end - at) : part;
+		known = find_value(field, at, part);
+		if (known) {
+			*value |= known->value;
+		} else {
+			errno = 0;
+			*value |= strtoull(at, &stop, 0);
+			if (!part || stop != at + part || *at == '-' || errno || *value > field_most(field))
+				return refuse_value(event, field, text, length, refusal);
+		}
+		at += part + 1;
+	}
+	return 0;
+}
+
+static int apply_term(struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	size_t name = strcspn(term, "=,/");
+	const struct unit_field *field = NULL;
+	__u64 value = 1;
+
+	name = name > length ? length : name;
+	if (name == 4 && !strncmp(term, "name", name) && length > name) {
+		snprintf(event->name, sizeof(event->name), "%.*s", (int)(length - name - 1), term + name + 1);
+		return 0;
+	}
+	for (size_t i = 0; i < event->kind->nr_fields; i++)
+		if (strlen(event->kind->fields[i].name) == name &&
+		    !strncmp(event->kind->fields[i].name, term, name))
+			field = &event->kind->fields[i];
+	if (!field)
+		return refuse_field(event, term, name, refusal);
+	if (length > name && read_value(event, field, term + name + 1, length - name - 1, &value, refusal))
+		return -1;
+	if (length == name && field->high > field->low)
+		return refuse_value(event, field, "", 0, refusal);
+	put_field(event, field, value);
+	return 0;
+}
+
+/* --- the event -------------------------------------------------------------------------------- */
+
+/* The first counter of a kind, by its number in the unit. */
+static int first_counter(const struct known_unit *unit, const struct unit_kind *kind)
+{
+	int first = 0;
+
+	for (const struct unit_kind *before = unit->kinds; before < kind; before++)
+		first += before->nr_counters;
+	return first;
+}
+
+static int begin(struct event *event, const struct known_unit *unit, const char *name, size_t length,
+		 struct refusal *refusal)
+{
+	event->msr = unit;
+	for (size_t i = 0; i < unit->nr_kinds; i++)
+		if (strlen(unit->kinds[i].name) == length && !strncmp(unit->kinds[i].name, name, length))
+			event->kind = &unit->kinds[i];
+	if (!event->kind)
+		return refuse_kind(event, unit, refusal);
+	event->unit_counter = first_counter(unit, event->kind);
+	snprintf(event->description, sizeof(event->description), "%s", event->kind->description);
+	EVENT_SET(event, config, event->kind->always, "the terms, as %s has them", unit->source);
+	for (size_t f = 0; f < event->kind->nr_fields; f++) {
+		const struct unit_field *field = &event->kind->fields[f];
+
+		if (field->usual)
+			put_field(event, field, find_value(field, field->usual, strlen(field->usual))->value);
+	}
+	return 0;
+}
+
+int unit_event(struct event *event, const struct known_unit *unit, const char *terms, size_t *at,
+	       struct refusal *refusal)
+{
+	for (*at = 0;; ++*at) {
+		size_t length = strcspn(terms + *at, ",");
+		const char *term = terms + *at;
+
+		if (*at ? apply_term(event, term, length, refusal)
+			: begin(event, unit, term, length, refusal))
+			return -1;
+		if (!term[length])
+			break;
+		*at += length;
+	}
+	if (event->attr.config != event->kind->always)
+		return 0;
+	*at = 0;
+	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
+	because(refusal, "it selects nothing, and would count nothing");
+	according(refusal, "%s", unit->source);
+	return instead(refusal, "add a term: %s/%s,%s=%s/", unit->name, event->kind->name,
+		       event->kind->fields[0].name,
+		       event->kind->fields[0].nr_values ? event->kind->fields[0].values[0].name : "1");
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+const struct unit_number *unit_counter_of(const struct event *event)
+{
+	return &event->kind->counters[event->unit_counter - first_counter(event->msr, event->kind)];
+}
+
+void units_place(struct events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		struct event *event = &events->list[i];
+		size_t before = 0;
+
+		if (!event->msr)
+			continue;
+		for (size_t j = 0; j < i; j++)
+			before += events->list[j].kind == event->kind;
+		event->unit_counter = before < event->kind->nr_counters
+					      ? first_counter(event->msr, event->kind) + (int)before
+					      : -1;
+		snprintf(event->counter, sizeof(event->counter), "%.8s %zu", event->kind->name, before);
+	}
+}
+
+/* --- registers -------------------------------------------------------------------------------- */
+
+__u64 unit_command(const struct known_unit *unit, int command, __u32 counters)
+{
+	return 1ULL << command | (__u64)counters << unit->select;
+}
+
+static void add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
+{
+	reg->fields[reg->nr_fields++] = (struct register_field){
+		.name = name,
+		.meaning = meaning,
+		.low = low,
+		.high = high,
+		.value = reg->value >> low & ~0ULL >> (63 - (high - low)),
+	};
+}
+
+static void add_command(struct registers *registers, const struct event *event, int command, const char *name,
+			const char *meaning)
+{
+	const struct known_unit *unit = event->msr;
+	int counter = event->unit_counter;
+	struct register_value *reg = &registers->list[registers->nr++];
+	__u64 value = unit_command(unit, command, 1U << counter);
+
+	*reg = (struct register_value){
+		.name = unit->control, .msr = unit->control_msr, .value = value, .mask = value};
+	add_field(reg, name, meaning, command, command);
+	add_field(reg, "select", "the counter that the command is for", unit->select + counter,
+		  unit->select + counter);
+}
+
+/* What a field's value is called, or else what the field is about. */
+static const char *meaning_of(const struct unit_field *field, __u64 value)
+{
+	for (size_t i = 0; i < field->nr_values; i++)
+		if (field->values[i].value == value)
+			return field->values[i].name;
+	return value ? field->description : "off";
+}
+
+static void add_counter(struct registers *registers, const struct event *event)
+{
+	const struct unit_number *counter = unit_counter_of(event);
+	struct register_value *reg = &registers->list[registers->nr++];
+
+	*reg = (struct register_value){
+		.name = counter->name, .msr = counter->value, .value = event->attr.config, .mask = ~0ULL};
+	add_field(reg, "count", "counting begins here", 0, event->msr->count_bits - 1);
+	for (size_t i = 0; i < event->kind->nr_fields; i++) {
+		const struct unit_field *field = &event->kind->fields[i];
+		__u64 value = event->attr.config >> field->low & field_most(field);
+
+		add_field(reg, field->title, meaning_of(field, value), field->low, field->high);
+	}
+	for (int bit = event->msr->count_bits; bit < 64; bit++)
+		if (event->kind->always >> bit & 1)
+			add_field(reg, "always", "has to be 1", bit, bit);
+}
+
+void unit_registers(const struct event *event, struct registers *registers)
+{
+	*registers = (struct registers){.fixed_counter = -1};
+	add_command(registers, event, event->msr->freeze, "freeze", "counting stops");
+	add_counter(registers, event);
+	add_command(registers, event, event->msr->reset, "reset", "the count and its overflow are cleared");
+	add_command(registers, event, event->msr->unfreeze, "unfreeze", "counting goes on");
+}
