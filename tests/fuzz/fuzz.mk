@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # libFuzzer targets: one file each in this folder, with a dictionary beside it where words help, run under ASan and
 # UBSan for S seconds each, or up to another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
-# FUZZ names those that are to be run.
+# FUZZ names those that are to be run. At the end of each stands what its inputs reach: coverage.py.
 FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
 FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 
@@ -44,10 +44,12 @@ fuzz_options_elf     = -max_len=65536
 fuzz_options_eh_frame = -max_len=65536 -timeout=1
 fuzz_options_records = -max_len=32768
 
+fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/folder $< $(fuzz_options)
+
 .PHONY: fuzz
 fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
 fuzz-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
 	$(call say,RUN,$<)
-	$(Q)NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/folder $< $(FUZZ_LIMIT) \
-		$(fuzz_options) $(fuzz_options_$*) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 \
-		-rss_limit_mb=1024 -artifact_prefix=$(O)/fuzz/$*- -print_final_stats=1 $(O)/fuzz/$*-corpus
+	$(Q)$(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix=$(O)/fuzz/$*- -print_final_stats=1 $(fuzz_options_$*) $(O)/fuzz/$*-corpus
+	$(Q)$(fuzz_run) $(fuzz_options_$*) -runs=0 -print_coverage=1 $(O)/fuzz/$*-corpus 2>&1 | $(PYTHON) tests/fuzz/coverage.py
