@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # nhmtap. `make help` lists the targets; V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
-# ASan and UBSan (into a folder of its own), DESTDIR and prefix say where install puts things.
+# ASan and UBSan, SANITIZE=thread adds TSan (each into a folder of its own), DESTDIR and prefix say where install puts things.
 
 V      ?= 0
 prefix ?= /usr/local
@@ -10,7 +10,7 @@ CLANG  ?= clang
 PYTHON ?= /usr/bin/python3
 
 SANITIZE ?= 0
-O        ?= $(if $(filter 1,$(SANITIZE)),build-sanitize,build)
+O        ?= build$(if $(filter 1,$(SANITIZE)),-sanitize)$(if $(filter thread,$(SANITIZE)),-threads)
 Q        := $(if $(filter 1,$(V)),,@)
 say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 
@@ -39,12 +39,14 @@ xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
 python3      | $(PYTHON) --version
 $(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
+$(if $(filter thread,$(SANITIZE)),libtsan2 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=thread -xc - -o /dev/null)
 endef
 define test_requirements
 g++          | g++ --version
 llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
 libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
 clang-format | clang-format --version
+clang-tidy   | clang-tidy --version
 libpfm4-dev  | $(CC) -include perfmon/pfmlib.h -E -xc /dev/null
 libpapi-dev  | $(CC) -include papi.h -E -xc /dev/null
 python3-pytest       | $(PYTHON) -c 'import pytest'
@@ -154,7 +156,8 @@ version  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' user/python/nhmtap/v
 schema_version := $(shell cat schema/VERSION)
 warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
 	    $(if $(CI),-Werror)
-sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)
+sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined) \
+	    $(if $(filter thread,$(SANITIZE)),-fsanitize=thread)
 CFLAGS   ?= -O2 -g
 # Libraries, as pkg-config knows them.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma

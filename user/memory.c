@@ -110,7 +110,7 @@ void xclose_memstream(FILE *stream)
 #define __SANITIZE_ADDRESS__
 #endif
 #endif
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #define EARNEST_MOST (64UL << 20)
 
@@ -167,8 +167,14 @@ void *realloc(void *memory, size_t size)
 /* Sanitizers end with a status that nhmtap never has (README lists those that it has), and that
  * ASAN_OPTIONS may change: by default it is 1, which a refused option has as well. */
 const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
 
 const char *__asan_default_options(void)
+{
+	return "exitcode=99";
+}
+
+const char *__tsan_default_options(void)
 {
 	return "exitcode=99";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* branch's block: the hottest branches, with a bar for how many of them were mispredicted. */
+#include <math.h>
 #include <string.h>
 
 #include "output/rows.h"
@@ -51,7 +52,7 @@ static void add_identity(struct text *text, const json_t *entry)
 static void add_prediction(struct text *text, const json_t *entry)
 {
 	double missed = row_share(integer(entry, "mispredicted"), integer(entry, "count"));
-	int length = missed * BAR / 100 + 0.5;
+	int length = lround(missed * BAR / 100);
 
 	if (json_object_get(entry, "mispredicted"))
 		text_add(text, "  %6.1f%% %.*s%*s", missed, length, "##########", BAR - length, "");

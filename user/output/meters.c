@@ -54,9 +54,8 @@ static json_t *with_others(const json_t *labels)
 	json_t *others = json_object(), *value;
 	const char *name;
 
-	json_object_foreach((json_t *)labels, name, value) if (is_few(name))
-		json_object_set(others, name, value);
-	else json_object_set_new(others, name, json_string("other"));
+	json_object_foreach((json_t *)labels, name, value)
+		json_object_set_new(others, name, is_few(name) ? json_incref(value) : json_string("other"));
 	return others;
 }
 

@@ -447,9 +447,7 @@ void sink_keep_old(struct sink *sink)
 {
 	struct stat stat;
 
-	if (sink->documents)
-		queue_clear(&sink->queue);
-	else if (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size)
+	if (sink->documents || (!sink->begun && !fstat(sink->fd, &stat) && stat.st_size))
 		queue_clear(&sink->queue);
 }
 
