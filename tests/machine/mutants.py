@@ -43,7 +43,7 @@ MUTANTS = [
     ),
     Mutant(
         "pebs-ip-of-the-instruction",
-        GLUE, "gen_reg[BX_64BIT_REG_RIP].rrx;\n    for", "prev_rip;\n    for",
+        PMU, "record[0x90 / 8] = status;", "record[0x90 / 8] = status, record[0x08 / 8] = retirement->rip;",
         "pebs::test_records_name_the_next_instruction_and_the_lbr_takes_linux_back",
     ),
     Mutant(
