@@ -88,7 +88,7 @@ sizes:	mov	$store_lines, %ebx
 size_1:	mov	%al, (%rbx)
 size_2:	mov	%ax, 16(%rbx)
 size_4:	mov	%eax, 32(%rbx)
-size_8:	mov	%rax, 48(%rbx)
+size_8:	mov	%rax, 56(%rbx)		# as far as the line goes
 size_16: movaps	%xmm0, 64(%rbx)
 	mov	$4, %ecx
 	lea	128(%rbx), %edi
