@@ -221,12 +221,12 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
                     environment={"PATH": str(tools), "SANITIZE": ""},
                     executable=shutil.which("make"))
     with open(tree.path / "Makefile", encoding="utf-8") as file:
-        tables = re.findall(r"^define (?:build|test)_requirements\n(.*?)^endef", file.read(), re.S | re.M)
+        tables = re.findall(r"^define (?:build|test|image)_requirements\n(.*?)^endef", file.read(), re.S | re.M)
     packages = {line.split("|")[0].strip() for table in tables for line in table.splitlines()
                 if not line.startswith("$")}
     missing = {name for line in done.stderr.splitlines() if line.startswith("missing, ")
                for name in line.split(": ")[1].split()}
-    assert len(tables) == 2
+    assert len(tables) == 3
     assert missing == packages - {"gcc", "python3"}
 
 
