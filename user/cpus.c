@@ -67,6 +67,15 @@ int cpus_count(const struct cpus *cpus)
 	return count;
 }
 
+int cpus_end(const struct cpus *cpus)
+{
+	int end = 0;
+
+	for (int cpu = cpus_next(cpus, 0); cpu >= 0; cpu = cpus_next(cpus, end))
+		end = cpu + 1;
+	return end;
+}
+
 int cpus_next(const struct cpus *cpus, int from)
 {
 	size_t word = from / WORD_BITS;

@@ -18,6 +18,8 @@ bool cpus_has(const struct cpus *cpus, int cpu);
 void cpus_add(struct cpus *cpus, int cpu);
 void cpus_remove(struct cpus *cpus, int cpu);
 int cpus_count(const struct cpus *cpus);
+/* One more than the highest CPU of the set, so that CPUs can index an array; 0 if it is empty. */
+int cpus_end(const struct cpus *cpus);
 /* The first CPU of the set that is at least `from`, or -1. */
 int cpus_next(const struct cpus *cpus, int from);
 /* The first CPU of `a` that `b` lacks, or -1. */

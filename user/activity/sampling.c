@@ -264,7 +264,8 @@ void sampling_describe(struct activity *activity, json_t *start)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Of a key of an interval, with its record; one with a stack names its frames. As measured. */
+/* Memory for a key of an interval and its record; a stack names its frames. Estimates from the resident set
+ * of a few runs. */
 #define ENTRY_BYTES	  2048
 #define STACK_ENTRY_BYTES 16384
 #define ENTRIES_LEAST	  64

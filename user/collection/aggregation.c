@@ -113,16 +113,6 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 /* --- loading, attaching ----------------------------------------------------------------------- */
 
-/* CPUs are numbered up to this one, whether each of them is there or not. */
-static int nr_possible_cpus(const struct host *host)
-{
-	int highest = -1;
-
-	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
-		highest = cpu;
-	return highest + 1;
-}
-
 size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host)
 {
 	size_t a_cpu = aggregation->table.size;
@@ -131,7 +121,7 @@ size_t aggregation_bytes(const struct aggregation *aggregation, const struct hos
 		a_cpu += stack_areas_bytes(aggregation->object);
 	if (aggregation->stream)
 		a_cpu += rings_bytes(aggregation->layout.key_size);
-	return a_cpu * nr_possible_cpus(host);
+	return a_cpu * cpus_end(&host->possible);
 }
 
 static int map_memory(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
@@ -149,7 +139,7 @@ static int map_memory(struct aggregation *aggregation, const struct host *host, 
 
 int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal)
 {
-	int err, nr_cpus = nr_possible_cpus(host);
+	int err, nr_cpus = cpus_end(&host->possible);
 	struct bpf_program *program;
 	struct libbpf_words words;
 

@@ -92,19 +92,9 @@ static size_t sum_size(size_t events)
 	return offsetof(struct cgroup_sums, counts) + events * sizeof(struct counter_sum);
 }
 
-/* CPUs are numbered up to this one, whether each of them is there or not. */
-static int nr_cpus(const struct host *host)
-{
-	int nr = 0;
-
-	for (int cpu = cpus_next(&host->possible, 0); cpu >= 0; cpu = cpus_next(&host->possible, cpu + 1))
-		nr = cpu + 1;
-	return nr;
-}
-
 size_t cgroup_switches_bytes(size_t events, const struct host *host)
 {
-	return nr_cpus(host) * (STRIDE * sum_size(events) + sizeof(struct cgroup_cpu));
+	return cpus_end(&host->possible) * (STRIDE * sum_size(events) + sizeof(struct cgroup_cpu));
 }
 
 int cgroup_switches_open(struct cgroup_switches **result, size_t events, const struct host *host)
@@ -117,7 +107,7 @@ int cgroup_switches_open(struct cgroup_switches **result, size_t events, const s
 	switches = xcalloc(1, sizeof(*switches));
 	switches->events = events;
 	switches->sum_size = sum_size(events);
-	switches->nr_cpus = nr_cpus(host);
+	switches->nr_cpus = cpus_end(&host->possible);
 	switches->of_cpu = xcalloc(switches->nr_cpus, sizeof(*switches->of_cpu));
 	for (int cpu = 0; cpu < switches->nr_cpus; cpu++)
 		switches->of_cpu[cpu] = (struct switch_event){.fd = -1, .link = -1};

@@ -103,9 +103,8 @@ const struct option_row stream_rows[] = {
 	 .help = "queue at most BYTES for a slow reader (default 8388608); beyond that, intervals are "
 		 "merged"},
 	{0, "memory", "SIZE", OPTION_TEXT, COMMON(memory), .line_only = true,
-	 .help = "use at most SIZE (32M) of memory, what the kernel keeps for the run included; start says "
-		 "what "
-		 "was made smaller for it"},
+	 .help = "use at most SIZE (32M) of memory, the kernel's for the run included; the start record says "
+		 "what was made smaller"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},

@@ -7,7 +7,8 @@
 #include "naming/naming.h"
 #include "unwind/unwinding.h"
 
-/* Code, libraries, what is known of processes; and a ring of the kernel's notes for each CPU. As measured. */
+/* Code, libraries, what is known of processes; and a ring of the kernel's notes for each CPU. Estimates from
+ * the resident set of a few runs. */
 #define PROGRAM_BYTES (7UL << 20)
 #define CPU_BYTES     (300UL << 10)
 
