@@ -16,7 +16,8 @@ char *compact_grow(struct compact *compact, size_t size)
 
 void compact_add(struct compact *compact, const char *text, size_t size)
 {
-	memcpy(compact_reserve(compact, size), text, size);
+	if (size)
+		memcpy(compact_reserve(compact, size), text, size);
 	compact->used += size;
 }
 

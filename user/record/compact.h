@@ -29,6 +29,7 @@ static inline char *compact_reserve(struct compact *compact, size_t size)
 						     : compact_grow(compact, size);
 }
 
+/* The text may be NULL if its size is 0. */
 void compact_add(struct compact *compact, const char *text, size_t size);
 void compact_add_text(struct compact *compact, const char *text);
 void compact_add_integer(struct compact *compact, json_int_t number);
