@@ -394,8 +394,9 @@ static __u64 cache_bytes(const struct host *host, int level, __u64 otherwise)
 #define CHAIN_TURNS(pages) (100000 / (64 * (pages)) + 4)
 #define MOST_PAGES	   16384 /* of the program's buffer */
 
-/* The program's arguments for a chain in the middle of a level: three times what is nearer, where that is
- * less than half of the level itself. A power of two, or three times one: see known.S. */
+/* The program's arguments for a chain that fits a level and not the one before it: half of the first, twice
+ * the first, or four times the second. Pages lie anywhere in physical memory. Were the second chain longer,
+ * one of the second level's sets could get more lines than it has ways. */
 static void chain_in(struct run *run, size_t at, int level)
 {
 	__u64 nearer = cache_bytes(run->selftest->host, level - 1, level == 2 ? 32768 : 262144);
@@ -403,7 +404,7 @@ static void chain_in(struct run *run, size_t at, int level)
 
 	while (2 * pages * PAGE_BYTES <= (level == 1 ? 16384 : nearer) && 8 * pages <= MOST_PAGES)
 		pages *= 2;
-	pages *= level == 1 ? 1 : level == 2 ? 3 : 4;
+	pages *= level == 1 ? 1 : level == 2 ? 2 : 4;
 	snprintf(run->words[0], sizeof(run->words[0]), "%u", pages);
 	snprintf(run->words[1], sizeof(run->words[1]), "%u", CHAIN_TURNS(pages));
 	run->arguments[at] = run->words[0];
