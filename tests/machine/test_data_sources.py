@@ -180,9 +180,10 @@ def test_lines_of_another_core(two_cores, tmp_path, state, source, event):
 
 def test_a_line_that_another_core_has_left_costs_a_snoop_all_the_same(two_cores, tmp_path):
     # The LLC gave it to that core alone and asks there. Table 16: "no modified copies were found".
-    taken = known.numbers("handover")["taken"]
-    command = "handover 0 1 left read"
-    assert taken <= two_cores.count(LOADS + "OTHER_CORE_L2_HIT_HITM", command) <= taken + 200
+    numbers = known.numbers("handover")
+    taken, command = numbers["taken"], "handover 0 1 left read"
+    # The other lines' pages may have been cleared by the second core, if the program began there.
+    assert taken <= two_cores.count(LOADS + "OTHER_CORE_L2_HIT_HITM", command) <= taken + numbers["others"] + 200
     samples = [s for s in handover_samples(two_cores, command, tmp_path) if s[2] != mem_op(0xC)]
     assert {s for _, _, s in samples} == {mem_op(0x5)}
     assert {w for _, w, _ in samples} <= {65, 65 + 7, 65 + 14}

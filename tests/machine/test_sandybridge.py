@@ -100,8 +100,11 @@ def test_the_codes_of_another_core_are_those_that_linux_reads(sandybridge, tmp_p
         # What CPU 0 loads of its own comes from memory.
         taken = [row for row in found if row[1] != 0x82]
         assert len(taken) >= 20 and set(taken) == {(snoop, 0x42)}
-        taken = known.numbers("handover")["taken"]
-        assert 0.98 * taken <= sandybridge.count(count, f"handover 0 1 {state} read") <= 1.02 * taken
+        numbers = known.numbers("handover")
+        # The other lines' pages may have been cleared by CPU 1, if the program began there.
+        others = numbers["others"] if state == "left" else 0
+        assert 0.98 * numbers["taken"] <= sandybridge.count(count, f"handover 0 1 {state} read") \
+            <= 1.02 * numbers["taken"] + others
 
 
 READS, RFO, ANY, LLC, LOCAL = 1, 2, 1 << 16, 0xF << 18, 1 << 22

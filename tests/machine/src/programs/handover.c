@@ -8,6 +8,7 @@
  * twice as many other lines as its second-level cache holds.
  *
  *: taken = 40 * 256
+ *: others = 512 * 1024 / 64
  */
 #define _GNU_SOURCE
 #include <sched.h>
