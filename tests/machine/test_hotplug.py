@@ -172,7 +172,7 @@ SOAK_SCRIPT = f"""
     mkdir {CGROUP}; mkfifo ctl ack; exec 3<>ctl 4<>ack
     {"".join(f"echo '{soak_config(turn)}' > config{turn};" for turn in range(3))}
     obey() {{ echo $1 >&3; read answer <&4; }}
-    held() {{ echo "held $(ls /proc/$pid/fd | wc -l) $(sed -n 's/VmRSS:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status)" >> held; }}
+    held() {{ echo "held $(ls -l /proc/$pid/fd | grep -c anon_inode) $(sed -n 's/VmRSS:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/status)" >> held; }}
     told() {{ until [ $(grep -c '"change":"'$1 all) -ge $2 ]; do sleep 0.1; done; }}
     inside() {{ sh -c 'echo 0 > '$1'/cgroup.procs; for i in 1 2 3 4; do taskset -c '$2' sh -c :; done; taskset -c '$2' float'; }}
     cp config0 config
@@ -203,5 +203,7 @@ def test_a_session_stays_true_while_a_cpu_goes_and_comes(booted):
     assert all(table_full(found, name) < 0.01 for name in TWINS[1:])
     held = [tuple(map(int, line.split()[1:])) for line in words.splitlines() if line.startswith("held")]
     print("descriptors and KiB, turn by turn:", held)
+    # Events, BPF's objects and watches. Files of programs are held as long as some process has them mapped.
     assert len({descriptors for descriptors, _ in held[1:]}) == 1, held
-    assert held[-1][1] <= 1.05 * held[len(held) // 2][1], held
+    # 2 MiB are what the names of a turn's programs may take for a while.
+    assert held[-1][1] <= 1.05 * held[len(held) // 2][1] + 2048, held
