@@ -55,9 +55,10 @@ def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
     # Its 64 pages are new ones, which Linux clears first.
     assert numbers["memory.loads"] <= flushed[FILLS] - small[FILLS] <= numbers["memory.loads"] + 2 * numbers["memory.lines"]
     for found in (flushed, small):
-        # What page walks bring over the bus is in no event of the core.
-        assert -200 <= found[FILLS] - found["cache-misses"] <= 0.01 * found[FILLS] + 600
-        assert abs(found[L3] - found["cache-references"]) <= 0.05 * found[L3] + 500  # nhmtap's own, between two starts
+        # The sources are started one after the other, with nhmtap's own misses between; what page walks bring over the
+        # bus is in no event of the core.
+        assert abs(found[FILLS] - found["cache-misses"]) <= 0.01 * found[FILLS] + 600
+        assert abs(found[L3] - found["cache-references"]) <= 0.05 * found[L3] + 500
         assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing had to leave the cache
 
 
