@@ -18,6 +18,7 @@
 #include "facility/diagnosis.h"
 #include "host/host.h"
 #include "host/kernel.h"
+#include "hex.h"
 #include "late.h"
 
 static const char *libperf_version(void)
@@ -62,16 +63,14 @@ static const struct library {
 static void read_build_id(char text[2 * BUILD_ID_MAX + 1])
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	const void *bits;
+	const void *bits = NULL;
 	ssize_t size;
 	Elf *elf;
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	size = elf ? dwelf_elf_gnu_build_id(elf, &bits) : 0;
-	text[0] = '\0';
-	for (ssize_t i = 0; i < size && i < BUILD_ID_MAX; i++)
-		sprintf(text + 2 * i, "%02x", ((const unsigned char *)bits)[i]);
+	hex_text(text, bits, size < 0 ? 0 : size < BUILD_ID_MAX ? size : BUILD_ID_MAX);
 	elf_end(elf);
 	close(fd);
 }

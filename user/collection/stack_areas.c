@@ -41,11 +41,6 @@ static size_t element_size(const struct bpf_map *map)
 	return (bpf_map__value_size(map) + 7) & ~7UL;
 }
 
-static size_t area_size(const struct stack_areas *areas)
-{
-	return element_size(areas->map);
-}
-
 size_t stack_areas_bytes(const struct bpf_object *object)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(object, "stack_areas");
@@ -55,12 +50,12 @@ size_t stack_areas_bytes(const struct bpf_object *object)
 
 static size_t mapped_size(const struct stack_areas *areas)
 {
-	return 2 * area_size(areas) * areas->nr_cpus;
+	return 2 * element_size(areas->map) * areas->nr_cpus;
 }
 
 static struct stacks_head *area(const struct stack_areas *areas, int cpu, unsigned int which)
 {
-	return (void *)(areas->mapped + (2 * cpu + which) * area_size(areas));
+	return (void *)(areas->mapped + (2 * cpu + which) * element_size(areas->map));
 }
 
 int stack_areas_map(struct stack_areas *areas)

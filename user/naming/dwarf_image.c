@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hex.h"
 #include "memory.h"
 
 static bool is_debug(const char *name)
@@ -71,9 +72,7 @@ const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_I
 	length = data && data->d_buf ? strnlen(data->d_buf, data->d_size) : 0;
 	if (!data || length == data->d_size || !length || data->d_size - length - 1 > BUILD_ID_MAX)
 		return NULL;
-	build_id[0] = '\0';
-	for (size_t i = length + 1; i < data->d_size; i++)
-		sprintf(build_id + 2 * (i - length - 1), "%02x", ((unsigned char *)data->d_buf)[i]);
+	hex_text(build_id, (const char *)data->d_buf + length + 1, data->d_size - length - 1);
 	return data->d_buf;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <elfutils/libdwelf.h>
 
+#include "hex.h"
 #include "memory.h"
 
 static bool read_at(const struct image *image, void *to, size_t size, __u64 offset)
@@ -152,16 +153,10 @@ void image_close(struct image *image)
 
 void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1])
 {
-	static const char digits[] = "0123456789abcdef";
-	const void *id;
+	const void *id = NULL;
 	ssize_t size = dwelf_elf_gnu_build_id(image->elf, &id);
-	char *at = text;
 
-	for (ssize_t i = 0; size <= BUILD_ID_MAX && i < size; i++) {
-		*at++ = digits[((const unsigned char *)id)[i] >> 4];
-		*at++ = digits[((const unsigned char *)id)[i] & 15];
-	}
-	*at = '\0';
+	hex_text(text, id, size > 0 && size <= BUILD_ID_MAX ? size : 0);
 }
 
 const char *image_section_name(const struct image *image, const GElf_Shdr *header)

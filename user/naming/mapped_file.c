@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "host/processes.h"
+#include "hex.h"
 #include "memory.h"
 #include "guarded.h"
 
@@ -192,14 +193,9 @@ static int open_mapped(const struct sighting *sighting)
 
 void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
-	char *at = text;
+	const size_t most = (BUILD_ID_TEXT - 1) / 2;
 
-	for (size_t i = 0; i < size && i < (BUILD_ID_TEXT - 1) / 2; i++) {
-		*at++ = digits[build_id[i] >> 4];
-		*at++ = digits[build_id[i] & 15];
-	}
-	*at = '\0';
+	hex_text(text, build_id, size < most ? size : most);
 }
 
 /* Steps over the notes of a segment to that of GNU's build-id: elf(5). */

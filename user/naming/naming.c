@@ -36,7 +36,7 @@ struct naming {
 /* So long a file that found no room is not read again. */
 #define LEFT_OUT_S 10
 
-static time_t now_s(void)
+static time_t seconds(void)
 {
 	struct timespec now;
 
@@ -63,7 +63,7 @@ static void put_first(struct naming *naming, struct source *source)
 static void use(struct naming *naming, struct source *source)
 {
 	if (naming->settings.sparing)
-		source->used_at = now_s();
+		source->used_at = seconds();
 	if (naming->newest == source)
 		return;
 	unlink_source(naming, source);
@@ -120,7 +120,7 @@ static struct source *expendable(const struct naming *naming, const struct sourc
 	for (struct source *source = naming->oldest; source; source = source->newer) {
 		if (source == naming->kernel || source == used || source->left_out)
 			continue;
-		if (now_s() - source->used_at >= LEFT_OUT_S)
+		if (seconds() - source->used_at >= LEFT_OUT_S)
 			return source;
 		if (!last || source->read_at >= last->read_at)
 			last = source;
@@ -137,7 +137,7 @@ static void leave_out(struct naming *naming, const struct source *used)
 		source_empty(source);
 		source->left_out = true;
 		source->why = "the memory for names has no room for its symbols";
-		source->read_at = now_s();
+		source->read_at = seconds();
 		weigh(naming, source);
 	}
 }
@@ -322,7 +322,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	}
 	source = new_source(naming);
 	source->identity = *identity;
-	source->read_at = naming->settings.sparing ? now_s() : 0;
+	source->read_at = naming->settings.sparing ? seconds() : 0;
 	source->why = why;
 	source->refused = refused;
 	if (!why)
@@ -405,7 +405,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.missing)
 		return not_opened(naming, errno);
 	source = wanted.source;
-	if (source && source->left_out && now_s() - source->read_at >= LEFT_OUT_S) {
+	if (source && source->left_out && seconds() - source->read_at >= LEFT_OUT_S) {
 		forget(naming, source);
 		source = NULL;
 	}
@@ -478,14 +478,6 @@ static struct source *find_jit(struct naming *naming, const char *map)
 		if (source->path && !strcmp(source->path, map))
 			return source;
 	return NULL;
-}
-
-static time_t seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
 }
 
 static void read_jit(struct naming *naming, struct source *source, const struct place *place, uid_t owner)

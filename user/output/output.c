@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "hex.h"
 #include "list.h"
 #include "memory.h"
 #include "option/command.h"
@@ -127,8 +128,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
-	for (size_t i = 0; i < sizeof(id); i++)
-		sprintf(stream->run_id + 2 * i, "%02x", id[i]);
+	hex_text(stream->run_id, id, sizeof(id));
 	return 0;
 }
 
