@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Asks a session by HTTP, at the address that --listen was given."""
+import contextlib
 import http.client
+import random
 import socket
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    """One that nobody listens at. It is below those that the kernel gives away, and no neighbour's: each test picks its
+    own at random."""
+    while True:
+        port = random.SystemRandom().randrange(12000, 32000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def connect(place):

@@ -5,7 +5,6 @@ import os
 import pathlib
 import subprocess
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -30,16 +29,16 @@ CLICKHOUSE_USERS = """<yandex>
 """
 
 
-def until(there, process=None, seconds=120):
-    """What `there` gives, once that is something; nobody waits for a time."""
+def until(there, server=None, seconds=120):
+    """What `there` gives, once that is something; nobody waits for a time. A failure shows what the server has said."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = there()
         if found:
             return found
-        assert not process or process.poll() is None, "the server has ended"
+        assert not server or server.process.poll() is None, f"the server has ended: {server.said()}"
         time.sleep(0.05)
-    raise AssertionError("it did not come")
+    raise AssertionError(f"it did not come: {server.said() if server else ''}")
 
 
 def get(url, **parameters):
@@ -48,7 +47,7 @@ def get(url, **parameters):
     try:
         with urllib.request.urlopen(url + query, timeout=30) as answer:
             return answer.read().decode()
-    except (urllib.error.URLError, ConnectionError):
+    except OSError:
         return None
 
 
@@ -74,11 +73,22 @@ class Server:
 
     def __init__(self, folder, *command, **options):
         self.log = folder / f"{os.path.basename(str(command[0]))}.log"
-        with open(self.log, "w", encoding="utf-8") as log:
+        with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen([*map(str, command)], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             cwd=folder, **options)
 
+    def is_ready(self):
+        return True
+
+    def said(self):
+        return self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
+
     def __enter__(self):
+        try:
+            until(self.is_ready, self)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -99,11 +109,17 @@ class ClickHouse(Server):
                                                          folder=folder))
         (folder / "users.xml").write_text(CLICKHOUSE_USERS)
         self.start()
-        self.ask((PIPELINES / "clickhouse.sql").read_text())
 
     def start(self):
         super().__init__(self.folder, *self.before, "clickhouse-server", f"--config-file={self.folder}/config.xml")
-        until(lambda: self.ask("SELECT 1", check=False) == "1\n", self.process)
+
+    def is_ready(self):
+        return self.ask("SELECT 1", check=False) == "1\n"
+
+    def __enter__(self):
+        super().__enter__()
+        self.ask((PIPELINES / "clickhouse.sql").read_text())
+        return self
 
     def kill(self):
         self.process.kill()
@@ -114,5 +130,8 @@ class ClickHouse(Server):
                 "--input_format_skip_unknown_fields", "1", "--query", query]
 
     def ask(self, query, check=True, **options):
-        return subprocess.run(self.client(query), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=check,
-                              text=True, **options).stdout
+        with open(self.log, "a", encoding="utf-8") as log:
+            answer = subprocess.run(self.client(query), stdout=subprocess.PIPE, stderr=log, check=False, text=True,
+                                    **options)
+        assert not check or answer.returncode == 0, self.said()
+        return answer.stdout

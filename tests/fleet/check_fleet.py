@@ -124,7 +124,7 @@ class Host:
         self.name, self.puppet = name, stack.enter_context(Puppet())
         self.ship = stack.enter_context(Killable(folder / "ship", *network.within(name), f"{PROGRAMS}/fleet/ship", URLS,
                                                  f"nhmtap.{name}", folder / "ship.socket"))
-        until((folder / "ship.socket").exists, self.ship.server.process)
+        until((folder / "ship.socket").exists, self.ship.server)
         self.wire = Wire(folder / "socket", folder / "ship.socket")
         pid = str(self.puppet.pid)
         config = write(folder / "config.json", {
@@ -167,7 +167,7 @@ class Fleet:
         """Until it has what the others have."""
         asked = [*self.network.within("hub"), "curl", "-sf", f"http://{HUB}:{8222 + i}/healthz"]
         until(lambda: subprocess.run(asked, stdout=subprocess.DEVNULL, check=False).returncode == 0,
-              self.servers[i].server.process)
+              self.servers[i].server)
 
     def ask(self, query):
         return [line.split("\t") for line in self.database.ask(query).splitlines()]
@@ -219,6 +219,7 @@ def test_whoever_is_killed_every_line_is_in_the_table_once(fleet):
     fleet.database.kill()
     fleet.work()
     fleet.database.start()
+    until(fleet.database.is_ready, fleet.database)
     fleet.go_on()
     for server in fleet.servers:
         server.kill()

@@ -49,13 +49,13 @@ def test_rsyslog_takes_the_lines_from_a_socket(nhmtap, tmp_path):
     config = configured("rsyslog.conf", tmp_path, **{"/run/nhmtap/rsyslog.socket": path,
                                                      "/var/log/nhmtap.values": out})
     with Server(tmp_path, "rsyslogd", "-n", "-f", config, "-i", tmp_path / "pid") as server:
-        until(path.exists, server.process)
+        until(path.exists, server)
         result = nhmtap("stat", "-e", "page-faults,cs", "-I", "20", "-o", nested, "-o", f"flat=unix:{path}", "--",
                         "sh", "-c", "sleep 0.1; sleep 0.1")
         assert result.status == 0
         counts = [r for r in parse(nested.read_text()) if r["type"] == "count"]
         values = until(lambda: out.exists() and len(out.read_text().splitlines()) >= len(counts)
-                       and out.read_text().splitlines(), server.process)
+                       and out.read_text().splitlines(), server)
     assert sorted(values) == sorted(f"{r['event']} {r['value']}" for r in counts)
 
 
