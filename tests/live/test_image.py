@@ -174,10 +174,13 @@ def read(path):
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def is_named(result, code):
+def is_late(result):
     """On a busy machine an interval's time for names may be over before the file is read."""
-    late = sum(r["names"]["unnamed"]["no_time"] for r in result.of("end") if "names" in r)
-    return code.get("symbol") == "touch" or ("symbol" not in code and late)
+    return sum(r["names"]["unnamed"]["no_time"] for r in result.of("end") if "names" in r)
+
+
+def is_named(result, code):
+    return code.get("symbol") == "touch" or ("symbol" not in code and is_late(result))
 
 
 # --- what each capability is for ------------------------------------------------------------------
@@ -255,7 +258,10 @@ def test_a_missing_capability_costs_what_doctor_says(tmp_path, root, hidden_pupp
         return
     touched, = [e["code"] for e in result.entries(pid=hidden_puppet.pid) if e["samples"] >= 300]
     ticks = result.one("end", activity="ticks")["names"]
-    assert ("kernel_why" in ticks) == (missing == "CAP_SYSLOG")
+    if missing == "CAP_SYSLOG":
+        assert "kernel_why" in ticks or is_late(result)
+    else:
+        assert "kernel_why" not in ticks
     if missing in ("CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"):
         assert "symbol" not in touched
     else:
