@@ -101,6 +101,8 @@ export build_requirements test_requirements deb_requirements image_requirements
 
 # Installs what is missing where that is possible (root, apt-get), and names it where it is not.
 packages: $(O)/.build-packages $(O)/.test-packages
+# One after the other: apt-get waits for no other that reads the lists.
+$(O)/.test-packages: | $(O)/.build-packages
 $(O)/.%-packages: Makefile
 	@mkdir -p $(O)
 	@missing=$$(printf '%s\n' "$$$*_requirements" | while IFS='|' read -r package check; do \
