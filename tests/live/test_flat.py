@@ -87,13 +87,15 @@ def test_an_entry_has_its_keys_and_its_code_by_name(both):
 def test_a_stack_is_its_functions_from_the_outermost_on(nhmtap, both):
     nested, flat = both("profile", "-g", "-e", "page-faults", "-c", "1", "--", program("calls"), "graph=500")
     frames = {frame["id"]: frame for r in nested.of("frames") for frame in r["frames"]}
-    named, told = collections.Counter(), collections.Counter()
+    named, told, alone = collections.Counter(), collections.Counter(), collections.Counter()
     for entry in nested.entries():
         innermost = frames[entry["stack"][0]] if entry["stack"] else {}
         named[innermost.get("inlined", [innermost])[0].get("symbol")] += entry["samples"]
     for line in flat:
         told[line.get("stack", "").split(";")[-1]] += line["value"]
+        alone[line.get("symbol")] += line["value"]
     assert {name: told[name] for name in named if name} == {name: named[name] for name in named if name}
+    assert alone == named
 
 
 def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control):

@@ -9,7 +9,7 @@ import pprof
 import pytest
 from asked import ask
 from puppet import command
-from records import Result, parse
+from records import Result, parse, program
 from sessions import DAY, Session, faults, write
 
 PAGE, COUNTS = "page", "counts"
@@ -66,6 +66,12 @@ def test_there_are_no_more_series_than_asked_for_and_the_rest_is_in_other(both):
     samples = pages.families(page)["nhmtap_profile_entries"].samples
     own = [sample for sample in samples if sample.labels["pid"] != "other"]
     assert len(own) == 4 and sum(sample.value for sample in samples) > sum(sample.value for sample in own)
+
+
+def test_a_stack_is_counted_at_its_innermost_function(both):
+    _, page = both(*RUNS["stacks"], "--", *command("faults=500", "exit=0"))
+    assert pages.total(page, "nhmtap_profile_entries_total", symbol="touch", module=program("puppet")) >= 500
+    assert not any("stack" in sample.labels for family in pages.families(page).values() for sample in family.samples)
 
 
 def test_counters_grow_from_interval_to_interval(nhmtap, tmp_path, puppet):

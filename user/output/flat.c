@@ -141,7 +141,7 @@ static int write_losses(struct stream *stream, const json_t *record)
 static int write_flat(struct stream *stream, const json_t *record)
 {
 	struct taking taking = {stream, record};
-	int err = flatten(record, &stream->calls, write_row, &taking);
+	int err = flatten(record, &stream->calls, true, write_row, &taking);
 
 	return err ? err : write_losses(stream, record);
 }

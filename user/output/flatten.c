@@ -23,6 +23,15 @@ static const struct flattened flattened[] = {
 };
 #define FLATTENED (sizeof(flattened) / sizeof(flattened[0]))
 
+struct flattening {
+	const json_t *record;
+	const struct calls *calls;
+	bool stacks;
+	const char *sum; /* the member that is the value */
+	int (*take)(void *context, const struct row *row);
+	void *context;
+};
+
 /* --- members ---------------------------------------------------------------------------------- */
 
 /* Members that are not part of a series' key. */
@@ -59,6 +68,19 @@ static void add_code(struct row *row, const char *name, const json_t *code)
 	}
 }
 
+/* The code of an entry with a stack is its innermost function's. */
+static void add_innermost(struct row *row, const struct calls *calls, const json_t *stack)
+{
+	const json_t *frame = calls_frame(calls, json_integer_value(json_array_get(stack, 0)));
+	struct call at = calls_at(frame, 0);
+
+	if (!json_array_size(stack) || !frame)
+		return;
+	if (at.symbol)
+		json_object_set_new(row->keys, "symbol", json_string(at.symbol));
+	json_object_set(row->keys, "module", json_object_get(frame, "module"));
+}
+
 /* From the outermost function to the innermost, as folded stacks have them. */
 static void add_stack(struct row *row, const struct calls *calls, const json_t *stack)
 {
@@ -80,8 +102,7 @@ static void add_stack(struct row *row, const struct calls *calls, const json_t *
 	free(text.bytes);
 }
 
-/* `sum`: the member that is the value. */
-static void add_members(struct row *row, const struct calls *calls, const json_t *from, const char *sum)
+static void add_members(struct row *row, const struct flattening *flattening, const json_t *from)
 {
 	const char *name;
 	json_t *value;
@@ -90,31 +111,22 @@ static void add_members(struct row *row, const struct calls *calls, const json_t
 	{
 		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns"))
 			continue;
-		if (!strcmp(name, sum))
+		if (!strcmp(name, flattening->sum)) {
 			row->value = value;
-		else if (!strcmp(name, "stack") && calls)
-			add_stack(row, calls, value);
-		else if (json_is_object(value) &&
-			 (json_object_get(value, "module") || json_object_get(value, "address")))
+		} else if (!strcmp(name, "stack")) {
+			add_innermost(row, flattening->calls, value);
+			if (flattening->stacks)
+				add_stack(row, flattening->calls, value);
+		} else if (json_is_object(value) &&
+			   (json_object_get(value, "module") || json_object_get(value, "address"))) {
 			add_code(row, name, value);
-		else if (json_is_object(value) || json_is_array(value))
-			continue;
-		else if (is_measured(name))
-			json_object_set(row->values, name, value);
-		else
-			json_object_set(row->keys, name, value);
+		} else if (!json_is_object(value) && !json_is_array(value)) {
+			json_object_set(is_measured(name) ? row->values : row->keys, name, value);
+		}
 	}
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
-
-struct flattening {
-	const json_t *record;
-	const struct calls *calls;
-	const char *sum;
-	int (*take)(void *context, const struct row *row);
-	void *context;
-};
 
 static int take_entry(const struct flattening *flattening, const json_t *entry, bool rest)
 {
@@ -134,17 +146,17 @@ static int take_entry(const struct flattening *flattening, const json_t *entry, 
 	}
 	if (rest)
 		json_object_set_new(row.keys, "rest", json_true());
-	add_members(&row, flattening->calls, entry ? entry : record, flattening->sum);
+	add_members(&row, flattening, entry ? entry : record);
 	err = flattening->take(flattening->context, &row);
 	json_decref(row.keys);
 	json_decref(row.values);
 	return err;
 }
 
-int flatten(const json_t *record, const struct calls *calls,
+int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context)
 {
-	struct flattening flattening = {record, calls, NULL, take, context};
+	struct flattening flattening = {record, calls, stacks, NULL, take, context};
 	const json_t *rest = json_object_get(record, "rest");
 	const struct flattened *kind = NULL;
 	json_t *entry;

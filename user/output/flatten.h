@@ -3,6 +3,7 @@
 #ifndef NHMTAP_FLATTEN_H
 #define NHMTAP_FLATTEN_H
 
+#include <stdbool.h>
 #include <jansson.h>
 
 struct calls;
@@ -14,10 +15,11 @@ struct row {
 };
 
 /*
- * Calls `take` for each row, which is gone afterwards; calls: the frames of its stacks, which become one text
- * each (NULL: stacks are left out). Returns 0, or what `take` returned first that was not.
+ * Calls `take` for each row, which is gone afterwards; calls: the frames of its stacks, of which the
+ * innermost function is the row's symbol; stacks: whether they become one text each, too, or are left out.
+ * Returns 0, or what `take` returned first that was not.
  */
-int flatten(const json_t *record, const struct calls *calls,
+int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context);
 
 #endif

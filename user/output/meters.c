@@ -353,7 +353,7 @@ static void take_gap(const struct taking *taking)
 	    integer(taking->record, "records"));
 }
 
-bool meters_take(struct meters *meters, const char *activity, const json_t *record)
+bool meters_take(struct meters *meters, const char *activity, const struct calls *calls, const json_t *record)
 {
 	static const struct {
 		const char *type;
@@ -367,7 +367,7 @@ bool meters_take(struct meters *meters, const char *activity, const json_t *reco
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].type, type)) {
-			flatten(record, NULL, rows[i].take, &taking);
+			flatten(record, calls, false, rows[i].take, &taking);
 			take_latencies(&taking);
 			take_samples(&taking);
 			return true;

@@ -14,6 +14,8 @@
 #include "record/compact.h"
 #include "record/record.h"
 
+struct calls;
+
 enum meter_kind { METER_COUNTER, METER_GAUGE, METER_HISTOGRAM, METER_INFO };
 
 /* Latencies from 2^i up to twice as many are in bucket i; the last is open. */
@@ -54,8 +56,10 @@ struct meters {
 struct meters *meters_new(__u64 series);
 void meters_release(struct meters *meters);
 
-/* Takes what a record says, of an activity (NULL: of none). Returns whether there was something. */
-bool meters_take(struct meters *meters, const char *activity, const json_t *record);
+/* Takes what a record says, of an activity (NULL: of none), and with these frames in its stacks. Returns
+ * whether there was something. */
+bool meters_take(struct meters *meters, const char *activity, const struct calls *calls,
+		 const json_t *record);
 
 /* Takes what nhmtap itself has cost up to now, and what it is. */
 void meters_take_self(struct meters *meters);

@@ -206,7 +206,7 @@ static void add_prometheus(struct stream *stream, struct text *page)
 
 static int take(struct stream *stream, const json_t *record)
 {
-	meters_take(meters_of(stream), stream->activity, record);
+	meters_take(meters_of(stream), stream->activity, &stream->calls, record);
 	return 0;
 }
 

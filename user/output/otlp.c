@@ -172,7 +172,7 @@ static int take(struct stream *stream, const json_t *record)
 		otlp->since = since;
 	if (since && until > otlp->until)
 		otlp->until = until;
-	otlp->records += meters_take(otlp->meters, stream->activity, record);
+	otlp->records += meters_take(otlp->meters, stream->activity, &stream->calls, record);
 	return 0;
 }
 
