@@ -196,9 +196,7 @@ MUTANTS = [
     ),
     Mutant(
         "offcore-dram-bits-swapped",
-        "nhm_mem.h",
-        "REMOTE_DRAM = 1u << 13,\n  LOCAL_DRAM = 1u << 14",
-        "REMOTE_DRAM = 1u << 14,\n  LOCAL_DRAM = 1u << 13",
+        MODELS, "0x106A5, nehalem, OF_NEHALEM,     0x44, 0xFFFF, 14, 13,", "0x106A5, nehalem, OF_NEHALEM,     0x44, 0xFFFF, 13, 14,",
         "offcore::test_demand_requests_go_to_memory_under_their_own_bit",
     ),
     Mutant(
@@ -357,6 +355,11 @@ MUTANTS = [
         "sandybridge::test_an_off_core_response_has_a_supplier_and_a_snoop_or_is_any",
     ),
     Mutant(
+        "sandybridge-memory-swapped",
+        PMU, "{ REMOTE_DRAM, REMOTE, MISS }, { LOCAL_DRAM, LOCAL, MISS }", "{ REMOTE_DRAM, LOCAL, MISS }, { LOCAL_DRAM, REMOTE, MISS }",
+        "sandybridge_with_nhmtap::test_the_remote_share_is_that_of_the_other_package",
+    ),
+    Mutant(
         "sandybridge-has-nehalems-snoop-codes",
         PMU, "source == SRC_OTHER_CORE_CLEAN ? 0x6", "source == SRC_OTHER_CORE_CLEAN ? 0x5",
         "sandybridge::test_the_codes_of_another_core_are_those_that_linux_reads",
@@ -397,6 +400,11 @@ MUTANTS = [
         "data_sources::test_a_page_walk_takes_as_long_as_the_pages_entry_is_away",
     ),
     Mutant(
+        "threads-have-a-whole-code-tlb-each",
+        MEM, "return topology.threads > 1 ? tlb_access(c.itlb_half, c, laddr) :", "return",
+        "data_sources::test_two_threads_of_a_core_have_half_a_code_tlb_each",
+    ),
+    Mutant(
         "clean-line-of-the-other-package-is-remote-memory",
         MEM, "remote || far == STATE_M ? lat.remote", "remote || far ? lat.remote",
         "data_sources::test_lines_of_another_package",
@@ -420,6 +428,11 @@ MUTANTS = [
         "core-numbers-without-a-gap",
         MODELS, "true, 5, 3, 0,", "true, 5, 0, 0,",
         "cpuid::test_cpuid_is_that_of_a_real_machine[an X5650]",
+    ),
+    Mutant(
+        "waiting-for-data-called-starving",
+        PMU, "wait_for_data(charged > lat.l1", "step.stall += (charged > lat.l1",
+        "derived_values::test_a_chain_through_memory_waits_in_the_back_end",
     ),
     Mutant(
         "netburst-overflow-not-flagged",

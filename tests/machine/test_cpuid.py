@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+import known
 import records
+from guests import nhmtap
 
 # (leaf, sub): EAX, EBX, ECX, EDX; None: of no concern here. Of leaf 1 the signature, and of EBX the logical
 # processors that a package has numbers for; APIC ids are below.
@@ -46,12 +48,20 @@ def leaves(bench):
     return found
 
 
-@pytest.mark.parametrize("kind, real, ids", [
-    ({"packages": 2, "cores": 4, "threads": 2}, X5550, X5550_IDS),
-    ({"model": "westmere-dp", "cores": 6, "threads": 2}, X5650, X5650_IDS),
-], ids=["two X5550", "an X5650"])
+TWO_X5550 = {"packages": 2, "cores": 4, "threads": 2, "memory": 512}
+AN_X5650 = {"model": "westmere-dp", "cores": 6, "threads": 2, "memory": 512}
+
+
+def of_machines(names, *rows):
+    """Tests of both machines; each boots in one worker."""
+    machines = zip(("two X5550", "an X5650"), rows)
+    return pytest.mark.parametrize(names, [pytest.param(*row, id=name, marks=pytest.mark.xdist_group(name))
+                                           for name, row in machines])
+
+
+@of_machines("kind, real, ids", (TWO_X5550, X5550, X5550_IDS), (AN_X5650, X5650, X5650_IDS))
 def test_cpuid_is_that_of_a_real_machine(machines, kind, real, ids):
-    bench = machines(**kind, memory=512)
+    bench = machines(**kind)
     found = leaves(bench)
     assert [found[cpu][1, 0][1] >> 24 for cpu in sorted(found)] == ids
     for cpu, its in found.items():
@@ -64,3 +74,30 @@ def test_cpuid_is_that_of_a_real_machine(machines, kind, real, ids):
     said = bench.say("nhmtap stat -a -e cpu-clock --per core --duration 0.01", paranoid=-1)
     cores = [(r["socket"], r["core"]) for r in records.parse(said) if r["type"] == "count"]
     assert sorted(cores) == sorted({(id >> real[0xB, 1][0], (id & (1 << real[0xB, 1][0]) - 1) >> 1) for id in ids})
+
+
+# Package and core of each CPU as Linux numbered them on real machines: on two X5550 (hwloc's archive) first the cores of
+# the packages, then their second threads; on two X5650 (a boot log; here with one thread a core) the odd ones are the
+# second package's, and the cores' numbers have a gap.
+@of_machines("kind, places",
+             (TWO_X5550, {cpu: (cpu % 8 // 4, cpu % 4) for cpu in range(16)}),
+             (AN_X5650, {cpu: (cpu % 2, (0, 1, 2, 8, 9, 10)[cpu // 2]) for cpu in range(12)}))
+def test_counts_belong_to_packages_and_cores_however_linux_numbers_the_cpus(machines, kind, places):
+    bench = machines(**kind)
+    for cpu, (package, core) in places.items():
+        siblings = ",".join(str(other) for other in places if places[other] == (package, core))
+        bench.say(f"""
+            mkdir -p /run/topology/{cpu} && cd /run/topology/{cpu} && echo {core} > core_id && echo {package} > physical_package_id
+            echo {siblings} > thread_siblings_list && mount --bind . /sys/devices/system/cpu/cpu{cpu}/topology
+        """)
+    # MMX operations: nobody else has any. CPU 5 has them once, CPU 9 twice.
+    mmx, n = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
+    command = "taskset -c 5 float; taskset -c 9 float; taskset -c 9 float"
+    expected = dict.fromkeys(places.values(), 0)
+    expected[places[5]] += n
+    expected[places[9]] += 2 * n
+    found = nhmtap(bench, "stat", "-a", "-e", mmx, "--per", "core", "--", "sh", "-c", command)
+    assert {(r["socket"], r["core"]): r["value"] for r in found if r["type"] == "count"} == expected
+    found = nhmtap(bench, "stat", "-a", "-e", mmx, "--per", "socket", "--", "sh", "-c", command)
+    assert {r["socket"]: r["value"] for r in found if r["type"] == "count"} == {
+        package: sum(value for (of, _), value in expected.items() if of == package) for package in (0, 1)}

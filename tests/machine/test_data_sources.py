@@ -249,6 +249,13 @@ def test_a_page_walk_takes_as_long_as_the_pages_entry_is_away(guest, tmp_path, c
     assert least <= walks[14] / sum(walks.values()) <= most
 
 
+def test_two_threads_of_a_core_have_half_a_code_tlb_each(guest, siblings):
+    # 128 entries have room for all of the program's pages, 64 of four ways for none: each set has six of them in turn.
+    numbers = known.numbers("codepages")
+    assert guest.count("ITLB_MISSES.ANY", "codepages") <= 5 * numbers["PAGES"]  # again behind a switch of tasks
+    assert siblings.count("ITLB_MISSES.ANY", "codepages") >= numbers["PAGES"] * numbers["TURNS"]
+
+
 def test_large_pages_miss_the_tlb_once_each(guest):
     said = guest.say("probe pages", paranoid=-1)
     misses = {line.split()[0]: int(line.split()[2]) for line in said.splitlines()}

@@ -75,6 +75,35 @@ def test_cycles_and_instructions_are_of_one_time(metrics):
     assert both["ipc:u"]["value"] * both["cpi:u"]["value"] == pytest.approx(1)
 
 
+def stalls(guest, command, latency=""):
+    """Of a program: the cycles without issue for want of room, and those for want of micro-operations."""
+    said = derived(guest.say(f"nhmtap stat -M starved_share:u -- {command}", latency=latency))["starved_share:u"]
+    assert (said["running_share"], said["together"]) == (1, True)
+    issue, room, cycles = (inputs(said)[event + ":u"] for event in
+                           ("UOPS_ISSUED.STALL_CYCLES", "RESOURCE_STALLS.ANY", "CPU_CLK_UNHALTED.THREAD"))
+    assert said["value"] == pytest.approx(100 * (issue - room) / cycles)
+    return room, issue - room
+
+
+@pytest.mark.parametrize("memory", [190, 290])
+def test_a_chain_through_memory_waits_in_the_back_end(guest, memory):
+    # Each load keeps it for the cycles that memory takes, but for the four of any load; page walks, one in 64
+    # loads, come on top, and the front end brings the chain's few instructions without delay.
+    room, starved = stalls(guest, "chase memory", f"4,10,38,65,75,{memory},310,200")
+    loads = known.numbers("chase")["memory.loads"]
+    assert loads * (memory - 4) <= room <= 1.01 * loads * (memory - 4)
+    assert starved <= 0.01 * room
+
+
+def test_branches_that_nobody_can_foretell_starve_the_back_end(guest):
+    # 17 cycles each, and some for the code's first lines; of the data only a table's first line is waited for.
+    mispredicted = guest.count("BR_MISP_EXEC.ANY", "graph")
+    room, starved = stalls(guest, "graph")
+    assert mispredicted > known.numbers("graph")["N"] / 2
+    assert starved == pytest.approx(17 * mispredicted, rel=0.02)
+    assert room <= 1000
+
+
 def test_every_metric_of_the_cpu_can_be_counted(guest):
     """One after the other; a value, or a divisor of which this program has none."""
     names = " ".join(metric["name"] for metric in table("nehalem-ep"))
