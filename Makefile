@@ -148,7 +148,7 @@ $(LIBPERF)/ready: | $(O)/.build-packages
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
 	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements -u fleet_requirements -u deb_requirements -u image_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
-		EXTRA_CFLAGS='$(CFLAGS)' O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
+		EXTRA_CFLAGS='$(CFLAGS) $(reproducible)' O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
 endif
@@ -161,16 +161,18 @@ warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined) \
 	    $(if $(filter thread,$(SANITIZE)),-fsanitize=thread)
 CFLAGS   ?= -O2 -g
+# The folder that it is built in is not in the program: what the emulated machine does depends on its files' sizes.
+reproducible := -ffile-prefix-map=$(CURDIR)=.
 # Libraries, as pkg-config knows them.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
 # Loaded when they are wanted: user/late.h.
 late     := libmicrohttpd libcurl
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
+cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 	    $(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
 libs      = $(libperf_libs) $(shell pkg-config --libs $(packaged)) -liberty -lm
-bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -ffile-prefix-map=$(CURDIR)=. $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
+bpf_flags = -g -O2 -target bpf -mcpu=v3 -Wall -Wextra $(reproducible) $(if $(CI),-Werror) -D__TARGET_ARCH_x86 -Ibpf -Ivmlinux -MMD -MP \
 	    $(addprefix -I,$(wildcard /usr/include/$(shell $(CC) -print-multiarch))) $(shell pkg-config --cflags libbpf)
 
 sources  := $(sort $(wildcard user/*.c user/*/*.c))
