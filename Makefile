@@ -265,7 +265,7 @@ workloads := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/prog
 $(O)/programs/%: tests/programs/%.c | $(O)/.build-packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O1 -g -fno-inline -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $<
+	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O1 -g $(reproducible) -fno-inline -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $<
 -include $(workloads:=.d)
 
 demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and profile a small workload
