@@ -8,6 +8,8 @@ import collections
 import pytest
 
 import known
+import otlp
+import pages
 import records
 import test_data_sources
 from guests import nhmtap
@@ -95,6 +97,24 @@ def test_a_chain_is_found_where_it_fits(guest, kind, source, bucket, least):
     assert first["samples"] >= 0.98 * record["samples"]["aggregated"]
     assert first["latency_histogram"][bucket] >= 0.98 * first["samples"]
     assert first["latency_sum"] >= least * first["samples"]
+
+
+def test_pages_and_otlp_have_the_latencies_as_histograms_by_source(guest):
+    guest.say("nhmtap mem --side u -c 1000 --ldlat 3 --format json -o /run/found -o openmetrics=/run/page"
+              " -o otlp=/run/otlp -- chase l2", paranoid=-1, tag_all_loads=True)
+    record, = [r for r in records.parse(guest.say("cat /run/found")) if r["type"] == "mem"]
+    page, lines = guest.say("cat /run/page"), guest.say("cat /run/otlp").splitlines()
+    assert pages.families(page)["nhmtap_latency_cycles"].type == "histogram"
+    told = {labels["source"]: point for line in lines for labels, point in otlp.points(otlp.read(line), "nhmtap.latency")}
+    assert set(told) == {source["source"] for source in record["sources"]}
+    for source in record["sources"]:
+        name, buckets = source["source"], source["latency_histogram"]
+        for least in (4, 8, 16, 1024):
+            assert pages.total(page, "nhmtap_latency_cycles_bucket", source=name, le=f"{least - 1}.0") == sum(
+                number for bucket, number in buckets.items() if int(bucket) < least)
+        for kind, number in (("count", sum(buckets.values())), ("sum", source["latency_sum"])):
+            assert pages.total(page, f"nhmtap_latency_cycles_{kind}", source=name) == number
+            assert getattr(told[name], kind) == number
 
 
 def test_a_pending_hit_is_told_from_the_miss_before_it(guest):
