@@ -13,7 +13,7 @@
 
 /* The keys of entries; see profile.bpf.c. */
 const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
-#ifdef STACKS /* else an entry fits into a cache line */
+#ifdef STACKS /* without it an entry fits into a cache line */
 const volatile _Bool by_stack;
 #endif
 
@@ -104,7 +104,8 @@ static __always_inline __u64 complete_key(struct sample *sample, __u32 kind, __u
 	set_word(&key->kind, identity);
 	key->from = from;
 	key->to = to;
-	/* Two words in one: what they differ in lies apart, and each word costs a nanosecond. */
+	/* Two words are mixed into one: the bits in which they differ do not overlap, and each word hashed
+	 * costs a nanosecond. */
 	return hash_word(hash_word(sample->hash ^ identity, from), to);
 }
 
@@ -127,9 +128,9 @@ static __always_inline void add_range(struct table *table, __u32 which, struct s
 	    straight ? end : 0);
 }
 
-/* Enters what is asked for of one branch of the stack; the newest is the first. Not static, so that
- * the kernel verifies it once, not for each of the branches and each way that those before can
- * have gone: Linux 6.1 took 168,000 steps for by_range then, and takes 2,600 now. */
+/* Enters what is asked for of one branch of the stack; the newest is the first. It is not static, so the
+ * kernel verifies it once and not for each branch and each path that led there: on Linux 6.1 that is 2,600
+ * steps for by_range instead of 168,000. */
 __noinline int add_branch(struct table *table, __u32 which, struct sample *sample, const struct stack *stack,
 			  __u32 i)
 {

@@ -79,8 +79,8 @@ static __always_inline struct cgroup_sums *find_sums(__u32 cpu)
 	return at;
 }
 
-/* How many switches of this CPU the program has not been run at since the last time. `seen`: it is run at one
- * now. */
+/* How many switches of this CPU the program has missed since the last time. `seen`: it runs at a switch now.
+ */
 static __always_inline __u64 missed(struct cgroup_cpu *cpu, __u32 this_cpu, __u64 seen)
 {
 	struct bpf_perf_event_value now;

@@ -53,7 +53,7 @@ typedef __u64
 typedef __u32 entry_kind_t;
 
 /* Branches that come with a sample, at most: Nehalem's record holds 16, since Skylake's 32, and an
- * architectural one may hold 64 (CPUID.1CH). How many it is the driver says in caps/branches. */
+ * architectural one may hold 64 (CPUID.1CH). The driver gives the number in caps/branches. */
 #define BRANCHES_MOST 64
 
 /* Kinds of branch.bpf.c. */
@@ -95,10 +95,9 @@ struct value_head {
 };
 
 /*
- * Stacks beside the table: what a key of type stack_id_t names. Each generation of a CPU's table has an
- * area in mapped memory, in which each stack stands once, one behind the other. Stacks are told apart
- * by a hash of 64 bits: that two of the 2^14 that fit have the same one happens in one of 10^11
- * generations.
+ * Stacks beside the table: what a key of type stack_id_t names. Each generation of a CPU's table has an area
+ * in mapped memory, in which each stack stands once, one behind the other. Stacks are told apart by a hash of
+ * 64 bits: two of the 2^14 stacks that fit share a hash in one of 10^11 generations.
  */
 #define STACK_FRAMES  255 /* the most of one stack; 2^n - 1 */
 #define STACK_DEFAULT 127 /* where nothing is said */
@@ -118,7 +117,7 @@ enum stack_end {
 	STACK_UNTOLD, /* the kernel walked it by frame pointers, as it was asked to */
 	STACK_WHOLE,  /* nobody called it */
 	STACK_CUT,    /* there are as many frames as were asked for */
-	/* By tables it could not be walked any further, and by a frame pointer neither: */
+	/* Neither tables nor a frame pointer led any further: */
 	STACK_NO_TABLE,	  /* it is in code without a table */
 	STACK_NO_ROW,	  /* its file's table does not say */
 	STACK_UNREADABLE, /* the memory could not be read, or holds no stack */

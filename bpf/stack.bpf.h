@@ -160,9 +160,9 @@ static __always_inline __u64 user_frames(struct bpf_perf_event_data *ctx, struct
 	return user;
 }
 
-/* The id of the sample's stack in the given generation. Not inline: what it keeps on its own stack would
- * make that of a program without stacks larger than the 64 bytes from which on Linux (6.13) gives it one
- * elsewhere, which is not in the cache. */
+/* The id of the sample's stack in the given generation. Not inline: its local variables would make the stack
+ * of programs that take no stacks larger than 64 bytes, and Linux (6.13) allocates such a stack elsewhere,
+ * where it is not in the cache. */
 static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 {
 	__u32 area = 2 * bpf_get_smp_processor_id() + which;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of an aggregation: open addressing over a fixed number of slots, one table a CPU, in an
- * array map that user space maps. No map call is made while a sample is handled but the lookup of
- * the CPU's own table, which the kernel inlines: bpf() calls and helpers that change maps make the
- * kernel skip programs on that CPU without a word (bpf_prog_active, kernel/events/core.c).
+ * The table of an aggregation: open addressing over a fixed number of slots, one table a CPU, in an array map
+ * that user space maps. No map call is made while a sample is handled but the lookup of the CPU's own table,
+ * which the kernel inlines: bpf() calls and helpers that change maps make the kernel skip programs on that
+ * CPU without a word (bpf_prog_active, kernel/events/core.c).
  *
- * Programs on one CPU never run inside each other (the same counter sees to that), so what a program
- * writes needs no atomic operations. Which of the table's two generations it writes, user space says: see
- * struct table_head.
+ * Programs on one CPU never run inside each other (the same counter sees to that), so what a program writes
+ * needs no atomic operations. Which of the table's two generations it writes, user space says: see struct
+ * table_head.
  *
  * A file includes this once it has defined struct key, struct value and KEY_WORDS: how many words at the
- * keys' beginning are ever told apart in this run. A value begins as struct value_head does; a slot is
- * free as long as it has no samples.
+ * keys' beginning are ever told apart in this run. A value begins as struct value_head does; a slot is free
+ * as long as it has no samples.
  *
- * There are no totals to keep beside: what the slots and those without a slot sum up to is the total,
- * and a store less into another cache line is an eighth of what it all costs.
+ * No separate totals are kept. The sum of the slots and of the samples without a slot is the total, and each
+ * store into another cache line that is saved is an eighth of the cost of a sample.
  */
 #ifndef NHMTAP_TABLE_BPF_H
 #define NHMTAP_TABLE_BPF_H
@@ -75,8 +75,8 @@ static __always_inline int keys_equal(const struct key *a, const struct key *b)
 	return words_equal((const __u64 *)a, (const __u64 *)b, KEY_WORDS);
 }
 
-/* The index of the generation's slot that comes first for a hash. That it is less than all of them the
- * compiler knows and need not see to; Linux 6.1's verifier has to see it. */
+/* The index of the generation's slot that comes first for a hash. The compiler knows that it is less than
+ * their number and would drop the check; the verifier of Linux 6.1 needs it. */
 static __always_inline __u32 slot_index(__u32 which, __u32 hash)
 {
 	__u32 index = which * TABLE_SLOTS + (hash & (TABLE_SLOTS - 1));
@@ -86,8 +86,8 @@ static __always_inline __u32 slot_index(__u32 which, __u32 hash)
 }
 
 /*
- * Not the usual case: the first slot is free, or another key's. Gives the slot's index, or -1. The kernel
- * verifies a function that is not static by itself, not once more for each way that leads to a call.
+ * The unusual case: the first slot is free, or another key's. Gives the slot's index, or -1. The kernel
+ * verifies a function that is not static once, and not again for each path that leads to a call.
  */
 __noinline int table_search(struct table *table, __u32 which, const struct key *key, __u32 hash)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Walks a user's stack by tables: mapping, file, row, rule; then the caller's registers by the rule. Where
- * there is no table, a frame pointer may help, if what it leads to is a return address: the frame is
- * marked as guessed then.
+ * there is no table, a frame pointer may help, if what it leads to is a return address: the frame is marked
+ * as guessed then.
  *
  * What has a loop is not static: the kernel then verifies it once, by itself. Such functions are verified
- * also where nothing calls them, so each looks first whether there are tables: without, there are no maps.
+ * even where nothing calls them, so each first checks whether there are tables: without tables there are no
+ * maps.
  */
 #ifndef NHMTAP_UNWIND_BPF_H
 #define NHMTAP_UNWIND_BPF_H
@@ -124,7 +125,7 @@ __noinline __u64 unwind_look_in_node(__u64 node, __u64 at)
 }
 
 /* The kernel's own record of the current process's mapping that `at` lies in; 0: none. The tree is read
- * without its lock: what comes of it is looked at as what a stranger says. */
+ * without its lock, so nothing read from it is trusted. */
 static __always_inline __u64 unwind_find_area(const struct unwind_kernel *kernel, __u64 at)
 {
 	__u64 mm = kernel_word(bpf_get_current_task() + kernel->mm), entry = kernel_word(mm + kernel->root);

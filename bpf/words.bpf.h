@@ -30,8 +30,8 @@ static __always_inline void set_word(__u32 *members, __u64 word)
 
 #define KEY_WORDS_MOST 16
 
-/* Whether two keys, made of words, are equal. One branch for all of them: in code that is as cold as
- * this, each branch costs more than the loads. */
+/* Whether two keys, made of words, are equal. One branch for all words: this code is rarely in the cache,
+ * where each branch costs more than the loads. */
 static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words)
 {
 	__u64 difference = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Writes the tables of this folder as one C file for user/tables/known_event.h. They are read by what reads
- * --events-dir while the program runs (user/tables/tables.h), here with nothing built in: one reader judges
- * both. A fault is told with its file and entry, and nothing is written.
+ * Writes the tables of this folder as one C file for user/tables/known_event.h. The reader is the one of
+ * --events-dir (user/tables/tables.h), here with nothing built in, so both kinds of tables are checked by the
+ * same code. A fault is told with its file and entry, and nothing is written.
  *
  *     compile FOLDER -o FILE.c [--depfile FILE.d]
  */

@@ -29,7 +29,7 @@ static inline __u64 pause_after(__u64 before_ns)
 }
 
 /* How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which nobody sets and which goes on in a suspended
- * machine. Both are read one after the other: the truth is no further away than `within`. */
+ * machine. The two clocks are read one after the other, so the result may be off by up to `within`. */
 struct clock_lead {
 	__s64 ns;
 	__u64 within;

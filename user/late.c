@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All functions that are called. One that is not here is an error of the linker's. */
+/* All functions that are called; the linker reports one that is missing here. */
 #define LIBCURL(X)                                                                                           \
 	X(curl_easy_cleanup)                                                                                 \
 	X(curl_easy_getinfo)                                                                                 \
@@ -45,8 +45,8 @@
 	X(MHD_stop_daemon)                                                                                   \
 	X(MHD_get_version)
 
-/* A function of this name, which goes on to where the library has it. Its arguments stay where they are,
- * whatever they are. */
+/* A function of this name that jumps to the library's. Its arguments stay in their registers, so it need not
+ * know them. */
 #define FUNCTION(name)                                                                                       \
 	__attribute__((visibility("hidden"))) void *late_##name;                                             \
 	__asm__(".pushsection .text\n"                                                                       \

@@ -18,7 +18,7 @@
 #include "versions.h"
 #include "visible.h"
 
-/* What ends a sentence that may end with a mark of its own. */
+/* Ends a sentence, unless it has a full stop or another mark already. */
 static const char *full_stop(const char *sentence)
 {
 	return sentence[strlen(sentence) - 1] == '?' ? "" : ".";

@@ -10,7 +10,7 @@
 
 #include "status.h"
 
-/* Of the program, not of a session: it can run out of memory before there is one. */
+/* Process-wide, not per session: memory can run out before there is a session. */
 static struct {
 	void (*say)(void *context);
 	void *context;
@@ -100,10 +100,10 @@ void xclose_memstream(FILE *stream)
 /* --- what libraries allocate ------------------------------------------------------------------ */
 
 /*
- * Libraries look at what they get less carefully than they say: libdw writes through what it did not get.
- * So their allocations, and libc's own, come through here as well (The GNU C Library manual, "Replacing
- * malloc"; the other functions of that list stay libc's, whose heap it is). What is too large to be asked
- * for in earnest is refused as ever: a broken file may name any size.
+ * Libraries do not always check their allocations: libdw writes through NULL. So their allocations, and
+ * libc's own, come through here as well (The GNU C Library manual, "Replacing malloc"; the other functions of
+ * that list stay libc's, whose heap it is). Absurdly large requests still fail with NULL: a broken file may
+ * contain any size.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -124,7 +124,7 @@ static struct {
 	void *(*realloc)(void *memory, size_t size);
 } next = {__libc_malloc, __libc_calloc, __libc_realloc};
 
-/* Whoever was preloaded, a profiler of the heap for one, is still asked. */
+/* A preloaded allocator, for example a heap profiler, still gets the calls. */
 static __attribute__((constructor)) void find_next(void)
 {
 	void *found[] = {dlsym(RTLD_NEXT, "malloc"), dlsym(RTLD_NEXT, "calloc"), dlsym(RTLD_NEXT, "realloc")};

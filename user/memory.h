@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The program's own memory. What can't be had ends the program with a message and status 2: nowhere is
- * there anything better to do, and no caller has to look. Libraries that take an allocator are given
- * this one.
+ * The program's own memory. A failed allocation ends the program with a message and status 2, so no caller
+ * has to check. Libraries that accept an allocator get this one.
  */
 #ifndef NHMTAP_MEMORY_H
 #define NHMTAP_MEMORY_H
@@ -27,7 +26,7 @@ void xclose_memstream(FILE *stream);
 void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	__attribute__((returns_nonnull, warn_unused_result));
 
-/* What a library has made, which it does without only for want of memory. */
+/* Passes on a library's result, which is NULL only if memory has run out. */
 void *had(void *made) __attribute__((returns_nonnull));
 
 /* Called before the program ends for want of memory, in the thread that began the program; must not

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Texts for a terminal. Names of programs, functions, events and files may hold any bytes; those that steer a
- * terminal, or that reorder or hide what stands around them, are shown as escapes.
+ * Texts for a terminal. Names of programs, functions, events and files may hold any bytes; those that control
+ * a terminal, or that reorder or hide the text around them, are shown as escapes.
  */
 #ifndef NHMTAP_VISIBLE_H
 #define NHMTAP_VISIBLE_H

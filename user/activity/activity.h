@@ -122,10 +122,10 @@ void activity_close(struct activity *activity);
 void activity_release(struct activity *activity);
 
 /*
- * Reports what came since the report before. The next interval begins where this one ends, which is
- * before its records are written: no moment is in two of them, and none in neither. Where the output has
- * no room for it, an interval that is not the last is not taken: counters and tables go on, and the next
- * report covers it as well.
+ * Reports what came since the report before. The next interval begins where this one ends, which is before
+ * its records are written, so every moment is in exactly one interval. Where the output has no room for it,
+ * an interval that is not the last is not taken: counters and tables go on, and the next report covers it as
+ * well.
  */
 void activity_report(struct activity *activity, bool last);
 

@@ -9,7 +9,7 @@
 #include "collection/aggregation.h"
 #include "naming/codes.h"
 
-/* What a frame says of itself where there is room for all. */
+/* All details of a frame, for outputs that have room for them. */
 #define FRAME_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
 
 /*

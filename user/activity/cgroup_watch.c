@@ -142,7 +142,7 @@ static bool fits(const struct activity *activity, const struct cgroup_pattern *p
 		return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
 		       !strcmp(owner.pod_uid, pattern->text);
 	}
-	/* The root is one of all, where it has what is in no other. */
+	/* The root counts as one of all: it has what is in no other. */
 	return cgroup_fits(pattern->text, path) ||
 	       (!strcmp(path, "/") && !strcmp(pattern->text, CGROUPS_ALL) &&
 		counters_by_switches(activity->counters));
@@ -193,14 +193,15 @@ static void look_for_patterns(struct activity *activity)
 
 /* --- counts by switches ------------------------------------------------------------------------ */
 
-/* What no cgroup can be told of, as records name it. Some of it may be of any that is counted. */
+/* The names in records of what cannot be attributed to a cgroup. Some of it may belong to any cgroup that is
+ * counted. */
 static const char *const last_slots[CGROUP_LAST_SLOTS] = {
 	[CGROUP_OTHERS] = "(others)",
 	[CGROUP_MISSED] = "(missed)",
 };
 
-/* The cgroup of the target that one belongs to by its path: the innermost that it is in, and one that has
- * come and gone since the last look is taken in itself. -1: none. */
+/* The target's cgroup that a cgroup belongs to by its path: the innermost that contains it. One that has come
+ * and gone since the last look is added itself. -1: none. */
 static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 {
 	const struct target *target = &activity->plan.target;
@@ -245,7 +246,7 @@ static int cgroup_of_id(struct activity *activity, __u64 id)
 	path = cgroups_path(activity->session->host.cgroups, id);
 	if (path)
 		return cgroup_of_path(activity, id, path);
-	/* As entries name one that went before anybody looked. */
+	/* The name in entries of a cgroup that was gone before it was looked up. */
 	snprintf(number, sizeof(number), "id:%llu", id);
 	return cgroup_of_path(activity, id, number);
 }

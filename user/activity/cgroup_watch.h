@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Cgroups of the target that come and go while an activity measures them. The events of one that is removed
- * are closed; where one of its path is made again, or one that a pattern of the target fits, they are opened
- * there. The stream says so, in `target` records and in the records of the intervals that lack one that was
- * asked for by its path.
+ * are closed; where a cgroup of the same path, or one that matches a pattern of the target, is made again,
+ * they are opened there. The stream says so, in `target` records and in the records of the intervals that
+ * lack one that was asked for by its path.
  */
 #ifndef NHMTAP_CGROUP_WATCH_H
 #define NHMTAP_CGROUP_WATCH_H

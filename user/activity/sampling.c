@@ -30,8 +30,8 @@
 #define FILLING	       25
 #define HARDLY_FILLED  6
 
-/* Keys of an event that are kept while the output takes no interval: those that come then may be without
- * an end. */
+/* Keys of an event that are kept while the output takes no interval, since their number has no other bound
+ * then. */
 #define MERGED_KEYS_MOST (1UL << 20)
 
 struct state {
@@ -309,7 +309,7 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 			    UNWIND_MEMORY_LEAST + UNWIND_MEMORY);
 		limits->parts[MEMORY_UNWINDING].spare = UNWIND_SPARE;
 	}
-	/* Left open, stacks can be walked by frame pointers. */
+	/* Without --unwind, stacks can be walked by frame pointers. */
 	if (options->unwind && !strcmp(options->unwind, UNWIND_TABLES))
 		limits->parts[MEMORY_UNWINDING].spare = 0;
 }
@@ -371,8 +371,8 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 
 /* --- the stream ------------------------------------------------------------------------------- */
 
-/* A program that writes a sample just now may have taken its time a little while ago: samples that are
- * younger than this wait for the next reading, so that all come in the order of their times. */
+/* A program may write a sample a little later than it took the sample's time. Samples younger than this wait
+ * for the next reading, so that all come in the order of their times. */
 #define SETTLED_NS 1000000
 
 static json_t *sample_record(const struct activity *activity, size_t i, const struct streamed *sample)

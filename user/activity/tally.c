@@ -14,12 +14,12 @@
 
 #define NO_ROW ((size_t)-1)
 
-/* Between two looks there are to be some turns of the kernel's, so that each event has had one. */
+/* Between two readings the kernel rotates the events a few times, so that each has been on a counter. */
 #define TURNS_A_LOOK 2
 #define TURN_MS	     4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
 
-/* While no event has shared its counter there is nothing to bound, and a look a second is enough to see
- * when that begins. */
+/* While no event has shared its counter there is no error to bound, and one reading a second is enough to
+ * notice when sharing begins. */
 #define UNSHARED_MOST_NS 1000000000
 
 /* 0 if there are none but software events, which have no counter to share. */
@@ -114,7 +114,7 @@ static size_t row_of(struct tally *tally, const struct place *place)
 	return i;
 }
 
-/* A place gets its row when it is first open: of a CPU that is offline nothing says where it is. */
+/* A place gets its row when it is first open: the kernel does not tell the topology of an offline CPU. */
 static void find_rows(struct tally *tally, const struct counters *counters)
 {
 	const struct places *places = counters_places(counters);
@@ -190,7 +190,7 @@ static void read_places(struct tally *tally, struct counters *counters)
 			add_place(tally, counters, p);
 }
 
-/* From what was counted so far and what is counted now: what came since, never less than nothing. */
+/* What was counted since the last reading; never negative. */
 static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 {
 	for (size_t i = 0; i < tally->plan->events.nr; i++) {
@@ -220,7 +220,7 @@ static const struct cgroup *cgroup_of(const struct tally *tally, const struct ta
 	return row->key.cgroup >= 0 ? &tally->plan->target.cgroups[row->key.cgroup] : NULL;
 }
 
-/* Rows of cgroups that have been taken in where another one was begin anew. */
+/* A row begins anew where its cgroup has been replaced by another. */
 static void follow_cgroups(struct tally *tally)
 {
 	for (size_t r = 0; r < tally->nr; r++) {

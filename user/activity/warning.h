@@ -18,16 +18,17 @@ struct samples;
 int warn_of_loss(struct activity *activity, const char *event, const struct samples *samples,
 		 const struct reading *reading, bool *warned);
 
-/* Says on stderr what a reader of the events' spellings should know: what was taken that was not named,
- * or that libpfm4 means another thing by a name. */
+/* Says on stderr how events were understood where that may surprise: what was added to a name, or that
+ * libpfm4 uses a name for something else. */
 void warn_of_spellings(const struct activity *activity);
 
 struct clock_lead;
 
 /*
  * Warns that somebody has set the system's clock in the interval that ends. Durations come from another
- * clock; times do not. A change of less than 10 ms and a thousandth of the interval is not told: that is how
- * a clock is kept right (adjtimex(2) slews by at most 500 ppm). Returns 0 or -errno of the sink.
+ * clock; times do not. A change of less than 10 ms plus a thousandth of the interval is not reported: time
+ * synchronization causes such changes (adjtimex(2) slews by at most 500 ppm). Returns 0 or -errno of the
+ * sink.
  */
 int warn_of_clock(struct activity *activity, const struct clock_lead *now);
 

@@ -34,8 +34,8 @@ static const struct code_key branch_code_keys[] = {
 	{0},
 };
 
-/* The forms of edges; the first is that of keys which name none. Its places have names unless `edge` asks
- * for places alone. */
+/* The forms of edges; the first is used where the keys name none. Its places have names unless `edge` asks
+ * for places only. */
 static const struct branches_asked forms[] = {
 	{.kind = "edge", .detail = CODE_PLACE},
 	{.kind = "function", .detail = CODE_SYMBOL, .sources_only = true},

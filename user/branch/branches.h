@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What bpf/branch.bpf.c has found, as members of a record: addresses become places in files, and places
- * that are the same in several processes become one.
+ * The result of bpf/branch.bpf.c as members of a record: addresses become places in files, and equal places
+ * of several processes become one.
  */
 #ifndef NHMTAP_BRANCHES_H
 #define NHMTAP_BRANCHES_H

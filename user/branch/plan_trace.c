@@ -16,7 +16,7 @@ static int refuse_beside(const char *option, const char *why, const char *remedy
 	return instead(refusal, "%s", remedy);
 }
 
-/* What a trace has not, though sampling branches has it. */
+/* Options that sampling branches has and a trace lacks. */
 static int check_options(const struct options *options, struct refusal *refusal)
 {
 	if (options->all_cpus || options->cpus || options->cgroups)
@@ -51,8 +51,8 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	return 0;
 }
 
-/* Bytes: what is waiting is read as soon as it is so much. A small part of a buffer of the usual size, so
- * that the reader has the rest's time to come. */
+/* Bytes that wake the reader: a small part of a buffer of the usual size, so that the rest leaves the reader
+ * time. */
 #define WATERMARK (64 << 10)
 
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)

@@ -113,7 +113,7 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 /* Puts what a thread has taken into the counts, under its present name. */
 static void settle(struct state *state, struct thread *thread)
 {
-	/* As if each branch came with a sample of its own, which is how records tell of them. */
+	/* Records count branches by samples: each branch of a trace counts as a sample of its own. */
 	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
 	add(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
 	for (size_t i = 0; i < thread->edges.nr_slots; i++) {

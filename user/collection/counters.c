@@ -187,8 +187,8 @@ static void drop(struct counters *counters)
 	counters->opened = 0;
 }
 
-/* One descriptor is needed an event, CPU and thread: the soft limit is for programs that know
- * nothing of this, the hard one is meant. */
+/* Each event needs a descriptor for each CPU and thread. The soft limit protects programs that use select(2);
+ * the hard limit is the one that applies. */
 static void raise_descriptor_limit(rlim_t kept)
 {
 	struct rlimit limit;
@@ -199,8 +199,8 @@ static void raise_descriptor_limit(rlim_t kept)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Of the descriptors that may be open these are kept for the run itself (its timers, the processes it
- * waits for, what it reads): if events took them all, it could not even be told to end. */
+/* Descriptors that are kept free for the run itself: its timers, the processes it waits for, the files it
+ * reads. If events took them all, the run could not even be told to end. */
 #define KEPT_DESCRIPTORS 16
 
 void counters_free_descriptors(void)
@@ -230,9 +230,9 @@ static int open_places(struct counters *counters, const struct cpus *online, siz
 #define ATTEMPTS 5
 
 /*
- * A thread that appears between the listing and the opening is followed if the one that made it
- * was already open, and not if it was not yet; nothing tells which. Where the threads were the
- * same before and after, none can have been missed; otherwise it is tried again.
+ * A thread that appears between the listing and the opening is followed only if its parent's events were
+ * already open, and nothing tells whether they were. If the threads are the same before and after, none was
+ * missed; otherwise it is tried again.
  */
 static int open_on_threads(struct counters *counters, const struct host *host, size_t *failed,
 			   struct refusal *refusal)
@@ -439,7 +439,7 @@ int counters_enable_at(struct counters *counters, size_t place)
 }
 
 /* What came of reading a cell. A pinned event that could not run reads as nothing at all, and so may one
- * whose CPU has gone: what was read last stays true. */
+ * whose CPU has gone: the last reading stays valid. */
 static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
 {
 	struct place *at = &counters->places.list[place];
@@ -530,7 +530,7 @@ static void open_reader(struct counters *counters, size_t cgroups)
 		put_place(counters, p);
 }
 
-/* Of cgroups that come, as many again find room before there has to be a larger one. */
+/* Room for twice as many cgroups, so that it need not grow with each that appears. */
 #define MORE_CGROUPS 8
 
 void counters_expect_readings(struct counters *counters)
@@ -543,9 +543,9 @@ void counters_expect_readings(struct counters *counters)
 							     : 1);
 }
 
-/* Reads the first event of a thread, whose clock runs while the thread or a child of it runs: who is followed
- * by any event is followed by the first. Returns whether none has run since all were last read, and so no
- * event has counted. */
+/* Reads the first event of a thread, whose clock runs while the thread or one of its children runs; all
+ * events follow the same children. Returns whether none has run since all were last read, so that no event
+ * has counted. */
 static bool slept(struct counters *counters, size_t place)
 {
 	struct cell *first = cell_at(counters, 0, place);
@@ -578,8 +578,8 @@ static void read_place(struct counters *counters, size_t place, bool together)
 	}
 }
 
-/* Reads all that is counted on the i-th CPU, or of the i-th thread. What the reader can't read, as on a CPU
- * that is offline, is read as it is without one. */
+/* Reads all that is counted on the i-th CPU, or of the i-th thread. What the BPF reader can't read, for
+ * example on an offline CPU, is read by read(2). */
 static void read_cpu(struct counters *counters, size_t i)
 {
 	size_t cpus = nr_cpus(counters), events = counters->plan->events.nr;
@@ -609,12 +609,12 @@ static void *walk(void *of)
 	return NULL;
 }
 
-/* From so many events on it is worth it to go to each CPU, where there is no reader: a thread that comes
- * and goes, and a migration for each CPU, against an interrupt for each event and CPU. */
+/* Without a BPF reader, going to each CPU pays off from this many events on: it costs a thread and a
+ * migration for each CPU, and saves an interrupt for each event and CPU. */
 #define WORTH_GOING 16
 
-/* The affinity of the thread that asks stays what it is: it may have other things to do, and its children
- * get it. Returns whether they were read. */
+/* A thread of its own goes from CPU to CPU: the caller's affinity must not change, since its children inherit
+ * it. Returns whether they were read. */
 static bool read_walking(struct counters *counters)
 {
 	pthread_t walker;

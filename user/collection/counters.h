@@ -38,8 +38,8 @@ int counters_enable_at(struct counters *counters, size_t place);
  * becomes less. Returns 0 or -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);
 
-/* All events are going to be read many times: gets ready for it what makes that cheaper, where the kernel
- * allows it. To be called before they are enabled. */
+/* Prepares for reading all events many times, by whatever the kernel allows that makes it cheaper. To be
+ * called before they are enabled. */
 void counters_expect_readings(struct counters *counters);
 
 /* Reads all events at all places; what can't be read stays as it was. */
@@ -81,8 +81,8 @@ int counters_join(struct counters *counters, size_t place);
 
 /*
  * Whether counts of the target's cgroups are summed up at the switches from one to another; if not, why, NULL
- * if nobody asked for it. What is known of each comes from counters_each_sums(), once all has been gathered,
- * and is what the owner makes of it: counters_put_cgroup() adds to a cgroup's count.
+ * if nobody asked for it. After gathering, counters_each_sums() gives what is known of each cgroup, and the
+ * owner decides what to do with it: counters_put_cgroup() adds to a cgroup's count.
  */
 bool counters_by_switches(const struct counters *counters);
 const char *counters_switches_why(const struct counters *counters);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the counters of a CPU all together and on that CPU, by bpf/counters.bpf.c: one system call, and
- * one interrupt where it is another CPU, however many they are. The kernel does not let everybody.
+ * Reads the counters of a CPU all together and on that CPU, by bpf/counters.bpf.c: one system call, and one
+ * interrupt if it is another CPU, whatever their number. It needs privileges.
  */
 #ifndef NHMTAP_CPU_READER_H
 #define NHMTAP_CPU_READER_H
@@ -17,8 +17,8 @@ struct cpu_reader;
 int cpu_reader_open(struct cpu_reader **reader, size_t nr);
 void cpu_reader_close(struct cpu_reader *reader);
 
-/* Takes an open counter in at a place; one that the kernel does not let in has an error there at each
- * reading. It stays open until it is taken out, or the reader closed, though fd be closed before. */
+/* Puts an open counter at a place. If the kernel refuses it, each reading gives an error there. The counter
+ * stays open until it is removed or the reader is closed, even if fd is closed before. */
 void cpu_reader_put(struct cpu_reader *reader, size_t place, int fd);
 void cpu_reader_remove(struct cpu_reader *reader, size_t place);
 

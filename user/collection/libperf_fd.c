@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 #else
-/* Installed internal headers lean on types of the kernel tree; these have its layout. */
+/* Installed internal headers need types of the kernel tree; these have the same layout. */
 #include <sys/types.h>
 #include <linux/perf_event.h>
 struct list_head {

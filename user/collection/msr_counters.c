@@ -170,8 +170,8 @@ static int check_free(int fd, const struct known_unit *unit, int cpu, struct ref
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* What is to be put back stands there while registers are written, and the lock is held as long as that
- * process lives. */
+/* The file holds the old contents while registers are in use; its lock is held as long as the process lives.
+ */
 #define STATE_FOLDER "/run/nhmtap"
 #define STATE_FILE   STATE_FOLDER "/msr.json"
 #define STATE_MOST   (1 << 20)
@@ -587,8 +587,8 @@ static int read_status(struct msr_counters *counters, const struct msr_counter *
 	return err;
 }
 
-/* A count that became less has wrapped, and then its status says so; one that wrapped unseen is told by its
- * status too, the first time. */
+/* A count that became smaller has wrapped, and its overflow status is set. The status also reveals a wrap
+ * between two readings, but only the first. */
 static const char *judge(const struct msr_counter *counter, const struct site *site, __u64 count,
 			 bool overflowed, __u64 elapsed_ns)
 {

@@ -3,9 +3,9 @@
  * The other source of counts: counters that Linux has no driver for, programmed and read through
  * /dev/cpu/N/msr as the CPU's table describes them (struct known_unit).
  *
- * Nobody arbitrates these registers. So a unit is only taken if none of its counters is in use; what its
- * registers held is put back at the end, and stands in a file before anything is written, from which the next
- * one to take registers puts it back if this process can't. No register is written that is not in the table.
+ * Nobody arbitrates these registers. So a unit is taken only if none of its counters is in use. The
+ * registers' old contents are written to a file first and restored at the end; if this process can't restore
+ * them, the next one that takes registers does. No register is written that is not in the table.
  */
 #ifndef NHMTAP_MSR_COUNTERS_H
 #define NHMTAP_MSR_COUNTERS_H

@@ -66,7 +66,7 @@ static int gone(struct refusal *refusal, const char *what, pid_t id)
 	return instead(refusal, "it may have ended; see ps -e%s", *what == 't' ? "L" : "");
 }
 
-/* nhmtap's own thread, which nothing has to be asked for. */
+/* nhmtap's own thread, which needs no permission. */
 static bool is_self(const struct target *target)
 {
 	return !target->nr_pids && target->nr_tids == 1 && target->tids[0] == gettid();

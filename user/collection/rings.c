@@ -83,7 +83,7 @@ static const char *next_in_ring(const struct rings *rings, int cpu)
 	       (rings->read[cpu] & (RING_SAMPLES - 1)) * rings->sample_size;
 }
 
-/* Passes over what has been overwritten, and over the sample that is being written next. */
+/* Skips what has been overwritten, and the sample that is being written next. */
 static void skip_overwritten(struct rings *rings, int cpu, __u64 *lost)
 {
 	__u64 behind = written(rings, cpu) - rings->read[cpu];

@@ -80,7 +80,7 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 		.sample_id_all = 1, /* the time is behind every note */
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.exclude_kernel = 1, /* counts nothing anyway, and so asks for less permission */
+		.exclude_kernel = 1, /* it counts nothing; without the kernel it needs less permission */
 		.mmap = 1,
 		.mmap2 = 1,
 		.comm = 1,
@@ -88,7 +88,7 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 		.task = 1,
 		.cgroup = extras.cgroups,
 		.build_id = extras.build_ids,
-		.watermark = 1, /* in bytes: any note wakes the reader */
+		.watermark = 1, /* in bytes, so that any note wakes the reader */
 		.wakeup_watermark = 1,
 		.inherit = !every_process(threads),
 	};
@@ -122,8 +122,8 @@ static void close_event(struct ring *ring)
 
 static int watch(struct sideband *sideband, const struct ring *ring)
 {
-	/* Edges: the ring of a thread that has ended is "hung up" for ever. Of several threads the first one
-	 * has the ring; the others write into it. */
+	/* Edge-triggered, since the ring of a thread that has ended reports a hangup for ever. The first of
+	 * several threads owns the ring; the others write into it. */
 	struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
 
 	return epoll_ctl(sideband->epoll, EPOLL_CTL_ADD, libperf_fd(ring->evsel, 0, 0), &readable) ? -errno
@@ -286,8 +286,9 @@ static bool listens_on(const struct sideband *sideband, int cpu)
 	return false;
 }
 
-/* An event of a thread stays when its CPU goes; one of all processes does not. A CPU that comes is listened
- * to for all: whoever runs there may have been made by a process that is listened to elsewhere. */
+/* An event of a thread survives when its CPU goes offline; an event of all processes does not. On a CPU that
+ * comes online all processes are followed: those that run there may be children of a process that is followed
+ * elsewhere. */
 bool sideband_follow(struct sideband *sideband, const struct cpus *online, const struct cpus *gone)
 {
 	struct perf_thread_map *all = had(perf_thread_map__new_dummy());
@@ -321,8 +322,8 @@ void sideband_woken(struct sideband *sideband)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Behind every note. libperf copies one that goes around the ring's end, and no more than its own
- * union is long: the time of one with so long a path is that of the note before. */
+/* Behind every note. libperf copies a note that wraps around the ring's end, but no more bytes than its union
+ * has. The time of a note with a longer path is then unknown, and the time of the note before it is used. */
 static __u64 time_of(const union perf_event *event, __u64 otherwise)
 {
 	__u64 time;

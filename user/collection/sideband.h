@@ -45,19 +45,19 @@ struct sideband_note {
 struct sideband;
 
 /*
- * Opens and begins. Of a command or of processes, it is told what they and their children do; where
- * CPUs are measured, or there are more threads than descriptors are worth, what all processes do, on
- * every CPU: where a process is measured it need not have been when it mapped its files. The caller
- * owns *sideband up to sideband_close(). Returns 0, or -1 with the refusal.
+ * Opens and begins. Of a command or of processes, it is told what they and their children do; where CPUs are
+ * measured, or there are too many threads for a descriptor each, it is told what all processes do, on every
+ * CPU: a process may have mapped its files on a CPU that is not measured. The caller owns *sideband up to
+ * sideband_close(). Returns 0, or -1 with the refusal.
  */
 int sideband_open(struct sideband **sideband, const struct target *target, pid_t child,
 		  const struct host *host, struct refusal *refusal);
 void sideband_close(struct sideband *sideband);
 
 /*
- * Brings it in line with the CPUs that are online; `gone` were offline in between. What they have told is to
- * be taken before, up to the last note. Returns whether it listens on a CPU on which it did not before: what
- * happened there in between was not told.
+ * Adapts to the CPUs that are online; `gone` were offline in between. The caller has to take all notes
+ * before. Returns whether it listens on a CPU on which it did not before: what happened there in between was
+ * not told.
  */
 bool sideband_follow(struct sideband *sideband, const struct cpus *online, const struct cpus *gone);
 

@@ -12,8 +12,8 @@ struct stack_areas;
 struct stored_stack;
 
 /*
- * Before the object is loaded: makes room for the stacks of so many CPUs; or, if they are to have no
- * frames or the object has no stacks, sees to it that no room is taken up, and returns NULL.
+ * Before the object is loaded: makes room for the stacks of so many CPUs; or, if they are to have no frames
+ * or the object has no stacks, makes sure that they take no memory, and returns NULL.
  */
 struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, unsigned int frames);
 /* Once it is loaded: maps the areas. Returns 0 or -errno. */

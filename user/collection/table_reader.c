@@ -149,7 +149,7 @@ static bool stands_for_sample(const struct table_reader *reader, const char *key
 	return !kind || *(const __u32 *)(key + kind->offset) == 0;
 }
 
-/* Adds to the sums. What a key's stack is called differs from area to area. */
+/* Adds to the sums. A key's stack has a different id in each area. */
 static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
 		const __u64 *values)
 {
@@ -179,7 +179,7 @@ static bool has_room(const struct table_reader *reader, const char *key)
 	return keys->nr < reader->most_keys || (!reader->areas && interned_has(keys, key));
 }
 
-/* As the program counts what finds no room in its table. */
+/* Counted as the program counts samples that find no room in its table. */
 static void lose(struct table_reader *reader, const char *key, const struct value_head *value)
 {
 	struct reading *counts = &reader->counts;

@@ -263,7 +263,7 @@ static size_t next_notice(const struct reader *reader, __u64 at, struct notice *
 static void read_buffer(struct reader *reader)
 {
 	struct perf_event_mmap_page *page = reader->buffer->page;
-	/* Before the notices: what lies before this head has its notice already. */
+	/* Read before the notices: everything before this head has its notice already. */
 	__u64 head = head_of(reader->buffer);
 	__u64 end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), at = page->data_tail;
 	__u64 full = reader->trace->loss.buffer_full;
@@ -295,8 +295,8 @@ void trace_read(struct trace *trace, void (*take)(void *context, const struct tr
 		read_buffer(&(struct reader){trace, &trace->buffers[i], take, context});
 }
 
-/* Of an event that runs nothing changes. One that could not be started for want of room counts as
- * enabled, and is tried again only at its thread's next turn, unless it is switched off first. */
+/* Nothing changes for an event that runs. One that could not start for want of room counts as enabled and
+ * would be tried again only when its thread is scheduled next, unless it is switched off first. */
 void trace_resume(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nr; i++) {

@@ -65,8 +65,8 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 int trial_cgroup(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal);
 
 /* The highest precise_ip at which the kernel takes cycles, from the core PMU's max_precise downwards; -1 if
- * it takes none, or there is no core PMU. A driver may name a level and refuse every event at it: that of
- * architectural perfmon 1 has a debug store and no event for it. Nothing stays open. */
+ * it takes none, or there is no core PMU. A driver may name a level and refuse every event at it: the one for
+ * architectural perfmon 1 has a debug store but no precise event. Nothing stays open. */
 int trial_cycles(struct host *host);
 
 /* Whether perf_event_open() is refused for every event: a seccomp filter. */

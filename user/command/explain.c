@@ -286,8 +286,8 @@ static json_t *errata_value(const struct subject *subject)
 	return list;
 }
 
-/* Whether sources disagree about one of the event's names. What they say of the base of a family
- * goes for all of it: LATENCY_ABOVE_THRESHOLD for LATENCY_ABOVE_THRESHOLD_64. */
+/* Whether sources disagree about one of the event's names. What they say of the base of a family holds for
+ * its members: LATENCY_ABOVE_THRESHOLD for LATENCY_ABOVE_THRESHOLD_64. */
 static bool concerns(const struct known_contradiction *entry, const json_t *names)
 {
 	size_t n;
@@ -307,8 +307,7 @@ static bool concerns(const struct known_contradiction *entry, const json_t *name
 	return false;
 }
 
-/* The sources' disagreements that the event's reader should know, by their ids. Those that are about
- * branch records name no event. */
+/* The ids of the sources' disagreements that concern the event. Those about branch records name no event. */
 static json_t *disagreements_value(const struct subject *subject)
 {
 	json_t *list = json_array(), *names = names_of(subject);

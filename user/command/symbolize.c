@@ -121,7 +121,8 @@ static int take_lines(struct symbolizing *symbolizing)
 	stored_lines_open(&lines, symbolizing->input);
 	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
 		err = whole ? take_line(symbolizing, line, size) : take_piece(symbolizing, line, size);
-		/* Whoever follows a stream that is still written must not wait for what is here already. */
+		/* Records that are here already are written at once for a reader that follows a growing
+		 * stream. */
 		if (progress_due())
 			progress_show_read(symbolizing->input, lines.read);
 		if (stored_lines_would_wait(&lines))

@@ -19,8 +19,8 @@
 struct event {
 	char name[160]; /* as the records call it: the user's own spelling, or name= */
 	struct perf_event_attr attr;
-	char description[200]; /* what it counts, where a table says so; "" otherwise */
-	char note[400];	       /* what a reader of its spelling should know; "" if there is nothing */
+	char description[200];		 /* what it counts, where a table says so; "" otherwise */
+	char note[400];			 /* how it was understood, where that may surprise; "" otherwise */
 	const struct known_event *known; /* the row of the CPU's table, if it comes from there */
 	const struct pmu_event *listed;	 /* or of perf's own files */
 	const struct known_unit *msr;	 /* its counter is one that Linux has no driver for; else NULL */
@@ -31,8 +31,7 @@ struct event {
 	double scale;			 /* from the PMU's driver, else 1 */
 	char counter[16];		 /* "fixed 1": where the plan places it; "" where that is not known */
 	int group;			 /* events of one {…} share a number from 0; -1 outside */
-	const struct cpus *cpus;	 /* those that count for all that share its counter: its PMU's, whose
-					  * it is; NULL where each CPU has its own */
+	const struct cpus *cpus;	 /* the PMU's cpumask, borrowed; NULL if it counts per CPU */
 	bool sideless;			 /* its PMU is: struct pmu */
 	bool companion;			 /* has to count beside another one of its group, and takes no samples
 					  * itself: what drivers call mem-loads-aux */

@@ -253,7 +253,7 @@ static void add_global_control(const struct perf_event_attr *attr, const struct 
 	reg->nr_fields = kept;
 }
 
-/* A store's records come of the only counter that can have them, and of a bit that has no counter. */
+/* Only one counter can record stores, and a separate bit without a counter number enables it. */
 static void add_store(struct registers *registers)
 {
 	static const struct field_row stores = {

@@ -186,7 +186,7 @@ static json_t *pmus_value(const struct host *host)
 	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices", host->root);
 	nr = scandir(path, &names, not_hidden, alphasort);
 	for (int i = 0; i < nr; i++) {
-		if (i < 64) /* servers have dozens of uncore PMUs; a record has its limit */
+		if (i < 64) /* servers have dozens of uncore PMUs, and a record's length is limited */
 			json_array_append_new(value, text(names[i]->d_name));
 		free(names[i]);
 	}

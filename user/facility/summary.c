@@ -10,8 +10,8 @@
 
 /* --- how large a change is -------------------------------------------------------------------- */
 
-/* From the smallest. A remedy that offers several has the size of its smallest; one that is in no row
- * asks for something else of nhmtap, or of other programs, and changes nothing. */
+/* In ascending order. A remedy that offers several changes counts as its smallest. A remedy in no row changes
+ * nothing on the machine: it concerns nhmtap's own options, or other programs. */
 static const struct {
 	const char *words;
 	int size;

@@ -94,7 +94,7 @@ static bool is_there(const struct cgroups *cgroups, const struct known_cgroup *k
 	return !stat(path, &stat_of) && stat_of.st_ino == known->id;
 }
 
-/* Forgets those that have gone, and that no interval can ask for any more. */
+/* Forgets cgroups that have gone and that no open interval can refer to. */
 static void forget_gone(struct cgroups *cgroups)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC), since = now > cgroups->keep_ns ? now - cgroups->keep_ns : 0;

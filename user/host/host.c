@@ -63,9 +63,8 @@ static void take_table(struct host *host, const struct cpu_events *events)
 	host->events_missing = 0;
 }
 
-/* Where no table is of this CPU it has the events of the architecture, if any, and CPUID says how many
- * counters. The kernel takes three fixed ones from version 2 on for granted (intel_pmu_init(), intel/core.c).
- */
+/* A CPU without a table has the architectural events, if any, and CPUID gives the number of counters. The
+ * kernel takes three fixed ones from version 2 on for granted (intel_pmu_init(), intel/core.c). */
 static void take_architecture(struct host *host, const struct cpu_events *cpus, size_t nr)
 {
 	struct perfmon perfmon;
@@ -418,8 +417,8 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu = xcalloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
-	/* PMUs of more than a core say which CPU speaks for it; msr's is one that does not say so. All
-	 * have PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
+	/* PMUs that span more than a core name the CPU that counts for it; msr's PMU does not. All have
+	 * PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
 	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0;
 	if (pmu->sideless && cpus_parse(text, &pmu->cpus))
@@ -455,7 +454,7 @@ void host_read_pmus(struct host *host)
 
 const struct pmu *host_core_pmu(struct host *host)
 {
-	/* Hybrid parts have no "cpu": their big cores stand for them, as in perf. */
+	/* Hybrid CPUs have no "cpu" PMU: their big cores stand for it, as in perf. */
 	const struct pmu *pmu = host_pmu(host, "cpu");
 
 	return pmu ? pmu : host_pmu(host, "cpu_core");

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How far an estimate can be off. Events that are more than the counters take turns, and what happened
- * while one had none is not known; its scaled count supposes that it went on as before. How good that
- * is can be told from how unlike each other the turns were.
+ * How far an estimate can be off. Events that are more than the counters take turns, and what happened while
+ * one had none is not known; its scaled count supposes that it went on as before. How good that is can be
+ * told from how unlike each other the turns were.
  *
  * The counts are read every few turns of the kernel's (see TURNS_MOST), and the estimate is made again
- * without each of these readings: the jackknife (Quenouille, Tukey). It needs no formula of its own for
- * a ratio or a metric, whose inputs err together where they were counted together. The bound is the
- * quantile of Student's distribution for 99 %, because readings that follow each other are no
- * independent draws, plus what three occurrences more would change: of something that was never seen
- * up to three may have happened unseen in as long a time, 19 times of 20.
+ * without each of these readings: the jackknife (Quenouille, Tukey). It needs no formula of its own for a
+ * ratio or a metric, whose inputs err together where they were counted together. The bound is the quantile of
+ * Student's distribution for 99 %, because readings that follow each other are no independent draws, plus
+ * what three occurrences more would change: of something that was never seen up to three may have happened
+ * unseen in as long a time, 19 times of 20.
  *
  * It is a bound for at least 95 % of runs, of programs that do not repeat themselves in time with the
- * kernel's turns: such a one shows the same part of itself at each turn, and no reading tells.
+ * kernel's turns: such a program shows the same part of itself at each turn, which no reading reveals.
  */
 #ifndef NHMTAP_BOUND_H
 #define NHMTAP_BOUND_H

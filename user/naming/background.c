@@ -70,7 +70,7 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* Without a thread, names are made where they are asked for. */
+/* Without a thread, names are made by the caller. */
 static bool start(struct background *background)
 {
 	if (!background->started)
@@ -130,7 +130,7 @@ const struct name *background_name(struct background *background, enum backgroun
 	if (!wait_until(background, deadline))
 		return NULL;
 	name = deadline ? known_name(background->naming, &request) : NULL;
-	/* What is asked for anew each time is never known later. */
+	/* Names that are looked up anew at each call are never known later. */
 	if (name || (kind == NAME_OF_JIT && is_past(deadline)))
 		return name;
 	if (!deadline || !start(background))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names, where whoever asks has little time: a file that has to be read first is read in a thread of
- * its own. What takes longer than the asker can wait goes on there, and is known the next time. One
- * thread asks; no other call with the naming may be made meanwhile.
+ * Names with a deadline: a file that has to be read first is read in a thread of its own. What takes longer
+ * than the caller can wait goes on there, and is known the next time. Only one thread may call, and it must
+ * not use the naming otherwise meanwhile.
  */
 #ifndef NHMTAP_BACKGROUND_H
 #define NHMTAP_BACKGROUND_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a record says of code: each address of a process becomes as much of module, function, source line
- * as was asked for, or else the place from which that can still be found later. Addresses of which the
- * same is to be said become one code, with a number.
+ * What a record says of code: each address of a process becomes as much of module, function, source line as
+ * was asked for, or else the place from which that can still be found later. Addresses with equal results
+ * become one code, with a number.
  */
 #ifndef NHMTAP_CODES_H
 #define NHMTAP_CODES_H
@@ -37,7 +37,7 @@ struct code {
 	__u32 padding; /* zero: codes are compared as bytes */
 };
 
-/* How often addresses came that have a name, and that have none, by cause. */
+/* How many addresses have a name, and how many have none, by cause. */
 struct code_account {
 	__u64 named;
 	__u64 no_pid;		/* the process is in no pid namespace of nhmtap's */

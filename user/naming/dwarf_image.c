@@ -97,7 +97,7 @@ static void end_texts(struct image *image)
 	}
 }
 
-/* libdw's own answer is to say so and exit(1). */
+/* By default libdw prints a message and calls exit(1). */
 static void __attribute__((noreturn)) no_memory(void)
 {
 	memory_is_out();

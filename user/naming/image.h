@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An ELF file that is read, never mapped: whoever cuts it short meanwhile makes a read fail, where a
- * mapping would end the program. Of any class, little endian.
+ * An ELF file that is read, never mapped: if it is truncated meanwhile, a read fails, whereas a mapping would
+ * kill the program with SIGBUS. Of any class, little endian.
  */
 #ifndef NHMTAP_IMAGE_H
 #define NHMTAP_IMAGE_H

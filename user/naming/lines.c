@@ -69,8 +69,8 @@ static bool step(struct lines *lines, size_t bytes)
 }
 
 /*
- * Goes to the next entry beside this one. Where the entry does not say where what is below it ends, libdw
- * goes through all of that, which has been looked at before: then it is known how far it reaches.
+ * Goes to the next sibling of this entry. If the entry does not say where its children end, libdw would walk
+ * through all of them again; they have been visited already, so their end is known.
  */
 static bool next(struct lines *lines, Dwarf_Die *die)
 {
@@ -260,7 +260,8 @@ size_t lines_bytes(const struct lines *lines)
 /* --- the functions of a unit -------------------------------------------------------------------- */
 
 #define NESTED_MOST                                                                                          \
-	1000 /* no compiler's; what is deeper is taken for an attack, and not looked at any more */
+	1000 /* no compiler nests so deeply; anything deeper is taken for an attack and skipped              \
+	      */
 
 /* Whether there is something below an entry that is so deep itself; the first of it. */
 static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)

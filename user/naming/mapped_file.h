@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files as processes have mapped them: told apart by path, build-id and whose path it is, and held open
- * as long as a process has them, so that what is deleted, replaced, or in a container that has gone can
- * be read when it is asked for.
+ * Files as processes have mapped them. They are told apart by path, build-id and root, and held open as long
+ * as a process has them, so that a file that was deleted or replaced, or whose container has gone, can still
+ * be read.
  */
 #ifndef NHMTAP_MAPPED_FILE_H
 #define NHMTAP_MAPPED_FILE_H

@@ -347,7 +347,7 @@ static bool has_room(struct mappings *mappings)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-/* What is mapped where something else was ends that, but for what stands out on either side. */
+/* A new mapping ends the old ones that it overlaps; what remains on either side stays. */
 static bool is_there(const struct space *space, const struct mapping *new)
 {
 	for (size_t i = 0; i < space->nr; i++) {
@@ -445,8 +445,8 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 static void take_executed(struct mappings *mappings, const struct sideband_note *note)
 {
 	struct process *process = find_or_make(mappings, note->pid);
-	/* It may have entered a container in between, or be somebody else's now. Most have not, and most map
-	 * what is known: it is looked at for what is not. */
+	/* The process may have entered a container meanwhile, or changed its user. Most have not, and most
+	 * map known files, so it is looked up only for an unknown file. */
 	struct life *life = begin_life(process, note->time, space_new(), process->life);
 
 	comms_add(&life->comms, note->comm);

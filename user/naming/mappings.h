@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which file an address of a process belongs to, and when: from the kernel's notes of what processes
- * map, execute, fork and end (collection/sideband.h), and from /proc/PID/maps of those that were there
- * before. What has ended stays known up to the end of the interval, because samples of it may still lie
- * in the tables. Nothing here belongs on the path that reads samples: files are opened.
+ * Which file an address of a process belongs to, and when: from the kernel's notes of what processes map,
+ * execute, fork and end (collection/sideband.h), and from /proc/PID/maps of those that were there before.
+ * What has ended stays known up to the end of the interval, because samples of it may still lie in the
+ * tables. Do not call these while samples are being read: files are opened.
  *
  * Memory is bounded: MAPPINGS_MOST pieces of code; beyond, what has ended goes first.
  */
@@ -44,9 +44,9 @@ void mappings_each(struct mappings *mappings, pid_t pid,
  */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
 
-/* Looks whose the processes are now that have executed something in the notes since the last call, and what
- * they see as "/", while they are there: what they compile themselves is found by it. `look`: false forgets
- * them; a process is still looked at when it maps a file that is not known. */
+/* Finds the owner and the root of the processes that have executed something since the last call, while they
+ * still exist: perf-PID.map files are found by these. `look` false: forgets the list; a process is still
+ * looked up when it maps an unknown file. */
 void mappings_look_at_executed(struct mappings *mappings, bool look);
 
 /* A process that is about to execute something is there: what it sees as "/" is known then, however

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A file, the kernel, or a map of compiled code, with the names that were made of it: what is kept and
- * forgotten as a whole. */
+/* A file, the kernel, or a map of compiled code, with the names made from it. It is kept and forgotten as a
+ * whole. */
 #ifndef NHMTAP_NAMED_SOURCE_H
 #define NHMTAP_NAMED_SOURCE_H
 

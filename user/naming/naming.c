@@ -111,8 +111,8 @@ size_t naming_memory(const struct naming *naming)
 	return naming->bytes + map_bytes(&naming->aliases) + naming->alias_pool.bytes;
 }
 
-/* What can make room for others: first what was not used for a while, the longest ago, then what came last.
- * The kernel stays. */
+/* What is dropped to make room: first the source that was unused for longest, if it was unused for a while,
+ * else the newest. The kernel stays. */
 static struct source *expendable(const struct naming *naming, const struct source *used)
 {
 	struct source *last = NULL;
@@ -142,7 +142,7 @@ static void leave_out(struct naming *naming, const struct source *used)
 	}
 }
 
-/* Forgets what was used longest ago, but not `used`, which the name that is returned is from. */
+/* Forgets the least recently used sources, but not `used`, to which the returned name belongs. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
 	if (naming->settings.sparing) {
@@ -516,7 +516,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		source->path = xstrdup(map);
 		read_jit(naming, source, &place, owner);
 	} else {
-		/* A compiler at work adds to it all the time: what is known is believed for a second. */
+		/* A compiler at work appends to it all the time, so it is checked at most once a second. */
 		changed = (!symbols_find(&source->symbols, address) || seconds() != source->read_at) &&
 			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
 		if (changed)

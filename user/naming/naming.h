@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Names for code: of a place in a file from its ELF symbols and DWARF, of a kernel address from
- * kallsyms, of compiled-at-run-time code from a perf-PID.map. Everything is looked up when it is first
- * asked for and kept, in bounded memory. Whatever a file holds, the worst answer is "unknown".
+ * Names for code: of a place in a file from its ELF symbols and DWARF, of a kernel address from kallsyms, of
+ * compiled-at-run-time code from a perf-PID.map. Everything is looked up when it is first asked for and kept,
+ * in bounded memory. Whatever a file holds, the worst answer is "unknown".
  *
- * Calls open and read files: none belongs on the path that reads samples. One thread at a time.
+ * Calls open and read files, so none may be made while samples are being read. One thread at a time.
  */
 #ifndef NHMTAP_NAMING_H
 #define NHMTAP_NAMING_H
@@ -43,7 +43,7 @@ struct naming_settings {
 	size_t memory;	       /* bytes; what was used longest ago goes first. Of a file, symbol tables
 				* larger than a quarter of it are not read, nor is DWARF that is larger
 				* than three quarters of what the symbols leave; 0: NAMING_MEMORY */
-	bool sparing;	       /* what finds no room is left out for a while, and not read again and again */
+	bool sparing;	       /* a source that found no room is not read again for a while */
 };
 
 struct naming;

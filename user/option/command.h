@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The subcommands: one struct each, which registers itself. The linker gathers those of all object
- * files in one section, so that a new command is a new file and no edit elsewhere.
+ * The subcommands: one struct each, which registers itself. The linker gathers them from all object files in
+ * one section, so a new command is a new file and needs no edit elsewhere.
  */
 #ifndef NHMTAP_COMMAND_H
 #define NHMTAP_COMMAND_H

@@ -45,7 +45,8 @@ size_t calls_in(const json_t *frame)
 struct call calls_at(const json_t *frame, size_t i)
 {
 	const json_t *list = json_object_get(frame, "inlined"), *inlined = json_array_get(list, i);
-	/* Where it has been left for the one that is inlined in it; the innermost is where the CPU is. */
+	/* The place where it calls the function that is inlined in it; for the innermost one, the place where
+	 * the CPU is. */
 	const json_t *inner = i ? json_array_get(list, i - 1) : NULL;
 
 	return (struct call){
@@ -86,7 +87,7 @@ static void cut(char *name, size_t size, size_t wanted)
 	name[end] = '\0';
 }
 
-/* What would end a line, a name, or a terminal's patience. */
+/* Characters that would end a line or a name, or steer a terminal. */
 static void clean(char *name, size_t size)
 {
 	char shown[CALLS_NAME_MAX];

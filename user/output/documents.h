@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Whole documents, where a place takes one after the other and not a stream: files that appear under their
- * name when all of them is written, and requests of HTTP. Those that wait for their place are bounded: where
- * there are too many, the oldest goes, and is counted.
+ * name when all of them is written, and requests of HTTP. The number that waits is bounded: if there are too
+ * many, the oldest is dropped and counted.
  */
 #ifndef NHMTAP_DOCUMENTS_H
 #define NHMTAP_DOCUMENTS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One entry or count a line, and nothing nested: what a table of a database takes as its row. A line has
- * what its record has, its keys, a value, and the total of this series since the run began.
+ * One entry or count a line, and nothing nested: a row of a database's table. A line has what its record has,
+ * its keys, a value, and the total of this series since the run began.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ static int write_row(void *context, const struct row *row)
 	return end(taking->stream, &flat);
 }
 
-/* What is missing: no value, which sums would have in them. */
+/* What is missing has no value member, or sums would include it. */
 static int write_lost(struct stream *stream, const json_t *record, const char *cause, json_int_t nr)
 {
 	struct flat flat = begin(stream, record);

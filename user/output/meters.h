@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records as series of metrics: counters, gauges, histograms. Labels are the keys of series; the number of
- * labels without a natural limit (functions, pids, addresses, cgroups) is bounded.
+ * series with labels that have no natural limit (functions, pids, addresses, cgroups) is bounded.
  */
 #ifndef NHMTAP_METERS_H
 #define NHMTAP_METERS_H
@@ -61,10 +61,10 @@ void meters_release(struct meters *meters);
 bool meters_take(struct meters *meters, const char *activity, const struct calls *calls,
 		 const json_t *record);
 
-/* Takes what nhmtap itself has cost up to now, and what it is. */
+/* Takes nhmtap's own cost so far, and its version. */
 void meters_take_self(struct meters *meters);
 
-/* Counters begin anew; what has no value since then is not set. */
+/* Counters begin anew; a gauge without a new value since then is unset. */
 void meters_begin_anew(struct meters *meters);
 
 #endif

@@ -92,7 +92,7 @@ static int open_listening(struct stream *stream, struct refusal *refusal)
 	return instead(refusal, "write openmetrics=" LISTEN ", or ./" LISTEN " for a file of this name");
 }
 
-/* Only a session connects again, replaces a file, and knows intervals. */
+/* Only a session reconnects, replaces files, and has intervals. */
 static int open_place(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
 {
 	bool session = place->queue_bytes, replaces = stream->format && stream->format->replaces;
@@ -125,7 +125,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
 		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
-	/* Insecure: an id must differ from others, not be a secret, and must not wait for entropy at boot. */
+	/* GRND_INSECURE: an id must be unique, not secret, and must not wait for entropy at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
 	hex_text(stream->run_id, id, sizeof(id));
@@ -164,7 +164,8 @@ static int output(struct stream *stream, const json_t *record)
 	json_t *whole;
 	int err;
 
-	/* A line's envelope is written without a tree: that is much of what an interval costs. */
+	/* The envelope of a line is written without a JSON tree, which would be a large part of an interval's
+	 * cost. */
 	if (stream->format->lines || stream->format->numbered)
 		return stream->format->write(stream, record);
 	whole = with_envelope(stream, record);
@@ -331,8 +332,8 @@ static bool is_single(const char *type)
 	return !strcmp(type, "sample") || !strcmp(type, "traced");
 }
 
-/* What comes seldom may take as much again as the queue: what a stream that nobody reads is told for weeks
- * has an end all the same. */
+/* Rare records may take as much room again as the queue, so that a stream that nobody reads for weeks stays
+ * bounded as well. */
 static bool is_let_in(const struct stream *stream, const char *type)
 {
 	if (stream->ending || stream->admits == ADMIT_ALL)

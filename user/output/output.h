@@ -170,8 +170,8 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 /* Whether an interval, or a single sample, finds room. */
 bool stream_has_room(const struct stream *stream);
 
-/* Begins and ends an interval's records: they are let in all, or none of them. The last one of an activity
- * finds room where others do not. */
+/* Begins and ends an interval's records: all of them are accepted, or none. The last interval of an activity
+ * is accepted even without room. */
 void stream_begin_interval(struct stream *stream, bool last);
 void stream_end_interval(struct stream *stream);
 
@@ -184,8 +184,8 @@ void stream_tell_gap(struct stream *stream);
 /* Ends the document that an interval has made, or, with `last`, the run. */
 void stream_finish(struct stream *stream, bool last);
 
-/* As sink_flush(). A full disk or a lost connection is reported on stderr, and in a gap record once it is
- * over. */
+/* As sink_flush(). A full disk or a lost connection is reported on stderr, and in a gap record when it has
+ * passed. */
 int stream_flush(struct stream *stream);
 
 /* Flushes and closes the sink. Returns 0 or -errno of the sink. */

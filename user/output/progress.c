@@ -67,7 +67,7 @@ void progress_show(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text + used, sizeof(text) - used, format, args);
 	va_end(args);
-	/* A line that is as long as the screen is wide would begin another one. */
+	/* A line as long as the screen is wide would wrap. */
 	columns = size.ws_col - 1;
 	fprintf(stderr, "\r\033[K%.*s\r", columns, text);
 	fflush(stderr);

@@ -16,7 +16,7 @@
 /* Begins, unless `quiet` or stderr is no terminal. Returns whether there will be a line. */
 bool progress_begin(bool quiet);
 
-/* Whether the line is to change now; for those who read and do not wait. */
+/* Whether it is time to update the line; for commands that read and never wait. */
 bool progress_due(void);
 
 /* Shows this text, cut to the terminal's width as it is now. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Documents as requests of HTTP, one after the other: POST to one URL, in the form that the server at its
- * path documents. What it has no time for is sent again, after the pause that it asks for, or one that grows.
+ * path documents. A request that an overloaded server refuses is sent again, after the pause that it asks
+ * for, or after growing pauses.
  */
 #ifndef NHMTAP_PUSH_H
 #define NHMTAP_PUSH_H

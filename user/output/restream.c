@@ -229,7 +229,7 @@ static int restream_one(struct restream *restream, json_t *record, const char *l
 
 	if (err)
 		return err;
-	/* A part whose fellows are missing: where it would have to be cut anew is not known. */
+	/* A part whose other parts are missing is left as it is: where to cut it anew is not known. */
 	if (list && (!cut || next || continues(run, record, list))) {
 		keep(run, record, line, size);
 		if (cut && (json_int_t)run->nr < integer(record, "parts"))

@@ -21,8 +21,8 @@ struct restream {
 	struct restreamed_run *runs;
 };
 
-/* A record, which is consumed, and its line as it was, with its end. Records to which nothing is done are
- * written as they were. Returns 0 or -errno of the sink. */
+/* A record, which is consumed, and its line as it was, with its end. Unchanged records are written as they
+ * were. Returns 0 or -errno of the sink. */
 int restream_record(struct restream *restream, json_t *record, const char *line, size_t size);
 
 /* Writes what still waits for its other parts, unchanged. Returns as above. */

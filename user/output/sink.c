@@ -274,7 +274,7 @@ static ssize_t write_some(struct sink *sink, const char *text, size_t size)
 	return write(sink->fd, text, size);
 }
 
-/* Fails harmlessly on what can't be cut off: pipes, devices. */
+/* Fails harmlessly on files that can't be truncated: pipes, devices. */
 static int begin_file(struct sink *sink)
 {
 	if (!sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
@@ -345,8 +345,8 @@ bool sink_waits(const struct sink *sink)
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
 }
 
-/* Where too much waits for a server, the next document takes the place of the oldest. What is made so often
- * that it would go as well is not made in the first place: a run costs no more when its server is dead. */
+/* If too much waits for a server, the next document replaces the oldest. Documents that would be dropped
+ * anyway are not made in the first place, so a run costs no more when its server is dead. */
 static bool is_document_wanted(const struct sink *sink, unsigned int times)
 {
 	return !sink->push || times > 1 || !sink->documents->full ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the output goes: stdout, a file or a socket, in whole records. A session's sink never waits: what its
- * reader does not take stays in a queue. Other commands have nothing to do but wait.
+ * Where the output goes: stdout, a file or a socket, in whole records. A session's sink never blocks: what
+ * its reader does not take stays in a queue. Other commands block, since they have nothing else to do.
  */
 #ifndef NHMTAP_SINK_H
 #define NHMTAP_SINK_H
@@ -84,8 +84,8 @@ void sink_connect(struct sink *sink);
 void sink_lose(struct sink *sink, int error);
 void sink_hang_up(struct sink *sink);
 
-/* Another descriptor of this pipe or terminal, non-blocking whatever others set on theirs; -1: there is none.
- */
+/* A new open file description of this pipe or terminal, which is non-blocking whatever others set on theirs;
+ * -1: there is none. */
 int sink_unwaiting(int fd);
 
 /* Opens the file again, which another program may have renamed. Where it can't be opened, the old one is
@@ -110,9 +110,9 @@ bool sink_waits(const struct sink *sink);
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
 /*
- * Whether records of which more will come soon are to be written now: those for a regular file are five
- * times a second and no more often, for the call is much of what a short interval costs. If not, *due_ns
- * (CLOCK_MONOTONIC) is set to when they are, if that is earlier.
+ * Whether records that will soon be followed by more are to be written now. Those for a regular file are
+ * written at most five times a second, because write(2) is a large part of a short interval's cost. If not,
+ * *due_ns (CLOCK_MONOTONIC) is set to when they are, if that is earlier.
  */
 bool sink_is_due(struct sink *sink, unsigned long long *due_ns);
 

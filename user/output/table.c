@@ -55,7 +55,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	json_object_foreach((json_t *)lost, cause, count) if (json_integer_value(count))
 		text_add(text, "# %s samples are not in the tables: %s\n",
 			 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
-	/* Whoever gave a command knows that it has ended. */
+	/* The user of a command sees that it has ended. */
 	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
 		text_add(text, "# the processes that were measured have ended\n");
 }
@@ -172,8 +172,8 @@ static void write_over(struct text *text)
 	*text = result;
 }
 
-/* An interval begins at the top of the screen, and has no more lines than fit. What belongs to none stays
- * below. */
+/* An interval begins at the top of the screen, and has no more lines than fit. Lines that belong to no
+ * interval stay below. */
 static void put_on_screen(struct text *text, struct stream *stream, const json_t *record)
 {
 	const char *since = string(record, "start_time");

@@ -22,7 +22,7 @@ void text_add_visible(struct text *text, const char *from);
  * after `indent` spaces. */
 void text_wrap(struct text *text, int indent, const char *words);
 
-/* Replaces what is not ASCII by what looks much like it; what nothing looks like becomes a '?'. */
+/* Replaces characters that are not ASCII by similar ones; a character without a similar one becomes '?'. */
 void text_to_ascii(struct text *text);
 
 #endif

@@ -51,7 +51,7 @@ static const char *what_needs_level(const struct denied *d, int level)
 				: "the kernel's side needs";
 }
 
-/* Whether asking for less would do. */
+/* Whether a smaller request would be allowed. */
 static bool may_leave_kernel(const struct denied *d)
 {
 	return !d->event->sideless && !d->event->attr.exclude_kernel && !is_physical(d) &&

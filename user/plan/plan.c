@@ -15,7 +15,7 @@
 #include "plan/rules.h"
 #include "plan/units.h"
 
-/* As perf does it: what a user may not see of the kernel is left out, and the name says so. */
+/* As in perf: if the user may not measure the kernel, it is excluded, and the name says so. */
 static void respect_paranoid(struct event *event, const struct host *host)
 {
 	size_t used = strlen(event->name);
@@ -37,13 +37,13 @@ void plan_common(struct plan *plan, const struct host *host)
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
 		bool leader = event_leads(&plan->events, i);
-		/* What several CPUs share has no processes. */
+		/* A counter that several CPUs share can't tell processes apart. */
 		bool of_cpus = target->cpus_given || event->cpus;
 
 		respect_paranoid(event, host);
 		EVENT_SET(event, read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 			  "a count travels with the time it was enabled and the time it ran");
-		/* A disabled sibling is left out of the kernel's check whether the group fits. */
+		/* The kernel ignores disabled siblings when it checks whether the group fits. */
 		EVENT_SET(event, disabled, leader,
 			  leader ? "everything is attached before it is switched on"
 				 : "the leader switches the group; the kernel checks enabled ones");

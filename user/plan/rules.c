@@ -584,7 +584,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
-	bool yields;	/* to --force: the kernel would take it, and it does no harm */
+	bool yields;	/* gives way to --force: the kernel would accept it, and it does no harm */
 	bool of_groups; /* looks at software events too: they may be a group's first */
 } rules[] = {
 	{.check = pin_control},

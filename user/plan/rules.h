@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a planned request may not ask for, on a CPU that events/ has tables of: things that the
- * hardware ignores, that count nothing, that the kernel drops without a word, or that it refuses
- * without a reason. One row a rule, each with its source. Pure.
+ * Requests that are refused on a CPU that events/ has tables for: what the hardware ignores, what counts
+ * nothing, what the kernel drops silently, or what it refuses without a reason. One row a rule, each with its
+ * source. Pure.
  */
 #ifndef NHMTAP_RULES_H
 #define NHMTAP_RULES_H

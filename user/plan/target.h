@@ -25,8 +25,8 @@ struct target {
 		char *name; /* as it was asked for; of one that was found, its path below the mount */
 		char *path; /* its folder */
 		bool found; /* by a pattern: it is one of the target's as long as it is there */
-		/* One that was found, and has gone: what it counted is to be reported; then its place is free
-		 * for another. */
+		/* One that was found by a pattern and has gone. Its counts are still to be reported; then its
+		 * place is free for another. */
 		bool gone, vacant;
 		unsigned int generation; /* how many have had its place before */
 	} * cgroups;
@@ -44,7 +44,7 @@ struct target {
 /* The pattern of all cgroups. */
 #define CGROUPS_ALL "/**"
 
-/* Whether it is cgroups, be there any just now or not. */
+/* Whether it consists of cgroups, even if there are none right now. */
 static inline bool target_in_cgroups(const struct target *target)
 {
 	return target->nr_cgroups || target->nr_patterns;

@@ -23,7 +23,7 @@ static const struct contest {
 };
 #define CONTESTS (sizeof(contests) / sizeof(contests[0]))
 
-/* Whether something of both may run on one core: tasks run anywhere. */
+/* Whether both may run on the same core; tasks may run anywhere. */
 static bool meet(const struct target *a, const struct target *b, const struct host *host)
 {
 	if (!a->cpus_given || !b->cpus_given)

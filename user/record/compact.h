@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Values as compact JSON, the same bytes as jansson's own (JSON_COMPACT, JSON_REAL_PRECISION(15)).
- * jansson looks for loops with every list and object, by its printed address in a hash table: a
- * thousand instructions each. There are none in what is made here, or was read from JSON.
+ * Values as compact JSON, the same bytes as jansson's own (JSON_COMPACT, JSON_REAL_PRECISION(15)). jansson
+ * checks every list and object for loops, by its printed address in a hash table, which takes a thousand
+ * instructions each. Values that are made here or read from JSON have no loops.
  */
 #ifndef NHMTAP_COMPACT_H
 #define NHMTAP_COMPACT_H

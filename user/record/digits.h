@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Decimal digits, two at a time: half of what a count's record takes to write is numbers and times. */
+/* Decimal digits, two at a time: numbers and times are half the cost of writing a count record. */
 #ifndef NHMTAP_DIGITS_H
 #define NHMTAP_DIGITS_H
 

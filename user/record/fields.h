@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A record that is made often, as a list of its members: JSON is written from it as it stands, and only
- * other forms have a tree made of it. To make a tree of fifteen members, and to free it, is most of what
- * an interval's record would cost.
+ * A record that is made often, as a list of its members. JSON is written from the list directly, and only
+ * other formats make a tree of it: making and freeing a tree of fifteen members would be most of the cost of
+ * an interval's record.
  */
 #ifndef NHMTAP_FIELDS_H
 #define NHMTAP_FIELDS_H

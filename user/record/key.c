@@ -53,8 +53,8 @@ static json_t *lock(const struct host *host, const void *at, size_t size)
 	return json_string(source_lock(*(const __u32 *)at));
 }
 
-/* The number of the node; where it is only known which one it is not, that is enough on a machine
- * with two. */
+/* The number of the node. If the sample only says which node it was not, that is enough on a machine with
+ * two. */
 static json_t *node(const struct host *host, const void *at, size_t size)
 {
 	__u32 value = *(const __u32 *)at, node = (value & ~NODE_OTHER) - NODE_IS(0);

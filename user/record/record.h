@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records as trees of names and values. jansson's tree is the neutral form: it knows text, whole
- * numbers, reals and lists; how a record looks on a line or a screen is the outputs' affair.
+ * Records as trees of names and values. jansson's tree is the neutral form: it knows text, whole numbers,
+ * reals and lists; the outputs decide how a record looks on a line or a screen.
  */
 #ifndef NHMTAP_RECORD_H
 #define NHMTAP_RECORD_H

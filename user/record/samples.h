@@ -40,9 +40,9 @@ struct samples {
 };
 
 /*
- * The count, divided by the period, is the number of samples that there should be, up to
- * `uncertainty` = contexts. A lack beyond that is `missed`; it never shrinks from one account to the
- * next (`before`; zeroed at first), because what has once gone by does not come back.
+ * The count, divided by the period, is the number of samples that there should be, up to `uncertainty` =
+ * contexts. What is lacking beyond that is `missed`. It never shrinks from one account to the next (`before`;
+ * zeroed at first), because a sample that was missed does not come later.
  */
 struct samples samples_account(const struct samples_read *read, const struct samples *before);
 

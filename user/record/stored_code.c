@@ -58,7 +58,7 @@ static void put_inlined(json_t *code, const struct name *name)
 	json_decref(list);
 }
 
-/* A call may be a function's last instruction: then what it returns to is another function's. */
+/* A call may be a function's last instruction; its return address then lies in another function. */
 static bool is_return(const json_t *code)
 {
 	return json_is_true(json_object_get(code, "return"));

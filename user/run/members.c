@@ -133,7 +133,7 @@ static struct running *member_of(struct activity *activity)
 	return (struct running *)activity;
 }
 
-/* An activity has had enough: the last one takes the session with it. */
+/* An activity has reached its end; the session ends with the last one. */
 void on_enough(struct session *session, struct activity *activity, const char *reason)
 {
 	struct run *run = (struct run *)session;

@@ -47,7 +47,7 @@ int share_memory(struct run *run, struct refusal *refusal);
 
 /* --- streams.c -------------------------------------------------------------------------------- */
 
-/* Has messages on stderr wait for no reader: one that finds no room is lost. */
+/* Makes stderr non-blocking: a message that finds no room is lost. */
 void speak_without_waiting(void);
 
 int open_streams(struct run *run, struct refusal *refusal);
@@ -166,7 +166,7 @@ void listen_no_more(struct run *run);
 /* For the loop. */
 void on_control(void *context, short events);
 
-/* The command may have ended: if so, the session does. */
+/* Checks whether the command has ended; if so, the session ends. */
 void on_command_ended(struct run *run);
 
 /* Ends the session: the command, if there is one, gets the signal (0: it has it already) and some time. */

@@ -219,7 +219,7 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	return session->verdict;
 }
 
-/* What is asked for wrongly ends a session before it begins; what this machine has not ends one activity. */
+/* A wrong request ends a session before it begins; a feature that this machine lacks ends one activity. */
 static int plan_members(struct run *run, struct refusal *refusal)
 {
 	for (size_t i = 0; i < run->nr; i++) {
@@ -250,7 +250,7 @@ static void note_machine(const struct host *host)
 	     host->lockdown[0] ? host->lockdown : "none", (unsigned long long)host->descriptor_limit);
 }
 
-/* What the caller says of a machine may be any folder: it is read with the caller's own rights. */
+/* --host-root may be any folder, so it is read with the caller's own rights. */
 static void raise_here(const struct run *run)
 {
 	if (!run->request->host_root || !run->request->host_root[0])

@@ -18,8 +18,8 @@
 
 /* --- sd_notify(3) ----------------------------------------------------------------------------- */
 
-/* A datagram to the socket of NOTIFY_SOCKET, as the manual page has the protocol. Nobody waits for it, and
- * that it was not taken changes nothing. */
+/* A datagram to the socket of NOTIFY_SOCKET, as the manual page has the protocol. Nothing waits for it, and a
+ * failure changes nothing. */
 static void notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -68,7 +68,7 @@ void service_is_ready(void)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-/* What a stream is looked at for so often that it is silent for at most an eighth longer than asked. */
+/* A stream is checked eight times per heartbeat, so it is silent for at most an eighth longer than asked. */
 #define LOOKS 8
 
 static void beat(struct run *run, struct stream *stream)

@@ -17,7 +17,7 @@
 #define NAMES_READING (4UL << 20)
 #define QUEUE_LEAST   (64UL << 10)
 
-/* What somebody has asked for by itself is not made smaller. */
+/* A size that was asked for explicitly is not made smaller. */
 static void want(struct limits *limits, enum memory_part part, size_t asked, size_t least, size_t usual)
 {
 	limits_want(limits, part, asked ? asked : least, asked ? asked : usual);

@@ -73,7 +73,8 @@ static void quit(int number)
 	_exit(STATUS_SIGNAL + number);
 }
 
-/* As without a handler. Process 1 does not die of a signal. */
+/* Ends as without a handler; process 1 has to exit instead, since the default action of a signal does not end
+ * it. */
 static void die(int number)
 {
 	sigset_t this;

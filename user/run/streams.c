@@ -78,7 +78,7 @@ static void on_output(void *context, short events)
 		loop_stop(session->loop);
 }
 
-/* There is one /metrics, and somebody who answers. */
+/* Only one output can be /metrics, and it needs --listen. */
 static int check_scraped(const struct run *run, size_t which, struct refusal *refusal)
 {
 	const char *why = run->request->listen ? NULL : "nobody listens";
@@ -161,11 +161,12 @@ void unwatch_outputs(struct run *run)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* From the signal on, or from when all is in the queues: a command may have taken its time to end. */
+/* From the signal on, or from the moment when everything is in the queues, since a command may take long to
+ * end. */
 #define DRAIN_NS       2000000000ULL
 #define DRAIN_LEAST_NS 500000000ULL
 
-/* Who has not come is not waited for; a reader that is there is, unless a signal has come. */
+/* A reader that never connected is not waited for; one that is there is, unless a signal has come. */
 static void on_drain_over(void *context)
 {
 	struct run *run = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the places of the program of known answers are. */
+/* Addresses in the known-answer program. */
 #ifndef NHMTAP_SELFTEST_LANDMARKS_H
 #define NHMTAP_SELFTEST_LANDMARKS_H
 

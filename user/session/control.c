@@ -141,5 +141,5 @@ void control_acknowledge(const struct control *control)
 	static const char ack[] = "ack\n";
 
 	if (control->ack_fd >= 0 && write(control->ack_fd, ack, sizeof(ack) - 1) < 0)
-		return; /* who does not read does not wait for it either */
+		return; /* a writer that does not read the FIFO does not wait for an answer */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a session answers when it is asked by HTTP: pages, each at a path. It asks for nobody's name and
- * encrypts nothing: a unix socket, or an address that only this machine reaches, unless it is told otherwise.
+ * What a session answers when it is asked by HTTP: pages, each at a path. It has no authentication and no
+ * encryption, so it is a unix socket or a loopback address unless told otherwise.
  */
 #ifndef NHMTAP_LISTEN_H
 #define NHMTAP_LISTEN_H

@@ -21,10 +21,10 @@ struct loop *loop_open(void);
 void loop_close(struct loop *loop);
 
 /*
- * Calls `ready` whenever the descriptor has one of the events; errors and hangups always count. A
- * descriptor that can't be waited for (a regular file) is accepted, and never ready. One that epoll_ctl(2)
- * refuses for another reason (its limit of watches, memory) is looked at 50 times a second. The descriptor
- * stays the caller's: it is to be removed before it is closed.
+ * Calls `ready` whenever the descriptor has one of the events; errors and hangups always count. A descriptor
+ * that can't be waited for (a regular file) is accepted, and never ready. One that epoll_ctl(2) refuses for
+ * another reason (its limit of watches, memory) is polled 50 times a second. The descriptor stays the
+ * caller's: it is to be removed before it is closed.
  */
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context);
 
@@ -32,10 +32,9 @@ struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn read
 void loop_listen(struct source *source, short events);
 
 /*
- * Calls `due` once, at `ns` of CLOCK_MONOTONIC, or every `period` ns, first a period after `since`.
- * Deadlines follow each other by the period whatever the calls take: one that is late makes none after
- * it late, and those that were missed meanwhile are one call. Of two at the same moment, the one that
- * comes once is first.
+ * Calls `due` once, at `ns` of CLOCK_MONOTONIC, or every `period` ns, first a period after `since`. Deadlines
+ * are a period apart however long the calls take: a late call delays none after it, and deadlines that were
+ * missed meanwhile become one call. Of two at the same moment, the one that comes once is first.
  */
 struct source *loop_at(struct loop *loop, __u64 ns, due_fn due, void *context);
 struct source *loop_every(struct loop *loop, __u64 since, __u64 period, due_fn due, void *context);

@@ -13,7 +13,7 @@
 #include "note.h"
 #include "unwind/unwinding.h"
 
-/* A CPU may take the time of a note a moment before it writes it; see the stream's. */
+/* A CPU may take a note's time a moment before it writes the note; samples of a stream likewise. */
 #define SETTLED_NS 1000000
 
 /* How long it is from one look at the kernel's notes to the next. The lower bound finds the files of a
@@ -135,7 +135,7 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 	if (names->host->root[0])
 		settings.kallsyms = names->kallsyms;
 	names->naming = naming_open(&settings);
-	/* What takes longest is to make no interval late. */
+	/* The longest lookup must not delay an interval. */
 	if (intervals)
 		naming_kernel(names->naming, ~0ULL);
 	names->background = background_open(names->naming);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A session is the process: what its activities share. It lends them the facts about the host, the loop,
- * the command that is measured, the names of code and the streams that records go to.
+ * A session is the process and what its activities share: the facts about the host, the loop, the command
+ * that is measured, the names of code, and the streams that records go to.
  */
 #ifndef NHMTAP_SESSION_H
 #define NHMTAP_SESSION_H

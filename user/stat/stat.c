@@ -245,7 +245,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	return activity_write(activity, record);
 }
 
-/* Each row that has what is expected something of has to meet it. */
+/* Every row with the event or metric of an expectation has to meet it. */
 static int report_expectations(struct activity *activity)
 {
 	const struct counting *stat = activity->state;

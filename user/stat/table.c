@@ -100,7 +100,7 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 	text_add(text, ")\n");
 }
 
-/* What metrics are called beside the count that they explain; others go by their unit. */
+/* The labels of metrics beside the count that they explain; metrics without one show their unit. */
 static const struct {
 	const char *metric, *words;
 } beside[] = {

@@ -17,7 +17,7 @@ static bool is_generic(const struct draft *draft)
 	return !strcmp(draft->cpu.name, GENERIC);
 }
 
-/* What is found now is the fault of this table of the CPU, which may inherit the rows. */
+/* Faults found from here on are blamed on this table of the CPU, even if it inherits the rows. */
 static void blame(struct loader *loader, struct draft *draft, const char *table)
 {
 	snprintf(loader->file, sizeof(loader->file), "%s/%s.json", draft->cpu.name, table);
@@ -76,7 +76,7 @@ static int check_encodings(struct loader *loader, const struct draft *draft)
 		events[i] = draft_row(draft, DRAFT_EVENTS, i);
 	qsort(events, nr, sizeof(*events), by_encoding);
 	for (size_t i = 1; i < nr && !err; i++) {
-		/* Of an own and a built-in one, the fault is the own one's. */
+		/* If one is built in and the other is the folder's, the folder's is blamed. */
 		bool first = from_folder(draft, events[i - 1]->name);
 
 		if (!encoding_order(events[i], events[i - 1]))

@@ -97,7 +97,7 @@ static int refuse_part(const char *event, const struct piece *piece, const struc
 }
 
 /* libpfm4 means another thing by some names: the table's contradictions have them, with the encoding that
- * libpfm4 gives them. Whoever writes ':' may have learnt the name there; Intel and perf write '.'. */
+ * libpfm4 gives them. A user who writes ':' may have the name from libpfm4; Intel and perf write '.'. */
 static void note_disagreement(const struct cpu_events *cpu, const char *spelling, const char *name,
 			      struct composed *composed)
 {

@@ -21,7 +21,7 @@
 struct composed {
 	__u64 config, config1;
 	char description[200];
-	char note[400]; /* what was taken that was not named, or what libpfm4 means otherwise */
+	char note[400];			 /* what was added to the name, or what libpfm4 means by it instead */
 	const struct known_event *known; /* the row, or the first of several; NULL for an off-core response */
 	size_t at;			 /* where in the name it is wrong, if it is */
 };

@@ -30,7 +30,7 @@ void form_close(struct form *form)
 	free(form);
 }
 
-/* Where in the table it is being looked at. */
+/* The place in the table that is being checked. */
 struct place {
 	const struct form *form;
 	struct form_fault *fault;
@@ -101,7 +101,7 @@ static bool within(const json_t *schema, const char *least, const char *most, js
 	return (!low || number >= json_integer_value(low)) && (!high || number <= json_integer_value(high));
 }
 
-/* Without regard to what it contains. */
+/* Checks the value itself, not what it contains. */
 static bool is_right(const json_t *schema, const json_t *value)
 {
 	const json_t *constant = json_object_get(schema, "const");

@@ -6,8 +6,8 @@
  *     a checkout of Intel's perfmon (mapfile.csv, CPU/events/NAME_core.json)
  *     what perf list -j writes (perf >= 6.3), one file
  *
- * They tell encodings. Nobody has compared them with anything, so nothing follows from them about
- * counters, errata or what the kernel accepts.
+ * They give encodings only, which are not checked against anything: nothing about counters, errata or what
+ * the kernel accepts follows from them.
  */
 #ifndef NHMTAP_PMU_EVENTS_H
 #define NHMTAP_PMU_EVENTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which files a command will map for its code: its program, the interpreter of that, and the libraries that
  * they name, as the dynamic linker finds them; and those of programs among its arguments, which taskset, say,
- * executes. Nothing is executed here; what can't be told is left out. */
+ * executes. Nothing is executed here; files that can't be determined are left out. */
 #ifndef NHMTAP_UNWIND_NEEDED_H
 #define NHMTAP_UNWIND_NEEDED_H
 

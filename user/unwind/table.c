@@ -691,7 +691,8 @@ static int by_begin(const void *a, const void *b)
 	return one->first < two->first ? -1 : one->first > two->first;
 }
 
-/* Where the program begins and no function is known, nobody has called: the dynamic linker's, say. */
+/* If no function is known at the program's entry point, as in the dynamic linker, that is the outermost
+ * frame. */
 #define ENTRY_MOST 256
 
 static void add_entry(struct parser *parser)

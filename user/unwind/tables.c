@@ -21,8 +21,8 @@
 /* A part of the rows: pages that follow each other, and together fit into a block. */
 #define CHUNK_WORDS (1 << 14)
 
-/* A table that was used in this time is not taken away: tables would only take turns. It is seen that it was
- * used when files are mapped, and no more often than this. */
+/* A table that was used this recently is not taken away, or tables would replace each other in turns. Uses
+ * are noted when files are mapped, and no more often than this. */
 #define UNUSED_NS 2000000000ULL
 #define NOTED_NS  100000000ULL
 

@@ -347,7 +347,8 @@ void unwinding_publish(struct unwinding *unwinding)
 			continue;
 		follower->waiting = false;
 		if (follower->entry != ENTRY_SET && mappings_has_ended(unwinding->mappings, follower->pid)) {
-			/* Nobody walks its stack any more, but that of the next process of its program. */
+			/* Its own stack is not walked any more, but the stacks of the next processes of the
+			 * same program are. */
 			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
 		} else if (!follower->changed) {
 			show(unwinding, follower);
