@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 
+import pytest
+
 from records import NHMTAP, check_stream, parse, program
 
 STATUSES = {0, 1, 2, 3, 4}
@@ -30,6 +32,10 @@ COMMANDS = {
     "schema": ["schema", "config"],
     "run": ["run", "CONFIG", "--", *FAULTS],
 }
+# What differs from "profile" in its last part alone, which the other commands have as well.
+ALIKE = {"stacks", "folded", "pprof", "mem"}
+EACH_COMMAND = pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=pytest.mark.thorough if name in ALIKE else ()) for name in COMMANDS])
 
 
 class Attacked:

@@ -25,6 +25,11 @@ LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map
                  "perf_evsel__alloc_id", "perf_evlist__")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "thorough: says again what another test has shown, of one more command, processor "
+                                       "or kernel, or for longer")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def sanitizers_know_libperf(tmp_path_factory):
     """Has no effect on a build without sanitizers."""

@@ -157,6 +157,7 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     assert left == []
 
 
+@pytest.mark.thorough  # three minutes of compiling with make's default
 def test_the_fuzzers_can_be_built_and_run(tree):
     # A moment instead of the default minute: this shows that the fuzzers are built from the present program.
     # They find nothing new in that time.
@@ -187,7 +188,10 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
     # Sanitizers would be in the plan because this test itself runs under them.
     plan = tree.run("-n", "test", "T=tests/pure", "SANITIZE=0").stdout
     assert "SANITIZE" not in plan and "tests/machine" not in plan
-    assert "SANITIZE=1" in tree.run("-n", "test", "SANITIZE=0").stdout
+    for environment, thorough in (("", False), ("1", True)):
+        plan = tree.run("-n", "test", "SANITIZE=0", environment={"CI": environment}).stdout
+        sanitized, = re.findall("SANITIZE=1 .*", plan)
+        assert ("not thorough" not in plan) == ("T=" not in sanitized) == thorough
 
 
 def tools_of_nobody(tmp_path, programs):

@@ -12,7 +12,7 @@ import re
 import subprocess
 
 import pytest
-from attacked import COMMANDS, STATUSES, Attacked
+from attacked import EACH_COMMAND, STATUSES, Attacked
 
 ERRORS = ("EINTR", "EPERM", "ENOMEM", "EIO", "ENOSYS", "EAGAIN", "EMFILE", "ENOSPC")
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 10
@@ -79,7 +79,7 @@ def what_is_wrong(tried, done, command):
     return None
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@EACH_COMMAND
 def test_whatever_call_fails_it_ends_with_a_message_and_whole_records(tmp_path, command):
     tried = Tried(tmp_path, command)
     injected, found = 0, []

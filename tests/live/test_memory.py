@@ -8,7 +8,7 @@ import json
 import os
 
 import pytest
-from attacked import COMMANDS, STATUSES, Attacked
+from attacked import EACH_COMMAND, STATUSES, Attacked
 
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
 
@@ -34,7 +34,7 @@ def places(total):
     return sorted({*range(1, 4), *(1 + i * (total - 1) // TRIED for i in range(TRIED + 1))})
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@EACH_COMMAND
 @pytest.mark.parametrize("which", ["once", "from then on"])
 def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path, command, which):
     tried = Tried(shim("fail_alloc"), tmp_path, command)

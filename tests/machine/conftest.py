@@ -13,9 +13,13 @@ import nehalem
 from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, programs,
                     tool)
 
+FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES) for further in list(kind)[1:]}
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "modules(name, ...): the guest's kernel has them, beside msr")
+    # The emulator's tests run alone as well, without those above them.
+    config.addinivalue_line("markers", "thorough: says of one more kernel or model what another test says of one")
 
 
 @pytest.fixture(scope="session")
@@ -150,6 +154,9 @@ KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items):
+    for item in (i for i in items if hasattr(i, "callspec")):
+        if any(value in FURTHER for value in item.callspec.params.values() if isinstance(value, str)):
+            item.add_marker(pytest.mark.thorough)
     for item in (i for i in items if {"booted", "mannered"} & set(getattr(i, "fixturenames", ()))):
         kind = [k for k in KINDS if k in item.fixturenames]
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()

@@ -9,13 +9,15 @@ import nehalem
 import records
 
 PROGRAMS = nehalem.build_folder() + "/programs"
+
+# Of kernels, and of models of one kind, the first is always tested; tests of further ones are thorough.
 KERNELS = ("6.1", "6.12")
 
-# Each Westmere, which boots once, and its table. The first is of one package, of two cores; the
-# others are of two packages.
+# Each Westmere, which boots once, and its table. The commonest comes first. The one of Core i3 and i5 has one
+# package, of two cores; the others have two packages.
 WESTMERES = {
-    "westmere": {"model": "westmere", "cores": 2, "kernel": "6.1"},
     "westmere-dp": {"model": "westmere-dp", "packages": 2, "kernel": "6.12"},
+    "westmere": {"model": "westmere", "cores": 2, "kernel": "6.1"},
     "westmere-ex": {"model": "westmere-ex", "packages": 2, "kernel": "6.1"},
 }
 # The Sandy Bridges: of one package, of two cores; of two packages. The fixtures of these names are of them.
