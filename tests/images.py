@@ -78,11 +78,11 @@ class Nhmtap:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.runc("kill", self.name, "KILL")
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=240)
         self.runc("delete", "--force", self.name)
 
     def runc(self, *arguments):
-        return subprocess.run(["runc", "--root", self.state, *arguments], capture_output=True, text=True, timeout=60,
+        return subprocess.run(["runc", "--root", self.state, *arguments], capture_output=True, text=True, timeout=240,
                               check=False).stdout
 
     def pid(self):
@@ -93,7 +93,7 @@ class Nhmtap:
         return [json.loads(line) for line in text.splitlines(True) if line[-1] == "\n"]
 
     def until(self, there, times=1):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len([r for r in self.records() if there(r)]) < times:
             assert time.monotonic() < deadline and self.process.poll() is None, \
                 self.out.read_text()[-4000:] + (self.folder / "err").read_text()
@@ -102,5 +102,5 @@ class Nhmtap:
     def end(self, which=signal.SIGTERM):
         if self.process.poll() is None:
             self.runc("kill", self.name, str(int(which)))
-        status = self.process.wait(timeout=60)
+        status = self.process.wait(timeout=240)
         return Result(status, self.out.read_text(), (self.folder / "err").read_text())

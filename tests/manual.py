@@ -38,7 +38,7 @@ def run(command, folder):
     """Runs an example unchanged, in a folder next to the tables of events."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.path.abspath(PROGRAMS), os.environ["PATH"]])
     os.symlink(os.path.abspath(os.path.join(ROOT, "events")), folder / "events")
-    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240, check=False,
                           env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
                                "PYTHONPATH": os.path.abspath(os.path.join(ROOT, "user", "python"))})
     files = [file for file in folder.iterdir() if file.is_file()]

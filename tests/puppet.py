@@ -23,7 +23,7 @@ def ids(said):
 
 def wait_asleep(pid):
     """Waits until the process sleeps and no CPU runs it any more. On a busy machine this may take long."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             asleep = file.read().rpartition(")")[2].split()[0] == "S"
@@ -61,4 +61,4 @@ class Puppet:
     def end(self):
         self.process.stdin.close()
         self.process.stdout.read()
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=240)

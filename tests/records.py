@@ -236,7 +236,7 @@ class Tool:
     def command(self, *arguments):
         return [NHMTAP, *map(str, arguments)]
 
-    def __call__(self, *arguments, timeout=60, before=(), **options):
+    def __call__(self, *arguments, timeout=240, before=(), **options):
         done = subprocess.run([*before, *self.command(*arguments)], capture_output=True, text=True,
                               errors="surrogateescape", timeout=timeout,
                               stdin=subprocess.DEVNULL, **options)
@@ -268,7 +268,7 @@ class Tool:
         process.began = began.decode()
         return process
 
-    def finish(self, process, timeout=60):
+    def finish(self, process, timeout=240):
         out, err = process.communicate(timeout=timeout)
         return Result(process.returncode, getattr(process, "began", "") + out, err)
 

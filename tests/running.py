@@ -23,7 +23,7 @@ class Running:
         return [json.loads(line) for line in said.splitlines(True) if line[-1] == "\n"]
 
     def wait(self, wanted, times=1):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while len([r for r in self.records() if wanted(r)]) < times:
             assert time.monotonic() < deadline and self.process.poll() is None, self.path.read_text()
             time.sleep(0.01)

@@ -36,7 +36,7 @@ def write(path, config):
 
 
 def until(there):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not there():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -57,7 +57,7 @@ class Control:
     def send(self, text):
         os.write(self.ctl, text.encode())
 
-    def acknowledged(self, timeout=60):
+    def acknowledged(self, timeout=240):
         ready, _, _ = select.select([self.ack], [], [], timeout)
         return os.read(self.ack, 4).decode() if ready else ""
 
@@ -128,7 +128,7 @@ class Session:
 
     def until(self, there, path=None):
         """Waits until its whole records so far are as asked for; returns those."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             text = self.text(path)
             records = [json.loads(line) for line in text[:text.rfind("\n") + 1].split("\n")[:-1]]
@@ -140,7 +140,7 @@ class Session:
 
     def wait(self, path=None):
         """Waits until it ends by itself. Returns the result."""
-        status = self.process.wait(timeout=120)
+        status = self.process.wait(timeout=240)
         return Result(status, self.text(path), self.said())
 
     def end(self, by=signal.SIGTERM, path=None):

@@ -34,7 +34,7 @@ def opened(command, output, whole=False, **environment):
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
     subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", "-o", output,
                     *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                   timeout=60, check=False)
+                   timeout=240, check=False)
     with open(output, encoding="utf-8") as lines:
         calls = [Call(match) for match in map(CALL.search, lines) if match]
     # perf record asks for events of its own to learn what the kernel can do; they have no process.

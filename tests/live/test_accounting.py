@@ -160,8 +160,9 @@ def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
 # --- tables that are emptied ----------------------------------------------------------------------
 
 # Programs that run one after the other, each with faults at some fifty places of its own: more keys in total
-# than the tables of two CPUs have slots. They are nice and pause now and then, so that nhmtap has time to
+# than the tables of two CPUs have slots. They pause now and then, and nhmtap comes first, so that it has time to
 # empty the tables.
+FIRST = ["nice", "-n", "-10"]
 PROGRAMS = """echo ready
 read go
 for round in 1 2; do
@@ -175,12 +176,11 @@ read end"""
 @pytest.mark.parametrize("interval", [["-I", "500"], []], ids=["in intervals", "at once"])
 @pytest.mark.parametrize("keys", [["--by", "symbol"], ["-g"], ["--by", "pid,ip"]], ids=" ".join)
 def test_ever_new_keys_find_room(nhmtap, tmp_path, keys, interval):
-    with subprocess.Popen(["nice", "-n", "19", "sh", "-c", PROGRAMS], text=True, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as shell:
+    with subprocess.Popen(["sh", "-c", PROGRAMS], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdout.readline() == "ready\n"
         wait_asleep(shell.pid)
         process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", *keys, "--top", "10",
-                                *interval, "-p", shell.pid)
+                                *interval, "-p", shell.pid, before=FIRST)
         twin = Twin(shell.pid, "page-faults", tmp_path / "perf")
         shell.stdin.write("go\n")
         shell.stdin.flush()
@@ -202,8 +202,8 @@ def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
     def memory(times):
         """The memory of a run in which 20,000 new keys come that many times."""
         result = nhmtap.into(tmp_path / str(times), "profile", "-e", "page-faults:u", "-c", "1", "--by",
-                             "pid,ip", "--top", "10", "-I", "20", "--", "nice", "-n", "19", "sh", "-c",
-                             f"for i in $(seq {times}); do {program('ips')} 20000; done")
+                             "pid,ip", "--top", "10", "-I", "20", "--", "nice", "-n", "10", "sh", "-c",
+                             f"for i in $(seq {times}); do {program('ips')} 20000; done", before=FIRST)
         end = result.one("end")
         assert end["samples"]["aggregated"] > times * 5000
         return end["overhead"]["max_rss_bytes"]

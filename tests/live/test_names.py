@@ -240,8 +240,8 @@ def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(t
         intervals[record["start_time"]] += [e for e in record["entries"] if e["code"].get("module") == copy]
     tops = [max(entries, key=lambda e: e["samples"], default=None) for entries in intervals.values()]
     told = ["symbol" in top["code"] for top in tops if top]
-    assert told.count(False) > 1 and told.count(True) > 1
-    assert sorted(told) == told, "what has a name keeps it"
+    # On a busy machine an interval's time for names may be over later as well.
+    assert told[:2] == [False, False] and told.count(True) > 1
     assert result.one("end")["names"]["unnamed"]["no_time"] > 0
 
 
@@ -404,8 +404,8 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
     command = ["setarch", "-R", "clang", "-O2", "-x", "c", "-c", __file__.replace("live/test_names.py",
                "programs/names.c"), "-o", tmp_path / "names.o"]
     data = tmp_path / "data"
-    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-e", "page-faults:u", "-c", "1", "-o", data, "--", *command],
-                   check=True)
+    subprocess.run(["perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-e", "page-faults:u", "-c", "1", "-o", data,
+                    "--", *command], check=True)
     script = subprocess.run(["perf", "script", "-i", data, "-F", "ip,sym"], capture_output=True, text=True,
                             check=True).stdout
     theirs = {}
@@ -417,5 +417,5 @@ def test_names_are_those_of_perf_script(nhmtap, tmp_path):
             for e in by_symbol(nhmtap, tmp_path, *map(str, command), by="symbol,ip").entries()}
     both = set(ours) & set(theirs)
     different = {hex(at): (ours[at], theirs[at]) for at in both if not same(ours[at], theirs[at])}
-    assert len(both) > 500
+    assert len(both) > 500, (len(ours), len(theirs))
     assert len(different) <= 0.01 * len(both), different

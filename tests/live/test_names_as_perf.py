@@ -13,7 +13,7 @@ def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("perf")
     (folder / "x.cc").write_text("#include <regex>\n#include <map>\nint f(const char *s) { std::regex r(s);"
                                  "std::map<int, int> m; return m[2] + std::regex_match(s, r); }\n")
-    run("perf", "record", "-q", "--buildid-mmap", "-e", "page-faults:u", "-c", "1", "-o", folder / "perf.data",
+    run("perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-e", "page-faults:u", "-c", "1", "-o", folder / "perf.data",
         "clang++", "-O0", "-c", "-o", "/dev/null", folder / "x.cc")
     return folder / "perf.data"
 

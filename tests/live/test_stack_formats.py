@@ -153,8 +153,8 @@ def fold(data):
 def test_folded_lines_are_those_of_perf_script(nhmtap, tmp_path):
     # Each step has exactly one caller. Which functions load the program differs slightly between runs.
     ours = folded(written(nhmtap, tmp_path / "x", "folded", *EVERY_FAULT, "--unwind", "fp"))
-    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS, *STEPS],
-                   check=True, capture_output=True)
+    subprocess.run(["perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-g", *EVERY_FAULT, "-o", tmp_path / "perf", CALLS,
+                    *STEPS], check=True, capture_output=True)
     theirs = {chain: n for chain, n in fold(tmp_path / "perf").items() if n >= 30}
     assert len(theirs) == 5
     assert {chain: n for chain, n in ours.items() if n >= 30} == theirs

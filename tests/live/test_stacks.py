@@ -186,7 +186,7 @@ def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, 
 def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
     steps = ["graph=200", "deep=40,30", "kernel=100", "plain=10"]
     ours = chains(profile(nhmtap, tmp_path, [*EVERY_FAULT, "--unwind", "fp"], *steps), comm="calls")
-    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", "-e", "page-faults", "-c", "1", "-o",
+    subprocess.run(["perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-g", "-e", "page-faults", "-c", "1", "-o",
                     tmp_path / "perf", CALLS, *steps], check=True, capture_output=True)
     theirs = by_perf(tmp_path / "perf", "calls")
     # How the program is loaded differs slightly between runs.
@@ -198,7 +198,7 @@ def test_perf_finds_the_same_stacks(nhmtap, tmp_path):
 def test_perf_finds_the_time_in_the_same_stacks(nhmtap, tmp_path):
     ours = within(CALLS, chains(profile(nhmtap, tmp_path, ["-g", "--unwind", "fp", "-e", "cpu-clock:u", "-F", "2000"],
                                         "spin=600")))
-    subprocess.run(["perf", "record", "-q", "--buildid-mmap", "-g", "-e", "cpu-clock:u", "-F", "2000", "-o",
+    subprocess.run(["perf", "record", "-q", "-m", "4096", "--buildid-mmap", "-g", "-e", "cpu-clock:u", "-F", "2000", "-o",
                     tmp_path / "perf", CALLS, "spin=600"], check=True, capture_output=True)
     theirs = within(CALLS, by_perf(tmp_path / "perf", "calls"))
     assert shares(ours) == pytest.approx(shares(theirs), abs=0.1)
