@@ -154,11 +154,11 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 {
 	long bytes = bpf_read_branch_records(ctx, stack, sizeof(*stack), 0);
 	struct sample sample = {};
-	__u64 hash;
+	__u64 hash, period = period_of(ctx, table);
 
 	if (bytes < 0) {
 		table->generations[which].stack_failed++;
-		table->generations[which].period_of_full += ctx->sample_period;
+		table->generations[which].period_of_full += period;
 		return;
 	}
 	sample.depth = (__u32)bytes / sizeof(stack->branches[0]);
@@ -170,7 +170,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	}
 #endif
 	hash = complete_key(&sample, BRANCH_STACK, sample.depth, 0);
-	if (!table_add(ctx, table, which, &sample.key, hash))
+	if (!table_add(table, which, &sample.key, hash, period))
 		return;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < BRANCHES_MOST && i < sample.depth; i++)
@@ -183,11 +183,13 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct table *table = table_of_this_cpu();
 	__u32 zero = 0;
 	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
+	__u64 began;
 
 	if (!table || !stack)
 		return 0;
+	began = table_begin(table);
 	take_sample(ctx, table, table_enter(table), stack);
-	table_leave(table);
+	table_leave(table, began);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;
 }

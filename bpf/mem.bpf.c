@@ -266,7 +266,7 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	struct load load = {};
 	struct key key = {};
 	struct value *value;
-	__u64 hash;
+	__u64 hash, period = period_of(ctx, table);
 
 	read_load(ctx, &load);
 	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
@@ -279,12 +279,12 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		hash = hash_word(hash, key.stack);
 	}
 	if (stream) {
-		put_sample(&load, &key, ctx->sample_period);
+		put_sample(&load, &key, period);
 		key = (struct key){.source = load.source & ~DATA_SRC_ACCESS};
 		hash = hash_word(0, key.source);
 	}
 
-	value = table_add(ctx, table, which, &key, hash);
+	value = table_add(table, which, &key, hash, period);
 	if (value)
 		add_latency(value, load.latency);
 }
@@ -301,16 +301,18 @@ SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
+	__u64 began;
 	__u32 which;
 
 	if (!table)
 		return 0;
+	began = table_begin(table);
 	which = table_enter(table);
 	if (by_stack)
 		take_with_stack(ctx, table, which, stack_of(ctx, which));
 	else
 		take_sample(ctx, table, which, 0);
-	table_leave(table);
+	table_leave(table, began);
 	return 0;
 }
 

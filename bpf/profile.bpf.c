@@ -32,11 +32,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
 	struct key key = {};
-	__u64 hash = 0;
+	__u64 hash = 0, began;
 	__u32 which;
 
 	if (!table)
 		return 0;
+	began = table_begin(table);
 	if (by_ip) {
 		key.ip = ctx->regs.rip;
 		hash = hash_word(hash, key.ip);
@@ -71,8 +72,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		set_word(&key.cpu, (__u64)stack << 32 | key.cpu);
 		hash = hash_word(hash, stack);
 	}
-	table_add(ctx, table, which, &key, hash);
-	table_leave(table);
+	table_add(table, which, &key, hash, period_of(ctx, table));
+	table_leave(table, began);
 	/* 0: the sample ends here; nothing is written to a ring. */
 	return 0;
 }

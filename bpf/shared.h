@@ -75,7 +75,20 @@ enum branch_kind {
 struct table_head {
 	__u64 turns;	  /* written by the program */
 	__u64 generation; /* written by user space; its lowest bit counts */
+	/* Of an event whose period user space changes (`paced`), written by it: samples of the first period
+	 * are of the second; 0: the samples' own periods are right. A clock's samples keep the period that it
+	 * was opened with: perf_swevent_init_hrtimer() sets last_period, and nothing later does. Those of
+	 * copies that tasks have inherited tell their own. */
+	__u64 period_opened, period_held;
+	/* What was counted towards a sample when the period was changed: the next one stands for it as well.
+	 * Written by user space while the event is disabled, zeroed by the program. */
+	__u64 carried;
+	__u64 weighed; /* written by the program: the sum of all periods so far */
+	/* One run in TIMED_ONE_IN is timed, of runs that are `timed`. */
+	__u64 timed_runs, timed_ns; /* written by the program */
 };
+
+#define TIMED_ONE_IN 16 /* a power of two */
 
 /* Of each generation. User space zeroes it when it empties the generation, so each count is of the samples
  * since then. */

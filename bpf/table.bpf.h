@@ -45,12 +45,37 @@ struct {
 	__type(value, struct table);
 } tables SEC(".maps");
 
+/* User space changes the event's period while it runs; some runs of the program are timed. Set before
+ * loading. */
+const volatile _Bool paced, timed;
+
 /* The table of the CPU that the program runs on. */
 static __always_inline struct table *table_of_this_cpu(void)
 {
 	__u32 this_cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&tables, &this_cpu);
+}
+
+/* When a run begins that is to be timed; 0: it is not. For table_leave(). */
+static __always_inline __u64 table_begin(const struct table *table)
+{
+	return timed && !(table->head.turns / 2 & (TIMED_ONE_IN - 1)) ? bpf_ktime_get_ns() : 0;
+}
+
+/* How many occurrences a sample stands for. To be asked once a sample. */
+static __always_inline __u64 period_of(struct bpf_perf_event_data *ctx, struct table *table)
+{
+	__u64 period = ctx->sample_period;
+
+	if (!paced)
+		return period;
+	if (period == table->head.period_opened)
+		period = table->head.period_held;
+	period += table->head.carried;
+	table->head.carried = 0;
+	table->head.weighed += period;
+	return period;
 }
 
 /*
@@ -64,10 +89,14 @@ static __always_inline __u32 table_enter(struct table *table)
 	return *(volatile __u64 *)&table->head.generation & 1;
 }
 
-static __always_inline void table_leave(struct table *table)
+static __always_inline void table_leave(struct table *table, __u64 began)
 {
 	barrier();
 	table->head.turns++;
+	if (timed && began) {
+		table->head.timed_runs++;
+		table->head.timed_ns += bpf_ktime_get_ns() - began;
+	}
 }
 
 static __always_inline int keys_equal(const struct key *a, const struct key *b)
@@ -129,18 +158,18 @@ static __always_inline struct slot *table_find(struct table *table, __u32 which,
 
 /* Adds the sample to its key's, taking a slot for a key that is new. Returns the value, for what else is
  * to be added to it; NULL if all slots of the key are taken by others, which is counted. */
-static __always_inline struct value *table_add(struct bpf_perf_event_data *ctx, struct table *table,
-					       __u32 which, const struct key *key, __u32 hash)
+static __always_inline struct value *table_add(struct table *table, __u32 which, const struct key *key,
+					       __u32 hash, __u64 period)
 {
 	struct slot *slot = table_find(table, which, key, hash);
 
 	if (!slot) {
 		table->generations[which & 1].table_full++;
-		table->generations[which & 1].period_of_full += ctx->sample_period;
+		table->generations[which & 1].period_of_full += period;
 		return NULL;
 	}
 	slot->value.samples++;
-	slot->value.period += ctx->sample_period;
+	slot->value.period += period;
 	return &slot->value;
 }
 

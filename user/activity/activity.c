@@ -18,6 +18,13 @@ __u64 activity_interval_ns(const struct activity *activity)
 	return timespec_ns(&activity->interval_ended) - timespec_ns(&activity->interval_began);
 }
 
+double activity_share(const struct activity *activity)
+{
+	__u64 ns = activity_interval_ns(activity);
+
+	return ns ? (double)(activity->spent - activity->spent_before) / ns : 0;
+}
+
 void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time)
 {
 	fields_text(fields, "start_time", start_time, TIME_TEXT - 1);
@@ -48,11 +55,17 @@ int activity_write_fields(struct activity *activity, const char *type, struct fi
 	return err;
 }
 
+static __u64 spent_by(const struct session *session)
+{
+	return session->cpu_share ? cpu_share_spent(session->cpu_share) : 0;
+}
+
 static void begin_interval(struct activity *activity)
 {
 	activity->interval_began = now_of(CLOCK_MONOTONIC);
 	activity->interval_began_at = now_of(CLOCK_REALTIME);
 	activity->interval_lead = clock_lead();
+	activity->spent_before = spent_by(activity->session);
 }
 
 int activity_switch(struct activity *activity, bool on)
@@ -80,12 +93,14 @@ void activity_report(struct activity *activity, bool last)
 	activity->interval_ended = now_of(CLOCK_MONOTONIC);
 	hotplug_check(activity, last);
 	cgroup_watch_look(activity);
+	activity->spent = spent_by(session);
 	if (activity->reader && last)
 		reader_hurry_no_more(activity->reader);
 	session_begin_interval(session, last);
 	activity->ops->report(activity, last);
 	warn_of_clock(activity, &lead);
 	warn_of_registers(activity);
+	warn_of_share(activity);
 	session_end_interval(session);
 	if (activity->reader)
 		reader_begin(activity->reader, &activity->interval_ended);
@@ -95,6 +110,7 @@ void activity_report(struct activity *activity, bool last)
 	activity->interval_began = activity->interval_ended;
 	activity->interval_began_at = ended_at;
 	activity->interval_lead = lead;
+	activity->spent_before = activity->spent;
 	activity->merged = 0;
 	activity->reported = true;
 }
@@ -315,6 +331,9 @@ void activity_wait(struct activity *activity)
 	if (ops->wake_fd)
 		activity->wake = loop_watch(session->loop, ops->wake_fd(activity), POLLIN, on_wake, activity);
 	cgroup_watch_wait(activity);
+	activity->share_member =
+		cpu_share_join(session->cpu_share, ops->sampled_part ? ops->sampled_part(activity) : NULL,
+			       activity->options->interval_ms * 1000000);
 	activity->targets = targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
 }
 
@@ -326,6 +345,7 @@ void activity_wait_no_more(struct activity *activity)
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		loop_remove(activity->session->loop, sources[i]);
 	cgroup_watch_wait_no_more(activity);
+	cpu_share_leave(activity->session->cpu_share, &activity->share_member);
 	targets_release(activity->targets);
 	activity->targets = NULL;
 }

@@ -49,9 +49,11 @@ struct activity {
 	/* What it waits for: */
 	struct source *interval, *drain, *deadline, *delay, *wake, *keep;
 	struct targets *targets;
-	__u64 intervals_left; /* 0: they end with the session */
-	bool reported;	      /* an interval of it has been */
-	__u64 merged;	      /* intervals that the next report covers: those before it found no room */
+	__u64 intervals_left;		   /* 0: they end with the session */
+	bool reported;			   /* an interval of it has been */
+	struct share_member *share_member; /* NULL: the session has no share to keep */
+	__u64 spent, spent_before; /* by the session, when the interval ended, and began: cpu_share_spent() */
+	__u64 merged;		   /* intervals that the next report covers: those before it found no room */
 };
 
 /* For the line of progress. */
@@ -80,6 +82,8 @@ struct activity_ops {
 	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
 	 * may be NULL. */
 	int (*wake_fd)(const struct activity *activity);
+	/* What the session's share changes the periods of; may be NULL, and return NULL. */
+	const struct sampled_part *(*sampled_part)(const struct activity *activity);
 	/* Adds what has been sampled since the beginning; may be NULL. */
 	void (*so_far)(struct activity *activity, struct so_far *sum);
 	/* Writes the records of an interval; last: the events are disabled and the activity ends. Returns 0
@@ -146,6 +150,9 @@ int activity_write_fields(struct activity *activity, const char *type, struct fi
 
 /* How long the interval was that is being reported. */
 __u64 activity_interval_ns(const struct activity *activity);
+
+/* What the session has cost in it, as a share of a CPU: CPU time by time. */
+double activity_share(const struct activity *activity);
 
 /* Members that the records of an interval have in common: start_time, duration_ns, merged. */
 void activity_put_interval(const struct activity *activity, json_t *record);

@@ -13,6 +13,7 @@
 #include "record/samples.h"
 #include "session/names.h"
 #include "activity/activity.h"
+#include "activity/pacing.h"
 #include "activity/sampling.h"
 #include "activity/warning.h"
 #include "record/type.h"
@@ -48,6 +49,7 @@ struct state {
 	bool *warned;			   /* of an event's: see warn_of_loss() */
 	__u64 real_ns;			   /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
 	__u64 forks;			   /* of the machine, when the run began */
+	struct pacing *pacing;		   /* NULL: periods stay as they are */
 	struct unwinding *unwinding;	   /* NULL: stacks are not walked by tables */
 	const char *unwind_why;		   /* not, where that was left open; NULL otherwise */
 };
@@ -131,7 +133,16 @@ int sampling_attach_at(struct activity *activity, size_t place, struct refusal *
 		    aggregation_attach(state->aggregations[i], counters_fd(activity->counters, i, place),
 				       &activity->session->host, refusal))
 			return -1;
+	if (state->pacing)
+		pacing_join(state->pacing, place);
 	return 0;
+}
+
+const struct sampled_part *sampling_part(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+
+	return pacing_part(state->pacing);
 }
 
 void sampling_detach_at(struct activity *activity, size_t place)
@@ -201,6 +212,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 
 	if (begin_unwinding(activity, refusal))
 		return -1;
+	state->pacing = pacing_new(activity, state->aggregations);
 	/* Programs first, so that a refusal to load them is the one reported. */
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] &&
@@ -484,17 +496,23 @@ static struct samples_read read_samples(const struct activity *activity, const s
 {
 	const struct state *state = activity->state;
 	const struct perf_event_attr *attr = &event->attr;
+	struct paced paced = {.period = attr->freq ? 0 : attr->sample_period};
+	__u64 contexts =
+		counters_opened(activity->counters) + (attr->inherit ? forks_so_far() - state->forks : 0);
 
+	if (state->pacing)
+		paced = pacing_of(state->pacing, event - activity->plan.events.list);
 	return (struct samples_read){
 		.count = count->value,
-		.sample_period = attr->freq ? 0 : attr->sample_period,
+		.sample_period = paced.period,
+		.count_before = paced.count,
+		.samples_before = paced.samples,
 		.runs = reading->runs,
 		.period = reading->period,
 		.aggregated = reading->aggregated,
 		.table_full = reading->table_full,
 		.stack_failed = reading->stack_failed,
-		.contexts = counters_opened(activity->counters) +
-			    (attr->inherit ? forks_so_far() - state->forks : 0),
+		.contexts = contexts * (1 + paced.changes),
 		.precise = attr->precise_ip,
 		.collides = collides(&activity->plan.events, event),
 		.clock = event_is_clock(event),
@@ -589,6 +607,8 @@ static int report_event(struct activity *activity, size_t i, struct reported *fo
 	state->before[i] = count;
 	record = interval_record(activity, sampled);
 	json_object_set_new(record, "samples", account_value(state, i, &before, &found->reading));
+	if (state->pacing)
+		pacing_put(state->pacing, i, record);
 	if (sampling->complete)
 		sampling->complete(activity, sampled, record);
 	put(activity, record, sampled->layout, &found->reading);
@@ -679,6 +699,7 @@ void sampling_release(struct activity *activity)
 		return;
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_close(state->aggregations[i]);
+	pacing_release(state->pacing);
 	free(state->aggregations);
 	free(state->before);
 	free(state->accounts);

@@ -59,12 +59,14 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr);
 	{                                                                                                    \
 		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,               \
 		.want = sampling_want, .attach = sampling_attach, .attach_at = sampling_attach_at,           \
-		.detach_at = sampling_detach_at, .drain = sampling_drain, .so_far = sampling_so_far,         \
-		.report = sampling_report, .finish = sampling_finish, .release = sampling_release,           \
+		.sampled_part = sampling_part, .detach_at = sampling_detach_at, .drain = sampling_drain,     \
+		.so_far = sampling_so_far, .report = sampling_report, .finish = sampling_finish,             \
+		.release = sampling_release,                                                                 \
 	}
 int sampling_check(struct activity *activity, struct refusal *refusal);
 void sampling_describe(struct activity *activity, json_t *start);
 void sampling_want(const struct activity *activity, struct limits *limits);
+const struct sampled_part *sampling_part(const struct activity *activity);
 int sampling_attach(struct activity *activity, struct refusal *refusal);
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal);
 void sampling_detach_at(struct activity *activity, size_t place);

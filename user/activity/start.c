@@ -250,6 +250,32 @@ json_t *start_base(struct host *host, const char *command)
 	return record;
 }
 
+static json_t *share_value(const struct activity *activity)
+{
+	const struct activity_ops *ops = activity->ops;
+	bool sampled = ops->sampled_part && ops->sampled_part(activity);
+	json_t *value =
+		json_pack("{s:f, s:s}", "allowed", cpu_share_control(activity->session->cpu_share)->allowed,
+			  "kept_by", sampled ? "period" : "nothing");
+
+	if (!sampled)
+		json_object_set_new(value, "why", json_string("it takes no samples that could be rarer"));
+	return value;
+}
+
+static void put_limits(json_t *start, const struct activity *activity)
+{
+	const struct session *session = activity->session;
+	json_t *limits;
+
+	if (!session->limits.shared && !session->cpu_share)
+		return;
+	limits = session->limits.shared ? limits_value(&session->limits) : json_object();
+	if (session->cpu_share)
+		json_object_set_new(limits, "cpu_share", share_value(activity));
+	json_object_set_new(start, "limits", limits);
+}
+
 void start_put_activity(json_t *start, struct activity *activity)
 {
 	const struct host *host = &activity->session->host;
@@ -267,8 +293,7 @@ void start_put_activity(json_t *start, struct activity *activity)
 			start, "default_event_why",
 			value_text(activity->plan.default_why, sizeof(activity->plan.default_why)));
 	json_object_set_new(start, "events", events);
-	if (activity->session->limits.shared)
-		json_object_set_new(start, "limits", limits_value(&activity->session->limits));
+	put_limits(start, activity);
 	if (activity->ops->describe)
 		activity->ops->describe(activity, start);
 }

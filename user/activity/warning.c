@@ -107,3 +107,25 @@ int warn_of_registers(struct activity *activity)
 	}
 	return err;
 }
+
+int warn_of_share(struct activity *activity)
+{
+	struct cpu_share *share = activity->session->cpu_share;
+	double used = activity_share(activity);
+	json_t *record;
+	char why[160];
+
+	if (!share || !cpu_share_exceeded(share))
+		return 0;
+	snprintf(why, sizeof(why), "%.2f %% of a CPU were used of %.2f %%, and not for samples", 100 * used,
+		 100 * cpu_share_control(share)->allowed);
+	say("nhmtap: %s: %s. Next: write less often (-I), tell fewer keys apart (--by), or allow more.",
+	    activity->name, why);
+	record = json_pack("{s:s, s:f, s:f}", "type", "warning", "used", used, "allowed",
+			   cpu_share_control(share)->allowed);
+	json_object_set_new(
+		record, "remedy",
+		json_string(
+			"write less often (-I), tell fewer keys apart (--by), or allow more (--cpu-share)"));
+	return put(activity, record, "share_exceeded", why);
+}

@@ -36,4 +36,8 @@ int warn_of_clock(struct activity *activity, const struct clock_lead *now);
  * -errno of the sink. */
 int warn_of_registers(struct activity *activity);
 
+/* Warns, once a session, that it costs more than its share of a CPU, and that fewer samples do not help.
+ * Returns 0 or -errno of the sink. */
+int warn_of_share(struct activity *activity);
+
 #endif

@@ -106,6 +106,27 @@ void aggregation_unwind(struct aggregation *aggregation, const struct unwind_mem
 	constants_set(aggregation->object, "precise", precise);
 }
 
+void aggregation_pace(struct aggregation *aggregation)
+{
+	constants_set(aggregation->object, "paced", true);
+	constants_set(aggregation->object, "timed", true);
+}
+
+void aggregation_weigh(struct aggregation *aggregation, __u64 opened, __u64 held)
+{
+	table_reader_weigh(aggregation->reader, opened, held);
+}
+
+void aggregation_carry(struct aggregation *aggregation, int cpu, __u64 count, __u64 most)
+{
+	table_reader_carry(aggregation->reader, cpu, count, most);
+}
+
+struct table_runs aggregation_runs(const struct aggregation *aggregation)
+{
+	return table_reader_runs(aggregation->reader);
+}
+
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost)
 {
 	return rings_next(aggregation->rings, before, sample, lost);

@@ -54,6 +54,15 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
  * registers are not all of one moment, if they are `precise`. To be called before loading. */
 void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise);
 
+/* Has its program time some of its runs, and weigh samples as aggregation_weigh() says. To be called before
+ * loading. */
+void aggregation_pace(struct aggregation *aggregation);
+
+/* See collection/table_reader.h. */
+void aggregation_weigh(struct aggregation *aggregation, __u64 opened, __u64 held);
+void aggregation_carry(struct aggregation *aggregation, int cpu, __u64 count, __u64 most);
+struct table_runs aggregation_runs(const struct aggregation *aggregation);
+
 /* Keeps a key of `by` in the tables without showing it. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 

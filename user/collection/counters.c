@@ -438,6 +438,13 @@ int counters_enable_at(struct counters *counters, size_t place)
 	return counters->enabled ? switch_place(counters, place, PERF_EVENT_IOC_ENABLE) : 0;
 }
 
+int counters_set_period(struct counters *counters, size_t event, size_t place, __u64 period)
+{
+	int fd = cell_at(counters, event, place)->fd;
+
+	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
+}
+
 /* What came of reading a cell. A pinned event that could not run reads as nothing at all, and so may one
  * whose CPU has gone: the last reading stays valid. */
 static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)

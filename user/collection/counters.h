@@ -34,6 +34,10 @@ int counters_enable(struct counters *counters);
 int counters_disable(struct counters *counters);
 int counters_enable_at(struct counters *counters, size_t place);
 
+/* Has an event take samples by another period at a place, or by another frequency, as it was opened; its
+ * inherited copies do not. Nothing happens where it is not open. Returns 0 or -errno. */
+int counters_set_period(struct counters *counters, size_t event, size_t place, __u64 period);
+
 /* The count of an event so far, summed over its places, with the children of its threads. It never
  * becomes less. Returns 0 or -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);

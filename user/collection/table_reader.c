@@ -139,6 +139,40 @@ static bool wait_until_left(const struct table_reader *reader, int cpu)
 	return true;
 }
 
+/* --- periods, time ---------------------------------------------------------------------------- */
+
+void table_reader_weigh(struct table_reader *reader, __u64 opened, __u64 held)
+{
+	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
+		struct table_head *head = head_of(reader, cpu);
+
+		__atomic_store_n(&head->period_held, held, __ATOMIC_RELAXED);
+		__atomic_store_n(&head->period_opened, opened, __ATOMIC_RELEASE);
+	}
+}
+
+void table_reader_carry(struct table_reader *reader, int cpu, __u64 count, __u64 most)
+{
+	struct table_head *head = head_of(reader, cpu);
+	__u64 rest = count > head->weighed ? count - head->weighed : 0;
+
+	__atomic_store_n(&head->carried, rest < most ? rest : most, __ATOMIC_RELEASE);
+}
+
+struct table_runs table_reader_runs(const struct table_reader *reader)
+{
+	struct table_runs sum = {0};
+
+	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
+		const volatile struct table_head *head = head_of(reader, cpu);
+
+		sum.runs += head->turns / 2;
+		sum.timed_runs += head->timed_runs;
+		sum.timed_ns += head->timed_ns;
+	}
+	return sum;
+}
+
 /* --- taking ----------------------------------------------------------------------------------- */
 
 /* See entry_kind_t in bpf/shared.h: an aggregation without it has one entry a sample. */

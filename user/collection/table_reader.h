@@ -54,6 +54,19 @@ void table_reader_read(struct table_reader *reader, size_t most_keys, struct rea
 /* How full the fullest table or area of stacks is, in percent. From 70 on, some samples find no slot. */
 unsigned int table_reader_fill(const struct table_reader *reader);
 
+/* Samples of the period that a clock was opened with are of another one, from now on: struct table_head. */
+void table_reader_weigh(struct table_reader *reader, __u64 opened, __u64 held);
+
+/* An event of a CPU, disabled now, has counted so much: what is in no sample is in the next one, but no more
+ * than `most`. */
+void table_reader_carry(struct table_reader *reader, int cpu, __u64 count, __u64 most);
+
+/* Runs of the program since it was loaded, and the time of those that were timed. */
+struct table_runs {
+	__u64 runs, timed_runs, timed_ns;
+};
+struct table_runs table_reader_runs(const struct table_reader *reader);
+
 /* Empties the tables between two readings; what was in them is part of the next one. Samples of keys that
  * would be more than most_keys are lost, and counted as those of a full table. */
 void table_reader_drain(struct table_reader *reader, size_t most_keys);

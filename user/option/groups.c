@@ -105,6 +105,10 @@ const struct option_row stream_rows[] = {
 	{0, "memory", "SIZE", OPTION_TEXT, COMMON(memory), .line_only = true,
 	 .help = "use at most SIZE (32M) of memory, the kernel's for the run included; the start record says "
 		 "what was made smaller"},
+	{0, "cpu-share", "SHARE", OPTION_TEXT, COMMON(cpu_share), .line_only = true,
+	 .help = "cost at most SHARE (1%) of one CPU, the kernel's time for samples included: sample less "
+		 "often "
+		 "where it would be more; records say what period held"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},

@@ -57,6 +57,7 @@ struct options {
 	bool append;		/* --append */
 	__u64 queue_bytes;	/* --queue, 0 if not given */
 	const char *memory;	/* --memory, NULL if not given */
+	const char *cpu_share;	/* --cpu-share, likewise */
 	const char *format;	/* --format, NULL: table on a terminal, else json */
 	const char *events_dir; /* --events-dir, NULL if not given */
 	const char *pmu_events; /* --pmu-events, NULL if not given */

@@ -5,7 +5,7 @@
 static __u64 samples_of(const struct samples_read *read)
 {
 	if (read->sample_period)
-		return read->count / read->sample_period;
+		return read->samples_before + (read->count - read->count_before) / read->sample_period;
 	if (!read->runs)
 		return 0;
 	return (__u64)((double)read->count * read->runs / read->period);

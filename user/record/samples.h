@@ -14,9 +14,11 @@
 struct samples_read {
 	__u64 count;	     /* occurrences, by the kernel's counter, read before the tables */
 	__u64 sample_period; /* occurrences between two samples; 0: it varied (a frequency) */
-	__u64 runs;	     /* samples that reached the program */
-	__u64 period;	     /* the sum of their periods */
-	__u64 aggregated;    /* samples found in the tables */
+	/* Where the period was another one before: what was counted by then, and how many samples it made. */
+	__u64 count_before, samples_before;
+	__u64 runs;	  /* samples that reached the program */
+	__u64 period;	  /* the sum of their periods */
+	__u64 aggregated; /* samples found in the tables */
 	__u64 table_full;
 	__u64 stack_failed;
 	/* Periods that may have been begun and not finished: one for each CPU, thread and child that

@@ -16,6 +16,7 @@
 #include "option/command.h"
 #include "run/resource.h"
 #include "session/limits.h"
+#include "session/share_control.h"
 
 #define ACTIVITIES_MOST 64
 #define OUTPUTS_MOST	16
@@ -555,7 +556,7 @@ static int take_resource(struct request *request, const json_t *resource, struct
 
 static int take_limits(struct request *request, const json_t *limits, struct refusal *refusal)
 {
-	static const char *const known[] = {"names_bytes", "memory"};
+	static const char *const known[] = {"names_bytes", "memory", "cpu_share"};
 	const char *member;
 	json_t *value;
 
@@ -570,8 +571,16 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 						   "a size as a text from 1M on, with K, M or G");
 			continue;
 		}
+		if (!strcmp(member, known[2])) {
+			request->cpu_share =
+				json_is_string(value) ? share_of_text(json_string_value(value)) : 0;
+			if (request->cpu_share <= 0)
+				return refuse_kind(refusal, "/limits/cpu_share",
+						   "a share of one CPU as a text, from 0.01% to 1000%");
+			continue;
+		}
 		if (strcmp(member, known[0]))
-			return refuse_unknown("/limits", member, known, 2, refusal);
+			return refuse_unknown("/limits", member, known, 3, refusal);
 		if (!json_is_integer(value) || json_integer_value(value) < 1 << 20)
 			return refuse_kind(refusal, "/limits/names_bytes",
 					   "a whole number from 1048576 on, bytes");

@@ -281,6 +281,8 @@ static int prepare(struct run *run, struct refusal *refusal)
 	session->loop = loop_open();
 	if (!session->loop)
 		return refuse_to_wait(refusal, errno, "the kernel gives no epoll descriptor");
+	if (request->cpu_share > 0)
+		session->cpu_share = cpu_share_new(session->loop, request->cpu_share);
 	raise_here(run);
 	session->names = names_new(&session->host, session->loop, &session->notices);
 	names_limit(session->names, request->names_bytes, request->names_bytes, false);
@@ -330,6 +332,7 @@ static void release(struct run *run)
 	json_decref(run->resource);
 	names_release(session->names);
 	listen_close(session->listen);
+	cpu_share_release(session->cpu_share);
 	loop_close(session->loop);
 	child_release(&session->child);
 	control_close(&session->control);
@@ -405,6 +408,21 @@ static void place_of(struct place_of_output *place, struct options *options, con
 		place->path = NULL;
 }
 
+static int check_limits(const struct options *options, const struct request *request, struct refusal *refusal)
+{
+	if (options->memory && !request->memory) {
+		refuse(refusal, STATUS_USAGE, "option --memory '%s'", options->memory);
+		because(refusal, "it is no size from 1M on");
+		return instead(refusal, "give bytes, or a number with K, M or G");
+	}
+	if (options->cpu_share && !request->cpu_share) {
+		refuse(refusal, STATUS_USAGE, "option --cpu-share '%s'", options->cpu_share);
+		because(refusal, "it is no share of one CPU from 0.01%% to 1000%%");
+		return instead(refusal, "give a number with %%, as in 1%%");
+	}
+	return 0;
+}
+
 int run_one(struct options *options, struct refusal *refusal)
 {
 	struct place_of_output outputs[TEXTS_MOST];
@@ -417,6 +435,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.control = options->control,
 		.listen = options->listen,
 		.memory = options->memory ? limits_size(options->memory) : 0,
+		.cpu_share = options->cpu_share ? share_of_text(options->cpu_share) : 0,
 		.events_dir = options->events_dir,
 		.pmu_events = options->pmu_events,
 		.host_root = options->host_root,
@@ -425,10 +444,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		.live = options->live,
 	};
 
-	if (options->memory && !request.memory) {
-		refuse(refusal, STATUS_USAGE, "option --memory '%s'", options->memory);
-		because(refusal, "it is no size from 1M on");
-		instead(refusal, "give bytes, or a number with K, M or G");
+	if (check_limits(options, &request, refusal)) {
 		asked_release(asked);
 		return refusal->status;
 	}

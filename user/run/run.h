@@ -39,6 +39,7 @@ struct request {
 	const json_t *resource; /* attributes for start records, NULL if there are none */
 	size_t names_bytes;	/* memory for names, 0: the default */
 	size_t memory;		/* for all together, 0: there is no limit */
+	double cpu_share;	/* of one CPU, likewise */
 };
 
 /* Reads the request again, for HUP; returns 0, or -1 with the refusal. */

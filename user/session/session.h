@@ -17,6 +17,7 @@
 #include "output/output.h"
 #include "refusal.h"
 #include "session/control.h"
+#include "session/cpu_share.h"
 #include "session/limits.h"
 #include "session/listen.h"
 #include "session/loop.h"
@@ -38,6 +39,7 @@ struct session {
 	struct spent spent;   /* by all of its executions that have ended */
 	struct names *names;
 	struct limits limits;
+	struct cpu_share *cpu_share; /* NULL: it may cost what it costs */
 	struct notices notices;
 	struct control control;
 	struct listen *listen;	    /* NULL: nobody can ask */

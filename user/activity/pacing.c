@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/pacing.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "activity/activity.h"
+#include "clock.h"
+#include "collection/sample_cost.h"
+#include "memory.h"
+
+/* The kernel raises a shorter period of a clock to this: perf_swevent_start_hrtimer(), kernel/events/core.c.
+ */
+#define CLOCK_PERIOD_LEAST 10000ULL
+/* No period is raised beyond these: a second, and what a Nehalem's counter takes at once (31 bits). */
+#define CLOCK_PERIOD_MOST 1000000000ULL
+#define PERIOD_MOST	  0x7fffffffULL
+
+struct paced_event {
+	struct aggregation *aggregation; /* NULL: it takes no samples */
+	bool clock, frequency;		 /* of a clock the kernel has made a frequency a period */
+	__u64 opened, asked, held;	 /* periods; or frequencies, as said */
+	__u64 count, samples;		 /* see struct paced */
+	__u64 reported;			 /* changes, by the records so far */
+	__u64 fixed_ns, program_ns;	 /* cost of a sample */
+	struct table_runs seen;		 /* when it was last asked for */
+	__u64 filtered_at;		 /* CLOCK_MONOTONIC: the same moment */
+};
+
+struct pacing {
+	struct activity *activity;
+	struct sampled_part part;
+	struct paced_event *events;
+	size_t nr;
+	double factor;
+	__u64 changes;
+};
+
+/* The kernel makes no sample of these ticks, which cost as much. */
+static bool is_filtered(const struct paced_event *event, const struct perf_event_attr *attr)
+{
+	return event->clock && (attr->exclude_user || attr->exclude_kernel);
+}
+
+/* --- cost ------------------------------------------------------------------------------------- */
+
+static __u64 ticks_of_all(const struct activity *activity, const struct paced_event *event, __u64 ns)
+{
+	const struct places *places = counters_places(activity->counters);
+	size_t running = 0, most = cpus_count(&activity->session->host.online);
+
+	for (size_t p = 0; p < places->nr; p++)
+		running += places->list[p].open;
+	return ns / event->held * (running < most ? running : most);
+}
+
+static __u64 cost_of(const struct activity *activity, struct paced_event *event,
+		     const struct perf_event_attr *attr)
+{
+	struct table_runs now = aggregation_runs(event->aggregation), *seen = &event->seen;
+	__u64 samples = now.runs - seen->runs, fired = samples, at = clock_ns(CLOCK_MONOTONIC);
+
+	if (now.timed_runs > seen->timed_runs)
+		event->program_ns = (now.timed_ns - seen->timed_ns) / (now.timed_runs - seen->timed_runs);
+	if (is_filtered(event, attr) && event->filtered_at && !activity->off) {
+		__u64 ticks = ticks_of_all(activity, event, at - event->filtered_at);
+
+		fired = ticks > samples ? ticks : samples;
+	}
+	event->filtered_at = at;
+	*seen = now;
+	return fired * event->fixed_ns + samples * event->program_ns;
+}
+
+static __u64 cost(void *context)
+{
+	struct pacing *pacing = context;
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < pacing->nr; i++)
+		if (pacing->events[i].aggregation)
+			sum += cost_of(pacing->activity, &pacing->events[i],
+				       &pacing->activity->plan.events.list[i].attr);
+	return sum;
+}
+
+/* --- periods ---------------------------------------------------------------------------------- */
+
+/* Never below what was asked for. */
+static __u64 held_at(const struct paced_event *event, double factor)
+{
+	__u64 most = event->clock ? CLOCK_PERIOD_MOST : PERIOD_MOST;
+	double value;
+
+	if (event->frequency) {
+		value = event->asked / factor;
+		return value < 1 ? 1 : value;
+	}
+	value = event->asked * factor;
+	if (value <= event->asked || event->asked >= most)
+		return event->asked;
+	return value < most ? value : most;
+}
+
+/* Of its program as well, where a clock's samples don't tell it. */
+static void set_at(struct pacing *pacing, size_t i, size_t place)
+{
+	const struct paced_event *event = &pacing->events[i];
+
+	if (!event->aggregation)
+		return;
+	counters_set_period(pacing->activity->counters, i, place, event->held);
+	if (event->clock)
+		aggregation_weigh(event->aggregation, event->opened, event->held);
+}
+
+void pacing_join(struct pacing *pacing, size_t place)
+{
+	for (size_t i = 0; i < pacing->nr; i++)
+		set_at(pacing, i, place);
+}
+
+/* Of a CPU's events, one for each cgroup of the target. */
+static void carry(const struct pacing *pacing, size_t i, int cpu)
+{
+	const struct paced_event *event = &pacing->events[i];
+	const struct places *places = counters_places(pacing->activity->counters);
+	__u64 counted = 0, most = 0;
+
+	for (size_t p = 0; p < places->nr; p++) {
+		struct count count;
+
+		if (places->list[p].cpu != cpu)
+			continue;
+		counters_last(pacing->activity->counters, i, p, &count);
+		counted += count.value;
+		most += event->held;
+	}
+	aggregation_carry(event->aggregation, cpu, counted, most);
+}
+
+/* The period that held is over. */
+static void close_period(struct pacing *pacing, size_t i)
+{
+	const struct activity *activity = pacing->activity;
+	struct paced_event *event = &pacing->events[i];
+	struct count count;
+
+	if (event->frequency || counters_read(activity->counters, i, &count))
+		return;
+	event->samples += (count.value - event->count) / event->held;
+	event->count = count.value;
+	/* What a filtered clock has counted is not all for samples. */
+	if (!activity->plan.target.cpus_given || is_filtered(event, &activity->plan.events.list[i].attr))
+		return;
+	for (int cpu = 0; cpu < cpus_end(&activity->session->host.possible); cpu++)
+		carry(pacing, i, cpu);
+}
+
+static void hold_event(struct pacing *pacing, size_t i)
+{
+	const struct places *places = counters_places(pacing->activity->counters);
+	struct paced_event *event = &pacing->events[i];
+
+	close_period(pacing, i);
+	event->held = held_at(event, pacing->factor);
+	for (size_t p = 0; p < places->nr; p++)
+		set_at(pacing, i, p);
+}
+
+/* While the period is changed nothing is counted, so that no sample comes with the old one's weight: that of
+ * events in the kernel's own code is set when they are enabled (perf_swevent_add()). */
+static void hold(void *context, double factor)
+{
+	struct pacing *pacing = context;
+	struct activity *activity = pacing->activity;
+
+	pacing->factor = factor;
+	pacing->changes++;
+	if (!activity->off)
+		counters_disable(activity->counters);
+	for (size_t i = 0; i < pacing->nr; i++)
+		if (pacing->events[i].aggregation)
+			hold_event(pacing, i);
+	if (!activity->off)
+		counters_enable(activity->counters);
+}
+
+static void plan_event(struct paced_event *event, const struct event *planned)
+{
+	const struct perf_event_attr *attr = &planned->attr;
+
+	event->clock = event_is_clock(planned);
+	event->frequency = attr->freq && !event->clock;
+	/* perf_swevent_init_hrtimer(), kernel/events/core.c. */
+	event->opened = attr->freq && event->clock ? 1000000000 / attr->sample_freq : attr->sample_period;
+	event->asked = event->opened;
+	if (event->clock && event->asked < CLOCK_PERIOD_LEAST)
+		event->asked = CLOCK_PERIOD_LEAST;
+	/* Samples of those that are inherited tell their period, which must not be taken for that of the
+	 * event itself. */
+	if (event->clock && attr->inherit && event->asked == event->opened)
+		event->asked++;
+	event->held = event->asked;
+	event->fixed_ns = sample_cost(planned);
+}
+
+struct pacing *pacing_new(struct activity *activity, struct aggregation **aggregations)
+{
+	struct pacing *pacing;
+
+	if (!activity->session->cpu_share)
+		return NULL;
+	pacing = xcalloc(1, sizeof(*pacing));
+	pacing->activity = activity;
+	pacing->part = (struct sampled_part){pacing, cost, hold};
+	pacing->factor = 1;
+	pacing->nr = activity->plan.events.nr;
+	pacing->events = xcalloc(pacing->nr, sizeof(*pacing->events));
+	for (size_t i = 0; i < pacing->nr; i++) {
+		struct paced_event *event = &pacing->events[i];
+
+		if (!aggregations[i])
+			continue;
+		event->aggregation = aggregations[i];
+		plan_event(event, &activity->plan.events.list[i]);
+		aggregation_pace(event->aggregation);
+	}
+	return pacing;
+}
+
+void pacing_release(struct pacing *pacing)
+{
+	if (!pacing)
+		return;
+	free(pacing->events);
+	free(pacing);
+}
+
+const struct sampled_part *pacing_part(const struct pacing *pacing)
+{
+	return pacing ? &pacing->part : NULL;
+}
+
+/* --- what is said of it ------------------------------------------------------------------------ */
+
+struct paced pacing_of(const struct pacing *pacing, size_t i)
+{
+	const struct paced_event *event = &pacing->events[i];
+
+	return (struct paced){event->frequency ? 0 : event->held, event->count, event->samples,
+			      pacing->changes};
+}
+
+void pacing_put(struct pacing *pacing, size_t i, json_t *record)
+{
+	static const char *const because[] = {
+		[SHARE_ASKED] = "asked", [SHARE_TOO_DEAR] = "too_dear", [SHARE_ROOM] = "room"};
+	const struct activity *activity = pacing->activity;
+	const struct share_control *control = cpu_share_control(activity->session->cpu_share);
+	struct paced_event *event = &pacing->events[i];
+	json_t *share = json_pack(
+		"{s:f, s:f, s:I, s:I, s:I, s:s}", "allowed", control->allowed, "used",
+		activity_share(activity), "sample_cost_ns", (json_int_t)(event->fixed_ns + event->program_ns),
+		event->frequency ? "sample_freq" : "sample_period", (json_int_t)event->held, "changes",
+		(json_int_t)(pacing->changes - event->reported), "because", because[control->because]);
+
+	event->reported = pacing->changes;
+	json_object_set_new(record, "share", share);
+}
