@@ -14,3 +14,8 @@ $(O)/.pipelines-packages: | $(O)/.test-packages
 .PHONY: check-pipelines
 check-pipelines: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) ## run nhmtap into ClickHouse, VictoriaMetrics, Prometheus and a browser
 	$(pytest) $(wildcard tests/pipelines/check_*.py)
+
+# With CI set, make test runs them as well: not under sanitizers, and not where T asks for something else.
+ifeq ($(if $(CI),1)$(SANITIZE)$(T),10)
+test: check-pipelines
+endif
