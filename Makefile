@@ -99,10 +99,9 @@ endef
 comma := ,
 export build_requirements test_requirements deb_requirements image_requirements
 
-# Installs what is missing where that is possible (root, apt-get), and names it where it is not.
+# Installs what is missing where that is possible (root, apt-get), and names it where it is not. The lock: apt-get
+# waits for no other that reads the lists.
 packages: $(O)/.build-packages $(O)/.test-packages
-# One after the other: apt-get waits for no other that reads the lists.
-$(O)/.test-packages: | $(O)/.build-packages
 $(O)/.%-packages: Makefile
 	@mkdir -p $(O)
 	@missing=$$(printf '%s\n' "$$$*_requirements" | while IFS='|' read -r package check; do \
@@ -111,8 +110,8 @@ $(O)/.%-packages: Makefile
 		if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 			echo "  INSTALL  $$missing"; \
 			get='apt-get -qq -o DPkg::Lock::Timeout=300'; export DEBIAN_FRONTEND=noninteractive; \
-			{ $$get update && $$get install -y --no-install-recommends $$missing; } > $(O)/apt.log 2>&1 \
-				|| { cat $(O)/apt.log >&2; exit 1; }; \
+			{ flock 9 && $$get update && $$get install -y --no-install-recommends $$missing; } \
+				> $(O)/apt-$*.log 2>&1 9> $(O)/apt.lock || { cat $(O)/apt-$*.log >&2; exit 1; }; \
 		else \
 			echo "missing, by the Debian package that has it: $$missing" >&2; \
 			echo "as root: apt-get install $$missing" >&2; exit 1; \

@@ -6,7 +6,6 @@ libnats-dev  | pkg-config --exists libnats
 iproute2     | ip -V
 endef
 export fleet_requirements
-$(O)/.fleet-packages: | $(O)/.pipelines-packages
 
 shippers := $(O)/programs/fleet/ship $(O)/programs/fleet/drain
 

@@ -9,7 +9,6 @@ prometheus-node-exporter | prometheus-node-exporter --version
 python3-pil       | $(PYTHON) -c 'import PIL'
 endef
 export pipelines_requirements
-$(O)/.pipelines-packages: | $(O)/.test-packages
 
 .PHONY: check-pipelines
 check-pipelines: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) ## run nhmtap into ClickHouse, VictoriaMetrics, Prometheus and a browser
