@@ -25,11 +25,13 @@
 
 /* The pace at which rings are read and tables are looked at: faster while tables fill. One that is FILLING
  * percent full is emptied. The fastest pace keeps up with a million new keys a second and CPU; beyond
- * that a table gets full, which the account tells. */
-#define DRAIN_LEAST_NS 2500000
-#define DRAIN_MOST_NS  20000000
-#define FILLING	       25
-#define HARDLY_FILLED  6
+ * that a table gets full, which the account tells. A timer's samples can't come faster than it ticks: see
+ * slowest_ns(). */
+#define DRAIN_LEAST_NS	2500000
+#define DRAIN_MOST_NS	20000000
+#define DRAIN_SELDOM_NS 1000000000
+#define FILLING		25
+#define HARDLY_FILLED	6
 
 /* Keys of an event that are kept while the output takes no interval, since their number has no other bound
  * then. */
@@ -51,6 +53,7 @@ struct state {
 	__u64 forks;			   /* of the machine, when the run began */
 	struct pacing *pacing;		   /* NULL: periods stay as they are */
 	struct unwinding *unwinding;	   /* NULL: stacks are not walked by tables */
+	__u64 slowest_ns;		   /* between two looks at tables */
 	const char *unwind_why;		   /* not, where that was left open; NULL otherwise */
 };
 
@@ -205,6 +208,26 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
+/* What a timer can at most fill of a CPU's table from one look to the next is hardly anything. */
+static __u64 slowest_ns(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+	__u64 slowest = DRAIN_SELDOM_NS;
+
+	for (size_t i = 0; i < state->nr && !activity->streams; i++) {
+		const struct perf_event_attr *attr = &activity->plan.events.list[i].attr;
+		__u64 period = attr->freq ? 1000000000 / attr->sample_freq : attr->sample_period, ns;
+
+		if (!state->aggregations[i])
+			continue;
+		if (!event_is_clock(&activity->plan.events.list[i]))
+			return DRAIN_MOST_NS;
+		ns = aggregation_room(state->aggregations[i]) * HARDLY_FILLED / 100 * period;
+		slowest = ns < slowest ? ns : slowest;
+	}
+	return activity->streams || slowest < DRAIN_MOST_NS ? DRAIN_MOST_NS : slowest;
+}
+
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
@@ -231,6 +254,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
 	note("attached it to every counter");
+	state->slowest_ns = slowest_ns(activity);
 	if (state->unwinding)
 		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
 	return 0;
@@ -439,7 +463,7 @@ static void drain_tables(struct activity *activity)
 	}
 	if (fullest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
 		activity->drain_ns /= 2;
-	else if (fullest <= HARDLY_FILLED && activity->drain_ns < DRAIN_MOST_NS)
+	else if (fullest <= HARDLY_FILLED && activity->drain_ns < state->slowest_ns)
 		activity->drain_ns *= 2;
 }
 

@@ -16,6 +16,7 @@
 #include "collection/unwind_memory.h"
 #include "memory.h"
 #include "plan/denial.h"
+#include "shared.h"
 
 struct aggregation {
 	struct bpf_object *object;
@@ -239,6 +240,15 @@ void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct 
 unsigned int aggregation_fill(const struct aggregation *aggregation)
 {
 	return table_reader_fill(aggregation->reader);
+}
+
+size_t aggregation_room(const struct aggregation *aggregation)
+{
+	size_t slots = aggregation->table.nr_slots;
+	size_t words = sizeof(struct stored_stack) / sizeof(__u64) + STACK_FRAMES;
+	size_t stacks = (STACK_WORDS - STACK_FIRST) / words;
+
+	return aggregation->areas && stacks < slots ? stacks : slots;
 }
 
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys)

@@ -71,6 +71,9 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
+/* How many samples a CPU's table has room for, however different their keys and however deep their stacks. */
+size_t aggregation_room(const struct aggregation *aggregation);
+
 /* Reads its tables, looks how full they are, empties them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
 unsigned int aggregation_fill(const struct aggregation *aggregation);

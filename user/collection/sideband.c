@@ -369,10 +369,10 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 		note->comm = event->comm.comm;
 		return true;
 	case PERF_RECORD_FORK:
-		note->kind = SIDEBAND_FORKED;
+		note->kind = event->fork.pid == event->fork.ppid ? SIDEBAND_THREADED : SIDEBAND_FORKED;
 		note->pid = event->fork.pid;
 		note->parent = event->fork.ppid;
-		return event->fork.pid != event->fork.ppid;
+		return true;
 	case PERF_RECORD_EXIT:
 		note->kind = SIDEBAND_EXITED;
 		note->pid = event->fork.pid;

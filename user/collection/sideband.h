@@ -20,7 +20,8 @@ enum sideband_kind {
 	SIDEBAND_MAPPED,   /* PERF_RECORD_MMAP2: only what can be executed */
 	SIDEBAND_EXECUTED, /* PERF_RECORD_COMM with MISC_COMM_EXEC: all of its mappings have gone */
 	SIDEBAND_NAMED,	   /* PERF_RECORD_COMM otherwise: one of its threads has another comm from now on */
-	SIDEBAND_FORKED,   /* PERF_RECORD_FORK of a process, not of a thread */
+	SIDEBAND_FORKED,   /* PERF_RECORD_FORK of a process */
+	SIDEBAND_THREADED, /* PERF_RECORD_FORK of a thread: the process has more than its first one */
 	SIDEBAND_EXITED,   /* PERF_RECORD_EXIT of a process's first thread */
 	SIDEBAND_CGROUP,   /* PERF_RECORD_CGROUP: one was made; of no process */
 };

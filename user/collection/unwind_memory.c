@@ -41,6 +41,7 @@ struct block {
 struct unwind_memory {
 	struct bpf_object *object;
 	struct bpf_link *links[2];
+	bool finds;
 	struct unwind_files *files;
 	struct unwind_executions *executions;
 	pthread_mutex_t lock; /* of what follows */
@@ -67,6 +68,15 @@ static void *map_of(const struct unwind_memory *memory, const char *name, size_t
 	void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd(memory, name), 0);
 
 	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* Whether the programs know how the kernel keeps what is mapped. */
+static bool knows_layout(const struct unwind_memory *memory)
+{
+	struct unwind_kernel kernel;
+	__u32 zero = 0;
+
+	return !bpf_map_lookup_elem(map_fd(memory, "unwind_kernels"), &zero, &kernel) && kernel.mm;
 }
 
 /* Returns 0 or -errno. */
@@ -97,6 +107,7 @@ static int load(struct unwind_memory *memory, bool with_programs, struct libbpf_
 	if (!err && with_programs) {
 		err = bpf_prog_test_run_opts(bpf_program__fd(find_layout), &run);
 		bpf_program__unload(find_layout);
+		memory->finds = !err && knows_layout(memory);
 	}
 	libbpf_words_end(words);
 	return err;
@@ -205,6 +216,11 @@ void unwind_memory_share(const struct unwind_memory *memory, struct bpf_object *
 bool unwind_memory_follows(const struct unwind_memory *memory)
 {
 	return memory->links[0] && memory->links[1];
+}
+
+bool unwind_memory_finds(const struct unwind_memory *memory)
+{
+	return memory->finds;
 }
 
 /* --- room ------------------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ void unwind_memory_share(const struct unwind_memory *memory, struct bpf_object *
 
 /* Whether programs follow forks and execs; else user space does, a little later. */
 bool unwind_memory_follows(const struct unwind_memory *memory);
+/* Whether programs find what a process without a list has mapped, by what the kernel knows. */
+bool unwind_memory_finds(const struct unwind_memory *memory);
 
 /* Room for so many words, at a multiple of 64 bytes: where it is. 0: there is none. */
 __u32 unwind_memory_take(struct unwind_memory *memory, size_t words);

@@ -61,6 +61,7 @@ struct process {
 	pid_t pid;
 	__u64 exited;	   /* FOREVER: it has not */
 	__u64 looked;	   /* when it was looked for last */
+	bool threaded;	   /* it may have threads beside the first one */
 	struct life *life; /* the newest */
 	struct process *next;
 };
@@ -219,6 +220,7 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 			      .before = process->life};
 	process->life = life;
 	process->exited = FOREVER;
+	process->threaded = false; /* an exec ends the others */
 	return life;
 }
 
@@ -226,6 +228,7 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 static void begin_unheard(struct mappings *mappings, struct process *process)
 {
 	begin_life(process, 0, space_new(), process->life)->comms.incomplete = true;
+	process->threaded = true;
 	look_at(mappings, process);
 }
 
@@ -284,10 +287,10 @@ static void forget_lives(struct mappings *mappings, struct process *process, __u
 	}
 }
 
-/* Its first thread may have ended before the others. */
+/* Its first thread, which has ended, may have ended before the others. */
 static bool has_gone(const struct process *process)
 {
-	return kill(process->pid, 0) && errno == ESRCH;
+	return !process->threaded || (kill(process->pid, 0) && errno == ESRCH);
 }
 
 void mappings_forget(struct mappings *mappings, __u64 since)
@@ -485,6 +488,14 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 
+static void take_threaded(struct mappings *mappings, const struct sideband_note *note)
+{
+	struct process *process = find(mappings, note->pid);
+
+	if (process)
+		process->threaded = true;
+}
+
 static void take_exited(struct mappings *mappings, const struct sideband_note *note)
 {
 	struct process *process = find(mappings, note->pid);
@@ -498,7 +509,7 @@ void mappings_take(struct mappings *mappings, const struct sideband_note *note)
 	static void (*const take[])(struct mappings *, const struct sideband_note *) = {
 		[SIDEBAND_MAPPED] = take_mapped, [SIDEBAND_EXECUTED] = take_executed,
 		[SIDEBAND_NAMED] = take_named,	 [SIDEBAND_FORKED] = take_forked,
-		[SIDEBAND_EXITED] = take_exited,
+		[SIDEBAND_EXITED] = take_exited, [SIDEBAND_THREADED] = take_threaded,
 	};
 
 	take[note->kind](mappings, note);

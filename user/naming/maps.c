@@ -117,8 +117,17 @@ static void note_bounds(struct modules *modules, const char *name, __u64 address
 		modules->kernel_high = address > modules->kernel_high ? address : modules->kernel_high;
 }
 
-/* "ffffffffc0a3b000 t ext4_free_inode\t[ext4]": in place, the name and its module become texts. Returns
- * whether the address is hidden. */
+/* Moves a text to the end of the strings, which grow into what was read before. */
+static void keep_text(struct symbols *symbols, const char *text)
+{
+	size_t size = strlen(text) + 1;
+
+	memmove(symbols->strings + symbols->strings_size, text, size);
+	symbols->strings_size += size;
+}
+
+/* "ffffffffc0a3b000 t ext4_free_inode\t[ext4]": the name and its module are kept as texts, in place: a line
+ * is longer than they are. Returns whether the address is hidden. */
 static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line)
 {
 	struct found_symbol symbol = {0};
@@ -133,21 +142,20 @@ static bool add_kernel_line(struct symbols *symbols, struct modules *modules, ch
 	if (module) {
 		*module++ = '\0';
 		module += strspn(module, " \t");
-		memmove(name + strlen(name) + 1, module, strlen(module) + 1);
-	} else { /* one to the left: its end is then followed by the line's, an empty text */
-		name--;
-		memmove(name, name + 1, strlen(name + 1) + 1);
 	}
 	note_bounds(modules, name, symbol.address);
 	if (!strchr("tTwW", kind) || !*name)
 		return false;
 	symbol.end = symbol.address;
-	symbol.name = name - symbols->strings;
+	if (!symbol.address)
+		return true;
+	symbol.name = symbols->strings_size;
 	symbol.local = kind == 't';
 	symbol.weak = kind == 'w' || kind == 'W';
-	if (symbol.address)
-		symbols_add(symbols, &symbol);
-	return !symbol.address;
+	keep_text(symbols, name);
+	keep_text(symbols, module ? module : "");
+	symbols_add(symbols, &symbol);
+	return false;
 }
 
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules_path)
@@ -155,13 +163,13 @@ const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const 
 	struct modules modules = {0};
 	int fd = open(kallsyms, O_RDONLY | O_CLOEXEC);
 	bool hidden = false;
+	size_t size;
 
 	if (fd < 0)
 		return "the kernel's symbols (kallsyms) can't be read";
-	symbols->strings = read_text(fd, KALLSYMS_MOST, &symbols->strings_size);
+	symbols->strings = read_text(fd, KALLSYMS_MOST, &size);
 	if (!symbols->strings)
 		return "the kernel's symbols (kallsyms) can't be read";
-	symbols->strings_size++;
 	read_modules(&modules, modules_path);
 	for (char *line = symbols->strings, *next; *line; line = next) {
 		next = end_line(line);

@@ -21,9 +21,12 @@
  * looking has taken more than a share of a CPU in the last seconds; rings hold what thousands of processes
  * tell in that time. */
 #define PAUSE_LEAST_NS 2000000
-#define PAUSE_MOST_NS  20000000
+#define PAUSE_MOST_NS  50000000
 #define SHARE	       250 /* one part in so many */
 #define LAST_SECONDS   2500000000
+
+/* What is left to publish waits for the next look, or for so long where no note follows. */
+#define PUBLISH_NS (2ULL * PAUSE_MOST_NS)
 
 /* The kernel's notes of some processes, or of all. */
 struct listening {
@@ -55,6 +58,7 @@ struct names {
 	struct background *background; /* what it is asked through */
 	__u64 lost;		       /* notes, by those that do not listen any more */
 	struct unwinding *unwinding;   /* NULL: no stacks are walked by tables */
+	struct source *publishing;     /* what is left to publish; NULL: nothing */
 	char kallsyms[300];
 };
 
@@ -99,6 +103,7 @@ void names_release(struct names *names)
 	if (!names)
 		return;
 	close_naming(names);
+	loop_remove(names->loop, &names->publishing);
 	unwinding_close(names->unwinding);
 	mappings_release(names->mappings);
 	free(names);
@@ -157,6 +162,16 @@ static struct listening *next_note(struct names *names, __u64 before)
 	return first;
 }
 
+static void publish(void *context)
+{
+	struct names *names = context;
+
+	loop_remove(names->loop, &names->publishing);
+	if (names->unwinding && unwinding_publish(names->unwinding, false))
+		names->publishing =
+			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish, names);
+}
+
 /* look: at processes that it need not know yet. */
 static void take(struct names *names, bool all, bool look)
 {
@@ -173,8 +188,7 @@ static void take(struct names *names, bool all, bool look)
 		next->held = false;
 	}
 	mappings_look_at_executed(names->mappings, look);
-	if (names->unwinding)
-		unwinding_publish(names->unwinding);
+	publish(names);
 }
 
 static void on_pause_over(void *context)
@@ -295,7 +309,7 @@ static void look(struct names *names, const struct target *target, pid_t child)
 		mappings_look(names->mappings, pids[i]);
 	free(pids);
 	if (names->unwinding)
-		unwinding_publish(names->unwinding);
+		unwinding_publish(names->unwinding, true);
 }
 
 int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,

@@ -26,6 +26,10 @@
 #define UNUSED_NS 2000000000ULL
 #define NOTED_NS  100000000ULL
 
+/* So many lists of processes are given back at once: each time the kernel waits for all programs. They are a
+ * few hundred bytes each. */
+#define RETIRED_MOST 64
+
 struct chunk {
 	__u32 position;
 	size_t words;
@@ -286,11 +290,11 @@ static void *work(void *argument)
 		tables->busy = true;
 		if (tables->nr_waiting)
 			make_one(tables);
-		else if (tables->nr_retired)
+		else if (tables->nr_retired >= RETIRED_MOST)
 			give_retired(tables);
 		tables->busy = false;
 		pthread_cond_broadcast(&tables->changed);
-		while (!tables->ending && !tables->nr_waiting && !tables->nr_retired)
+		while (!tables->ending && !tables->nr_waiting && tables->nr_retired < RETIRED_MOST)
 			pthread_cond_wait(&tables->changed, &tables->lock);
 	}
 	pthread_mutex_unlock(&tables->lock);
@@ -517,7 +521,8 @@ void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t w
 	tables->retired =
 		xroom(tables->retired, tables->nr_retired, &tables->room_retired, sizeof(*tables->retired));
 	tables->retired[tables->nr_retired++] = (struct chunk){position, words};
-	wake(tables);
+	if (tables->nr_retired >= RETIRED_MOST)
+		wake(tables);
 	pthread_mutex_unlock(&tables->lock);
 }
 

@@ -33,6 +33,7 @@ struct follower {
 	} entry;      /* what programs find under its pid */
 	bool changed; /* the list is to be made anew */
 	bool waiting; /* in `changed` of struct unwinding */
+	bool seen;    /* it was there at a publishing before */
 	__u64 since;  /* it waits for a note: CLOCK_MONOTONIC, ns; 0: it does not */
 	struct follower *next;
 };
@@ -244,6 +245,7 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 
 	/* What the parent had mapped is known now, and not made for it yet. */
 	child = find_or_make(unwinding, pid);
+	child->seen = false;
 	if (!from || !from->list || from->changed) {
 		if (from && from->list && child->entry == ENTRY_NONE)
 			child->entry = ENTRY_COPIED;
@@ -263,6 +265,8 @@ static void on_exec(struct unwinding *unwinding, pid_t pid)
 {
 	struct follower *follower = *find(unwinding, pid);
 
+	if (follower)
+		follower->seen = false;
 	if (!follower || !follower->list)
 		return;
 	unwinding->executions[pid & (UNWIND_EXECUTIONS - 1)]++;
@@ -336,20 +340,34 @@ static void publish(struct unwinding *unwinding, struct follower *follower)
 		hide(unwinding, follower);
 }
 
-void unwinding_publish(struct unwinding *unwinding)
+/* One that programs find their way in without a list: most that begin have ended by the next publishing. */
+static bool can_wait(const struct unwinding *unwinding, struct follower *follower)
+{
+	bool seen = follower->seen;
+
+	follower->seen = true;
+	return !seen && unwind_memory_finds(unwinding->memory);
+}
+
+bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
 		struct follower *follower = *find(unwinding, unwinding->changed[i]);
+		bool ended, later;
 
 		if (!follower || !follower->waiting)
 			continue;
-		follower->waiting = false;
-		if (follower->entry != ENTRY_SET && mappings_has_ended(unwinding->mappings, follower->pid)) {
-			/* Its own stack is not walked any more, but the stacks of the next processes of the
-			 * same program are. */
+		ended = mappings_has_ended(unwinding->mappings, follower->pid);
+		later = !at_once && !ended && follower->entry != ENTRY_SET && can_wait(unwinding, follower);
+		follower->waiting = later;
+		if (later || (ended && follower->entry != ENTRY_SET)) {
+			/* The stacks of the next processes of the same program are walked by its files' tables,
+			 * and its own, as long as it is there. */
 			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
+			if (later)
+				unwinding->changed[kept++] = follower->pid;
 		} else if (!follower->changed) {
 			show(unwinding, follower);
 		} else if (is_behind(unwinding, follower)) {
@@ -361,6 +379,7 @@ void unwinding_publish(struct unwinding *unwinding)
 		}
 	}
 	unwinding->nr_changed = kept;
+	return kept;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

@@ -34,8 +34,9 @@ int unwinding_open(struct unwinding **unwinding, struct mappings *mappings, size
 		   const struct host *host, struct refusal *refusal);
 void unwinding_close(struct unwinding *unwinding);
 
-/* Publishes to the BPF programs what the mappings have learnt since the last call. */
-void unwinding_publish(struct unwinding *unwinding);
+/* Publishes to the BPF programs what the mappings have learnt since the last call; of processes that have
+ * just begun only `at_once`, as far as programs find their way in them. Returns whether some are left. */
+bool unwinding_publish(struct unwinding *unwinding, bool at_once);
 
 /* Makes the tables of a command's program, and of the libraries that it will load, as far as that can be told
  * before it is executed. */
