@@ -635,12 +635,26 @@ def measure_memory(figures, folder, options):
 CHURN = "while :; do /bin/true; /bin/ls > /dev/null; done"
 
 
+def missed_ticks(data, hz):
+    """Of a perf.data of a timer on every CPU: how many of its ticks have no sample, and how many there were."""
+    said = subprocess.run(["perf", "script", "-i", data, "-F", "cpu,time"], check=True, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    times = {}
+    for cpu, seconds in re.findall(r"\[(\d+)\]\s+([\d.]+):", said):
+        times.setdefault(cpu, []).append(float(seconds))
+    ticks = [round((later - earlier) * hz) for on_one in times.values() for earlier, later in zip(on_one, on_one[1:])]
+    return sum(nr - 1 for nr in ticks if nr > 1), sum(ticks)
+
+
 def measure_churn(figures, folder, options):
-    """The machine's stacks, 99 times a second, read each second, while programs come and go on every CPU."""
-    out = os.path.join(folder, "churn.json")
+    """The machine's stacks, 99 times a second, read each second, while programs come and go on every CPU. Where the
+    machine keeps a CPU busy for longer than a period, its timer misses ticks, perf's as well."""
+    out, data = os.path.join(folder, "churn.json"), os.path.join(folder, "churn.data")
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.cpu_count()))
     churns = [subprocess.Popen(["sh", "-c", CHURN]) for _ in range(os.cpu_count())]
+    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
+                             "--", "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         Run(nhmtap("profile", "-e", "cpu-clock", "-a", "-g", "-F", 99, "--by", "cgroup,symbol", "-I", 1000,
                    "--duration", options.seconds, "--format", "json"), out)
@@ -648,14 +662,18 @@ def measure_churn(figures, folder, options):
         for churn in churns:
             churn.kill()
             churn.wait()
+        perf.wait()
         os.sched_setaffinity(0, own)
     end = records(out)[-1]
     samples, own = end["samples"], end["overhead"]
     figures.add("beside programs that come and go: share of a CPU", 100 * own["cpu_time_ns"] / end["duration_ns"], 1,
                 f"{own['cpu_time_ns'] / 1e6:.0f} ms in {end['duration_ns'] / 1e9:.0f} s", "%")
     figures.add("peak resident set there", own["max_rss_bytes"] / 2**20, 64, "", "MiB")
+    causes = ", ".join(f"{nr} {cause}" for cause, nr in samples["lost"].items())
     figures.add("samples lost there", 100 * sum(samples["lost"].values()) / samples["expected"], 0.1,
-                f"{sum(samples['lost'].values())} of {samples['expected']}", "%")
+                f"{causes} of {samples['expected']}", "%")
+    missed, ticks = missed_ticks(data, 99)
+    figures.add("ticks that perf record has missed beside it", 100 * missed / ticks, None, f"{missed} of {ticks}", "%")
 
 
 def measure_keys(figures, folder, options):

@@ -363,8 +363,8 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 		later = !at_once && !ended && follower->entry != ENTRY_SET && can_wait(unwinding, follower);
 		follower->waiting = later;
 		if (later || (ended && follower->entry != ENTRY_SET)) {
-			/* The stacks of the next processes of the same program are walked by its files' tables,
-			 * and its own, as long as it is there. */
+			/* The stacks of the next processes of the same program are walked by its files'
+			 * tables, and its own, as long as it is there. */
 			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
 			if (later)
 				unwinding->changed[kept++] = follower->pid;
