@@ -512,43 +512,60 @@ def unread_socket(folder):
     os.unlink(path)
 
 
-def cpu_of_intervals(command, path, size):
-    """CPU seconds that so many bytes of its file take, once as many have come; how it ends is no matter."""
-    if os.path.exists(path):
-        os.unlink(path)
-    out = os.open(os.devnull, os.O_RDWR)
-    process = subprocess.Popen(command, stdin=out, stdout=out, stderr=out)
-    os.close(out)
-    seen = []
-    for enough in (size, 2 * size):
-        while not os.path.exists(path) or os.path.getsize(path) < enough:
+@contextlib.contextmanager
+def running(commands):
+    """Processes, which are ended; how they end is no matter."""
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(open(os.devnull, "r+b"))
+        processes = []
+        for command in commands:
+            processes.append(subprocess.Popen(command, stdin=out, stdout=out, stderr=out))
+            stack.callback(processes[-1].wait)
+            stack.callback(processes[-1].terminate)
+        yield processes
+
+
+def cpu_by_bytes(sessions, paths, size):
+    """CPU seconds of each while so many bytes come into its file. All go on at once, by turns of an interval: what
+    disturbs one disturbs all."""
+    def after(least):
+        while any(not os.path.exists(path) or os.path.getsize(path) < most for path, most in zip(paths, least)):
             time.sleep(0.01)
-        seen.append((cpu_ns(process.pid) / 1e9, os.path.getsize(path)))
-    process.terminate()
-    process.wait()
-    (before, began), (after, ended) = seen
-    return (after - before) / (ended - began) * size
+        return [(cpu_ns(session.pid) / 1e9, os.path.getsize(path)) for session, path in zip(sessions, paths)]
+
+    began = after([1] * len(paths))
+    ended = after([bytes_before + size for _, bytes_before in began])
+    return [(cpu - cpu_before) / (size_after - size_before) * size
+            for (cpu_before, size_before), (cpu, size_after) in zip(began, ended)]
 
 
 def measure_dead(figures, folder, options):
-    """An output whose reader is dead, or not there, beside one that is a file."""
-    alive = os.path.join(folder, "alive")
+    """An output whose reader is dead, or not there, beside one that is a file. What two runs of the same differ by says
+    how far the others' ratios can be trusted."""
     counting = {"name": "counts", "command": "stat", "event": ",".join(SOFTWARE), "all_cpus": True, "per": "cpu",
                 "interval_ms": 2}
-    dead = {"that nobody reads": {"path": f"unix:{folder}/unread"}, "to nobody": {"path": f"unix:{folder}/nobody"},
-            "to a server of OTLP that is not there": {"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"}}
+    same, dead = "nothing more", {
+        "an output that nobody reads": {"path": f"unix:{folder}/unread"},
+        "an output to nobody": {"path": f"unix:{folder}/nobody"},
+        "an output to a server of OTLP that is not there": {"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"}}
     with unread_socket(folder):
         for _ in range(options.rounds):
-            costs = {name: [] for name in (None, *dead)}
-            for name in [*costs] * 3:
-                more = [{**dead[name], "queue_bytes": 8192}] if name else []
-                config = configure(folder, [counting], {"outputs": [{"path": alive}, *more]})
-                costs[name].append(cpu_of_intervals(nhmtap("run", config), alive, 1_000_000))
-            alone = statistics.median(costs[None])
-            for name in dead:
-                own = statistics.median(costs[name])
-                figures.add(f"a run with an output {name} / without", own / alone, 1.02,
-                            f"{own * 1e3:.0f} / {alone * 1e3:.0f} ms CPU")
+            # Each is once at each place: who is woken up first pays for the caches of the others.
+            variants = [None, same, *dead]
+            names = [variants[(i + turn) % len(variants)] for turn in range(len(variants)) for i in range(len(variants))]
+            folders = [tempfile.mkdtemp(dir=folder) for _ in names]
+            files = [os.path.join(own, "alive") for own in folders]
+            commands = [nhmtap("run", configure(own, [counting], {"outputs": [
+                {"path": file}, *([{**dead[name], "queue_bytes": 8192}] if name in dead else [])]}))
+                for name, own, file in zip(names, folders, files)]
+            with running(commands) as sessions:
+                costs = list(zip(names, cpu_by_bytes(sessions, files, 10_000_000)))
+            for own in folders:
+                shutil.rmtree(own)
+            each = {name: sum(seconds for of, seconds in costs if of == name) / len(variants) for name in names}
+            for name in (same, *dead):
+                figures.add(f"a run with {name} / without", each[name] / each[None], 1.02 if name in dead else None,
+                            f"{each[name] * 1e3:.0f} / {each[None] * 1e3:.0f} ms CPU")
 
 
 def scrape(path):
