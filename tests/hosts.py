@@ -61,6 +61,10 @@ NEHALEM_PMU = pmu(
     max_precise=2, branches=16, pmu_name="nehalem")
 
 NEHALEM = MACHINE | NEHALEM_PMU
+# CPUID of a Xeon X5550, leaves as `cpuid -r` prints them.
+CPUID = {"cpuid": "CPU:\n"
+                  "   0x00000001 0x00: eax=0x000106a5 ebx=0x00100800 ecx=0x009ce3bd edx=0xbfebfbff\n"
+                  "   0x0000000a 0x00: eax=0x07300403 ebx=0x00000044 ecx=0x00000000 edx=0x00000603\n"}
 # A virtual machine on a CPU of another kind, without a PMU.
 WITHOUT_PMU = MACHINE | {"proc/cpuinfo": cpuinfo(model=143, name="Intel(R) Xeon(R) Processor")}
 # A PMU of a CPU that has no table: what the kernel says is all that is known about it.

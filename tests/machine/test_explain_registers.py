@@ -4,13 +4,16 @@ on those that have the architecture's events alone.
 
 nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
 explained, and the registers are read while it is enabled."""
+import csv
 import json
+import os
 import shlex
 import struct
+import subprocess
 
+import nehalem
 import pytest
-
-from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, THIRD, WESTMERES, forks
+from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, TABLES, THIRD, WESTMERES, XEON_7400, forks, tool
 
 # By facility, and the options of explain that go with it.
 EVENTS = {
@@ -177,10 +180,16 @@ def events_of(machine):
 
 
 MACHINES = (*KERNELS, *WESTMERES, *SANDYBRIDGES, *ARCHITECTURES)
+
+
+def in_one_worker(machine):
+    """The fixtures' names of these machines, and WESTMERES' own: conftest.py has groups by them."""
+    return pytest.mark.xdist_group("explain" if machine in KERNELS else
+                                   machine if machine in WESTMERES else machine.replace("-", "_"))
+
+
 # All events of a machine look at one set of observations, which one worker makes.
-ALL = [pytest.param(machine, facility, id=f"{machine}-{facility}",
-                    marks=pytest.mark.xdist_group("explain" if machine in KERNELS else machine.replace("-", "_")
-                                                 if machine in SANDYBRIDGES else machine))
+ALL = [pytest.param(machine, facility, id=f"{machine}-{facility}", marks=in_one_worker(machine))
        for machine in MACHINES for facility in events_of(machine)]
 
 GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL = range(0x186, 0x18E), 0x38D, 0x3F1, 0x1D9
@@ -211,6 +220,16 @@ def packed(attr):
                        number("config2"), number("branch_sample_type"))
 
 
+KINDS = {**{kernel: {"kernel": kernel} for kernel in KERNELS}, **WESTMERES, **SANDYBRIDGES,
+         **{name: row[0] for name, row in ARCHITECTURES.items()}, "nehalem-ex": {"model": "ex"}, "xeon-7400": XEON_7400}
+
+
+def registers_of(machine):
+    if machine in ARCHITECTURES or machine == "xeon-7400":
+        return ARCHITECTURES.get(machine, ARCHITECTURES["core2"])[1]
+    return [msr for msr in REGISTERS if msr < 0x18A or msr > 0x18D or machine in SANDYBRIDGES]
+
+
 @pytest.fixture(scope="module")
 def observed(booted):
     """What explain said of each event of a machine, by facility, and the registers while it was enabled."""
@@ -219,33 +238,37 @@ def observed(booted):
     def get(machine):
         if machine not in found:
             with forks(booted) as machines:
-                kinds = {**WESTMERES, **SANDYBRIDGES, **{name: row[0] for name, row in ARCHITECTURES.items()}}
-                guest = machines(**kinds.get(machine, {"kernel": machine}))
-                guest.registers = ARCHITECTURES[machine][1] if machine in ARCHITECTURES else [msr for msr in REGISTERS if msr < 0x18A or msr > 0x18D or machine in SANDYBRIDGES]
-                found[machine] = observe(guest, events_of(machine))
+                found[machine] = observe(machines(**KINDS[machine]), registers_of(machine), events_of(machine))
         return found[machine]
     return get
 
 
-def observe(guest, events):
+def observe(guest, registers, events):
     # A run for all that have the same options: on the emulator, starting the program takes longest.
     runs = {}
     for facility, (options, some) in events.items():
         runs.setdefault(tuple(options), []).extend((facility, event) for event in some)
     said = guest.say("\n".join(shlex.join(["nhmtap", "explain", "--format", "json", *options, *(event for _, event in some)])
                                for options, some in runs.items()))
-    explained = [record for record in map(json.loads, said.splitlines())
-                 if record["type"] == "event"]
     names = [name for some in runs.values() for name in some]
-    records = dict(zip(names, explained, strict=True))
+    read = opened(guest, registers, dict(zip(names, events_among(said), strict=True)))
+    return {facility: {event: read[facility, event] for event in some} for facility, (_, some) in events.items()}
+
+
+def events_among(said):
+    return [record for record in map(json.loads, said.splitlines()) if record["type"] == "event"]
+
+
+def opened(guest, registers, records):
+    """What explain said of each event, and the registers while it was enabled."""
     lines = "".join(packed(record["event"]["attr"]).hex() + "\n" for record in records.values())
-    said = guest.say("opened", "0", *map(hex, guest.registers), stdin=lines.encode(), paranoid=-1)
-    found = {facility: {} for facility in events}
-    for (facility, event), line in zip(records, said.splitlines(), strict=True):
+    said = guest.say("opened", "0", *map(hex, registers), stdin=lines.encode(), paranoid=-1)
+    found = {}
+    for name, line in zip(records, said.splitlines(), strict=True):
         errno, *values = line.split()
-        assert errno == "0", f"{event}: errno {errno}"
-        read = dict(zip(guest.registers, (int(value, 16) for value in values)))
-        found[facility][event] = (records[facility, event], {**dict.fromkeys(REGISTERS, 0), **read})
+        assert errno == "0", f"{name}: errno {errno}"
+        read = dict(zip(registers, (int(value, 16) for value in values)))
+        found[name] = (records[name], {**dict.fromkeys(REGISTERS, 0), **read})
     return found
 
 
@@ -269,7 +292,44 @@ def test_there_are_sixty_events_and_more():
 
 @pytest.mark.parametrize("machine, facility", ALL)
 def test_the_kernel_programs_what_explain_said(machine, facility, observed):
-    for event, (record, read) in observed(machine)[facility].items():
+    check(observed(machine)[facility])
+
+
+def of_table(table, command, *arguments):
+    """What nhmtap says of a CPU that it does not run on."""
+    return subprocess.run([tool(), command, "--cpu", table, *arguments], capture_output=True, check=True, text=True).stdout
+
+
+def names_of(table):
+    """Every event of a table, and every one that Intel publishes for the CPU. perf's own names are the kernel's."""
+    rows = map(json.loads, of_table(table, "list", "--json").splitlines())
+    names = {row["name"] for row in rows if "config" in row and not row["section"].startswith("hardware")}
+    facts = os.path.join(nehalem.HERE, f"../events/facts/{table}.tsv")
+    if os.path.exists(facts):
+        with open(facts, encoding="utf-8") as file:
+            names |= {row["name"] for row in csv.DictReader(file, delimiter="\t")}
+    return sorted(names)
+
+
+# The machine that is each CPU with events of its own.
+EVERY_TABLE = {"6.1": "nehalem-ep", "nehalem-ex": "nehalem-ex", **TABLES, **{name: name for name in SANDYBRIDGES},
+               "core2": "core2", "xeon-7400": "xeon-7400"}
+
+
+@pytest.mark.parametrize("machine", [
+    pytest.param(machine, marks=(in_one_worker(machine), *([pytest.mark.thorough] if machine not in KERNELS else [])))
+    for machine in EVERY_TABLE])
+def test_every_name_of_a_table_programs_what_explain_said(machine, machines):
+    table = EVERY_TABLE[machine]
+    names = names_of(table)
+    # Off-core responses that count nothing, because the CPU has no such bit, are told only to those who insist.
+    said = events_among(of_table(table, "explain", "--format", "json", "--force", *names))
+    check(opened(machines(**KINDS[machine]), registers_of(machine), dict(zip(names, said, strict=True))))
+
+
+def check(events):
+    """What was read while an event was enabled is what was said, and nothing else counts."""
+    for event, (record, read) in events.items():
         read = {**read, DEBUGCTL: read[DEBUGCTL] & ~FREEZE_ON_SMI}
         # Where the driver resets no counters, one that counted before keeps its selection, without EN.
         used = [msr - GENERAL[0] for msr in GENERAL if read[msr] & EN]

@@ -103,6 +103,12 @@ def test_a_metric_goes_by_intels_names(perfmon_1):
         {"ipc": "instructions per cycle", "branch_share": "%"}
 
 
+def test_what_is_counted_by_itself_is_what_cpuid_has(perfmon_2):
+    found = nhmtap(perfmon_2, "stat", "--", "count")
+    assert list(counted(found)) == ["task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions"]
+    assert "without those that this CPU lacks" in found[0]["default_event_why"]
+
+
 def test_an_event_that_cpuid_lacks_is_refused_with_its_bit_and_not_listed(perfmon_2):
     for name, bit in (("BR_INST_RETIRED.ALL_BRANCHES", 5), ("BR_MISP_RETIRED.ALL_BRANCHES", 6)):
         error, *_ = nhmtap(perfmon_2, "stat", "-e", name, "--", "true", status=2)

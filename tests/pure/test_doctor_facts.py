@@ -8,13 +8,9 @@ import struct
 
 import hosts
 import pytest
-from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYSLOG, NEHALEM, WITHOUT_PMU
+from hosts import ALL_CAPABILITIES, CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYSLOG, CPUID, NEHALEM, WITHOUT_PMU
 
 NOBODY = {"proc/self/status": hosts.status(0)}
-# CPUID of a Xeon X5550, leaves as `cpuid -r` prints them.
-CPUID = {"cpuid": "CPU:\n"
-                  "   0x00000001 0x00: eax=0x000106a5 ebx=0x00100800 ecx=0x009ce3bd edx=0xbfebfbff\n"
-                  "   0x0000000a 0x00: eax=0x07300403 ebx=0x00000044 ecx=0x00000000 edx=0x00000603\n"}
 PERF_CAPABILITIES, MISC_ENABLE = 0x345, 0x1a0
 
 

@@ -129,7 +129,7 @@ static void list_generic(struct listing *listing, const char *section, __u32 typ
 		struct encoding encoding;
 		json_t *record;
 
-		if (event->type != type)
+		if (event->type != type || generic_missing(listing->host, event) >= 0)
 			continue;
 		record = listed(section, event->name);
 		if (event->alias)

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tables/names.h"
-
 /* Drivers name perf's generic hardware events in sysfs with what they really count on this machine,
  * errata of the very CPU included: events_sysfs_show(), arch/x86/events/core.c. */
 static bool named_by_driver(struct host *host, const struct generic_event *generic, struct encoding *encoding)
@@ -61,14 +59,14 @@ static bool named_by_table(const struct cpu_events *cpu, const struct perf_event
 
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding)
 {
+	const struct generic_event *generic = generic_event_of(attr->type, attr->config);
+
 	if (attr->type == PERF_TYPE_RAW) {
 		*encoding = (struct encoding){attr->config, attr->config1, NULL, "the event's own"};
 		return true;
 	}
-	for (size_t i = 0; attr->type == PERF_TYPE_HARDWARE && i < nr_generic_events; i++)
-		if (generic_events[i].type == attr->type && generic_events[i].config == attr->config &&
-		    named_by_driver(host, &generic_events[i], encoding))
-			return true;
+	if (attr->type == PERF_TYPE_HARDWARE && generic && named_by_driver(host, generic, encoding))
+		return true;
 	return (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE) &&
 	       named_by_table(host->events, attr, encoding);
 }
@@ -127,6 +125,15 @@ bool has_fixed_counter(const struct cpu_events *cpu, const struct kernel_rule *r
 bool event_missing(const struct host *host, const struct known_event *event)
 {
 	return event->architectural >= 0 && host->events_missing >> event->architectural & 1;
+}
+
+int generic_missing(struct host *host, const struct generic_event *event)
+{
+	struct encoding encoding;
+
+	if (event->architectural < 0 || !(host->events_missing >> event->architectural & 1))
+		return -1;
+	return named_by_driver(host, event, &encoding) ? -1 : event->architectural;
 }
 
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config)

@@ -8,6 +8,7 @@
 
 #include "event/event.h"
 #include "tables/config.h"
+#include "tables/names.h"
 
 /* The raw event that counts: for perf's generic ones the kernel's choice. */
 struct encoding {
@@ -52,6 +53,10 @@ bool has_fixed_counter(const struct cpu_events *cpu, const struct kernel_rule *r
 
 /* Whether CPUID says that the CPU lacks this event of the architecture. */
 bool event_missing(const struct host *host, const struct known_event *event);
+
+/* The bit of CPUID.0AH:EBX for which the kernel has taken one of perf's own names away, else -1. Where an
+ * erratum set it the driver may count another event under that name, and names it in sysfs. */
+int generic_missing(struct host *host, const struct generic_event *event);
 
 /* The rule of the kernel that holds for an event: the first of the list, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);

@@ -57,12 +57,6 @@ static const struct cpu_events *events_among(const struct host *host, const stru
 	return NULL;
 }
 
-static void take_table(struct host *host, const struct cpu_events *events)
-{
-	host->events = events;
-	host->events_missing = 0;
-}
-
 /* A CPU without a table has the architectural events, if any, and CPUID gives the number of counters. The
  * kernel takes three fixed ones from version 2 on for granted (intel_pmu_init(), intel/core.c). */
 static void take_architecture(struct host *host, const struct cpu_events *cpus, size_t nr)
@@ -84,7 +78,6 @@ static void take_architecture(struct host *host, const struct cpu_events *cpus, 
 						 : perfmon.fixed_counters < assumed ? assumed
 										    : perfmon.fixed_counters;
 		host->events = host->numbered;
-		host->events_missing = perfmon.events_missing;
 	}
 }
 
@@ -98,7 +91,7 @@ int host_add_tables(struct host *host, const char *folder, struct refusal *refus
 		return -1;
 	own = events_among(host, host->tables.cpus, host->tables.nr_cpus);
 	if (own)
-		take_table(host, own);
+		host->events = own;
 	else if (!host->events || host->numbered)
 		take_architecture(host, host->tables.cpus, host->tables.nr_cpus);
 	return 0;
@@ -226,6 +219,7 @@ int host_gather(struct host *host, const char *root)
 {
 	char text[4096];
 	struct utsname names;
+	struct perfmon perfmon;
 	int err;
 
 	*host = (struct host){0};
@@ -238,6 +232,8 @@ int host_gather(struct host *host, const char *root)
 	read_version(host);
 	slurp(host, host->boot_id, sizeof(host->boot_id), "/proc/sys/kernel/random/boot_id");
 	read_processor(host);
+	if (processor_perfmon(host, &perfmon))
+		host->events_missing = perfmon.events_missing;
 	host->events = events_among(host, known_cpus, nr_known_cpus);
 	if (!host->events)
 		take_architecture(host, known_cpus, nr_known_cpus);
@@ -542,7 +538,8 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 		cpu = named(known_cpus, nr_known_cpus, name);
 	if (!cpu)
 		return refuse_cpu(name, refusal);
-	take_table(host, cpu);
+	host->events = cpu;
+	host->events_missing = 0;
 	host->pretended = true;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);
 	snprintf(host->cpu.model_name, sizeof(host->cpu.model_name), "%.63s", cpu->title);

@@ -69,9 +69,9 @@ struct host {
 	} cpu;
 	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
 	struct cpu_events *numbered; /* the architecture's, with this CPU's numbers of counters; or NULL */
-	__u32 events_missing;	     /* architectural ones, CPUID.0AH:EBX; 0 where another table is taken */
-	bool pretended;		     /* host_pretend_cpu() has put another one in its place */
-	struct tables tables;	     /* from a folder; without one, its metrics are those built in */
+	__u32 events_missing; /* architectural ones, CPUID.0AH:EBX; 0 of a CPU that is only looked up */
+	bool pretended;	      /* host_pretend_cpu() has put another one in its place */
+	struct tables tables; /* from a folder; without one, its metrics are those built in */
 
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
 

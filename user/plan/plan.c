@@ -134,23 +134,40 @@ int plan_check(const struct plan *plan, const struct options *options, struct ho
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-#define DEFAULT_STAT_EVENTS                                                                                  \
-	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,"               \
-	"branch-misses"
-#define DEFAULT_STAT_SOFTWARE "task-clock,context-switches,cpu-migrations,page-faults"
+/* perf stat's. */
+static const char *const default_counted[] = {
+	"task-clock", "context-switches", "cpu-migrations", "page-faults",
+	"cycles",     "instructions",	  "branches",	    "branch-misses",
+};
+
+/* Why a machine has not got one of them, as the end of default_why; NULL if it has. */
+static const char *without(struct host *host, const struct generic_event *event)
+{
+	if (event->type != PERF_TYPE_HARDWARE)
+		return NULL;
+	if (kernel_miscounts(host))
+		return ", without those of the core PMU, which this kernel counts wrongly";
+	if (!host_core_pmu(host))
+		return ", without those that need the core PMU this machine lacks";
+	return generic_missing(host, event) < 0 ? NULL : ", without those that this CPU lacks";
+}
 
 const char *plan_default_counted(struct plan *plan, struct host *host)
 {
-	bool hardware = host_core_pmu(host) && !kernel_miscounts(host);
+	const char *why = "";
+	size_t used = 0;
 
-	snprintf(plan->default_why, sizeof(plan->default_why), "%s",
-		 hardware ? "perf stat's default events"
-		 : kernel_miscounts(host)
-			 ? "perf stat's default events, without those of the core PMU, which "
-			   "this kernel counts wrongly"
-			 : "perf stat's default events, without those that need the core PMU "
-			   "this machine lacks");
-	return hardware ? DEFAULT_STAT_EVENTS : DEFAULT_STAT_SOFTWARE;
+	for (size_t i = 0; i < sizeof(default_counted) / sizeof(default_counted[0]); i++) {
+		const char *lacks = without(host, generic_event_find(default_counted[i]));
+
+		if (lacks)
+			why = lacks;
+		else
+			used += snprintf(plan->default_events + used, sizeof(plan->default_events) - used,
+					 "%s%s", used ? "," : "", default_counted[i]);
+	}
+	snprintf(plan->default_why, sizeof(plan->default_why), "perf stat's default events%s", why);
+	return plan->default_events;
 }
 
 int plan_events(struct plan *plan, const char *events, const char *metrics, struct host *host,

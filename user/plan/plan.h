@@ -22,6 +22,7 @@ struct plan {
 	struct events events;
 	struct metrics metrics;		  /* what is to be derived from the events */
 	struct expectations expectations; /* of both */
+	char default_events[128];	  /* where they are several */
 	char default_why[160];		  /* why this event, where the user named none; "" otherwise */
 };
 

@@ -129,6 +129,23 @@ static int missing_event(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "use another event; --force insists");
 }
 
+static int missing_generic(const struct subject *s, struct refusal *refusal)
+{
+	const struct generic_event *generic = generic_event_of(s->event->attr.type, s->event->attr.config);
+	int bit = generic ? generic_missing(s->host, generic) : -1;
+
+	if (bit < 0)
+		return 0;
+	refused(s, STATUS_REFUSED, refusal);
+	refusal->error = ENOENT;
+	because(refusal,
+		"the CPU says that it lacks this event (bit %d of CPUID.0AH:EBX), and then the kernel's "
+		"driver does not have it",
+		bit);
+	according(refusal, "kernel, intel_arch_events_quirk()");
+	return instead(refusal, "use another event, or its raw code rNNNN");
+}
+
 /* intel_pmu_check_event_constraints(); core_pmu, of version 1, would count code 0. */
 static int missing_fixed_counter(const struct subject *s, struct refusal *refusal)
 {
@@ -602,6 +619,7 @@ static const struct rule {
 	{.check = precise_without_period},
 	{.check = short_period},
 	{.check = missing_event, .yields = true},
+	{.check = missing_generic},
 	{.check = missing_fixed_counter},
 	{.check = any_thread_version},
 	{.check = any_thread_rights},

@@ -7,31 +7,31 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#define HARDWARE(name, alias, id)                                                                            \
+#define HARDWARE(name, alias, id, bit)                                                                       \
 	{                                                                                                    \
-		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, ""                                      \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, "", bit                                 \
 	}
 #define SOFTWARE(name, alias, id)                                                                            \
 	{                                                                                                    \
-		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, ""                                      \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "", -1                                  \
 	}
 #define CLOCK(name, id)                                                                                      \
 	{                                                                                                    \
-		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns"                                     \
+		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns", -1                                 \
 	}
 
 /* The names of `perf list hw sw`. */
 const struct generic_event generic_events[] = {
-	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES),
-	HARDWARE("instructions", NULL, INSTRUCTIONS),
-	HARDWARE("cache-references", NULL, CACHE_REFERENCES),
-	HARDWARE("cache-misses", NULL, CACHE_MISSES),
-	HARDWARE("branches", "branch-instructions", BRANCH_INSTRUCTIONS),
-	HARDWARE("branch-misses", NULL, BRANCH_MISSES),
-	HARDWARE("bus-cycles", NULL, BUS_CYCLES),
-	HARDWARE("stalled-cycles-frontend", "idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
-	HARDWARE("stalled-cycles-backend", "idle-cycles-backend", STALLED_CYCLES_BACKEND),
-	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES),
+	HARDWARE("cycles", "cpu-cycles", CPU_CYCLES, 0),
+	HARDWARE("instructions", NULL, INSTRUCTIONS, 1),
+	HARDWARE("cache-references", NULL, CACHE_REFERENCES, 3),
+	HARDWARE("cache-misses", NULL, CACHE_MISSES, 4),
+	HARDWARE("branches", "branch-instructions", BRANCH_INSTRUCTIONS, 5),
+	HARDWARE("branch-misses", NULL, BRANCH_MISSES, 6),
+	HARDWARE("bus-cycles", NULL, BUS_CYCLES, 2),
+	HARDWARE("stalled-cycles-frontend", "idle-cycles-frontend", STALLED_CYCLES_FRONTEND, -1),
+	HARDWARE("stalled-cycles-backend", "idle-cycles-backend", STALLED_CYCLES_BACKEND, -1),
+	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES, -1),
 	CLOCK("cpu-clock", CPU_CLOCK),
 	CLOCK("task-clock", TASK_CLOCK),
 	SOFTWARE("page-faults", "faults", PAGE_FAULTS),
@@ -46,6 +46,14 @@ const struct generic_event generic_events[] = {
 	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES),
 };
 const size_t nr_generic_events = sizeof(generic_events) / sizeof(generic_events[0]);
+
+const struct generic_event *generic_event_of(__u32 type, __u64 config)
+{
+	for (size_t i = 0; i < nr_generic_events; i++)
+		if (generic_events[i].type == type && generic_events[i].config == config)
+			return &generic_events[i];
+	return NULL;
+}
 
 const struct generic_event *generic_event_find(const char *name)
 {

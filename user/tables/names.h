@@ -13,6 +13,8 @@ struct generic_event {
 	__u32 type;	   /* PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE */
 	__u64 config;	   /* PERF_COUNT_… (perf_event.h) */
 	const char *unit;  /* of the count, "" for a plain number */
+	int architectural; /* the bit of CPUID.0AH:EBX with which it goes (intel_arch_events_map[],
+			      arch/x86/events/intel/core.c), else -1 */
 };
 
 extern const struct generic_event generic_events[];
@@ -20,6 +22,9 @@ extern const size_t nr_generic_events;
 
 /* perf's hardware and software events; NULL if it is none of them. */
 const struct generic_event *generic_event_find(const char *name);
+
+/* The one with this type and config; NULL if there is none. */
+const struct generic_event *generic_event_of(__u32 type, __u64 config);
 
 /* perf's cache events, "L1-dcache-load-misses": fills config of PERF_TYPE_HW_CACHE, returns 0; or
  * returns -1 if it is none. */
