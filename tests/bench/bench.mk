@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What the measurements need besides the program and the tests' programs.
-measuring := $(addprefix $(O)/programs/bench/,around bursts cost places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o waits)
+measuring := $(addprefix $(O)/programs/bench/,around bursts cost pingpong places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o waits)
 
 bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
 

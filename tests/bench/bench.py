@@ -24,6 +24,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import cgroups
 import hosts
 
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
@@ -38,6 +39,7 @@ STACKS = os.path.join(PROGRAMS, "bench", "stacks.bpf.o")
 UNREAD = os.path.join(PROGRAMS, "bench", "unread.bpf.o")
 PLAN = os.path.join(PROGRAMS, "bench", "plan")
 COST = os.path.join(PROGRAMS, "bench", "cost")
+PINGPONG = os.path.join(PROGRAMS, "bench", "pingpong")
 WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
@@ -93,6 +95,10 @@ class Burster:
         self.process.stdin.write(b".")
         self.process.stdin.flush()
         self.bursts.append(int(self.process.stdout.readline()))
+        return self.bursts[-1]
+
+    def close(self):
+        self.end()
 
     def end(self):
         """Returns the CPU nanoseconds that went into the command beside its bursts."""
@@ -740,6 +746,61 @@ def measure_forgetting(figures, folder, options):
                     f"{later * 1e6:.0f} / {first * 1e6:.0f} µs CPU")
 
 
+@contextlib.contextmanager
+def new_cgroups(nr):
+    """The path below the mount of a cgroup with so many in it: c0, c1, …"""
+    path = f"/nhmtap-bench-{os.getpid()}"
+    folders = [cgroups.mount() + path, *(f"{cgroups.mount()}{path}/c{i}" for i in range(nr))]
+    for folder in folders:
+        os.mkdir(folder)
+    try:
+        yield path
+    finally:
+        for folder in reversed(folders):
+            cgroups.remove(folder)
+
+
+def switch_cost(command, pair, switches):
+    """CPU nanoseconds that a switch of the pair takes beyond what it takes when nothing is counted, and how many
+    descriptors the command that counts has."""
+    without, counted = [pair.burst()], []
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as tool:
+        tool.stdout.readline()  # the start record: it counts
+        descriptors = len(os.listdir(f"/proc/{tool.pid}/fd"))
+        for _ in range(5):
+            counted.append(pair.burst())
+        tool.terminate()
+    without.append(pair.burst())
+    return (min(counted) - min(without)) / switches, descriptors
+
+
+# Patterns are counted at switches, names by events.
+COUNTED_CGROUPS = {1: "c[0]", 3: "c[012]", 10: "c?", 100: "c?,c??", 1000: "c*"}
+
+
+def measure_cgroups(figures, folder, options):
+    """A switch between two cgroups of one CPU, of which so many are counted: where counts are added up at each
+    switch, and where each cgroup has events of its own."""
+    times, most = 10_000, max(COUNTED_CGROUPS)
+    counting = nhmtap("stat", "-C", options.cpu, "-e", ",".join(SOFTWARE[:4]), "-I", 60_000, "--format", "json",
+                      "--for-each-cgroup")
+    with new_cgroups(most) as path, \
+            contextlib.closing(Burster([PINGPONG, str(times), *(cgroups.mount() + f"{path}/c{i}" for i in (0, 1))])) as pair:
+        for _ in range(options.rounds):
+            added_up = {}
+            for nr, patterns in COUNTED_CGROUPS.items():
+                chosen = [",".join(f"{path}/{name}" for name in names)
+                          for names in (patterns.split(","), [f"c{i}" for i in range(nr)])]
+                ours, theirs = (switch_cost([*counting, which], pair, 2 * times) for which in chosen)
+                added_up[nr] = ours
+                figures.add(f"a switch between cgroups, {nr} counted: added up in BPF / events of each",
+                            ours[0] / theirs[0], 1 if nr >= 3 else None, f"{ours[0]:.0f} / {theirs[0]:.0f} ns")
+                figures.add(f"descriptors for that, {nr} counted", ours[1] / theirs[1], None, f"{ours[1]} / {theirs[1]}")
+            for i, (what, unit) in enumerate((("a switch, added up in BPF", " ns"), ("descriptors for that", ""))):
+                few, many = added_up[1][i], added_up[most][i]
+                figures.add(f"{what}, {most} counted / 1 counted", many / few, 1.2, f"{many:.0f} / {few:.0f}{unit}")
+
+
 def measure_plan(figures, folder, options):
     """A list of 100 events, parsed, checked and planned on a Nehalem that is not there."""
     nehalem = hosts.build(os.path.join(folder, "nehalem"), hosts.NEHALEM)
@@ -969,6 +1030,7 @@ MEASUREMENTS = {
     "churn": measure_churn,
     "keys": measure_keys,
     "forgetting": measure_forgetting,
+    "cgroups": measure_cgroups,
     "plan": measure_plan,
     "names": measure_names,
     "session": measure_session,
