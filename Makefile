@@ -17,7 +17,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside bench soak soak-machine install uninstall format clean help packages
+.PHONY: all demo test test-inside bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what the build and the tests need -------------------------------------------------------
 # Package, and a command that succeeds once it is installed.
@@ -307,6 +307,11 @@ soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all ki
 soak-machine: export NHMTAP_SOAK_TURNS = $(or $(R),50)
 soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## the same on the emulated Nehalem, where a CPU goes and comes R= times (50)
 	$(Q)$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/machine/test_hotplug.py -k stays_true
+
+soak-sidecar: export NHMTAP_SIDECAR_SECONDS = $(or $(S),600)
+soak-sidecar: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known ## follow a container that is made again three times in S= seconds (600), with 64 MiB and 5 % of a CPU
+	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_BUILD=$(abspath $(O)) PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 \
+		$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/live/test_image.py -k is_made_again
 
 test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
 	unshare --pid --fork --kill-child --mount-proc $(pytest) $(or $(T),tests/live)

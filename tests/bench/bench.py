@@ -628,7 +628,8 @@ def measure_forks(figures, folder, options):
                     f"{ours:.3f} / {theirs:.3f} s; {alone:.3f} s uncounted")
 
 
-def resident(pid, name):
+def status_of(pid, name):
+    """A number that /proc/PID/status has of it."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
 
@@ -642,10 +643,10 @@ def measure_memory(figures, folder, options):
     os.close(null)
     try:
         time.sleep(10)
-        early = [resident(pid, "VmRSS") for pid in pids]
+        early = [status_of(pid, "VmRSS") for pid in pids]
         time.sleep(48)
-        late = [resident(pid, "VmRSS") for pid in pids]
-        peak = [resident(pid, "VmHWM") for pid in pids]
+        late = [status_of(pid, "VmRSS") for pid in pids]
+        peak = [status_of(pid, "VmHWM") for pid in pids]
     finally:
         for pid in pids:
             os.waitpid(pid, 0)
@@ -653,6 +654,41 @@ def measure_memory(figures, folder, options):
         figures.add("peak resident set over 60 s", most / 1024, 16, f"{most} KiB", "MiB")
         figures.add("its growth after the first 10 s", (ended - began) / 1024, 0.125,
                     f"{began} to {ended} KiB", "MiB")
+
+
+def on_cpu_with_threads(pid):
+    """CPU seconds that a process and its other threads have taken so far."""
+    return sum(on_cpu(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task"))
+
+
+def forks():
+    """Processes and threads made since the machine began."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("processes "))
+
+
+SIDECAR = [
+    {"name": "counts", "command": "stat", "all_cpus": True},
+    {"name": "cpu", "command": "profile", "all_cpus": True, "freq": 99},
+]
+
+
+def measure_idle(figures, folder, options):
+    """What a session takes that waits for something to happen, once it has begun. Programs that others start are
+    looked at as well, so how many these were stands beside it."""
+    config, seconds = configure(folder, SIDECAR, interval_ms=10_000), 20
+    with subprocess.Popen([NHMTAP, "run", config], stdout=subprocess.DEVNULL) as sidecar:
+        time.sleep(12)
+        for _ in range(options.rounds):
+            before, woken, made = on_cpu_with_threads(sidecar.pid), status_of(sidecar.pid, "voluntary_ctxt_switches"), forks()
+            time.sleep(seconds)
+            used = on_cpu_with_threads(sidecar.pid) - before
+            woken = status_of(sidecar.pid, "voluntary_ctxt_switches") - woken
+            figures.add("an idle sidecar: share of a CPU", 100 * used / seconds, 0.2,
+                        f"woken {woken / seconds:.1f} times a second, beside {(forks() - made) / seconds:.1f} forks", "%")
+            figures.add("its resident set", status_of(sidecar.pid, "VmRSS") / 1024, 32,
+                        f"at most {status_of(sidecar.pid, 'VmHWM') / 1024:.1f} MiB", "MiB")
+        sidecar.terminate()
 
 
 CHURN = "while :; do /bin/true; /bin/ls > /dev/null; done"
@@ -1027,6 +1063,7 @@ MEASUREMENTS = {
     "scrape": measure_scrape,
     "forks": measure_forks,
     "memory": measure_memory,
+    "idle": measure_idle,
     "churn": measure_churn,
     "keys": measure_keys,
     "forgetting": measure_forgetting,

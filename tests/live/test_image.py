@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import tarfile
+import time
 
 import pytest
 import yaml
@@ -303,14 +304,26 @@ def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup,
 # --- for long -------------------------------------------------------------------------------------
 
 
-def memory_limit(pid):
-    """In bytes, by whichever version of cgroups has the memory."""
+def memory(pid, of_version_1, of_version_2):
+    """A file of its cgroup's, in bytes, by whichever version of cgroups has the memory."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
         paths = {controllers: path for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in file)}
-    one = f"/sys/fs/cgroup/memory{paths['memory']}/memory.limit_in_bytes" if "memory" in paths else \
-        f"{cgroups.mount()}{paths['']}/memory.max"
+    one = f"/sys/fs/cgroup/memory{paths['memory']}/{of_version_1}" if "memory" in paths else \
+        f"{cgroups.mount()}{paths['']}/{of_version_2}"
     with open(one, encoding="ascii") as file:
         return int(file.read())
+
+
+def memory_limit(pid):
+    return memory(pid, "memory.limit_in_bytes", "memory.max")
+
+
+def memory_peak(pid):
+    return memory(pid, "memory.max_usage_in_bytes", "memory.peak")
+
+
+# How long the container that is followed is there, and away, in all: `make soak-sidecar`.
+SECONDS = float(os.environ.get("NHMTAP_SIDECAR_SECONDS", "0"))
 
 
 def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_again(tmp_path, cgroup, root, puppet_root):
@@ -328,9 +341,15 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
                 container.until(lambda r: r["type"] == "target" and r["change"] == "appeared", times)
                 puppet.do("faults=200")
                 container.until(lambda r: any(e["samples"] >= 200 for e in r.get("entries", ())), times)
+                time.sleep(SECONDS / 6)
             container.until(lambda r: r["type"] == "target" and r["change"] == "gone", times)
+            time.sleep(SECONDS / 6)
+        peak = memory_peak(container.pid())
         result = container.end()
     os.rmdir(f"{folder}/docker")
+    used = result.one("end", activity="session")
+    print(f"{used['duration_ns'] / 1e9:.0f} s, {used['overhead']['cpu_time_ns'] / used['duration_ns']:.2%} of a CPU, "
+          f"at most {peak / 2**20:.1f} MiB of 64 MiB")
     own = f"{path}/docker/{ID}"
     assert result.status == 0 and result.one("end", activity="session")["reason"] == "terminated"
     told = [(r["change"], r["cgroup"]) for r in result.of("target")]
