@@ -277,7 +277,7 @@ def test_members_of_an_activity_are_the_commands_options(name):
     named = {other.get(option, option.replace("-", "_")) for option in options_of(name)}
     own = {"name", "command", "retry"}
     line_only = {"control", "quiet", "live", "output", "append", "queue", "format", "events_dir", "pmu_events",
-                 "help", "verbose", "repeat", "per_cpu", "listen", "series", "memory"}
+                 "help", "verbose", "repeat", "per_cpu", "listen", "series", "memory", "cpu_share"}
     assert set(members) - own <= named
     assert named - set(members) <= line_only
     for member in set(members) - {"name", "command", "retry"}:
