@@ -19,8 +19,8 @@ def functions(found):
                                          else at for at in chain): n for chain, n in found.items()})
 
 
-def profile(bench, event, command):
-    done = bench.run(f"nhmtap profile -g --by place,comm -e {event} -c 1000 -- {command}", paranoid=-1)
+def profile(bench, event, command, period=1000):
+    done = bench.run(f"nhmtap profile -g --by place,comm -e {event} -c {period} -- {command}", paranoid=-1)
     assert done.status == 0, str(done)
     result = records.Result(done.status, done.stdout, done.stderr)
     record = result.of("profile")[0]
@@ -29,8 +29,8 @@ def profile(bench, event, command):
     return stacks.chains(result)
 
 
-def perfs(bench, event, command, tmp_path):
-    bench.say(f"perf record -q -g -e {event} -c 1000 -o x {command}", paranoid=-1)
+def perfs(bench, event, command, tmp_path, period=1000):
+    bench.say(f"perf record -q -g -e {event} -c {period} -o x {command}", paranoid=-1)
     return stacks.by_perf(bench.fetch("x", tmp_path), "calls")
 
 
@@ -48,8 +48,8 @@ def test_precise_samples_fall_into_the_calls_as_instructions_do_and_as_perf_says
 
 def test_a_precise_sample_in_the_kernel_has_the_frames_of_both_sides(any_kernel, tmp_path):
     command = "calls kernel"
-    ours, theirs = (side(found) for found in (profile(any_kernel, "r01c0:pp", command),
-                                              perfs(any_kernel, "r01c0:pp", command, tmp_path)))
+    ours, theirs = (side(found) for found in (profile(any_kernel, "r01c0:pp", command, 2000),
+                                              perfs(any_kernel, "r01c0:pp", command, tmp_path, 2000)))
     # What follows the kernel's outermost frame is the caller, ask, and who called it.
     # Within the few instructions where a frame is made or taken down its caller is not in it.
     assert sum(ours["_start", "main", "ask"].values()) > 0.9 * sum(sum(n.values()) for n in ours.values())

@@ -106,16 +106,18 @@ static unsigned int current(const struct table_reader *reader, int cpu)
 	return head_of(reader, cpu)->generation & 1;
 }
 
-/* Has the programs of all CPUs use their tables' other generation, which is empty. */
+/*
+ * Has the programs of all CPUs use their tables' other generation, which is empty. Whether a program is
+ * inside is looked at only when all can see this (table_enter()): this and the first load of `turns` are
+ * sequentially consistent. A fence would say the same, but TSan knows none.
+ */
 static void switch_generations(struct table_reader *reader)
 {
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!reader->behind[cpu])
-			__atomic_fetch_add(&head_of(reader, cpu)->generation, 1, __ATOMIC_RELEASE);
+			__atomic_fetch_add(&head_of(reader, cpu)->generation, 1, __ATOMIC_SEQ_CST);
 		reader->behind[cpu] = true;
 	}
-	/* Whether a program is inside is looked at only when all can see this: table_enter(). */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* Waits until no program is inside the generation that was switched from. Returns false if one stays
@@ -123,7 +125,7 @@ static void switch_generations(struct table_reader *reader)
 static bool wait_until_left(const struct table_reader *reader, int cpu)
 {
 	const __u64 *turns = &head_of(reader, cpu)->turns;
-	__u64 inside = __atomic_load_n(turns, __ATOMIC_ACQUIRE), deadline = 0;
+	__u64 inside = __atomic_load_n(turns, __ATOMIC_SEQ_CST), deadline = 0;
 
 	if (!(inside & 1))
 		return true;

@@ -323,6 +323,15 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 			host->locked_memory_limit / 1024);
 		return instead(refusal, "ulimit -l unlimited, or raise the memory limit of the cgroup");
 	}
+	/* "bpf: Support pointers in global func args" (e5069b9c23b3). Linux 5.10 takes no table as large as
+	 * mem's either. */
+	if ((error == EINVAL || error == E2BIG) && !kernel_at_least(host, 5, 12)) {
+		because(refusal,
+			"samples are aggregated by BPF functions that Linux takes from 5.12 on; this is %s",
+			host->release);
+		return instead(refusal,
+			       "run a newer kernel, 6.1 for example; stat and offcore count on this one");
+	}
 	because(refusal, "%s%s%.300s", strerror(error), log[0] ? ": " : "", log);
 	return instead(refusal, error == EEXIST ? "another BPF program is attached to this event" : "");
 }
