@@ -21,7 +21,7 @@ $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
 -include $(fuzz_objects:.o=.d)
-.SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%)
+.SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%) $(FUZZ:%=$(O)/fuzz/%-corpus)
 
 $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)

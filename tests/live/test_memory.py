@@ -6,6 +6,7 @@ the last. NHMTAP_EVERY=1 tries every one; without it a spread of them.
 """
 import json
 import os
+import resource
 
 import pytest
 from attacked import EACH_COMMAND, STATUSES, Attacked
@@ -61,3 +62,15 @@ def test_the_end_record_says_that_there_was_no_memory(shim, tmp_path):
         ends += [r for r in tried.records() if r["type"] == "end" and r["reason"] == "out_of_memory"]
     assert ends
     assert {end["exit_status"] for end in ends} == {2}
+
+
+@pytest.mark.parametrize("mib", [16, 24, 32, 40, 48, 64])
+def test_a_limit_of_address_space_lets_a_run_be_whole_or_refuses_it(nhmtap, tmp_path, mib):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+    result = nhmtap("profile", "-g", "-e", "page-faults", "-c", "1", "--by", "symbol", "-o", tmp_path / "out", "--", "true",
+                    preexec_fn=limit)
+    assert result.status in (0, 2)
+    assert (result.status == 0) == (result.err == "")
+    said = (tmp_path / "out").read_text(encoding="utf-8") if (tmp_path / "out").exists() else ""
+    assert all(json.loads(line)["type"] for line in said.splitlines())
+    assert result.status or json.loads(said.splitlines()[-1])["type"] == "end"
