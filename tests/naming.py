@@ -50,6 +50,9 @@ class Names:
     def memory(self):
         return self.ask("memory")
 
+    def later(self, seconds):
+        self.ask(f"later {seconds}")
+
     def close(self):
         """It must have exited with status 0 and without leaks."""
         self.process.stdin.close()

@@ -573,6 +573,23 @@ def test_what_finds_no_room_is_left_out_where_files_are_read_sparingly(engine, c
     assert found == [bounded.file(path, offset) for path in paths]
 
 
+def test_what_found_no_room_is_read_again_later_under_its_build_id_as_well(engine, compiled):
+    paths = [compiled(f"-DI={i}", f"-Wl,--build-id=0x{i + 10:040x}", name=f"p{i}") for i in range(12)]
+    offset = offset_of(paths[0], instructions(paths[0], "outer")[0])
+    all_in = engine("-l")
+    known = [all_in.file(path, offset) for path in paths]
+    bounded = engine("-l", "-r", "-b", all_in.memory() // 2)
+
+    def ask(path):
+        return bounded.file(path, offset, build_id(path))
+    for path in paths:
+        ask(path)
+    found = [ask(path) for path in paths]
+    which = next(i for i, name in enumerate(found) if not name["frames"])
+    bounded.later(10)  # what has not been used for so long gives its room to others
+    assert ask(paths[which]) == known[which]
+
+
 def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, compiled):
     path = compiled("-static")
     offset = offset_of(path, symbols(path)["outer"][0][0])

@@ -402,13 +402,13 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 
 	make_room(naming);
 	find_wanted(naming, &wanted, path, build_id);
+	if (wanted.source && wanted.source->left_out && seconds() - wanted.source->read_at >= LEFT_OUT_S) {
+		forget(naming, wanted.source);
+		find_wanted(naming, &wanted, path, build_id);
+	}
 	if (wanted.missing)
 		return not_opened(naming, errno);
 	source = wanted.source;
-	if (source && source->left_out && seconds() - source->read_at >= LEFT_OUT_S) {
-		forget(naming, source);
-		source = NULL;
-	}
 	if (!source && !may_read)
 		return NULL;
 	if (!source) {
