@@ -284,6 +284,7 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
 @pytest.mark.parametrize("change, message", [
     ({"models": ["26"]}, "\"models\" entry 1 must be a number like 0xC0"),
     ({"models": []}, "\"models\" must have 1 or more entries"),
+    ({"accesses": {"loads": "CATS.SEEN", "stores": "CATS.FED"}}, "\"accesses\" names CATS.FED, which is no event of the CPU"),
     ({"inherits": "siamese"}, "inherits \"siamese\", which does not stand before it"),
     ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),
     ({"without": {"kittens": ["DOGS"]}}, "\"without\" \"kittens\" must be one of events, metrics"),

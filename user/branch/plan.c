@@ -5,17 +5,21 @@
 
 #include "list.h"
 #include "event/branch_filter.h"
+#include "tables/names.h"
 
 /* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
 static const char *default_branch_event(struct plan *plan, const struct host *host)
 {
-	if (!host->events || !host->events->nr_models) {
+	static const char retired[] =
+		"BR_INST_RETIRED.ALL_BRANCHES"; /* the architecture's, and most tables' */
+
+	if (!host->events || !host->events->nr_models || !known_event_find(host->events, retired)) {
 		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
 		return "branches";
 	}
 	snprintf(plan->default_why, sizeof(plan->default_why),
 		 "a sample every so many retired branches, by the table of %s", host->events->name);
-	return "BR_INST_RETIRED.ALL_BRANCHES";
+	return retired;
 }
 
 int branch_check_by(const struct options *options, struct refusal *refusal)

@@ -34,9 +34,20 @@ static void with_branches(struct perf_event_attr *attr)
 
 /* --- ways to try ------------------------------------------------------------------------------ */
 
+/* Not every table has the same events. */
+static bool is_event(const char *text, struct host *host)
+{
+	struct events parsed = {0};
+	struct refusal ignored = {0};
+	bool is = !events_parse(text, host, &parsed, &ignored);
+
+	events_release(&parsed);
+	return is;
+}
+
 static const char *event_of(const struct facility *facility, struct host *host)
 {
-	if (host->events && facility->known)
+	if (host->events && facility->known && (!facility->core || is_event(facility->known, host)))
 		return facility->known;
 	if (!host_core_pmu(host) && facility->none)
 		return facility->none;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "beside.h"
-#include "tables/names.h"
 #include "host/files.h"
 #include "memory.h"
 #include "output/member.h"
@@ -167,25 +166,10 @@ static bool judge_instructions(struct run *run)
 	return judge_counts(run, counted, COUNT(counted));
 }
 
-/* What tables call loads and stores that have retired, each counted once. */
-static const char *const accesses[][2] = {
-	{"MEM_INST_RETIRED.LOADS", "MEM_INST_RETIRED.STORES"},
-	{"MEM_UOPS_RETIRED.ALL_LOADS", "MEM_UOPS_RETIRED.ALL_STORES"},
-};
-
-static const char *const *accesses_of(const struct host *host)
-{
-	for (size_t i = 0; i < COUNT(accesses); i++)
-		if (known_event_find(host->events, accesses[i][0]) &&
-		    known_event_find(host->events, accesses[i][1]))
-			return accesses[i];
-	return NULL;
-}
-
 static bool judge_accesses(struct run *run)
 {
-	const char *const *names = accesses_of(run->selftest->host);
-	const struct counted counted[] = {{names[0], LOADS}, {names[1], STORES}};
+	const struct cpu_events *cpu = run->selftest->host->events;
+	const struct counted counted[] = {{cpu->loads, LOADS}, {cpu->stores, STORES}};
 
 	return judge_counts(run, counted, COUNT(counted));
 }
@@ -493,9 +477,9 @@ static void arguments_of(struct run *run, const struct test *test)
 	for (size_t i = 0; test->nhmtap[i]; i++)
 		run->arguments[nr++] = test->nhmtap[i];
 	if (test->accesses) {
-		const char *const *names = accesses_of(run->selftest->host);
+		const struct cpu_events *cpu = run->selftest->host->events;
 
-		snprintf(run->events, sizeof(run->events), "%s:u,%s:u", names[0], names[1]);
+		snprintf(run->events, sizeof(run->events), "%s:u,%s:u", cpu->loads, cpu->stores);
 		run->arguments[nr++] = run->events;
 	}
 	run->arguments[nr++] = "--format";
@@ -545,7 +529,7 @@ static void put_verdict(json_t *record, struct run *run, const struct test *test
  * taken to be there. */
 static const char *lacking(const struct host *host, const struct test *test)
 {
-	if (test->accesses && !accesses_of(host))
+	if (test->accesses && (!host->events || !host->events->loads))
 		return "no table says which event here counts each load and each store once";
 	if (test->chain && cache_bytes(host, 1, 0) && !cache_bytes(host, test->chain, 0))
 		return "this machine has no cache of this level";

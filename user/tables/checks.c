@@ -176,6 +176,17 @@ static int check_presets(struct loader *loader, struct draft *draft)
 	return 0;
 }
 
+static int check_accesses(struct loader *loader, struct draft *draft)
+{
+	const char *const names[] = {draft->cpu.loads, draft->cpu.stores};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i] && !draft_find(draft, DRAFT_EVENTS, names[i]))
+			return fault_in(loader, "cpus.json", draft->cpu.name,
+					"\"accesses\" names %s, which is no event of the CPU", names[i]);
+	return 0;
+}
+
 int check_draft(struct loader *loader, struct draft *draft)
 {
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
@@ -190,7 +201,7 @@ int check_draft(struct loader *loader, struct draft *draft)
 	for (size_t i = 0; i < draft->rows[DRAFT_EVENTS].nr; i++)
 		if (check_event_in(loader, draft, draft_row(draft, DRAFT_EVENTS, i)))
 			return -1;
-	if (check_encodings(loader, draft))
+	if (check_encodings(loader, draft) || check_accesses(loader, draft))
 		return -1;
 	blame(loader, draft, "metrics");
 	for (size_t i = 0; i < draft->rows[DRAFT_METRICS].nr; i++)

@@ -233,6 +233,7 @@ struct cpu_events {
 	__u32 branch_depth; /* how many branches the LBR holds; 0: not known */
 	__u32 general_counters, fixed_counters;
 	__u32 general_counters_smt; /* of each of two threads of a core, where that is fewer; else 0 */
+	const char *loads, *stores; /* events that count each one that retires once; NULL: not known */
 	__u64 precise_store; /* code and umask of the event whose records have a store's address; 0: none */
 	__u64 load_latency;  /* code and umask of the event with a threshold; 0: there is none */
 	__u32 latency_least, latency_most; /* what the threshold may be, in core cycles */

@@ -130,6 +130,14 @@ static void take_load_latency(struct draft *draft, const json_t *event)
 	draft->cpu.latency_source = text(event, "source");
 }
 
+static void take_accesses(struct draft *draft, const json_t *accesses)
+{
+	if (!accesses)
+		return;
+	draft->cpu.loads = text(accesses, "loads");
+	draft->cpu.stores = text(accesses, "stores");
+}
+
 /* A row of cpus.json. */
 static int define_cpu(struct loader *loader, const json_t *row)
 {
@@ -152,6 +160,7 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.branch_depth = number(row, "branch_depth", draft->cpu.branch_depth);
 	draft->cpu.general_counters = number(row, "general_counters", 0);
 	take_load_latency(draft, json_object_get(row, "load_latency"));
+	take_accesses(draft, json_object_get(row, "accesses"));
 	if (cmask) {
 		draft->cpu.cmask_most = number(cmask, "most", 0);
 		draft->cpu.cmask_source = text(cmask, "source");
