@@ -532,14 +532,15 @@ def running(commands):
 
 
 def cpu_by_bytes(sessions, paths, size):
-    """CPU seconds of each while so many bytes come into its file. All go on at once, by turns of an interval: what
-    disturbs one disturbs all."""
+    """CPU seconds of each while so many bytes come into its file, after as many that are not looked at: what a session
+    does once, such as loading a library for an output, is not a cost of each interval. All go on at once, by turns of an
+    interval: what disturbs one disturbs all."""
     def after(least):
         while any(not os.path.exists(path) or os.path.getsize(path) < most for path, most in zip(paths, least)):
             time.sleep(0.01)
         return [(cpu_ns(session.pid) / 1e9, os.path.getsize(path)) for session, path in zip(sessions, paths)]
 
-    began = after([1] * len(paths))
+    began = after([size] * len(paths))
     ended = after([bytes_before + size for _, bytes_before in began])
     return [(cpu - cpu_before) / (size_after - size_before) * size
             for (cpu_before, size_before), (cpu, size_after) in zip(began, ended)]
