@@ -21,7 +21,7 @@
  * looking has taken more than a share of a CPU in the last seconds; rings hold what thousands of processes
  * tell in that time. */
 #define PAUSE_LEAST_NS 2000000
-#define PAUSE_MOST_NS  50000000
+#define PAUSE_MOST_NS  20000000
 #define SHARE	       250 /* one part in so many */
 #define LAST_SECONDS   2500000000
 
