@@ -22,7 +22,7 @@
 #define CHUNK_WORDS (1 << 14)
 
 /* A table that was used this recently is not taken away, or tables would replace each other in turns. Uses
- * are noted when files are mapped, and no more often than this. */
+ * are noted when processes map files, and no more often than this. */
 #define UNUSED_NS 2000000000ULL
 #define NOTED_NS  100000000ULL
 
@@ -212,6 +212,35 @@ static bool take_away(struct unwind_tables *tables)
 	return true;
 }
 
+/* Is called with the lock, and lets go of it meanwhile. */
+static void give_retired(struct unwind_tables *tables)
+{
+	struct chunk *retired = tables->retired;
+	size_t nr = tables->nr_retired;
+
+	tables->retired = NULL;
+	tables->nr_retired = tables->room_retired = 0;
+	pthread_mutex_unlock(&tables->lock);
+	unwind_memory_wait(tables->memory);
+	for (size_t i = 0; i < nr; i++)
+		unwind_memory_give(tables->memory, retired[i].position, retired[i].words);
+	free(retired);
+	pthread_mutex_lock(&tables->lock);
+}
+
+/* Lists that are not used any more may lie where a table would fit. */
+static bool make_room(struct unwind_tables *tables)
+{
+	bool retired;
+
+	pthread_mutex_lock(&tables->lock);
+	retired = tables->nr_retired;
+	if (retired)
+		give_retired(tables);
+	pthread_mutex_unlock(&tables->lock);
+	return retired || take_away(tables);
+}
+
 /* The file is the thread's as long as it is FILE_BUSY. */
 static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 {
@@ -229,7 +258,7 @@ static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 	if (!why)
 		do
 			made = put_table(tables, file, number, &table);
-		while (!made && take_away(tables));
+		while (!made && make_room(tables));
 	unwind_table_release(&table);
 	pthread_mutex_lock(&tables->lock);
 	file->state = made ? FILE_READY : why ? FILE_WITHOUT : FILE_NO_ROOM;
@@ -253,7 +282,7 @@ static __u32 smallest(const struct unwind_tables *tables)
 	return found;
 }
 
-/* Both are called with the lock, and let go of it meanwhile. */
+/* Is called with the lock, and lets go of it meanwhile. */
 static void make_one(struct unwind_tables *tables)
 {
 	__u32 number = smallest(tables);
@@ -263,21 +292,6 @@ static void make_one(struct unwind_tables *tables)
 	tables->nr_waiting--;
 	pthread_mutex_unlock(&tables->lock);
 	make(tables, file, number);
-	pthread_mutex_lock(&tables->lock);
-}
-
-static void give_retired(struct unwind_tables *tables)
-{
-	struct chunk *retired = tables->retired;
-	size_t nr = tables->nr_retired;
-
-	tables->retired = NULL;
-	tables->nr_retired = tables->room_retired = 0;
-	pthread_mutex_unlock(&tables->lock);
-	unwind_memory_wait(tables->memory);
-	for (size_t i = 0; i < nr; i++)
-		unwind_memory_give(tables->memory, retired[i].position, retired[i].words);
-	free(retired);
 	pthread_mutex_lock(&tables->lock);
 }
 
@@ -445,14 +459,20 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 	return number;
 }
 
+void unwind_tables_note_uses(struct unwind_tables *tables)
+{
+	pthread_mutex_lock(&tables->lock);
+	if (clock_ns(CLOCK_MONOTONIC) - tables->noted > NOTED_NS)
+		note_uses(tables);
+	pthread_mutex_unlock(&tables->lock);
+}
+
 static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
-	if (now - tables->noted > NOTED_NS)
-		note_uses(tables);
 	number = find(tables, wanted);
 	if (!number && (fd < 0 || read_segments(fd, wanted)))
 		number = add(tables, wanted, fd);

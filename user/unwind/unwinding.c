@@ -353,6 +353,8 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 {
 	size_t kept = 0;
 
+	if (unwinding->nr_changed)
+		unwind_tables_note_uses(unwinding->tables);
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
 		struct follower *follower = *find(unwinding, unwinding->changed[i]);
 		bool ended, later;
