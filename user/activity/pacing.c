@@ -102,22 +102,23 @@ static __u64 held_at(const struct paced_event *event, double factor)
 	return value < most ? value : most;
 }
 
-/* Of its program as well, where a clock's samples don't tell it. */
-static void set_at(struct pacing *pacing, size_t i, size_t place)
+/* The program has to know the period, where a clock's samples don't tell it: on all CPUs. */
+static void weigh(const struct paced_event *event)
 {
-	const struct paced_event *event = &pacing->events[i];
-
-	if (!event->aggregation)
-		return;
-	counters_set_period(pacing->activity->counters, i, place, event->held);
 	if (event->clock)
 		aggregation_weigh(event->aggregation, event->opened, event->held);
 }
 
 void pacing_join(struct pacing *pacing, size_t place)
 {
-	for (size_t i = 0; i < pacing->nr; i++)
-		set_at(pacing, i, place);
+	for (size_t i = 0; i < pacing->nr; i++) {
+		const struct paced_event *event = &pacing->events[i];
+
+		if (!event->aggregation)
+			continue;
+		counters_set_period(pacing->activity->counters, i, place, event->held);
+		weigh(event);
+	}
 }
 
 /* Of a CPU's events, one for each cgroup of the target. */
@@ -165,7 +166,8 @@ static void hold_event(struct pacing *pacing, size_t i)
 	close_period(pacing, i);
 	event->held = held_at(event, pacing->factor);
 	for (size_t p = 0; p < places->nr; p++)
-		set_at(pacing, i, p);
+		counters_set_period(pacing->activity->counters, i, p, event->held);
+	weigh(event);
 }
 
 /* While the period is changed nothing is counted, so that no sample comes with the old one's weight: that of
@@ -192,8 +194,7 @@ static void plan_event(struct paced_event *event, const struct event *planned)
 
 	event->clock = event_is_clock(planned);
 	event->frequency = attr->freq && !event->clock;
-	/* perf_swevent_init_hrtimer(), kernel/events/core.c. */
-	event->opened = attr->freq && event->clock ? 1000000000 / attr->sample_freq : attr->sample_period;
+	event->opened = event->clock ? event_clock_period(planned) : attr->sample_period;
 	event->asked = event->opened;
 	if (event->clock && event->asked < CLOCK_PERIOD_LEAST)
 		event->asked = CLOCK_PERIOD_LEAST;

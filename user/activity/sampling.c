@@ -215,14 +215,15 @@ static __u64 slowest_ns(const struct activity *activity)
 	__u64 slowest = DRAIN_SELDOM_NS;
 
 	for (size_t i = 0; i < state->nr && !activity->streams; i++) {
-		const struct perf_event_attr *attr = &activity->plan.events.list[i].attr;
-		__u64 period = attr->freq ? 1000000000 / attr->sample_freq : attr->sample_period, ns;
+		const struct event *event = &activity->plan.events.list[i];
+		__u64 ns;
 
 		if (!state->aggregations[i])
 			continue;
-		if (!event_is_clock(&activity->plan.events.list[i]))
+		if (!event_is_clock(event))
 			return DRAIN_MOST_NS;
-		ns = aggregation_room(state->aggregations[i]) * HARDLY_FILLED / 100 * period;
+		ns = aggregation_room(state->aggregations[i]) * HARDLY_FILLED / 100 *
+		     event_clock_period(event);
 		slowest = ns < slowest ? ns : slowest;
 	}
 	return activity->streams || slowest < DRAIN_MOST_NS ? DRAIN_MOST_NS : slowest;

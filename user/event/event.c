@@ -62,3 +62,8 @@ bool event_is_clock(const struct event *event)
 	return event->attr.type == PERF_TYPE_SOFTWARE && (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
 							  event->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
+
+__u64 event_clock_period(const struct event *event)
+{
+	return event->attr.freq ? 1000000000 / event->attr.sample_freq : event->attr.sample_period;
+}

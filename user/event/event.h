@@ -76,4 +76,8 @@ bool event_leads(const struct events *events, size_t i);
 /* Whether the event counts time by one of the kernel's clocks: its count and period are in ns. */
 bool event_is_clock(const struct event *event);
 
+/* The period of a clock in ns, to which the kernel turns a frequency: perf_swevent_init_hrtimer(),
+ * kernel/events/core.c. */
+__u64 event_clock_period(const struct event *event);
+
 #endif

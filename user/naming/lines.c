@@ -259,9 +259,7 @@ size_t lines_bytes(const struct lines *lines)
 
 /* --- the functions of a unit -------------------------------------------------------------------- */
 
-#define NESTED_MOST                                                                                          \
-	1000 /* no compiler nests so deeply; anything deeper is taken for an attack and skipped              \
-	      */
+#define NESTED_MOST 1000 /* no compiler nests so deeply: deeper entries are skipped, as an attack */
 
 /* Whether there is something below an entry that is so deep itself; the first of it. */
 static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
