@@ -260,10 +260,10 @@ __noinline int unwind_find_page(struct unwind_walk *walk, __u64 address)
 	if (!files || walk->file == UNWIND_NO_FILE)
 		return FRAME_NO_TABLE;
 	file = &files->list[walk->file & (UNWIND_FILES - 1)];
-	if (!*(volatile __u32 *)&file->nr_pages)
-		return FRAME_NO_TABLE;
 	if (!file->used)
 		file->used = 1;
+	if (!*(volatile __u32 *)&file->nr_pages)
+		return FRAME_NO_TABLE;
 	page = (address - file->base) >> UNWIND_PAGE_SHIFT;
 	if (address < file->base || page >= file->nr_pages)
 		return FRAME_NONE;

@@ -269,6 +269,14 @@ def test_a_limit_of_locked_memory_is_named_where_the_kernel_counts_by_it(tmp_pat
     assert "ulimit -l unlimited" in error["remedy"]
 
 
+def test_memory_that_the_kernel_lacks_for_bpf_is_no_matter_of_locked_memory(tmp_path):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+    error = refusal(run(["strace", "-o", tmp_path / "strace", "-e", "trace=bpf", "-e", "inject=bpf:error=ENOMEM"],
+                        "profile", "-e", "cs", "--", "true", preexec_fn=limit))
+    assert "no memory for BPF programs and their tables" in error["why"]
+    assert "ulimit -v" in error["remedy"]
+
+
 # --- what is not there ----------------------------------------------------------------------------
 
 

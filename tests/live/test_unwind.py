@@ -12,7 +12,7 @@ import chain
 import hosts
 from chain import Chain, is_whole
 from records import frames_of
-from sessions import DAY, Session
+from sessions import DAY, Session, until
 from stacks import by_perf, named
 
 EVERY_FAULT = ["-g", "--unwind", "tables", "-e", "page-faults", "-c", "1", "--by", "symbol,comm"]
@@ -78,33 +78,84 @@ ret
 MEMORY = 1 << 20
 
 
+class Small:
+    """A session with the smallest memory, which watches two programs, each with a table of half of that."""
+
+    def __init__(self, nhmtap, folder):
+        rows = folder / "rows.S"
+        rows.write_text(ROWS)
+        self.nhmtap, self.folder = nhmtap, folder
+        self.one, self.other = (chain.build(folder, rows, name=name) for name in ("one", "other"))
+        alone = nhmtap.into(folder / "alone", "profile", *EVERY_FAULT, "--", self.one)
+        assert alone.one("start")["unwind"]["bytes"] > MEMORY / 2
+
+    def fifos(self, name):
+        paths = [self.folder / f"{name}.{way}" for way in ("in", "out")]
+        for path in paths:
+            os.mkfifo(path)
+        return paths
+
+    def watch(self, script):
+        return Session(self.nhmtap, self.folder, [
+            {"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables", "event": "page-faults",
+             "count": 1, "by": "symbol", "interval_ms": DAY}], "sh", "-c", script, limits={"names_bytes": MEMORY})
+
+
+class Fed:
+    """One of the programs, started by the session's shell with its FIFOs as input and output."""
+
+    def __init__(self, fifos):
+        self.told = open(fifos[0], "w", buffering=1, encoding="ascii")
+        self.said = open(fifos[1], encoding="ascii")
+        assert self.said.readline() == "ready\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.told.close()
+        self.said.close()
+
+    def has_table(self, session):
+        """Whether all stacks of a hundred rounds are whole."""
+        session.do("snapshot")
+        self.told.write("rounds 100\n")
+        assert self.said.readline() == "done\n"
+        session.do("snapshot")
+        stacks = [r for r in session.until(bool) if r["type"] == "profile" and r.get("part", 1) == 1][-1]["stacks"]
+        return stacks["whole"] == stacks["delivered"] >= 100
+
+
 def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_again(nhmtap, tmp_path):
-    rows = tmp_path / "rows.S"
-    rows.write_text(ROWS)
-    one, other = (chain.build(tmp_path, rows, name=name) for name in ("one", "other"))
-    alone = nhmtap.into(tmp_path / "alone", "profile", *EVERY_FAULT, "--", one)
-    assert alone.one("start")["unwind"]["bytes"] > MEMORY / 2
-    fifos = [(tmp_path / f"in{i}", tmp_path / f"out{i}") for i in range(3)]
-    for fifo in [fifo for pair in fifos for fifo in pair]:
-        os.mkfifo(fifo)
+    small = Small(nhmtap, tmp_path)
+    fifos = [small.fifos(name) for name in ("first", "second", "third")]
     # Tables that were used in the last two seconds stay. That they were is noted when a process begins, though not each
     # tenth of a second: /bin/true begins late enough.
     script = "sleep 3; ".join(f"{program} < {told} > {said}; sleep 0.5; /bin/true; "
-                              for program, (told, said) in zip((one, other, one), fifos))
-    with Session(nhmtap, tmp_path, [{"name": "stacks", "command": "profile", "call_graph": True, "unwind": "tables",
-                                     "event": "page-faults", "count": 1, "by": "symbol", "interval_ms": DAY}],
-                 "sh", "-c", script, limits={"names_bytes": MEMORY}) as session:
+                              for program, (told, said) in zip((small.one, small.other, small.one), fifos))
+    with small.watch(script) as session:
         for pair in fifos:
-            with open(pair[0], "w", buffering=1, encoding="ascii") as told, open(pair[1], encoding="ascii") as said:
-                assert said.readline() == "ready\n"
-                while True:  # up to its table
-                    session.do("snapshot")
-                    told.write("rounds 100\n")
-                    assert said.readline() == "done\n"
-                    session.do("snapshot")
-                    stacks = [r for r in session.until(bool) if r["type"] == "profile" and r.get("part", 1) == 1][-1]["stacks"]
-                    if stacks["whole"] == stacks["delivered"] >= 100:
-                        break
+            with Fed(pair) as program:
+                until(lambda: program.has_table(session))
+        session.end()
+
+
+def test_a_table_that_found_no_room_is_made_once_there_is_some_though_its_file_is_not_mapped_again(nhmtap, tmp_path):
+    small = Small(nhmtap, tmp_path)
+    fifos = [small.fifos(name) for name in ("one", "other")]
+    os.mkfifo(tmp_path / "step")
+    programs = "".join(f"{program} < {told} > {said} & " for program, (told, said) in zip((small.one, small.other), fifos))
+    with small.watch(f"{programs} while read step; do /bin/true; done < {tmp_path}/step") as session:
+        with Fed(fifos[0]) as one, Fed(fifos[1]) as other, open(tmp_path / "step", "w", buffering=1, encoding="ascii") as step:
+            until(lambda: one.has_table(session) or other.has_table(session))
+            first, second = (one, other) if one.has_table(session) else (other, one)
+            first.told.close()
+
+            def second_has_one():
+                step.write("\n")  # a process begins: room is looked for
+                return second.has_table(session)
+
+            until(second_has_one)
         session.end()
 
 

@@ -162,8 +162,7 @@ static void note_events(const struct activity *activity)
 		const struct perf_event_attr *attr = &event->attr;
 
 		note("opened %s: type %u, config 0x%llx, config1 0x%llx, %s %llu, precise %u%s%s, on %zu of "
-		     "%zu "
-		     "CPUs or threads",
+		     "%zu CPUs or threads",
 		     event->name, attr->type, attr->config, attr->config1,
 		     attr->freq ? "frequency" : "period",
 		     attr->freq ? attr->sample_freq : attr->sample_period, (unsigned int)attr->precise_ip,

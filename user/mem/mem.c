@@ -393,8 +393,7 @@ static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by, besides source, which is always one: any of "
 		 "pid,tid,comm,cpu,cgroup,cacheline,offset,page,phys_page,node,tlb,lock,stack, names of the "
-		 "code "
-		 "(symbol, line, module, place) and its address, ip (default comm,symbol)"},
+		 "code (symbol, line, module, place) and its address, ip (default comm,symbol)"},
 	{0, "shared", NULL, OPTION_FLAG, OWN(struct mem_options, shared),
 	 .help = "report cache lines that are shared between cores, and who loads from and stores to which "
 		 "offsets; samples stores too where the PMU's driver names an event for them"},
@@ -402,8 +401,7 @@ static const struct option_row rows[] = {
 	 .help = "write each sample as a record as well, in the order of time, with the keys of --by"},
 	{0, "loads", NULL, OPTION_FLAG, OWN(struct mem_options, loads),
 	 .help = "sample loads, as the PMU's driver names them (the default); with --stores both, by turns "
-		 "if "
-		 "they share a counter"},
+		 "if they share a counter"},
 	{0, "stores", NULL, OPTION_FLAG, OWN(struct mem_options, stores),
 	 .help = "sample stores, if the PMU's driver names an event for them (not on Nehalem)"},
 	/* guide, Table 17 */

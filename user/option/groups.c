@@ -107,8 +107,7 @@ const struct option_row stream_rows[] = {
 		 "what was made smaller"},
 	{0, "cpu-share", "SHARE", OPTION_TEXT, COMMON(cpu_share), .line_only = true,
 	 .help = "cost at most SHARE (1%) of one CPU, the kernel's time for samples included: sample less "
-		 "often "
-		 "where it would be more; records say what period held"},
+		 "often where it would be more; records say what period held"},
 	{0, "listen", "ADDRESS", OPTION_TEXT, COMMON(listen), .line_only = true,
 	 .help = "answer HTTP at unix:PATH, tcp:HOST:PORT (loopback) or public-tcp:HOST:PORT while the run "
 		 "goes on: /healthz, /readyz, and /metrics with -o openmetrics=listen"},
@@ -159,8 +158,7 @@ const struct option_row plan_rows[] = {
 const struct option_row msr_rows[] = {
 	{0, "msr", NULL, OPTION_FLAG, COMMON(msr),
 	 .help = "allow events whose counters only model-specific registers reach, which this writes and "
-		 "puts "
-		 "back"},
+		 "puts back"},
 	{0},
 };
 

@@ -65,8 +65,7 @@ static int denied_by_paranoid(const struct denied *d, int level)
 	if (d->host->user_namespace) {
 		because(d->refusal,
 			"kernel.perf_event_paranoid is %d, and %s %d or less: root of a user namespace has "
-			"no "
-			"capability that counts",
+			"no capability that counts",
 			d->host->perf_event_paranoid, what_needs_level(d, level), level);
 		return instead(d->refusal, "%s" REMEDY_USER_NAMESPACE,
 			       level == 1 && may_leave_kernel(d)
@@ -317,11 +316,15 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 		because(refusal, REASON_LOCKDOWN);
 		return instead(refusal, REMEDY_LOCKDOWN);
 	}
-	if ((error == EPERM || error == ENOMEM) && host->locked_memory_limit != RLIM_INFINITY) {
+	if (error == EPERM && host->locked_memory_limit != RLIM_INFINITY) {
 		/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK, and the answer is EPERM. */
 		because(refusal, "the kernel gives BPF no memory; locked memory is limited to %llu KiB",
 			host->locked_memory_limit / 1024);
 		return instead(refusal, "ulimit -l unlimited, or raise the memory limit of the cgroup");
+	}
+	if (error == ENOMEM) {
+		because(refusal, "there is no memory for BPF programs and their tables");
+		return instead(refusal, "raise the limit (ulimit -v, memory.max of the cgroup)");
 	}
 	/* "bpf: Support pointers in global func args" (e5069b9c23b3). Linux 5.10 takes no table as large as
 	 * mem's either. */

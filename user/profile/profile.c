@@ -75,8 +75,7 @@ static const char *const keys[] = {"comm",  "symbol", "line", "module", "place",
 static const struct option_row rows[] = {
 	{0, "by", "KEYS", OPTION_TEXT, COMMON(by), .words = keys,
 	 .help = "keys to aggregate by: any of pid,tid,comm,cpu,cgroup,stack, names of the code (symbol, "
-		 "line, "
-		 "module, place: module and offset) and its address, ip (default comm,symbol)"},
+		 "line, module, place: module and offset) and its address, ip (default comm,symbol)"},
 	{0},
 };
 

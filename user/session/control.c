@@ -105,8 +105,7 @@ static enum control_command command_of(const char *line)
 		if (!strcmp(commands[i].name, line))
 			return commands[i].command;
 	say("nhmtap: option --control: there is no command '%s'. Next: write enable, disable, snapshot, ping "
-	    "or "
-	    "stop.",
+	    "or stop.",
 	    line);
 	return CONTROL_UNKNOWN;
 }

@@ -26,6 +26,10 @@
 #define UNUSED_NS 2000000000ULL
 #define NOTED_NS  100000000ULL
 
+/* A file whose table found no room is tried again after twice the time of before, up to half an hour: a large
+ * table takes its time even where it fits nowhere. */
+#define PAUSES_MOST 10
+
 /* So many lists of processes are given back at once: each time the kernel waits for all programs. They are a
  * few hundred bytes each. */
 #define RETIRED_MOST 64
@@ -42,8 +46,10 @@ struct file {
 		FILE_BUSY,
 		FILE_READY,
 		FILE_WITHOUT, /* it can't have a table */
-		FILE_NO_ROOM, /* its table found no room, or had to make some: somebody may map it again */
+		FILE_NO_ROOM, /* its table found no room, or had to make some: it may be tried again */
 	} state;
+	unsigned int refusals; /* in a row */
+	bool wanted;	       /* a program has needed the table since it found no room */
 	size_t users;
 	int fd; /* while it waits; -1: the vdso */
 	dev_t device;
@@ -54,7 +60,7 @@ struct file {
 	size_t nr_segments;
 	struct chunk *chunks; /* all that the table takes */
 	size_t nr_chunks;
-	__u64 used; /* CLOCK_MONOTONIC, ns: when that was seen last */
+	__u64 used; /* CLOCK_MONOTONIC, ns: when that was seen last; FILE_NO_ROOM: since when */
 	__u32 next; /* with the same hash; 0: none */
 };
 
@@ -170,10 +176,13 @@ static void note_uses(struct unwind_tables *tables)
 	for (__u32 i = 1; i < tables->nr_numbers; i++) {
 		struct unwind_file *shown = unwind_memory_file(tables->memory, i);
 
-		if (tables->files[i].state == FILE_READY && shown->used) {
-			shown->used = 0;
+		if (!shown->used)
+			continue;
+		shown->used = 0;
+		if (tables->files[i].state == FILE_READY)
 			tables->files[i].used = now;
-		}
+		else
+			tables->files[i].wanted = true;
 	}
 	unwind_memory_look_up_anew(tables->memory);
 }
@@ -208,6 +217,7 @@ static bool take_away(struct unwind_tables *tables)
 	pthread_mutex_lock(&tables->lock);
 	give_chunks(tables, oldest);
 	oldest->state = FILE_NO_ROOM;
+	oldest->wanted = false;
 	pthread_mutex_unlock(&tables->lock);
 	return true;
 }
@@ -264,7 +274,9 @@ static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 	file->state = made ? FILE_READY : why ? FILE_WITHOUT : FILE_NO_ROOM;
 	file->used = clock_ns(CLOCK_MONOTONIC);
 	tables->account.tables += made;
-	tables->account.refused += !why && !made;
+	tables->account.refused += file->state == FILE_NO_ROOM && !file->refusals;
+	file->refusals = file->state == FILE_NO_ROOM ? file->refusals + 1 : 0;
+	file->wanted = false;
 	tables->account.ns += file->used - begin;
 	pthread_mutex_unlock(&tables->lock);
 }
@@ -459,25 +471,47 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 	return number;
 }
 
-void unwind_tables_note_uses(struct unwind_tables *tables)
+/* With the lock. Whether a file that found no room may be tried again. */
+static bool is_due(const struct file *file)
 {
+	unsigned int pauses = file->refusals < PAUSES_MOST ? file->refusals : PAUSES_MOST;
+
+	return file->state == FILE_NO_ROOM && file->used + (UNUSED_NS << pauses) < clock_ns(CLOCK_MONOTONIC);
+}
+
+bool unwind_tables_wants(struct unwind_tables *tables, __u32 number)
+{
+	bool wants;
+
 	pthread_mutex_lock(&tables->lock);
-	if (clock_ns(CLOCK_MONOTONIC) - tables->noted > NOTED_NS)
-		note_uses(tables);
+	wants = tables->files[number].wanted && is_due(&tables->files[number]);
 	pthread_mutex_unlock(&tables->lock);
+	return wants;
+}
+
+bool unwind_tables_note_uses(struct unwind_tables *tables)
+{
+	bool wants = false;
+
+	pthread_mutex_lock(&tables->lock);
+	if (clock_ns(CLOCK_MONOTONIC) - tables->noted > NOTED_NS) {
+		note_uses(tables);
+		for (__u32 i = 1; i < tables->nr_numbers && !wants; i++)
+			wants = tables->files[i].wanted && is_due(&tables->files[i]);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	return wants;
 }
 
 static __u32 get(struct unwind_tables *tables, struct file *wanted, int fd)
 {
-	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	__u32 number;
 
 	pthread_mutex_lock(&tables->lock);
 	number = find(tables, wanted);
 	if (!number && (fd < 0 || read_segments(fd, wanted)))
 		number = add(tables, wanted, fd);
-	else if (number && tables->files[number].state == FILE_NO_ROOM &&
-		 tables->files[number].used + UNUSED_NS < now)
+	else if (number && is_due(&tables->files[number]))
 		ask(tables, &tables->files[number], fd);
 	if (number)
 		tables->files[number].users++;

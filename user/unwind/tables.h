@@ -31,9 +31,13 @@ void unwind_tables_put(struct unwind_tables *tables, __u32 number);
  * False: the file has no code in this part. */
 bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin, __u64 offset, __u64 *bias);
 
-/* Notes which tables programs have used since the last time. Processes have mapped files: some may need room
- * that others do not use any more. */
-void unwind_tables_note_uses(struct unwind_tables *tables);
+/*
+ * Notes which tables programs have used since the last time. Processes have mapped files: some may need room
+ * that others do not use any more. Returns whether a file that found no room is needed, and should be asked
+ * for again: unwind_tables_wants() says which.
+ */
+bool unwind_tables_note_uses(struct unwind_tables *tables);
+bool unwind_tables_wants(struct unwind_tables *tables, __u32 number);
 
 /* Gives room in the memory back once no program can be in it. */
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words);

@@ -349,12 +349,29 @@ static bool can_wait(const struct unwinding *unwinding, struct follower *followe
 	return !seen && unwind_memory_finds(unwinding->memory);
 }
 
+static bool has_wanted(const struct unwinding *unwinding, const struct list *list)
+{
+	for (size_t i = 0; list && i < list->nr; i++)
+		if (list->files[i] && unwind_tables_wants(unwinding->tables, list->files[i]))
+			return true;
+	return false;
+}
+
+/* Files that found no room may find some now, though no process maps them anew. */
+static void ask_for_wanted(struct unwinding *unwinding)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct follower *one = unwinding->buckets[i]; one; one = one->next)
+			if (has_wanted(unwinding, one->list))
+				mappings_each(unwinding->mappings, one->pid, ask, unwinding);
+}
+
 bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 {
 	size_t kept = 0;
 
-	if (unwinding->nr_changed)
-		unwind_tables_note_uses(unwinding->tables);
+	if (unwinding->nr_changed && unwind_tables_note_uses(unwinding->tables))
+		ask_for_wanted(unwinding);
 	for (size_t i = 0; i < unwinding->nr_changed; i++) {
 		struct follower *follower = *find(unwinding, unwinding->changed[i]);
 		bool ended, later;
