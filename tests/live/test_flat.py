@@ -98,6 +98,43 @@ def test_a_stack_is_its_functions_from_the_outermost_on(nhmtap, both):
     assert alone == named
 
 
+DEEP = """
+#include <sys/mman.h>
+__attribute__((noinline)) long %(name)s(long depth)
+{
+    if (!depth)
+        return *(volatile char *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return %(name)s(depth - 1) + 1;
+}
+__attribute__((noinline)) void grow_stack(void)
+{
+    volatile char room[1 << 16];
+    for (int i = 0; i < sizeof(room); i += 4096)
+        room[i] = 1;
+}
+int main(void)
+{
+    grow_stack();
+    return %(name)s(120) == 120 ? 0 : 1;
+}
+"""
+
+
+def test_a_line_with_a_stack_that_is_too_long_for_it_keeps_the_innermost_functions(both, tmp_path):
+    name = "descend_" + "further_" * 14
+    source = tmp_path / "deep.c"
+    source.write_text(DEEP % {"name": name})
+    subprocess.run(["gcc", "-O0", "-fno-omit-frame-pointer", "-o", tmp_path / "deep", source], check=True)
+    nested, flat = both("profile", "-g", "-e", "page-faults:u", "-c", "1", "--", tmp_path / "deep")
+    assert total(flat) == sum(entry["samples"] for entry in nested.entries())
+    deepest = [line for line in flat if line.get("stack", "").count(name) > 20]
+    assert len(deepest) == 1
+    line, = deepest
+    assert line["truncated"] and set(line["stack"].split(";")) == {name} and line["symbol"] == name
+    # 8 KiB, less what a line has besides and not one function more.
+    assert 8192 - 1024 - len(name) < len(line["stack"]) < 8192
+
+
 def test_the_total_of_a_series_grows_by_each_value(nhmtap, tmp_path, control):
     flat = tmp_path / "flat"
     with Puppet() as puppet:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* --by with keys that are names of code: the kernel aggregates by address, and entries with the same name are
  * summed up when records are written. */
-#ifndef NHMTAP_RUN_KEYS_H
-#define NHMTAP_RUN_KEYS_H
+#ifndef NHMTAP_ACTIVITY_KEYS_H
+#define NHMTAP_ACTIVITY_KEYS_H
 
 #include <stdbool.h>
 #include <jansson.h>

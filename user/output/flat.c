@@ -52,14 +52,31 @@ static struct flat begin(struct stream *stream, const json_t *record)
 	return flat;
 }
 
+/* Cuts whole functions of that many bytes off the stack's outermost end. Returns false if there are none. */
+static bool cut_stack(json_t *line, size_t bytes)
+{
+	const json_t *stack = json_object_get(line, "stack");
+	const char *from = string(line, "stack"), *next;
+	size_t length = json_string_length(stack);
+
+	if (!length)
+		return false;
+	next = bytes < length ? strchr(from + bytes, ';') : NULL;
+	json_object_set_new(line, "stack", next ? json_string(next + 1) : json_string(""));
+	json_object_set_new(line, "truncated", json_true());
+	return true;
+}
+
 static int end(struct stream *stream, struct flat *flat)
 {
 	struct compact *line = &stream->line;
 	int err;
 
-	line->used = 0;
-	compact_add_value(line, flat->line);
-	compact_add(line, "\n", 1);
+	do {
+		line->used = 0;
+		compact_add_value(line, flat->line);
+		compact_add(line, "\n", 1);
+	} while (line->used > RECORD_MAX && cut_stack(flat->line, line->used - RECORD_MAX));
 	err = sink_put(&stream->sink, line->text, line->used);
 	stream->records++;
 	json_decref(flat->line);
@@ -133,8 +150,11 @@ static int write_losses(struct stream *stream, const json_t *record)
 
 	if (!strcmp(string(record, "type"), "gap"))
 		return write_lost(stream, record, string(record, "cause"), integer(record, "records"));
-	json_object_foreach((json_t *)lost, cause, count) if (json_integer_value(count) && !err) err =
-		write_lost(stream, record, cause, json_integer_value(count));
+	json_object_foreach((json_t *)lost, cause, count)
+	{
+		if (json_integer_value(count) && !err)
+			err = write_lost(stream, record, cause, json_integer_value(count));
+	}
 	return err;
 }
 

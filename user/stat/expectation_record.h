@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What came of an expectation, as a record. */
-#ifndef NHMTAP_RECORD_EXPECTATION_H
-#define NHMTAP_RECORD_EXPECTATION_H
+#ifndef NHMTAP_EXPECTATION_RECORD_H
+#define NHMTAP_EXPECTATION_RECORD_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A metric in an interval, as a record. */
-#ifndef NHMTAP_RECORD_METRIC_H
-#define NHMTAP_RECORD_METRIC_H
+#ifndef NHMTAP_METRIC_RECORD_H
+#define NHMTAP_METRIC_RECORD_H
 
 #include <jansson.h>
 #include <linux/types.h>

@@ -15,7 +15,6 @@
 #include "activity/tally.h"
 #include "metric/moments.h"
 #include "option/command.h"
-#include "activity/tally.h"
 
 /* Of names and units in records, in bytes. */
 #define NAME_MOST 200

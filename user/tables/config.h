@@ -3,8 +3,8 @@
  * The fields of perf_event_attr.config for a core event. Bits: guide, IA32_PERFEVTSELx; the kernel keeps
  * those of X86_RAW_EVENT_MASK and AnyThread (asm/perf_event.h).
  */
-#ifndef NHMTAP_CONFIG_BITS_H
-#define NHMTAP_CONFIG_BITS_H
+#ifndef NHMTAP_TABLES_CONFIG_H
+#define NHMTAP_TABLES_CONFIG_H
 
 #include <stdbool.h>
 #include <linux/types.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Events by name: perf's own names, and those of the tables in events/. */
-#ifndef NHMTAP_EVENT_NAMES_H
-#define NHMTAP_EVENT_NAMES_H
+#ifndef NHMTAP_TABLES_NAMES_H
+#define NHMTAP_TABLES_NAMES_H
 
 #include <linux/types.h>
 
