@@ -354,9 +354,9 @@ static void define_sources(FILE *out, const char *folder)
 	struct known_source *rows = xcalloc(json_array_size(table) + 1, sizeof(*rows));
 	size_t i;
 
-	json_array_foreach(table, i, entry) rows[i] =
-		(struct known_source){json_string_value(json_object_get(entry, "key")),
-				      json_string_value(json_object_get(entry, "title"))};
+	json_array_foreach(table, i, entry)
+		rows[i] = (struct known_source){json_string_value(json_object_get(entry, "key")),
+						json_string_value(json_object_get(entry, "title"))};
 	define_public(out, &known_source_layout, rows, json_array_size(table), "known_sources");
 	json_decref(table);
 	free(rows);

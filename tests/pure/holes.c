@@ -85,8 +85,7 @@ static int show(const char *path)
 
 	if (!object)
 		return 1;
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		struct place place = {bpf_object__btf(object), bpf_object__name(object), bpf_map__name(map),
 				      "key"};
 

@@ -25,8 +25,7 @@ static int width_of(const json_t *entries, const char *name)
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		int length = strlen(place(entry, name, text, sizeof(text)));
 
 		width = length > width ? length : width;
@@ -69,8 +68,7 @@ static void add_rows(struct text *text, const struct calls *calls, const json_t 
 
 	text_add(text, "%12s %7s  %-*s  %-*s     %s\n", "count", "share", 8 + BAR, "mispredicted", from,
 		 "from", "to");
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		json_int_t count = integer(entry, "count");
 		bool range = !strcmp(string(entry, "kind"), "range");
 		bool leads = json_object_get(entry, "to");

@@ -231,7 +231,8 @@ static void put_left_back(const struct host *host, int fd)
 	size_t i;
 
 	if (boot && !strcmp(boot, host->boot_id))
-		json_array_foreach(json_object_get(state, "registers"), i, entry) put_one_back(host, entry);
+		json_array_foreach(json_object_get(state, "registers"), i, entry)
+			put_one_back(host, entry);
 	json_decref(state);
 	if (ftruncate(fd, 0))
 		note("%s can't be emptied: %s", STATE_FILE, strerror(errno));

@@ -149,8 +149,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 		free(ring);
 		return err;
 	}
-	perf_evlist__for_each_mmap(ring->list, ring->map, false)
-	{
+	perf_evlist__for_each_mmap(ring->list, ring->map, false) {
 		perf_mmap__read_init(ring->map);
 		break;
 	}

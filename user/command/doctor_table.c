@@ -87,9 +87,10 @@ static const char *fields(const json_t *values, char *buffer, size_t size)
 	json_t *value;
 
 	buffer[0] = '\0';
-	json_object_foreach((json_t *)values, name, value) if (json_is_integer(value) && used < size) used +=
-		snprintf(buffer + used, size - used, "%s%s %lld", used ? ", " : "", name,
-			 (long long)json_integer_value(value));
+	json_object_foreach((json_t *)values, name, value)
+		if (json_is_integer(value) && used < size)
+			used += snprintf(buffer + used, size - used, "%s%s %lld", used ? ", " : "", name,
+					 (long long)json_integer_value(value));
 	return buffer;
 }
 
@@ -101,8 +102,10 @@ static const char *missing_events(const json_t *events, char *buffer, size_t siz
 	json_t *there;
 
 	buffer[0] = '\0';
-	json_object_foreach((json_t *)events, name, there) if (json_is_false(there) && used < size) used +=
-		snprintf(buffer + used, size - used, "%s%s", used ? ", " : "; without the events ", name);
+	json_object_foreach((json_t *)events, name, there)
+		if (json_is_false(there) && used < size)
+			used += snprintf(buffer + used, size - used, "%s%s",
+					 used ? ", " : "; without the events ", name);
 	return buffer;
 }
 
@@ -132,8 +135,7 @@ static void processor_table(struct text *text, const struct stream *stream, cons
 			 missing_events(json_object_get(perfmon, "events"), words, sizeof(words)));
 	if (*string(record, "hypervisor"))
 		add_line(text, "hypervisor", "%s", string(record, "hypervisor"));
-	json_array_foreach(json_object_get(record, "registers"), i, msr)
-	{
+	json_array_foreach(json_object_get(record, "registers"), i, msr) {
 		const char *remedy = string(msr, "remedy");
 
 		if (json_object_get(msr, "value"))
@@ -156,8 +158,10 @@ static void kernel_table(struct text *text, const struct stream *stream, const j
 	add_line(text, "kernel", "%s, %s BTF, PTI %s", string(record, "release"),
 		 json_is_true(json_object_get(record, "btf")) ? "with" : "without",
 		 json_is_true(json_object_get(record, "page_table_isolation")) ? "on" : "off");
-	json_array_foreach(pmus, i, pmu) if (used < sizeof(words)) used +=
-		snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "", json_string_value(pmu));
+	json_array_foreach(pmus, i, pmu)
+		if (used < sizeof(words))
+			used += snprintf(words + used, sizeof(words) - used, "%s%s", i ? ", " : "",
+					 json_string_value(pmu));
 	add_line(text, "PMUs", "%s", words);
 }
 
@@ -209,9 +213,9 @@ static json_t *shown(const json_t *names, bool all)
 	json_t *list = json_array(), *name;
 	size_t i;
 
-	json_array_foreach(names, i,
-			   name) if (all || facility_find(json_string_value(name), json_string_length(name)))
-		json_array_append(list, name);
+	json_array_foreach(names, i, name)
+		if (all || facility_find(json_string_value(name), json_string_length(name)))
+			json_array_append(list, name);
 	return list;
 }
 
@@ -223,7 +227,8 @@ static char *joined(const json_t *names)
 	size_t i;
 
 	text_add(&text, "%s", "");
-	json_array_foreach(names, i, name) text_add(&text, "%s%s", i ? ", " : "", json_string_value(name));
+	json_array_foreach(names, i, name)
+		text_add(&text, "%s%s", i ? ", " : "", json_string_value(name));
 	return text.bytes;
 }
 
@@ -266,7 +271,9 @@ static bool contains(const json_t *list, const json_t *wanted)
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) if (json_equal(one, wanted)) return true;
+	json_array_foreach(list, i, one)
+		if (json_equal(one, wanted))
+			return true;
 	return false;
 }
 
@@ -275,7 +282,9 @@ static bool all_untold(const struct scope *scope, const json_t *names)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(names, i, name) if (!contains(scope->untold, name)) return false;
+	json_array_foreach(names, i, name)
+		if (!contains(scope->untold, name))
+			return false;
 	return true;
 }
 
@@ -288,8 +297,7 @@ static struct scope scope_of(const json_t *reasons, bool verbose, bool single)
 
 	if (single)
 		scope.words = "a reason of its own each (-v says which)";
-	json_array_foreach(reasons, i, reason)
-	{
+	json_array_foreach(reasons, i, reason) {
 		json_t *stops = shown(json_object_get(reason, "stops"), verbose);
 
 		if (!verbose && (json_is_false(json_object_get(reason, "possible")) ||
@@ -307,8 +315,7 @@ static void add_reasons(struct text *text, const json_t *reasons, const struct s
 
 	if (json_array_size(reasons))
 		text_add(text, "\nDOES NOT WORK\n");
-	json_array_foreach(reasons, i, reason)
-	{
+	json_array_foreach(reasons, i, reason) {
 		json_t *stops = shown(json_object_get(reason, "stops"), scope->verbose);
 
 		if (!all_untold(scope, stops))
@@ -346,8 +353,7 @@ static void add_remedies(struct text *text, const json_t *remedies, const struct
 
 	if (json_array_size(remedies))
 		text_add(text, "\nWHAT TO DO, the smallest change first\n");
-	json_array_foreach(remedies, i, remedy)
-	{
+	json_array_foreach(remedies, i, remedy) {
 		json_t *mends = shown(json_object_get(remedy, "mends"), scope->verbose);
 
 		if (!all_untold(scope, mends))

@@ -293,17 +293,17 @@ static bool concerns(const struct known_contradiction *entry, const json_t *name
 	size_t n;
 	json_t *name;
 
-	json_array_foreach(names, n, name) for (size_t i = 0; i < entry->nr_names; i++)
-	{
-		const char *rest = json_string_value(name);
-		size_t length = strlen(entry->names[i]);
+	json_array_foreach(names, n, name)
+		for (size_t i = 0; i < entry->nr_names; i++) {
+			const char *rest = json_string_value(name);
+			size_t length = strlen(entry->names[i]);
 
-		if (strncasecmp(rest, entry->names[i], length))
-			continue;
-		rest += length;
-		if (!*rest || (*rest == '_' && strspn(rest + 1, "0123456789")))
-			return true;
-	}
+			if (strncasecmp(rest, entry->names[i], length))
+				continue;
+			rest += length;
+			if (!*rest || (*rest == '_' && strspn(rest + 1, "0123456789")))
+				return true;
+		}
 	return false;
 }
 

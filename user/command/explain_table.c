@@ -38,8 +38,7 @@ static void attr_rows(struct text *text, const json_t *event)
 	const char *member;
 
 	heading(text, "perf_event_attr");
-	json_object_foreach(attr, member, value)
-	{
+	json_object_foreach(attr, member, value) {
 		const char *reason = string(why, member);
 
 		/* sample_freq and sample_period are one member of the struct. */
@@ -64,8 +63,7 @@ static void join(struct text *text, const json_t *list)
 	size_t i;
 	json_t *value;
 
-	json_array_foreach(list, i, value)
-	{
+	json_array_foreach(list, i, value) {
 		if (json_is_string(value))
 			text_add(text, "%s%s", i ? ", " : "", json_string_value(value));
 		else
@@ -147,14 +145,14 @@ static void register_rows(struct text *text, const char *title, const json_t *re
 	json_t *reg, *field;
 
 	heading(text, title);
-	json_array_foreach(registers, i, reg)
-	{
+	json_array_foreach(registers, i, reg) {
 		const char *counter = string(reg, "counter");
 
 		text_add(text, "    %s  MSR %s%s  =  %s%s\n", string(reg, "name"), string(reg, "msr"),
 			 !strcmp(counter, "address") ? "+x" : "", string(reg, "value"),
 			 !strcmp(counter, "bits") ? " << x" : "");
-		json_array_foreach(json_object_get(reg, "fields"), f, field) field_row(text, field);
+		json_array_foreach(json_object_get(reg, "fields"), f, field)
+			field_row(text, field);
 	}
 }
 
@@ -167,8 +165,7 @@ static void rule_rows(struct text *text, const json_t *rules)
 
 	if (json_array_size(rules))
 		heading(text, "the kernel's rules");
-	json_array_foreach(rules, i, rule)
-	{
+	json_array_foreach(rules, i, rule) {
 		struct text words = {0};
 
 		text_add(&words, "%s (%s)", string(rule, "rule"), string(rule, "source"));
@@ -252,8 +249,7 @@ static void data_sources_table(struct text *text, const struct stream *stream, c
 	json_t *code;
 
 	text_add(text, "where a load's data came from, by the code in its PEBS record\n");
-	json_array_foreach(json_object_get(record, "codes"), i, code)
-	{
+	json_array_foreach(json_object_get(record, "codes"), i, code) {
 		text_add(text, "  0x%llx  ", integer(code, "code"));
 		text_wrap(text, 7, string(code, "description"));
 		text_add(text, "       data_src %s: ", string(code, "data_src"));

@@ -62,7 +62,9 @@ static bool is_wanted(const struct listing *listing, const json_t *record)
 	    text_matches(listing->pattern, json_object_get(record, "description")) ||
 	    text_matches(listing->pattern, json_object_get(record, "section")))
 		return true;
-	json_array_foreach(aliases, i, alias) if (text_matches(listing->pattern, alias)) return true;
+	json_array_foreach(aliases, i, alias)
+		if (text_matches(listing->pattern, alias))
+			return true;
 	return false;
 }
 

@@ -26,11 +26,12 @@ static void add_aliases(struct text *words, const json_t *aliases)
 	size_t i;
 	json_t *alias;
 
-	json_array_foreach(aliases, i, alias) text_add(words, "%s%s",
-						       i	     ? ", "
-						       : words->used ? " (also "
-								     : "(also ",
-						       json_string_value(alias));
+	json_array_foreach(aliases, i, alias)
+		text_add(words, "%s%s",
+			 i	       ? ", "
+			 : words->used ? " (also "
+				       : "(also ",
+			 json_string_value(alias));
 	if (json_array_size(aliases))
 		text_add(words, ")");
 }

@@ -63,7 +63,9 @@ static json_t *element(json_t *list, const char *member, const char *text, const
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) if (!strcmp(string(one, member), text)) return one;
+	json_array_foreach(list, i, one)
+		if (!strcmp(string(one, member), text))
+			return one;
 	one = json_pack("{s:s, s:[]}", member, text, names);
 	json_array_append_new(list, one);
 	return one;
@@ -137,8 +139,7 @@ json_t *diagnosis_record(const json_t *findings)
 	json_t *works = json_array(), *reasons = json_array(), *remedies = json_array(), *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding)
-	{
+	json_array_foreach(findings, i, finding) {
 		if (json_is_true(json_object_get(finding, "works")))
 			json_array_append_new(works, json_string(name_of(finding)));
 		else if (json_object_get(finding, "why"))

@@ -34,7 +34,8 @@ static json_int_t mean_latency(const json_t *value)
 	const char *bound;
 	json_t *count;
 
-	json_object_foreach((json_t *)histogram, bound, count) measured += json_integer_value(count);
+	json_object_foreach((json_t *)histogram, bound, count)
+		measured += json_integer_value(count);
 	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
 }
 
@@ -44,8 +45,9 @@ static bool has_latency(const json_t *sources)
 	json_t *source;
 	size_t i;
 
-	json_array_foreach(sources, i, source) if (json_object_size(json_object_get(
-							   source, "latency_histogram"))) return true;
+	json_array_foreach(sources, i, source)
+		if (json_object_size(json_object_get(source, "latency_histogram")))
+			return true;
 	return false;
 }
 
@@ -69,8 +71,7 @@ static void source_rows(struct text *text, const json_t *sources, json_int_t tot
 	if (latency)
 		text_add(text, " %6s %7s  %s", "mean", "max", "4  16   256  4k");
 	text_add(text, "\n");
-	json_array_foreach(sources, i, source)
-	{
+	json_array_foreach(sources, i, source) {
 		json_int_t samples = integer(source, "samples");
 
 		text_add(text, "%-26s %11s %6.1f%%", string(source, "source"),
@@ -88,8 +89,9 @@ static bool has_other_keys(const json_t *entries)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)first, name,
-			    value) if (row_is_key(name) && strcmp(name, "source")) return true;
+	json_object_foreach((json_t *)first, name, value)
+		if (row_is_key(name) && strcmp(name, "source"))
+			return true;
 	return false;
 }
 
@@ -134,8 +136,7 @@ static void sample_table(struct text *text, const struct stream *stream, const j
 	if (json_object_get(record, "latency"))
 		text_add(text, " %6lld", (long long)integer(record, "latency"));
 	text_add(text, "  %-22s", string(record, "source"));
-	json_object_foreach((json_t *)record, name, value)
-	{
+	json_object_foreach((json_t *)record, name, value) {
 		size_t i = 0;
 
 		while (i < sizeof(first) / sizeof(first[0]) && strcmp(first[i], name))

@@ -26,9 +26,9 @@ static struct columns columns_of(const json_t *cells)
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach(cells, i,
-			   cell) if (columns.nr < COLUMNS_MOST && !strcmp(string(cell, "request"), first))
-		columns.names[columns.nr++] = string(cell, "response");
+	json_array_foreach(cells, i, cell)
+		if (columns.nr < COLUMNS_MOST && !strcmp(string(cell, "request"), first))
+			columns.names[columns.nr++] = string(cell, "response");
 	columns.width = (TEXT_WIDTH - NAME_WIDTH) / (columns.nr ? (int)columns.nr : 1);
 	if (columns.width > 14)
 		columns.width = 14;
@@ -121,8 +121,7 @@ static void cell_rows(struct text *text, const json_t *cells, const struct colum
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach(cells, i, cell)
-	{
+	json_array_foreach(cells, i, cell) {
 		if (i % columns->nr == 0)
 			text_add(text, "%s%-*.*s", i ? "\n" : "", NAME_WIDTH, NAME_WIDTH - 1,
 				 string(cell, "request"));
@@ -171,8 +170,7 @@ static void add_running(struct text *text, const json_t *cells, bool repeated)
 	json_t *cell;
 	size_t i;
 
-	json_array_foreach(cells, i, cell)
-	{
+	json_array_foreach(cells, i, cell) {
 		const json_t *bound = json_object_get(cell, "bound");
 		double ran = row_share(integer(cell, "running_ns"), integer(cell, "enabled_ns"));
 

@@ -312,8 +312,7 @@ static int take_texts(struct options *options, const struct option_row *row, con
 		return take(options, row, json_string_value(value), refusal);
 	if (!json_is_array(value))
 		return refuse_kind(row, "a text, or a list of texts", refusal);
-	json_array_foreach(value, i, text)
-	{
+	json_array_foreach(value, i, text) {
 		if (!json_is_string(text))
 			return refuse_kind(row, "a text, or a list of texts", refusal);
 		if (take(options, row, json_string_value(text), refusal))

@@ -39,8 +39,7 @@ static __u64 address_of(const json_t *program, const json_t *place)
 
 	if (!path || !is_text(place, "module", path))
 		return 0;
-	json_array_foreach(json_object_get(program, "code"), i, segment)
-	{
+	json_array_foreach(json_object_get(program, "code"), i, segment) {
 		__u64 from = hex(segment, "offset");
 		__u64 size = json_integer_value(json_object_get(segment, "size"));
 
@@ -58,8 +57,7 @@ static void add_entries(struct text *text, const json_t *record, const char *kin
 	size_t i, nr = 0;
 	json_t *entry;
 
-	json_array_foreach(json_object_get(record, "entries"), i, entry)
-	{
+	json_array_foreach(json_object_get(record, "entries"), i, entry) {
 		__u64 from = address_of(program, json_object_get(entry, "from"));
 		__u64 to = address_of(program, json_object_get(entry, "to"));
 

@@ -248,7 +248,8 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 	__u32 root;
 	size_t i;
 
-	json_array_foreach(json_object_get(record, "entries"), i, entry) sum += count_of(entry);
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		sum += count_of(entry);
 	root = add_node(flamegraph, graph, NOBODY, "all", "", OTHER, sum);
 	json_array_foreach(json_object_get(record, "entries"), i, entry)
 		take_entry(flamegraph, graph, root, entry);

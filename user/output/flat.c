@@ -117,8 +117,7 @@ static int write_row(void *context, const struct row *row)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(row->keys, name, value)
-	{
+	json_object_foreach(row->keys, name, value) {
 		compact_add_text(&flat.series, name);
 		compact_add(&flat.series, "=", 1);
 		compact_add_value(&flat.series, value);
@@ -150,8 +149,7 @@ static int write_losses(struct stream *stream, const json_t *record)
 
 	if (!strcmp(string(record, "type"), "gap"))
 		return write_lost(stream, record, string(record, "cause"), integer(record, "records"));
-	json_object_foreach((json_t *)lost, cause, count)
-	{
+	json_object_foreach((json_t *)lost, cause, count) {
 		if (json_integer_value(count) && !err)
 			err = write_lost(stream, record, cause, json_integer_value(count));
 	}

@@ -58,8 +58,7 @@ static void add_code(struct row *row, const char *name, const json_t *code)
 	const char *member;
 	json_t *value;
 
-	json_object_foreach((json_t *)code, member, value)
-	{
+	json_object_foreach((json_t *)code, member, value) {
 		bool plain = alone && (!strcmp(member, "symbol") || !strcmp(member, "module"));
 
 		snprintf(full, sizeof(full), "%s_%s", alone ? "code" : name, member);
@@ -107,8 +106,7 @@ static void add_members(struct row *row, const struct flattening *flattening, co
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)from, name, value)
-	{
+	json_object_foreach((json_t *)from, name, value) {
 		if (!strcmp(name, "type") || !strcmp(name, "start_time") || !strcmp(name, "duration_ns"))
 			continue;
 		if (!strcmp(name, flattening->sum)) {
@@ -171,7 +169,8 @@ int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	flattening.sum = kind->value;
 	if (!kind->list)
 		return take_entry(&flattening, NULL, false);
-	json_array_foreach(json_object_get(record, kind->list), i, entry) if (!err) err =
-		take_entry(&flattening, entry, false);
+	json_array_foreach(json_object_get(record, kind->list), i, entry)
+		if (!err)
+			err = take_entry(&flattening, entry, false);
 	return rest && !err ? take_entry(&flattening, rest, true) : err;
 }

@@ -75,8 +75,7 @@ static int write_line(struct stream *stream, const json_t *record)
 	stream->line.used = 0;
 	if (!bare)
 		begin(stream, json_string_value(json_object_get(record, "type")));
-	json_object_foreach((json_t *)record, member, value)
-	{
+	json_object_foreach((json_t *)record, member, value) {
 		if (bare || strcmp(member, "type"))
 			add_member(stream, stream->line.used ? ',' : '{', member, value);
 	}

@@ -64,7 +64,9 @@ static bool all_few(const json_t *labels)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)labels, name, value) if (!is_few(name)) return false;
+	json_object_foreach((json_t *)labels, name, value)
+		if (!is_few(name))
+			return false;
 	return true;
 }
 
@@ -194,8 +196,7 @@ static json_t *labels_of_row(const struct taking *taking, const struct row *row)
 	json_t *labels = labels_of(taking), *value;
 	const char *name;
 
-	json_object_foreach(row->keys, name, value)
-	{
+	json_object_foreach(row->keys, name, value) {
 		if (!strcmp(name, "metric") || !strcmp(name, "explained_by"))
 			continue;
 		if (is_few(name) || is_owner(name) || taking->meters->entries)
@@ -302,8 +303,7 @@ static void take_samples(const struct taking *taking)
 		return;
 	add(taking, "samples", "Samples that were aggregated.", labels_of(taking),
 	    integer(samples, "aggregated"));
-	json_object_foreach(json_object_get(samples, "lost"), cause, count)
-	{
+	json_object_foreach(json_object_get(samples, "lost"), cause, count) {
 		json_t *labels = labels_of(taking);
 
 		json_object_set_new(labels, "cause", json_string(cause));
@@ -319,8 +319,7 @@ static void take_latencies(const struct taking *taking)
 	const char *from;
 	size_t i;
 
-	json_array_foreach(json_object_get(taking->record, "sources"), i, source)
-	{
+	json_array_foreach(json_object_get(taking->record, "sources"), i, source) {
 		struct meter_series *series;
 		const json_t *histogram = json_object_get(source, "latency_histogram");
 		json_t *labels;
@@ -334,8 +333,7 @@ static void take_latencies(const struct taking *taking)
 		series = series_of(taking->meters, family, labels);
 		series->set = true;
 		series->sum += integer(source, "latency_sum");
-		json_object_foreach((json_t *)histogram, from, count)
-		{
+		json_object_foreach((json_t *)histogram, from, count) {
 			int bucket = __builtin_ctzl(strtoul(from, NULL, 10) | 1UL << (METER_BUCKETS - 1));
 
 			series->buckets[bucket] += json_integer_value(count);

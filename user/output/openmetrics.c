@@ -89,7 +89,8 @@ static const char *labels_of(struct meter_series *series)
 	if (series->text)
 		return series->text;
 	text_add(&text, "%s", "");
-	json_object_foreach(series->labels, name, value) add_label(&text, name, value, &before);
+	json_object_foreach(series->labels, name, value)
+		add_label(&text, name, value, &before);
 	return series->text = text.bytes;
 }
 

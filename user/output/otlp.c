@@ -49,8 +49,7 @@ static json_t *attributes_of(const json_t *labels)
 	json_t *attributes = json_array(), *value;
 	const char *name;
 
-	json_object_foreach((json_t *)labels, name, value)
-	{
+	json_object_foreach((json_t *)labels, name, value) {
 		json_t *own = json_is_array(value) ? NULL : any_value(value);
 
 		if (own)

@@ -227,8 +227,9 @@ static size_t bytes_beside(const json_t *record, const char *list)
 	const char *member;
 	json_t *value;
 
-	json_object_foreach((json_t *)record, member, value) if (strcmp(member, list))
-		compact_add_member(&text, ',', member, value);
+	json_object_foreach((json_t *)record, member, value)
+		if (strcmp(member, list))
+			compact_add_member(&text, ',', member, value);
 	free(text.text);
 	return text.used + strlen("{\"\":[]}") + strlen(list);
 }
@@ -292,7 +293,9 @@ static bool has(const json_t *names, const char *wanted)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(names, i, name) if (!strcmp(json_string_value(name), wanted)) return true;
+	json_array_foreach(names, i, name)
+		if (!strcmp(json_string_value(name), wanted))
+			return true;
 	return false;
 }
 

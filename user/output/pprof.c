@@ -258,8 +258,9 @@ static void add_entry(struct writing *writing, const json_t *entry)
 
 	if (calls_end(entry, end, sizeof(end)))
 		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, end));
-	json_array_foreach(json_object_get(entry, "stack"), i, id) APPEND(
-		sample->location_id, sample->n_location_id, location_of(writing, json_integer_value(id)));
+	json_array_foreach(json_object_get(entry, "stack"), i, id)
+		APPEND(sample->location_id, sample->n_location_id,
+		       location_of(writing, json_integer_value(id)));
 	if (*lost) {
 		snprintf(words, sizeof(words), "[stack lost: %s]", lost);
 		APPEND(sample->location_id, sample->n_location_id, location_of_words(writing, words));
@@ -313,7 +314,8 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
-	json_array_foreach(json_object_get(record, "entries"), i, entry) add_entry(&writing, entry);
+	json_array_foreach(json_object_get(record, "entries"), i, entry)
+		add_entry(&writing, entry);
 	if (rest) {
 		Pprof__Sample *sample = add_sample(&writing, rest);
 

@@ -126,8 +126,7 @@ static int column_width(const json_t *entries, const char *name)
 	char text[256];
 	json_t *entry;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		row_cell(json_object_get(entry, name), text, sizeof(text));
 		if (strlen(text) > width)
 			width = strlen(text);
@@ -152,17 +151,16 @@ void rows_of_entries(struct text *text, const json_t *entries, json_int_t total)
 	size_t i;
 
 	text_add(text, "%12s %7s", "samples", "share");
-	json_object_foreach((json_t *)first, name, value) if (row_is_key(name))
-		text_add(text, "  %-*s", column_width(entries, name), name);
+	json_object_foreach((json_t *)first, name, value)
+		if (row_is_key(name))
+			text_add(text, "  %-*s", column_width(entries, name), name);
 	row_end(text);
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		json_int_t samples = integer(entry, "samples");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),
 			 row_share(samples, total));
-		json_object_foreach(entry, name, value)
-		{
+		json_object_foreach(entry, name, value) {
 			if (!row_is_key(name))
 				continue;
 			row_cell(value, content, sizeof(content));
@@ -225,8 +223,7 @@ static void keys_beside_stack(struct text *text, const json_t *entry)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)entry, name, value)
-	{
+	json_object_foreach((json_t *)entry, name, value) {
 		if (!row_is_key(name) || !strcmp(name, "stack") || !strcmp(name, "stack_lost") ||
 		    !strcmp(name, "truncated"))
 			continue;
@@ -242,8 +239,7 @@ void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *
 	json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		json_int_t samples = integer(entry, "samples");
 
 		text_add(text, "%12s %6.1f%%", row_grouped(samples, number, sizeof(number)),

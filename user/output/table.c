@@ -19,8 +19,7 @@ static void add_placement(struct text *text, const json_t *events)
 	size_t i;
 	json_t *event;
 
-	json_array_foreach(events, i, event)
-	{
+	json_array_foreach(events, i, event) {
 		const json_t *group = json_object_get(event, "group");
 		bool joins = i && group && json_integer_value(group) == before;
 		const char *counter = string(event, "counter");
@@ -52,9 +51,10 @@ static void end_table(struct text *text, const struct stream *stream, const json
 	char number[40];
 	json_t *count;
 
-	json_object_foreach((json_t *)lost, cause, count) if (json_integer_value(count))
-		text_add(text, "# %s samples are not in the tables: %s\n",
-			 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
+	json_object_foreach((json_t *)lost, cause, count)
+		if (json_integer_value(count))
+			text_add(text, "# %s samples are not in the tables: %s\n",
+				 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
 	/* The user of a command sees that it has ended. */
 	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
 		text_add(text, "# the processes that were measured have ended\n");

@@ -180,8 +180,7 @@ static json_t *expand_all(json_t *value, const char *pointer, struct refusal *re
 		return expanded_text(value, pointer, refusal);
 	if (json_is_object(value)) {
 		result = json_object();
-		json_object_foreach(value, member, element)
-		{
+		json_object_foreach(value, member, element) {
 			expanded = expand_all(element, below(path, sizeof(path), pointer, member), refusal);
 			if (json_object_set_new(result, member, expanded))
 				goto refused;
@@ -191,8 +190,7 @@ static json_t *expand_all(json_t *value, const char *pointer, struct refusal *re
 	if (!json_is_array(value))
 		return json_incref(value);
 	result = json_array();
-	json_array_foreach(value, i, element)
-	{
+	json_array_foreach(value, i, element) {
 		snprintf(number, sizeof(number), "%zu", i);
 		expanded = expand_all(element, below(path, sizeof(path), pointer, number), refusal);
 		if (json_array_append_new(result, expanded))
@@ -354,9 +352,9 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 	asked->retry = json_is_true(retry);
 	options_begin(&asked->options, command);
 	request->entries[request->nr_entries++] = asked;
-	json_object_foreach(value, member,
-			    element) if (!is_own(member) && take_member(&asked->options, pointer, member,
-									element, refusal)) return -1;
+	json_object_foreach(value, member, element)
+		if (!is_own(member) && take_member(&asked->options, pointer, member, element, refusal))
+			return -1;
 	add_defaults(&asked->options);
 	if (!has_target(&asked->options) && request->command) {
 		asked->options.rest = request->command;
@@ -377,8 +375,7 @@ static int take_activities(struct request *request, const json_t *list, struct r
 	if (!json_is_array(list) || !json_array_size(list) || json_array_size(list) > ACTIVITIES_MOST)
 		return refuse_kind(refusal, "/activities", "a list of 1 to 64 activities");
 	request->entries = xcalloc(json_array_size(list), sizeof(*request->entries));
-	json_array_foreach(list, i, value)
-	{
+	json_array_foreach(list, i, value) {
 		snprintf(pointer, sizeof(pointer), "/activities/%zu", i);
 		if (take_activity(request, value, pointer, refusal))
 			return -1;
@@ -414,12 +411,12 @@ static int check_names(const struct request *request, const json_t *list, const 
 
 	if (list && (!json_is_array(list) || !json_array_size(list)))
 		return refuse_kind(refusal, pointer, "a list of names");
-	json_array_foreach(list, i, name) if (!knows(request, json_string_value(name)))
-	{
-		snprintf(path, sizeof(path), "%s/%zu", pointer, i);
-		refuse_at(refusal, path);
-		return because(refusal, "%s", why);
-	}
+	json_array_foreach(list, i, name)
+		if (!knows(request, json_string_value(name))) {
+			snprintf(path, sizeof(path), "%s/%zu", pointer, i);
+			refuse_at(refusal, path);
+			return because(refusal, "%s", why);
+		}
 	return 0;
 }
 
@@ -471,8 +468,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 
 	if (!json_is_object(value))
 		return refuse_kind(refusal, pointer, "an object");
-	json_object_foreach(value, member, element)
-	{
+	json_object_foreach(value, member, element) {
 		size_t i = 0;
 
 		while (i < nr && strcmp(known[i], member))
@@ -510,8 +506,7 @@ static int take_outputs(struct request *request, const json_t *list, struct refu
 	request->outputs = xcalloc(list ? json_array_size(list) : 1, sizeof(*request->outputs));
 	if (!list)
 		request->outputs[request->nr_outputs++].queue_bytes = QUEUE_BYTES;
-	json_array_foreach(list, i, value)
-	{
+	json_array_foreach(list, i, value) {
 		snprintf(pointer, sizeof(pointer), "/outputs/%zu", i);
 		if (take_output(request, value, pointer, refusal))
 			return -1;
@@ -536,8 +531,7 @@ static int take_resource(struct request *request, const json_t *resource, struct
 
 	if (resource && !json_is_object(resource))
 		return refuse_kind(refusal, "/resource", "an object of texts");
-	json_object_foreach((json_t *)resource, name, value)
-	{
+	json_object_foreach((json_t *)resource, name, value) {
 		below(path, sizeof(path), "/resource", name);
 		if (!json_is_string(value))
 			return refuse_kind(refusal, path, "a text");
@@ -562,8 +556,7 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 
 	if (limits && !json_is_object(limits))
 		return refuse_kind(refusal, "/limits", "an object");
-	json_object_foreach((json_t *)limits, member, value)
-	{
+	json_object_foreach((json_t *)limits, member, value) {
 		if (!strcmp(member, known[1])) {
 			request->memory = json_is_string(value) ? limits_size(json_string_value(value)) : 0;
 			if (!request->memory)
@@ -619,8 +612,7 @@ static int judge(struct request *request, struct refusal *refusal)
 
 	if (!json_is_object(document))
 		return refuse_kind(refusal, "", "an object");
-	json_object_foreach((json_t *)document, member, value)
-	{
+	json_object_foreach((json_t *)document, member, value) {
 		size_t i = 0;
 
 		while (i < nr && strcmp(known[i], member))

@@ -98,7 +98,9 @@ static const json_t *record_of(const struct run *run, const char *type)
 	const json_t *record;
 	size_t i;
 
-	json_array_foreach(run->records, i, record) if (!strcmp(string(record, "type"), type)) return record;
+	json_array_foreach(run->records, i, record)
+		if (!strcmp(string(record, "type"), type))
+			return record;
 	return NULL;
 }
 
@@ -114,11 +116,11 @@ static void each_entry(struct run *run, const char *type, void (*each)(struct ru
 	const json_t *record, *entry;
 	size_t i, j;
 
-	json_array_foreach(run->records, i, record)
-	{
+	json_array_foreach(run->records, i, record) {
 		if (strcmp(string(record, "type"), type))
 			continue;
-		json_array_foreach(json_object_get(record, "entries"), j, entry) each(run, entry, context);
+		json_array_foreach(json_object_get(record, "entries"), j, entry)
+			each(run, entry, context);
 	}
 }
 
@@ -141,8 +143,7 @@ static bool judge_counts(struct run *run, const struct counted *counted, size_t 
 		said += snprintf(run->expected + said, sizeof(run->expected) - said,
 				 "%s%s %llu, and at most one in %d more", i ? "; " : "", counted[i].event,
 				 counted[i].least, TOLERANCE);
-		json_array_foreach(run->records, r, record)
-		{
+		json_array_foreach(run->records, r, record) {
 			__u64 value = integer(record, "value");
 
 			/* The modifier is not part of a table's name. */
@@ -311,9 +312,9 @@ static void answered(struct run *run, const json_t *entry, void *shares)
 
 	if (address(entry, "ip") != landmark_address(run->landmarks, "load_site"))
 		return;
-	json_array_foreach(json_object_get(record, "sources"), i,
-			   source) if (!strcmp(string(source, "source"), string(entry, "source"))) data_src =
-		address(source, "data_src");
+	json_array_foreach(json_object_get(record, "sources"), i, source)
+		if (!strcmp(string(source, "source"), string(entry, "source")))
+			data_src = address(source, "data_src");
 	snprintf(example, sizeof(example), "%.60s at %.30s", string(entry, "source"),
 		 string(entry, "cacheline"));
 	add_share(shares, integer(entry, "samples"),

@@ -68,7 +68,9 @@ static bool one_of(const json_t *list, const json_t *value)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(list, i, item) if (json_equal(item, value)) return true;
+	json_array_foreach(list, i, item)
+		if (json_equal(item, value))
+			return true;
 	return false;
 }
 
@@ -127,9 +129,10 @@ static int unexpected(const struct place *place, const json_t *schema, const jso
 	json_t *item;
 	int err;
 
-	json_array_foreach(list, i, item) if (used < sizeof(expected)) used +=
-		snprintf(expected + used, sizeof(expected) - used, "%s%s", i ? ", " : "one of ",
-			 json_string_value(item));
+	json_array_foreach(list, i, item)
+		if (used < sizeof(expected))
+			used += snprintf(expected + used, sizeof(expected) - used, "%s%s",
+					 i ? ", " : "one of ", json_string_value(item));
 	if (title)
 		snprintf(expected, sizeof(expected), "%s", title);
 	else if (json_object_get(schema, "minimum"))
@@ -156,8 +159,9 @@ static int unknown_field(const struct place *place, const char *key, const json_
 	const char *name;
 	json_t *ignored;
 
-	json_object_foreach((json_t *)known, name, ignored) if (used < sizeof(names)) used +=
-		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", name);
+	json_object_foreach((json_t *)known, name, ignored)
+		if (used < sizeof(names))
+			used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", name);
 	return wrong(place, "unknown field \"%.60s\"; known: %s", key, names);
 }
 
@@ -204,16 +208,13 @@ static int look_at_members(const struct place *place, const json_t *schema, cons
 	json_t *member;
 	size_t i;
 
-	json_object_foreach((json_t *)value, key,
-			    member) if (look_at_member(*place, schema, key, member)) return -1;
-	json_array_foreach(
-		json_object_get(schema, "required"), i,
-		member) if (!json_object_get(value,
-					     json_string_value(
-						     member))) return wrong(place, "\"%s\" is missing",
-									    json_string_value(member));
-	json_object_foreach(json_object_get(schema, "dependentRequired"), key, member)
-	{
+	json_object_foreach((json_t *)value, key, member)
+		if (look_at_member(*place, schema, key, member))
+			return -1;
+	json_array_foreach(json_object_get(schema, "required"), i, member)
+		if (!json_object_get(value, json_string_value(member)))
+			return wrong(place, "\"%s\" is missing", json_string_value(member));
+	json_object_foreach(json_object_get(schema, "dependentRequired"), key, member) {
 		const char *other = json_string_value(json_array_get(member, 0));
 
 		if (json_object_get(value, key) && !json_object_get(value, other))
@@ -257,8 +258,7 @@ static int look_at_items(const struct place *place, const json_t *schema, const 
 			     (int)json_integer_value(json_object_get(schema, "minItems")));
 	if (json_is_true(json_object_get(schema, "uniqueItems")) && has_twice(value))
 		return wrong(place, "has an entry twice");
-	json_array_foreach(value, i, item)
-	{
+	json_array_foreach(value, i, item) {
 		struct place here = *place;
 		const char *name = name_of(item);
 

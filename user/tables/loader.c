@@ -155,8 +155,9 @@ int check_sources(struct loader *loader, const char *label, const json_t *entry)
 	if (source && check_source(loader, label, source))
 		return -1;
 	for (size_t i = 0; i < 2; i++)
-		json_object_foreach(json_object_get(entry, by_source[i]), key,
-				    ignored) if (check_source(loader, label, key)) return -1;
+		json_object_foreach(json_object_get(entry, by_source[i]), key, ignored)
+			if (check_source(loader, label, key))
+				return -1;
 	return 0;
 }
 
@@ -166,8 +167,7 @@ int check_entries(struct loader *loader, const json_t *entries, const char *key)
 	int err = 0;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		const char *name = text(entry, key);
 		char plain[200];
 

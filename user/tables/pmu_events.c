@@ -225,7 +225,8 @@ static int read_file(struct reader *reader, const char *path, const char *pmu)
 	entries = json_is_object(document) ? json_object_get(document, "Events") : document;
 	if (!json_is_array(entries))
 		return 0;
-	json_array_foreach(entries, i, entry) take_event(reader->events, entry, pmu);
+	json_array_foreach(entries, i, entry)
+		take_event(reader->events, entry, pmu);
 	return 0;
 }
 

@@ -20,8 +20,7 @@ static long counters_of(struct loader *loader, const struct draft *draft, const 
 	long bits = list ? 0 : (1L << draft->cpu.general_counters) - 1;
 	size_t i;
 
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach(list, i, item) {
 		json_int_t counter = json_integer_value(item);
 
 		if (counter >= draft->cpu.general_counters)
@@ -68,13 +67,12 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 	draft_drop_aliases(draft, kind, name);
 	first = draft->rows[kind].nr;
 	json_object_foreach(json_object_get(entry, "aliases"), source, names)
-		json_array_foreach(names, i, alias)
-	{
-		struct known_alias row = {json_string_value(alias), name, source};
+		json_array_foreach(names, i, alias) {
+			struct known_alias row = {json_string_value(alias), name, source};
 
-		if (!has_alias(draft, kind, first, &row)) /* two sources may spell alike */
-			draft_put(draft, kind, &row);
-	}
+			if (!has_alias(draft, kind, first, &row)) /* two sources may spell alike */
+				draft_put(draft, kind, &row);
+		}
 }
 
 union row {
@@ -92,8 +90,7 @@ static void put_each(struct draft *draft, enum draft_kind kind, const json_t *en
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		union row row = read(entry);
 
 		draft_put(draft, kind, &row);
@@ -163,8 +160,9 @@ static int load_topic(struct loader *loader, struct draft *draft, const char *to
 	json_array_append_new(loader->documents, name);
 	if (check_sources(loader, "", table) || check_entries(loader, entries, "name"))
 		return -1;
-	json_array_foreach(entries, i, entry) if (load_event(loader, draft, json_string_value(name),
-							     text(table, "source"), entry)) return -1;
+	json_array_foreach(entries, i, entry)
+		if (load_event(loader, draft, json_string_value(name), text(table, "source"), entry))
+			return -1;
 	return 0;
 }
 
@@ -173,8 +171,7 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of(loader, draft, text(entry, "name"), entry);
 		struct offcore_register row = {text(entry, "name"), config_of(entry),
 					       hexadecimal(entry, "msr"), counters};
@@ -196,9 +193,10 @@ static __u8 kinds_of(const json_t *entry)
 	__u8 kinds = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "kinds"), i,
-			   kind) for (size_t k = 0; k < sizeof(names) / sizeof(names[0]);
-				      k++) if (!strcmp(json_string_value(kind), names[k])) kinds |= 1 << k;
+	json_array_foreach(json_object_get(entry, "kinds"), i, kind)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			if (!strcmp(json_string_value(kind), names[k]))
+				kinds |= 1 << k;
 	return kinds;
 }
 
@@ -246,8 +244,7 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 
 	for (int bit = 0; bit < OFFCORE_BITS; bit++)
 		moved_to[bit] = 1ULL << bit;
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		struct offcore_part row = {text(entry, "name"), text(entry, "description"),
 					   1ULL << number(entry, "bit", 0), kinds_of(entry)};
 		const struct offcore_part *before = draft_find(draft, kind, row.name);
@@ -275,8 +272,7 @@ static __u64 composed_bits(struct draft *draft, enum draft_kind kind, const json
 	__u64 bits = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(entry, "of"), i, name)
-	{
+	json_array_foreach(json_object_get(entry, "of"), i, name) {
 		const struct offcore_part *part = draft_find(draft, kind, json_string_value(name));
 
 		*lacks = json_string_value(name);
@@ -292,7 +288,9 @@ static bool has_entry(const json_t *entries, const char *name)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) if (!name_order(text(entry, "name"), name)) return true;
+	json_array_foreach(entries, i, entry)
+		if (!name_order(text(entry, "name"), name))
+			return true;
 	return false;
 }
 
@@ -305,13 +303,13 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	size_t i;
 
 	/* What they replace must not be taken for what they are composed of. */
-	json_array_foreach(entries, i, entry) if (json_object_get(entry, "of"))
-		draft_drop(draft, kind, text(entry, "name"));
+	json_array_foreach(entries, i, entry)
+		if (json_object_get(entry, "of"))
+			draft_drop(draft, kind, text(entry, "name"));
 	do {
 		progress = false;
 		waiting = NULL;
-		json_array_foreach(entries, i, entry)
-		{
+		json_array_foreach(entries, i, entry) {
 			struct offcore_part row = {text(entry, "name"), text(entry, "description"), 0, 0};
 
 			if (!json_object_get(entry, "of") || draft_find(draft, kind, row.name))
@@ -413,8 +411,7 @@ static int load_precise(struct loader *loader, struct draft *draft, const json_t
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "precise", i, entry);
 		struct kernel_rule rule = {(json_object_get(entry, "code") ? CONFIG_EVENT : 0) |
 						   (json_object_get(entry, "umask") ? CONFIG_UMASK : 0) |
@@ -434,8 +431,7 @@ static int load_fixed(struct loader *loader, struct draft *draft, const json_t *
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "fixed", i, entry);
 		struct kernel_rule rule = {compared, config_of(entry), counters,
 					   number(entry, "fixed_counter", -1), false};
@@ -452,14 +448,12 @@ static int load_counters(struct loader *loader, struct draft *draft, const json_
 	const json_t *entry, *code;
 	size_t i, j;
 
-	json_array_foreach(entries, i, entry)
-	{
+	json_array_foreach(entries, i, entry) {
 		long counters = counters_of_rule(loader, draft, "counters", i, entry);
 
 		if (counters < 0)
 			return -1;
-		json_array_foreach(json_object_get(entry, "codes"), j, code)
-		{
+		json_array_foreach(json_object_get(entry, "codes"), j, code) {
 			struct kernel_rule rule = {
 				CONFIG_EVENT | (json_object_get(entry, "umask") ? CONFIG_UMASK : 0),
 				strtoull(json_string_value(code), NULL, 16) | hexadecimal(entry, "umask")
@@ -519,8 +513,7 @@ static int load_data_sources(struct loader *loader, struct draft *draft, const j
 
 	if (check_entries(loader, table, "code"))
 		return -1;
-	json_array_foreach(table, i, entry)
-	{
+	json_array_foreach(table, i, entry) {
 		struct known_data_source row =
 						 {
 							 .code = hexadecimal(entry, "code"),
@@ -570,8 +563,8 @@ static const struct unit_number *unit_numbers(struct loader *loader, const json_
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) numbers[i] =
-		(struct unit_number){text(entry, "name"), hexadecimal(entry, member)};
+	json_array_foreach(entries, i, entry)
+		numbers[i] = (struct unit_number){text(entry, "name"), hexadecimal(entry, member)};
 	return numbers;
 }
 
@@ -581,16 +574,17 @@ static const struct unit_field *unit_fields(struct loader *loader, const json_t 
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(entries, i, entry) fields[i] = (struct unit_field){
-		.name = text(entry, "name"),
-		.title = text(entry, "title"),
-		.description = text(entry, "description"),
-		.low = number(entry, "low", 0),
-		.high = number(entry, "high", 0),
-		.usual = text(entry, "usual"),
-		.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
-		.nr_values = json_array_size(json_object_get(entry, "values")),
-	};
+	json_array_foreach(entries, i, entry)
+		fields[i] = (struct unit_field){
+			.name = text(entry, "name"),
+			.title = text(entry, "title"),
+			.description = text(entry, "description"),
+			.low = number(entry, "low", 0),
+			.high = number(entry, "high", 0),
+			.usual = text(entry, "usual"),
+			.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
+			.nr_values = json_array_size(json_object_get(entry, "values")),
+		};
 	return fields;
 }
 
@@ -651,8 +645,7 @@ static int load_unit(struct loader *loader, struct draft *draft, const char *sou
 		unit.scope++;
 	if (check_entries(loader, kinds, "name"))
 		return -1;
-	json_array_foreach(kinds, i, kind)
-	{
+	json_array_foreach(kinds, i, kind) {
 		const json_t *counters = json_object_get(kind, "counters");
 		const json_t *fields = json_object_get(kind, "fields");
 
@@ -683,8 +676,9 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 	if (check_sources(loader, "", table) || check_entries(loader, units, "name"))
 		return -1;
 	draft_clear(draft, DRAFT_UNITS);
-	json_array_foreach(units, i,
-			   entry) if (load_unit(loader, draft, text(table, "source"), entry)) return -1;
+	json_array_foreach(units, i, entry)
+		if (load_unit(loader, draft, text(table, "source"), entry))
+			return -1;
 	return 0;
 }
 
@@ -695,8 +689,7 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 
 	if (check_entries(loader, table, "id"))
 		return -1;
-	json_array_foreach(table, i, entry)
-	{
+	json_array_foreach(table, i, entry) {
 		const json_t *list = json_object_get(entry, "names");
 		json_t *says = json_object_get(entry, "says"), *claim;
 		const char **names = keep(loader, json_array_size(list), sizeof(*names)), *source;
@@ -712,9 +705,10 @@ static int load_contradictions(struct loader *loader, struct draft *draft, const
 			.why = text(entry, "why"),
 		};
 
-		json_array_foreach(list, j, name) names[j] = json_string_value(name);
-		json_object_foreach(says, source, claim) *claims++ =
-			(struct source_claim){source, json_string_value(claim)};
+		json_array_foreach(list, j, name)
+			names[j] = json_string_value(name);
+		json_object_foreach(says, source, claim)
+			*claims++ = (struct source_claim){source, json_string_value(claim)};
 		draft_put(draft, DRAFT_CONTRADICTIONS, &row);
 	}
 	return 0;
@@ -727,8 +721,7 @@ static int load_metrics(struct loader *loader, struct draft *draft, const json_t
 
 	if (check_entries(loader, table, "name"))
 		return -1;
-	json_array_foreach(table, i, entry)
-	{
+	json_array_foreach(table, i, entry) {
 		struct known_metric row = {text(entry, "name"), text(entry, "formula"), text(entry, "unit"),
 					   text(entry, "description"), text(entry, "source")};
 

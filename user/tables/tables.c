@@ -98,8 +98,7 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 	size_t i;
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		json_array_foreach(json_object_get(without, kinds[k].field), i, name)
-		{
+		json_array_foreach(json_object_get(without, kinds[k].field), i, name) {
 			const char *gone = json_string_value(name);
 
 			if (!draft_drop(draft, kinds[k].kind, gone))
@@ -170,15 +169,13 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.general_counters_smt = number(row, "general_counters_smt", 0);
 	draft->cpu.fixed_counters = number(row, "fixed_counters", 0);
 	draft_clear(draft, DRAFT_MODELS);
-	json_array_foreach(json_object_get(row, "models"), i, model)
-	{
+	json_array_foreach(json_object_get(row, "models"), i, model) {
 		struct cpu_model known = {number(row, "family", 0),
 					  strtoull(json_string_value(model), NULL, 16)};
 
 		draft_put(draft, DRAFT_MODELS, &known);
 	}
-	json_object_foreach(json_object_get(row, "guide"), facility, section)
-	{
+	json_object_foreach(json_object_get(row, "guide"), facility, section) {
 		struct known_section known = {facility, json_string_value(section)};
 
 		draft_put(draft, DRAFT_GUIDE, &known);
@@ -195,7 +192,9 @@ static bool is_defined(const json_t *rows, const char *name)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row) if (!strcmp(text(row, "name"), name)) return true;
+	json_array_foreach(rows, i, row)
+		if (!strcmp(text(row, "name"), name))
+			return true;
 	return false;
 }
 
@@ -294,8 +293,7 @@ static int load_all(struct loader *loader)
 	}
 	if (load_other_folders(loader, rows))
 		return -1;
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		snprintf(loader->file, sizeof(loader->file), "cpus.json");
 		if (define_cpu(loader, row))
 			return -1;
