@@ -72,9 +72,9 @@ __u32 interned_number(struct interned *interned, const void *item)
 	return *slot - 1;
 }
 
-bool interned_has(const struct interned *interned, const void *item)
+__u32 interned_find(const struct interned *interned, const void *item)
 {
-	return interned->nr && *slot_of(interned, item);
+	return interned->nr ? *slot_of(interned, item) : 0;
 }
 
 /* What comes next is expected to be as much as what there was: an eighth of the room is a lot less. */

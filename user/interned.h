@@ -22,8 +22,8 @@ void interned_release(struct interned *interned);
 /* The number of an item, a new one if it was not seen before. */
 __u32 interned_number(struct interned *interned, const void *item);
 
-/* Whether an item was seen before. */
-bool interned_has(const struct interned *interned, const void *item);
+/* The number of an item and one more, or 0 if it was not seen before. */
+__u32 interned_find(const struct interned *interned, const void *item);
 
 /* The item of a number; valid up to the next new item. */
 const void *interned_at(const struct interned *interned, __u32 number);

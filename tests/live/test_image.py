@@ -14,6 +14,7 @@ import cgroups
 import containers
 import images
 import manual
+import memory
 from images import Nhmtap
 from puppet import Puppet
 from records import Result
@@ -304,24 +305,6 @@ def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup,
 # --- for long -------------------------------------------------------------------------------------
 
 
-def memory(pid, of_version_1, of_version_2):
-    """A file of its cgroup's, in bytes, by whichever version of cgroups has the memory."""
-    with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
-        paths = {controllers: path for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in file)}
-    one = f"/sys/fs/cgroup/memory{paths['memory']}/{of_version_1}" if "memory" in paths else \
-        f"{cgroups.mount()}{paths['']}/{of_version_2}"
-    with open(one, encoding="ascii") as file:
-        return int(file.read())
-
-
-def memory_limit(pid):
-    return memory(pid, "memory.limit_in_bytes", "memory.max")
-
-
-def memory_peak(pid):
-    return memory(pid, "memory.max_usage_in_bytes", "memory.peak")
-
-
 # How long the container that is followed is there, and away, in all: `make soak-sidecar`.
 SECONDS = float(os.environ.get("NHMTAP_SIDECAR_SECONDS", "0"))
 
@@ -334,7 +317,7 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
     began = []
     with Nhmtap(images.bundle(tmp_path / "run", root, config, cgroup=f"{path}/nhmtap"), NAME) as container:
         container.until(lambda r: r["type"] == "start" and r["activity"] == "faults")
-        assert memory_limit(container.pid()) == 64 << 20
+        assert memory.limit(container.pid()) == 64 << 20
         for times in (1, 2, 3):
             with containers.Container(application, f"{NAME}-app") as puppet:
                 began.append(len([r for r in container.records() if r["type"] == "profile"]))
@@ -344,7 +327,7 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
                 time.sleep(SECONDS / 6)
             container.until(lambda r: r["type"] == "target" and r["change"] == "gone", times)
             time.sleep(SECONDS / 6)
-        peak = memory_peak(container.pid())
+        peak = memory.peak(container.pid())
         result = container.end()
     os.rmdir(f"{folder}/docker")
     used = result.one("end", activity="session")
@@ -361,6 +344,31 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
     for before, found in zip(began, result.of("target", change="appeared")):
         profiles = [r for r in result.of("profile") if r["seq"] < found["seq"]]
         assert len(profiles) - before <= 2
+
+
+def test_with_no_more_memory_than_its_limit_it_lives_and_says_what_it_made_smaller(tmp_path, root):
+    """Stacks of the whole machine, while programs come and go; the kernel kills a container that needs more."""
+    limit = memory.LITTLE << 20
+    config = {"activities": [{"name": "stacks", "command": "profile", "all_cpus": True, "call_graph": True, "freq": 999,
+                              "interval_ms": 500}],
+              "limits": {"memory": f"{memory.LITTLE}M"}}
+
+    def change(spec):
+        UNLIMITED(spec)
+        spec["linux"]["resources"]["memory"] = {"limit": limit}
+    with Nhmtap(images.bundle(tmp_path / "run", root, config, change=change), NAME) as container:
+        container.until(lambda r: r["type"] == "start" and r["activity"] == "stacks")
+        assert memory.limit(container.pid()) == limit
+        while sum("samples" in r for r in container.records() if r["type"] == "profile") < 5:
+            subprocess.run(["sh", "-c", "for i in 1 2 3; do /usr/bin/python3 -c pass; ls / | sort; done"],
+                           stdout=subprocess.DEVNULL, check=True)
+        print(f"at most {memory.peak(container.pid()) / 2**20:.1f} MiB of {memory.LITTLE} MiB")
+        result = container.end()
+    assert result.status == 0 and result.one("end", activity="session")["reason"] == "terminated"
+    assert result.one("end", activity="stacks")["samples"]["aggregated"]
+    limits = result.one("start", activity="stacks")["limits"]
+    assert limits["memory"] == limit >= sum(limits["parts"].values())
+    assert set(limits["made_smaller_from"]) == {"names", "queues", "entries", "unwinding"}
 
 
 def test_what_is_killed_and_restarted_leaves_whole_lines_and_loses_none(tmp_path, root):

@@ -5,18 +5,11 @@ import os
 
 import pytest
 
+from memory import LITTLE
+from puppet import Puppet
 from records import NHMTAP, program
 
 MIB = 1 << 20
-
-
-def possible_cpus():
-    with open("/sys/devices/system/cpu/possible", encoding="ascii") as file:
-        return int(file.read().strip().rpartition("-")[2]) + 1
-
-
-# Tables of each CPU, 3.5 MiB with stacks, are not made smaller.
-LITTLE = 24 + 4 * possible_cpus()
 
 
 def sanitized():
@@ -64,6 +57,30 @@ def test_keys_beyond_the_limit_are_lost_and_counted(nhmtap):
     samples = next(r["samples"] for r in result.of("profile") if "samples" in r)  # the first part has it
     assert len(result.entries()) <= most < 20000
     assert samples["aggregated"] + samples["lost"]["table_full"] == samples["expected"] >= 20000
+
+
+def test_samples_of_a_stack_that_is_there_already_need_no_room(nhmtap):
+    """Of two CPUs' tables the first has more keys than are kept: the same stack under ever other names."""
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    with Puppet() as puppet:
+        process = nhmtap.attach("profile", "-g", "-e", "page-faults:u", "-c", "1", "--memory", f"{LITTLE}M", "--format", "json",
+                                "-p", puppet.pid)
+        most = json.loads(process.began)["limits"]["parts"]["entries"] // 2048
+        os.sched_setaffinity(puppet.pid, {first})
+        puppet.do("faults=100")
+        for i in range(most):
+            puppet.do(f"name={str(i).encode().hex()}")
+            puppet.do("faults=1")
+        puppet.do(f"name={b'puppet'.hex()}")
+        os.sched_setaffinity(puppet.pid, {second})
+        puppet.do("faults=1000")
+        result = nhmtap.interrupt(process)
+    record = next(r for r in result.of("profile") if "samples" in r)
+    samples = record["samples"]
+    # The page in which the code of the faults lies is one more.
+    assert 1100 <= result.entries()[0]["samples"] <= 1101
+    assert record["rest"]["entries"] + len(result.entries()) < most
+    assert samples["lost"]["table_full"] and samples["aggregated"] + samples["lost"]["table_full"] == samples["expected"]
 
 
 @pytest.mark.parametrize("size", ["", "M", "0", "1", "64m", "1MB", "-1M", "1.5G", "99999999999999999999G", "1000K"])

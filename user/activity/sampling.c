@@ -301,18 +301,32 @@ void sampling_describe(struct activity *activity, json_t *start)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Memory for a key of an interval and its record; a stack names its frames. Estimates from the resident set
- * of a few runs. */
+/* Memory for a key of an interval, and for an entry of its record, where a stack names its frames. Estimates
+ * from the resident set of a few runs. */
+#define KEY_BYTES	  512
+#define STACK_KEY_BYTES	  2048
+#define KEYS_LEAST	  256
 #define ENTRY_BYTES	  2048
 #define STACK_ENTRY_BYTES 16384
-#define ENTRIES_LEAST	  64
+#define ENTRIES_LEAST	  32
 
 /* Of memory, for names and entries: with less, tables to walk stacks by are not worth theirs. */
 #define UNWIND_SPARE (16UL << 20)
 
+static size_t key_bytes(const struct activity *activity)
+{
+	return activity->options->call_graph ? STACK_KEY_BYTES : KEY_BYTES;
+}
+
 static size_t entry_bytes(const struct activity *activity)
 {
 	return activity->options->call_graph ? STACK_ENTRY_BYTES : ENTRY_BYTES;
+}
+
+/* For an event's interval. */
+static size_t most_bytes(const struct activity *activity)
+{
+	return MERGED_KEYS_MOST * (key_bytes(activity) + entry_bytes(activity));
 }
 
 static size_t nr_sampled(const struct state *state)
@@ -328,7 +342,7 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 {
 	const struct state *state = activity->state;
 	const struct options *options = activity->options;
-	size_t entries = nr_sampled(state) * entry_bytes(activity);
+	size_t events = nr_sampled(state);
 
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i]) {
@@ -336,7 +350,9 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 
 			limits_want(limits, MEMORY_TABLES, bytes, bytes);
 		}
-	limits_want(limits, MEMORY_ENTRIES, ENTRIES_LEAST * entries, MERGED_KEYS_MOST * entries);
+	limits_want(limits, MEMORY_ENTRIES,
+		    events * (KEYS_LEAST * key_bytes(activity) + ENTRIES_LEAST * entry_bytes(activity)),
+		    events * most_bytes(activity));
 	/* The session has one memory of tables. */
 	if (!options->call_graph || !any_user_stacks(activity) ||
 	    (options->unwind && !strcmp(options->unwind, UNWIND_FP)))
@@ -351,27 +367,43 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 		limits->parts[MEMORY_UNWINDING].spare = 0;
 }
 
+/* What an event has of it: all events of all activities have the same part of what they want. */
+static size_t share_bytes(const struct activity *activity)
+{
+	const struct memory_want *want = &activity->session->limits.parts[MEMORY_ENTRIES];
+
+	return (double)want->share / want->most * most_bytes(activity);
+}
+
+/* Entries of a record that there is memory for: half of it, at most, so that keys have the other. */
+static size_t entries_fitting(const struct activity *activity)
+{
+	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
+						: SIZE_MAX;
+}
+
 /* Keys of an event that are kept of an interval. */
 static size_t most_keys(const struct activity *activity)
 {
-	const struct limits *limits = &activity->session->limits;
-	size_t entries = limits->parts[MEMORY_ENTRIES].most;
+	size_t left;
 
-	if (!limits->memory)
+	if (!activity->session->limits.memory)
 		return activity->merged ? MERGED_KEYS_MOST : SIZE_MAX;
-	/* All events of all activities have the same part of what they want. */
-	return (double)limits->parts[MEMORY_ENTRIES].share / entries * MERGED_KEYS_MOST;
+	left = share_bytes(activity) - sampling_most_entries(activity, SIZE_MAX) * entry_bytes(activity);
+	return left / key_bytes(activity) < MERGED_KEYS_MOST ? left / key_bytes(activity) : MERGED_KEYS_MOST;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
 size_t sampling_most_entries(const struct activity *activity, size_t nr)
 {
-	size_t top = activity->options->top;
+	size_t top = activity->options->top, most = entries_fitting(activity);
 
 	if (!top && session_all_people(activity->session))
 		top = DEFAULT_TABLE_ENTRIES;
-	return top && top < nr ? top : nr;
+	if (top && top < most)
+		most = top;
+	return most < nr ? most : nr;
 }
 
 /* `folded`: what the entries have become; NULL: they are as they were read. */

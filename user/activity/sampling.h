@@ -46,11 +46,11 @@ struct sampling {
 	int (*follow)(struct activity *activity, const struct sampled *sampled, size_t nr);
 };
 
-/* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says
- * otherwise. */
 /* Whether users' stacks are walked by tables. */
 bool sampling_unwinds(const struct activity *activity);
 
+/* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says
+ * otherwise; and no more than --memory leaves room for. */
 size_t sampling_most_entries(const struct activity *activity, size_t nr);
 
 /* The operations of all that sample: activity->details is a struct sampling. A command's own are these,

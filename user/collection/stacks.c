@@ -60,6 +60,13 @@ __u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored)
 	return number + STACK_FIRST;
 }
 
+__u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored)
+{
+	__u32 found = interned_find(&stacks->hashes, &stored->hash);
+
+	return found ? found - 1 + STACK_FIRST : 0;
+}
+
 struct stack stacks_at(const struct stacks *stacks, __u32 number)
 {
 	const struct stored_stack *stored =

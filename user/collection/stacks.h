@@ -27,6 +27,9 @@ void stacks_release(struct stacks *stacks);
 /* The number of a stack, from STACK_FIRST on; it is copied if it is new. */
 __u32 stacks_number(struct stacks *stacks, const struct stored_stack *stored);
 
+/* The number of a stack, or 0 if there is none like it. */
+__u32 stacks_find(const struct stacks *stacks, const struct stored_stack *stored);
+
 /* The stack of a number; valid up to the next one that is new. */
 struct stack stacks_at(const struct stacks *stacks, __u32 number);
 

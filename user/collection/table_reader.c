@@ -185,6 +185,12 @@ static bool stands_for_sample(const struct table_reader *reader, const char *key
 	return !kind || *(const __u32 *)(key + kind->offset) == 0;
 }
 
+/* Where a key has its stack. */
+static __u32 *stack_in(const struct table_reader *reader, void *key)
+{
+	return (__u32 *)((char *)key + reader->stack->offset);
+}
+
 /* Adds to the sums. A key's stack has a different id in each area. */
 static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
 		const __u64 *values)
@@ -199,7 +205,7 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 		return;
 	}
 	memcpy(words, key, size);
-	stack = (__u32 *)((char *)words + reader->stack->offset);
+	stack = stack_in(reader, words);
 	if (*stack == STACK_FULL)
 		reader->counts.stacks_full += ((const struct value_head *)values)->samples;
 	if (*stack >= STACK_FIRST)
@@ -207,12 +213,23 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	sums_add(sums, words, values);
 }
 
-/* Stacks are not told apart here: their keys are taken for new ones. */
-static bool has_room(const struct table_reader *reader, const char *key)
+/* A key that is among the sums needs none. */
+static bool has_room(const struct table_reader *reader, int cpu, unsigned int which, const char *key)
 {
-	const struct interned *keys = &reader->sums[reader->gathering].keys;
+	const struct sums *sums = &reader->sums[reader->gathering];
+	size_t size = reader->layout->key_size;
+	__u64 words[size / sizeof(__u64)];
+	__u32 *stack;
 
-	return keys->nr < reader->most_keys || (!reader->areas && interned_has(keys, key));
+	if (sums->keys.nr < reader->most_keys)
+		return true;
+	if (!reader->areas)
+		return interned_find(&sums->keys, key);
+	memcpy(words, key, size);
+	stack = stack_in(reader, words);
+	if (*stack >= STACK_FIRST)
+		*stack = stacks_find(sums->stacks, stack_areas_at(reader->areas, cpu, which, *stack));
+	return *stack && interned_find(&sums->keys, words);
 }
 
 /* Counted as the program counts samples that find no room in its table. */
@@ -240,7 +257,7 @@ static void take_slots(struct table_reader *reader, int cpu, unsigned int which)
 		char *slot = table + layout->slots + order[i] * layout->slot_size;
 		struct value_head *value = (void *)(slot + layout->value);
 
-		if (!has_room(reader, slot + layout->key)) {
+		if (!has_room(reader, cpu, which, slot + layout->key)) {
 			lose(reader, slot + layout->key, value);
 			memset(value, 0, reader->layout->value_size);
 			continue;
