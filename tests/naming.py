@@ -53,6 +53,9 @@ class Names:
     def later(self, seconds):
         self.ask(f"later {seconds}")
 
+    def forget(self, seconds):
+        self.ask(f"forget {seconds}")
+
     def close(self):
         """It must have exited with status 0 and without leaks."""
         self.process.stdin.close()

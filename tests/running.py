@@ -44,6 +44,13 @@ class Running:
         return Result(done.status, self.path.read_text(encoding="utf-8"), done.err)
 
 
+def wait_for(found):
+    deadline = time.monotonic() + 60
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def enter(folder, pid):
     """Moves a process while it waits. Where cgroups are counted at the switches between them, a running
     process takes along what its CPU has counted since its last switch."""

@@ -2,6 +2,7 @@
 """Names of code in programs with known functions. Each page fault is a sample at an instruction of the
 function that the program reports."""
 import collections
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import time
 import hosts
 import pytest
 from records import NHMTAP, Result, program
+from running import Running, wait_for
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -177,6 +179,35 @@ def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
     entry = max((e for e in result.entries() if e["code"].get("module") == copy), key=lambda e: e["samples"])
     assert entry["samples"] == 200 and set(entry["code"]) == {"module", "offset", "build_id"}
     assert result.one("end")["names"]["unnamed"]["no_file"] >= 200
+
+
+def files_of(process):
+    """The files that it holds open."""
+    folder, files = f"/proc/{process.pid}/fd", set()
+    for fd in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            files.add(os.readlink(os.path.join(folder, fd)))
+    return files
+
+
+def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, cgroup, copy):
+    """nhmtap is stopped while the rings of all CPUs fill up with notes of cgroups, and the program ends."""
+    run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "symbol", interval=50)
+    with subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as waiting:
+        wait_for(lambda: copy in files_of(run.process))
+        os.kill(run.process.pid, signal.SIGSTOP)
+        cpus = os.sched_getaffinity(0)
+        for cpu in cpus:
+            os.sched_setaffinity(0, [cpu])
+            for i in range(2000):
+                os.mkdir(f"{cgroup[1]}/{'x' * 200}{i}")
+                os.rmdir(f"{cgroup[1]}/{'x' * 200}{i}")
+        os.sched_setaffinity(0, cpus)
+        waiting.kill()
+        waiting.wait()
+        os.kill(run.process.pid, signal.SIGCONT)
+        wait_for(lambda: copy not in files_of(run.process))
+    assert run.end().one("end")["names"]["notes_lost"] > 0
 
 
 def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):

@@ -5,10 +5,10 @@ wherever their files can be seen."""
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
 from records import frames_of, program
+from running import wait_for
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
 NAMES = program("names")
@@ -132,13 +132,6 @@ def twin(tmp_path):
     path = tmp_path / "twin"
     subprocess.run(["gcc", "-w", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
     return path
-
-
-def wait_for(found):
-    deadline = time.monotonic() + 60
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("where", ["outside", "inside"])

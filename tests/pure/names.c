@@ -3,7 +3,7 @@
  * names [-l] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-b BYTES]: names the places that are
  * asked for on stdin, a line each: "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS", "jit MAP ADDRESS"
  * (numbers in hex, no blanks in paths), each as a line of JSON; "memory" prints the bytes that are kept,
- * and "later SECONDS" lets so much time pass first.
+ * "later SECONDS" lets so much time pass first, and "forget SECONDS" forgets what was not used for so long.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
+#include "clock.h"
 #include "naming/naming.h"
 
 static long passed;
@@ -61,6 +62,8 @@ static const struct name *ask(struct naming *naming, const char *line)
 
 	if (sscanf(line, "later %ld", &seconds) == 1)
 		passed += seconds;
+	if (sscanf(line, "forget %ld", &seconds) == 1)
+		naming_forget(naming, clock_ns(CLOCK_MONOTONIC) - seconds * 1000000000ULL);
 	if (sscanf(line, "file %4095s %255s %llx", path, build_id, &at) == 3)
 		return naming_file(naming, path, strcmp(build_id, "-") ? build_id : NULL, at);
 	if (sscanf(line, "kernel %llx", &at) == 1)

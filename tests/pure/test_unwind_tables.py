@@ -3,21 +3,26 @@
 import glob
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
-SOURCES = ["tests/pure/rows.c", "user/unwind/table.c", "user/interned.c", "user/memory.c",
+SOURCES = ["user/unwind/table.c", "user/interned.c", "user/memory.c",
            *(f"user/naming/{name}.c" for name in ("image", "symbols", "spans", "pool", "order", "demangle"))]
+
+
+def build(program, *sources):
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Iuser", "-Ibpf", "-o", program, *sources, *SOURCES,
+                    "-ldw", "-lelf", "-llzma", "-liberty"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """rows(FILE, EVERY): the numbers that rows.c prints of a file."""
     program = tmp_path_factory.mktemp("rows") / "rows"
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Iuser", "-Ibpf", "-o", program, *SOURCES,
-                    "-ldw", "-lelf", "-llzma", "-liberty"], cwd=ROOT, check=True)
+    build(program, "tests/pure/rows.c")
 
     def compare(path, every=1):
         said = subprocess.run([program, path, str(every)], capture_output=True, text=True, check=False)
@@ -88,3 +93,57 @@ def test_code_of_an_assembler_far_apart_is_what_libdw_says(rows, tmp_path):
     found = rows(tmp_path / "x.so")
     # f has five rows besides its first two, g two; a page that a gap or a function reaches into has one of its own.
     assert 10 <= found["rows"] <= 16 and found["other"] == 1
+
+
+# --- tables that are not needed any more ---------------------------------------------------------------
+
+@pytest.fixture
+def tables(tmp_path):
+    """tables("get", PATH): what tests/pure/table_memory.c answers to that."""
+    build(tmp_path / "table_memory", "tests/pure/table_memory.c", "user/unwind/tables.c")
+    with subprocess.Popen([tmp_path / "table_memory"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        def ask(*words):
+            process.stdin.write(" ".join(map(str, words)) + "\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
+        yield ask
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+def test_tables_of_programs_that_come_and_go_take_no_more_room_round_by_round(tables, tmp_path):
+    rounds = []
+    for turn in range(10):
+        for i in range(5):
+            copy = shutil.copy(library("ld-linux-x86-64.so.2"), tmp_path / f"copy{turn}{i}")
+            tables("put", tables("get", copy))
+        full = tables("note")
+        tables("later", 61)
+        rounds.append((full, tables("note")))
+    assert rounds == [(rounds[0][0], 0)] * 10 and rounds[0][0] > 0
+
+
+@pytest.mark.parametrize("why", ["mapped", "used"])
+def test_a_table_that_is_needed_stays(tables, tmp_path, why):
+    number = tables("get", library("ld-linux-x86-64.so.2"))
+    if why == "used":
+        tables("put", number)
+    full = tables("note")
+    for _ in range(5):
+        tables("later", 50)
+        if why == "used":
+            tables("use", number)
+        assert tables("note") == full
+    if why == "mapped":
+        tables("put", number)
+    tables("later", 61)
+    assert tables("note") == 0
+
+
+def test_a_table_that_was_given_back_is_made_again_when_it_is_needed(tables):
+    number = tables("get", library("ld-linux-x86-64.so.2"))
+    full = tables("put", number)
+    tables("later", 61)
+    assert tables("note") == 0 < full
+    assert tables("get", library("ld-linux-x86-64.so.2")) == number
+    assert tables("note") == full

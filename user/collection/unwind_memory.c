@@ -122,6 +122,15 @@ static void unload(struct unwind_memory *memory)
 	memory->object = NULL;
 }
 
+static void release_block(struct block *block)
+{
+	if (block->mapped != MAP_FAILED)
+		munmap(block->mapped, sizeof(struct unwind_block));
+	if (block->fd >= 0)
+		close(block->fd);
+	free(block);
+}
+
 static bool add_block(struct unwind_memory *memory)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
@@ -138,11 +147,7 @@ static bool add_block(struct unwind_memory *memory)
 					     MAP_SHARED, block->fd, 0);
 	if (block->mapped == MAP_FAILED ||
 	    bpf_map_update_elem(map_fd(memory, "unwind_blocks"), &number, &block->fd, BPF_ANY)) {
-		if (block->mapped != MAP_FAILED)
-			munmap(block->mapped, sizeof(struct unwind_block));
-		if (block->fd >= 0)
-			close(block->fd);
-		free(block);
+		release_block(block);
 		return false;
 	}
 	block->nr_free = UNITS;
@@ -185,11 +190,8 @@ void unwind_memory_close(struct unwind_memory *memory)
 {
 	if (!memory)
 		return;
-	for (size_t i = 0; i < memory->nr_blocks; i++) {
-		munmap(memory->blocks[i]->mapped, sizeof(struct unwind_block));
-		close(memory->blocks[i]->fd);
-		free(memory->blocks[i]);
-	}
+	for (size_t i = 0; i < memory->nr_blocks; i++)
+		release_block(memory->blocks[i]);
 	for (size_t i = 0; i <= SPARE_UNITS; i++)
 		free(memory->spares[i].positions);
 	if (memory->files)
@@ -328,6 +330,21 @@ void unwind_memory_give(struct unwind_memory *memory, __u32 position, size_t wor
 		memory->units -= units;
 	} else {
 		mark_free(memory, position, units);
+	}
+	pthread_mutex_unlock(&memory->lock);
+}
+
+void unwind_memory_trim(struct unwind_memory *memory)
+{
+	pthread_mutex_lock(&memory->lock);
+	free_spares(memory);
+	while (memory->nr_blocks > 1 && memory->blocks[memory->nr_blocks - 1]->nr_free == UNITS) {
+		__u32 number = memory->nr_blocks - 1;
+
+		if (bpf_map_delete_elem(map_fd(memory, "unwind_blocks"), &number))
+			break;
+		release_block(memory->blocks[number]);
+		memory->nr_blocks--;
 	}
 	pthread_mutex_unlock(&memory->lock);
 }

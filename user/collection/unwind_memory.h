@@ -38,6 +38,9 @@ __u32 unwind_memory_take(struct unwind_memory *memory, size_t words);
 void unwind_memory_give(struct unwind_memory *memory, __u32 position, size_t words);
 void *unwind_memory_at(const struct unwind_memory *memory, __u32 position);
 
+/* Gives blocks at the end that nothing lies in back to the kernel. */
+void unwind_memory_trim(struct unwind_memory *memory);
+
 /* Bytes that are taken. */
 size_t unwind_memory_bytes(struct unwind_memory *memory);
 

@@ -146,6 +146,12 @@ const struct name *background_name(struct background *background, enum backgroun
 	return wait_until(background, deadline) ? background->name : NULL;
 }
 
+void background_forget(struct background *background, __u64 since)
+{
+	if (wait_until(background, 1))
+		naming_forget(background->naming, since);
+}
+
 void background_close(struct background *background)
 {
 	if (!background)

@@ -26,4 +26,7 @@ enum background_kind { NAME_OF_FILE, NAME_OF_JIT, NAME_OF_KERNEL };
 const struct name *background_name(struct background *background, enum background_kind kind, const char *path,
 				   const char *build_id, uid_t owner, __u64 address, __u64 deadline);
 
+/* As naming_forget(), if nothing is being read just now. */
+void background_forget(struct background *background, __u64 since);
+
 #endif

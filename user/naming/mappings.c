@@ -287,10 +287,25 @@ static void forget_lives(struct mappings *mappings, struct process *process, __u
 	}
 }
 
+static bool is_there_no_more(const struct process *process)
+{
+	return kill(process->pid, 0) && errno == ESRCH;
+}
+
 /* Its first thread, which has ended, may have ended before the others. */
 static bool has_gone(const struct process *process)
 {
-	return !process->threaded || (kill(process->pid, 0) && errno == ESRCH);
+	return !process->threaded || is_there_no_more(process);
+}
+
+void mappings_look_who_is_gone(struct mappings *mappings)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct process *process = mappings->buckets[i]; process; process = process->next)
+			if (process->exited == FOREVER && is_there_no_more(process))
+				process->exited = now;
 }
 
 void mappings_forget(struct mappings *mappings, __u64 since)

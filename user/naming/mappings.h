@@ -58,6 +58,9 @@ void mappings_look(struct mappings *mappings, pid_t pid);
 /* The same for all processes. */
 void mappings_look_at_all(struct mappings *mappings);
 
+/* Notes were lost: processes that are not there any more have ended by now. */
+void mappings_look_who_is_gone(struct mappings *mappings);
+
 /* Forgets what had ended before `since` (CLOCK_MONOTONIC, ns): when the interval of the slowest reader
  * began. File pointers from before may be gone. */
 void mappings_forget(struct mappings *mappings, __u64 since);

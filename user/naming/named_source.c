@@ -111,6 +111,12 @@ void source_load(struct source *source, struct image *image, const struct place 
 	image_close(&debug);
 }
 
+void source_forget_names(struct source *source)
+{
+	map_release(&source->names);
+	pool_release(&source->pool);
+}
+
 void source_empty(struct source *source)
 {
 	free(source->segments);
@@ -119,15 +125,15 @@ void source_empty(struct source *source)
 	symbols_release(&source->symbols);
 	lines_close(source->lines);
 	source->lines = NULL;
-	map_release(&source->names);
+	source_forget_names(source);
 	map_release(&source->shown);
-	pool_release(&source->pool);
+	pool_release(&source->texts);
 }
 
 size_t source_bytes(const struct source *source)
 {
-	return sizeof(*source) + symbols_bytes(&source->symbols) + source->pool.bytes +
-	       map_bytes(&source->names) + map_bytes(&source->shown) +
+	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) + source->pool.bytes +
+	       source->texts.bytes + map_bytes(&source->names) + map_bytes(&source->shown) +
 	       source->nr_segments * sizeof(*source->segments) +
 	       (source->lines ? lines_bytes(source->lines) : 0);
 }
@@ -149,7 +155,7 @@ static const char *shown(struct source *source, const char *symbol)
 	length = demangle(symbol, text, sizeof(text));
 	if (!strcmp(symbol, text)) /* the symbol's own text lives as long */
 		return symbol;
-	known = pool_text(&source->pool, text, length);
+	known = pool_text(&source->texts, text, length);
 	map_put(&source->shown, key, known);
 	return known;
 }
@@ -169,7 +175,7 @@ static const char *file_shown(struct source *source, const struct source_place *
 	length = snprintf(path, sizeof(path), "%s/%s", place->folder, place->file);
 	if (length >= (int)sizeof(path))
 		return place->file;
-	known = pool_text(&source->pool, path, length);
+	known = pool_text(&source->texts, path, length);
 	map_put(&source->shown, key, known);
 	return known;
 }

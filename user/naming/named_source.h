@@ -24,10 +24,13 @@ struct identity {
 struct source {
 	struct source *newer, *older; /* by when it was last asked for */
 	size_t bytes;		      /* as they were last counted */
-	char *path;		      /* of a map of compiled code; NULL: it is something else */
+	struct alias *aliases;	      /* naming.c's, newest first */
+	size_t alias_bytes;
+	char *path; /* of a map of compiled code; NULL: it is something else */
 	struct identity identity;
 	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
 	time_t used_at;	 /* the same */
+	time_t named_at; /* the same: when the first of `names` was made */
 	bool left_out;	 /* it found no room, and is not read for a while */
 	const char *why; /* it has no symbols; NULL if it has */
 	bool refused;	 /* see struct name */
@@ -36,9 +39,10 @@ struct source {
 	size_t nr_segments;
 	struct symbols symbols;
 	struct lines *lines; /* NULL: none */
-	struct pool pool;    /* what is below */
 	struct map names;    /* struct name by place */
+	struct pool pool;    /* what is in them */
 	struct map shown;    /* texts as they are shown, by the address of what they were made of */
+	struct pool texts;   /* these */
 };
 
 /* Opens the file, or "[vdso]". Returns NULL, or why not: a constant sentence; *refused: see struct name. */
@@ -50,6 +54,8 @@ const char *source_why(int error);
 void source_load(struct source *source, struct image *image, const struct place *place,
 		 const struct naming_settings *settings);
 
+/* Gives back the names that were made. */
+void source_forget_names(struct source *source);
 /* Gives back everything that was read and made. */
 void source_empty(struct source *source);
 size_t source_bytes(const struct source *source);

@@ -17,19 +17,26 @@
 
 /* A way in which a file was asked for before. */
 struct alias {
-	struct alias *next;	  /* with the same hash */
-	struct source *source;	  /* NULL: forgotten */
+	struct alias *next;  /* in its bucket */
+	struct alias *older; /* of the same source */
+	struct source *source;
+	__u64 hash;
 	struct identity identity; /* zeros: `text` is a build-id, not a path */
-	char *text;
+	char text[];
 };
+
+#define BUCKETS 1024 /* a power of two */
+
+/* Each container and each process gives a file other paths. */
+#define PATHS_MOST 16 /* of a source, the last ones */
 
 struct naming {
 	struct naming_settings settings;
 	struct source *newest, *oldest;
 	struct source *kernel;
 	size_t bytes; /* of all sources */
-	struct map aliases;
-	struct pool alias_pool;
+	struct alias *aliases[BUCKETS];
+	time_t forgotten; /* what was not used since then */
 	struct name unknown;
 };
 
@@ -62,8 +69,7 @@ static void put_first(struct naming *naming, struct source *source)
 
 static void use(struct naming *naming, struct source *source)
 {
-	if (naming->settings.sparing)
-		source->used_at = seconds();
+	source->used_at = seconds();
 	if (naming->newest == source)
 		return;
 	unlink_source(naming, source);
@@ -86,12 +92,23 @@ static void weigh(struct naming *naming, struct source *source)
 	naming->bytes += source->bytes;
 }
 
-static void forget_aliases(struct naming *naming, const struct source *source)
+/* The bytes of an alias. */
+static size_t alias_size(const char *text)
 {
-	for (size_t i = 0; i < naming->aliases.room; i++)
-		for (struct alias *alias = naming->aliases.entries[i].value; alias; alias = alias->next)
-			if (alias->source == source)
-				alias->source = NULL;
+	return sizeof(struct alias) + strlen(text) + 1;
+}
+
+/* Forgets the alias that this member of its source's list leads to. */
+static void forget_alias(struct naming *naming, struct alias **of_source)
+{
+	struct alias *alias = *of_source, **at = &naming->aliases[alias->hash & (BUCKETS - 1)];
+
+	while (*at != alias)
+		at = &(*at)->next;
+	*at = alias->next;
+	*of_source = alias->older;
+	alias->source->alias_bytes -= alias_size(alias->text);
+	free(alias);
 }
 
 static void forget(struct naming *naming, struct source *source)
@@ -100,7 +117,8 @@ static void forget(struct naming *naming, struct source *source)
 	naming->bytes -= source->bytes;
 	if (naming->kernel == source)
 		naming->kernel = NULL;
-	forget_aliases(naming, source);
+	while (source->aliases)
+		forget_alias(naming, &source->aliases);
 	source_empty(source);
 	free(source->path);
 	free(source);
@@ -108,7 +126,7 @@ static void forget(struct naming *naming, struct source *source)
 
 size_t naming_memory(const struct naming *naming)
 {
-	return naming->bytes + map_bytes(&naming->aliases) + naming->alias_pool.bytes;
+	return naming->bytes;
 }
 
 /* What is dropped to make room: first the source that was unused for longest, if it was unused for a while,
@@ -142,7 +160,8 @@ static void leave_out(struct naming *naming, const struct source *used)
 	}
 }
 
-/* Forgets the least recently used sources, but not `used`, to which the returned name belongs. */
+/* Forgets the least recently used sources, but not `used`, to which the returned name belongs; NULL: what the
+ * last call returned is not needed any more. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
 	if (naming->settings.sparing) {
@@ -153,13 +172,21 @@ static void keep_limit(struct naming *naming, const struct source *used)
 		forget(naming, naming->oldest);
 }
 
-/* Before anything is looked up: what the last call returned is not needed any more. */
-static void make_room(struct naming *naming)
+void naming_forget(struct naming *naming, __u64 since)
 {
-	keep_limit(naming, NULL);
-	if (!naming->oldest) { /* no more than ways to ask for what is not there any more */
-		map_release(&naming->aliases);
-		pool_release(&naming->alias_pool);
+	time_t second = since / 1000000000;
+
+	if (second <= naming->forgotten)
+		return;
+	naming->forgotten = second;
+	for (struct source *source = naming->oldest, *newer; source; source = newer) {
+		newer = source->newer;
+		if (source->used_at < second && source != naming->kernel) {
+			forget(naming, source);
+		} else if (source->names.nr && source->named_at < second) {
+			source_forget_names(source);
+			weigh(naming, source);
+		}
 	}
 }
 
@@ -185,7 +212,6 @@ void naming_close(struct naming *naming)
 		return;
 	while (naming->oldest)
 		forget(naming, naming->oldest);
-	make_room(naming);
 	free(naming);
 }
 
@@ -214,6 +240,8 @@ static struct name *name_at(struct naming *naming, struct source *source, __u64 
 {
 	struct name *name = source_name_at(source, address);
 
+	if (!source->names.nr)
+		source->named_at = seconds();
 	map_put(&source->names, key, name);
 	weigh(naming, source);
 	keep_limit(naming, source);
@@ -221,6 +249,8 @@ static struct name *name_at(struct naming *naming, struct source *source, __u64 
 }
 
 /* --- which file --------------------------------------------------------------------------------- */
+
+static const struct identity no_identity;
 
 static bool same_identity(const struct identity *a, const struct identity *b)
 {
@@ -244,10 +274,11 @@ static __u64 hash(const char *text, const struct identity *identity)
 
 static struct source *find_alias(struct naming *naming, const char *text, const struct identity *identity)
 {
-	struct alias *alias = map_find(&naming->aliases, hash(text, identity));
+	__u64 wanted = hash(text, identity);
 
-	for (; alias; alias = alias->next)
-		if (alias->source && same_identity(&alias->identity, identity) && !strcmp(alias->text, text))
+	for (struct alias *alias = naming->aliases[wanted & (BUCKETS - 1)]; alias; alias = alias->next)
+		if (alias->hash == wanted && same_identity(&alias->identity, identity) &&
+		    !strcmp(alias->text, text))
 			return alias->source;
 	return NULL;
 }
@@ -255,18 +286,26 @@ static struct source *find_alias(struct naming *naming, const char *text, const 
 static void add_alias(struct naming *naming, const char *text, const struct identity *identity,
 		      struct source *source)
 {
-	struct alias *alias = pool_take(&naming->alias_pool, sizeof(*alias));
-	struct alias *first = map_find(&naming->aliases, hash(text, identity));
+	struct alias *alias = xmalloc(alias_size(text)), **oldest = NULL;
+	size_t paths = 0;
 
-	*alias = (struct alias){.source = source,
-				.identity = *identity,
-				.text = pool_text(&naming->alias_pool, text, strlen(text))};
-	if (first) {
-		alias->next = first->next;
-		first->next = alias;
-	} else {
-		map_put(&naming->aliases, hash(text, identity), alias);
-	}
+	alias->hash = hash(text, identity);
+	alias->next = naming->aliases[alias->hash & (BUCKETS - 1)];
+	naming->aliases[alias->hash & (BUCKETS - 1)] = alias;
+	alias->older = source->aliases;
+	source->aliases = alias;
+	alias->source = source;
+	alias->identity = *identity;
+	strcpy(alias->text, text);
+	source->alias_bytes += alias_size(text);
+	for (struct alias **at = &source->aliases; *at; at = &(*at)->older)
+		if (!same_identity(&(*at)->identity, &no_identity)) {
+			paths++;
+			oldest = at;
+		}
+	if (paths > PATHS_MOST)
+		forget_alias(naming, oldest);
+	weigh(naming, source);
 }
 
 /* What the file is now. False: there is none. */
@@ -292,8 +331,6 @@ static bool identify(const struct place *place, struct identity *identity)
 	*identity = identity_of(&now);
 	return true;
 }
-
-static const struct identity no_identity;
 
 /* Whether they may be copies of one file, in two containers say: anybody can write any build-id. */
 static bool alike(const struct identity *a, const struct identity *b)
@@ -400,7 +437,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	struct wanted wanted;
 	struct source *source;
 
-	make_room(naming);
+	keep_limit(naming, NULL);
 	find_wanted(naming, &wanted, path, build_id);
 	if (wanted.source && wanted.source->left_out && seconds() - wanted.source->read_at >= LEFT_OUT_S) {
 		forget(naming, wanted.source);
@@ -445,7 +482,7 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 	struct source *source;
 	struct name *name;
 
-	make_room(naming);
+	keep_limit(naming, NULL);
 	source = naming->kernel;
 	if (!source) {
 		source = naming->kernel = new_source(naming);
@@ -506,7 +543,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 	struct place place;
 	bool changed;
 
-	make_room(naming);
+	keep_limit(naming, NULL);
 	place_of(&place, map, naming->settings.root);
 	source = find_jit(naming, map);
 	if (!source) {

@@ -77,6 +77,10 @@ const struct name *naming_known_kernel(struct naming *naming, __u64 address);
  * root. A map that has changed is read again if it lacks the address, or after a second. */
 const struct name *naming_jit(struct naming *naming, const char *map, uid_t owner, __u64 address);
 
+/* Forgets the files that were not asked for since then (CLOCK_MONOTONIC, ns), and names of the others that
+ * were made before; whole seconds count. What is asked for again is read again. The kernel's list stays. */
+void naming_forget(struct naming *naming, __u64 since);
+
 /* Bytes that are kept now, as they are counted against the limit. */
 size_t naming_memory(const struct naming *naming);
 

@@ -7,7 +7,9 @@
 
 #include "memory.h"
 
-#define BLOCK 16384
+/* Many pools stay small; a block is as large as all before it. */
+#define BLOCK_LEAST 1024
+#define BLOCK_MOST  16384
 
 struct block {
 	struct block *next;
@@ -22,8 +24,10 @@ void *pool_take(struct pool *pool, size_t size)
 
 	size = (size + alignof(max_align_t) - 1) & -alignof(max_align_t);
 	if (!block || block->size - block->used < size) {
-		size_t room = size > BLOCK ? size : BLOCK;
+		size_t room = pool->bytes < BLOCK_LEAST ? BLOCK_LEAST : pool->bytes;
 
+		room = room > BLOCK_MOST ? BLOCK_MOST : room;
+		room = size > room ? size : room;
 		block = xcalloc(1, sizeof(*block) + room);
 		block->size = room;
 		block->next = pool->blocks;

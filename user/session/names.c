@@ -25,6 +25,10 @@
 #define SHARE	       250 /* one part in so many */
 #define LAST_SECONDS   2500000000
 
+/* A file that was not asked for in this time, nor in the last interval, is read again when it is. Programs
+ * come and go, and their names with them. */
+#define FORGOTTEN_NS 60000000000ULL
+
 /* What is left to publish waits for the next look, or for so long where no note follows. */
 #define PUBLISH_NS (2ULL * PAUSE_MOST_NS)
 
@@ -57,6 +61,7 @@ struct names {
 	__u64 most_ns;		       /* see names_wait_at_most() */
 	struct background *background; /* what it is asked through */
 	__u64 lost;		       /* notes, by those that do not listen any more */
+	__u64 lost_known;	       /* notes that were lost when processes were looked for */
 	struct unwinding *unwinding;   /* NULL: no stacks are walked by tables */
 	struct source *publishing;     /* what is left to publish; NULL: nothing */
 	char kallsyms[300];
@@ -292,6 +297,15 @@ static void stop_listening(struct listening *listening)
 		notices_leave(names->notices, names);
 }
 
+static __u64 notes_lost(const struct names *names)
+{
+	__u64 lost = names->lost;
+
+	for (const struct listening *one = names->listening; one; one = one->next)
+		lost += sideband_lost(one->sideband);
+	return lost;
+}
+
 /* --- readers ---------------------------------------------------------------------------------- */
 
 static void look(struct names *names, const struct target *target, pid_t child)
@@ -355,16 +369,22 @@ void reader_take(struct reader *reader, bool all)
 
 void reader_begin(struct reader *reader, const struct timespec *since)
 {
+	struct names *names = reader->names;
 	__u64 oldest;
 
 	codes_release(reader->codes);
 	reader->codes = NULL;
 	reader->since = oldest = timespec_ns(since);
-	for (const struct reader *other = reader->names->readers; other; other = other->next)
+	for (const struct reader *other = names->readers; other; other = other->next)
 		oldest = other->since < oldest ? other->since : oldest;
-	mappings_forget(reader->names->mappings, oldest);
-	if (reader->names->notices->socket < 0) /* there are no notices: it polls */
-		notices_take(reader->names->notices, reader->names);
+	if (notes_lost(names) != names->lost_known)
+		mappings_look_who_is_gone(names->mappings);
+	names->lost_known = notes_lost(names);
+	mappings_forget(names->mappings, oldest);
+	if (names->background)
+		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
+	if (names->notices->socket < 0) /* there are no notices: it polls */
+		notices_take(names->notices, names);
 }
 
 void names_wait_at_most(struct names *names, __u64 ns)
@@ -394,15 +414,6 @@ struct codes *reader_codes(struct reader *reader)
 	reader->codes = codes_new(names->mappings, names->background, &reader->account, reader->since,
 				  hurried ? now + half : 0, hurried ? now + most : 0);
 	return reader->codes;
-}
-
-static __u64 notes_lost(const struct names *names)
-{
-	__u64 lost = names->lost;
-
-	for (const struct listening *one = names->listening; one; one = one->next)
-		lost += sideband_lost(one->sideband);
-	return lost;
 }
 
 json_t *reader_value(const struct reader *reader)

@@ -30,6 +30,9 @@
  * table takes its time even where it fits nowhere. */
 #define PAUSES_MOST 10
 
+/* A table that nobody has mapped and no program has used for so long gives its room back. */
+#define KEPT_NS 60000000000ULL
+
 /* So many lists of processes are given back at once: each time the kernel waits for all programs. They are a
  * few hundred bytes each. */
 #define RETIRED_MOST 64
@@ -46,7 +49,8 @@ struct file {
 		FILE_BUSY,
 		FILE_READY,
 		FILE_WITHOUT, /* it can't have a table */
-		FILE_NO_ROOM, /* its table found no room, or had to make some: it may be tried again */
+		FILE_NO_ROOM, /* its table found no room, had to make some, or was not needed: it may be tried
+				 again */
 	} state;
 	unsigned int refusals; /* in a row */
 	bool wanted;	       /* a program has needed the table since it found no room */
@@ -82,6 +86,7 @@ struct unwind_tables {
 	bool busy;
 	struct chunk *retired;
 	size_t nr_retired, room_retired;
+	bool shrinking; /* tables are among them */
 	struct unwind_tables_account account;
 };
 
@@ -167,7 +172,30 @@ static bool put_table(struct unwind_tables *tables, struct file *file, __u32 num
 	return true;
 }
 
-/* When programs have used tables last, as far as that was looked at. */
+static void retire(struct unwind_tables *tables, struct chunk chunk)
+{
+	tables->retired =
+		xroom(tables->retired, tables->nr_retired, &tables->room_retired, sizeof(*tables->retired));
+	tables->retired[tables->nr_retired++] = chunk;
+}
+
+static void retire_table(struct unwind_tables *tables, __u32 number)
+{
+	struct file *file = &tables->files[number];
+
+	unwind_memory_file(tables->memory, number)->nr_pages = 0;
+	for (size_t i = 0; i < file->nr_chunks; i++)
+		retire(tables, file->chunks[i]);
+	free(file->chunks);
+	file->chunks = NULL;
+	file->nr_chunks = 0;
+	file->state = FILE_NO_ROOM;
+	file->wanted = false;
+	tables->account.tables--;
+	tables->shrinking = true;
+}
+
+/* When programs have used tables last, as far as that was looked at. Takes away those that are not needed. */
 static void note_uses(struct unwind_tables *tables)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -175,67 +203,60 @@ static void note_uses(struct unwind_tables *tables)
 	tables->noted = now;
 	for (__u32 i = 1; i < tables->nr_numbers; i++) {
 		struct unwind_file *shown = unwind_memory_file(tables->memory, i);
+		struct file *file = &tables->files[i];
 
-		if (!shown->used)
+		if (!shown->used) {
+			if (file->state == FILE_READY && !file->users && file->used + KEPT_NS < now)
+				retire_table(tables, i);
 			continue;
+		}
 		shown->used = 0;
-		if (tables->files[i].state == FILE_READY)
-			tables->files[i].used = now;
+		if (file->state == FILE_READY)
+			file->used = now;
 		else
-			tables->files[i].wanted = true;
+			file->wanted = true;
 	}
 	unwind_memory_look_up_anew(tables->memory);
 }
 
-/* Takes away the table that was not used for longest. Returns false where there is none. */
-static bool take_away(struct unwind_tables *tables)
+/* With the lock. Takes away the table that was not used for longest, where none is away by now. */
+static void take_away(struct unwind_tables *tables)
 {
 	struct file *oldest = NULL;
-	__u32 number = 0;
 
-	pthread_mutex_lock(&tables->lock);
 	note_uses(tables);
-	for (__u32 i = 1; i < tables->nr_numbers; i++) {
+	for (__u32 i = 1; i < tables->nr_numbers && !tables->nr_retired; i++) {
 		struct file *file = &tables->files[i];
 
-		if (file->state == FILE_READY && (!oldest || file->used < oldest->used)) {
+		if (file->state == FILE_READY && (!oldest || file->used < oldest->used))
 			oldest = file;
-			number = i;
-		}
 	}
-	if (oldest && oldest->users && oldest->used + UNUSED_NS > clock_ns(CLOCK_MONOTONIC))
-		oldest = NULL;
-	if (oldest) {
-		unwind_memory_file(tables->memory, number)->nr_pages = 0;
-		oldest->state = FILE_BUSY;
-		tables->account.tables--;
-	}
-	pthread_mutex_unlock(&tables->lock);
-	if (!oldest)
-		return false;
-	unwind_memory_wait(tables->memory);
-	pthread_mutex_lock(&tables->lock);
-	give_chunks(tables, oldest);
-	oldest->state = FILE_NO_ROOM;
-	oldest->wanted = false;
-	pthread_mutex_unlock(&tables->lock);
-	return true;
+	if (oldest && (!oldest->users || oldest->used + UNUSED_NS <= clock_ns(CLOCK_MONOTONIC)))
+		retire_table(tables, oldest - tables->files);
 }
 
-/* Is called with the lock, and lets go of it meanwhile. */
-static void give_retired(struct unwind_tables *tables)
+/* Is called with the lock, and lets go of it meanwhile. shrink: also blocks that are empty by then. */
+static void give_retired(struct unwind_tables *tables, bool shrink)
 {
 	struct chunk *retired = tables->retired;
 	size_t nr = tables->nr_retired;
 
 	tables->retired = NULL;
 	tables->nr_retired = tables->room_retired = 0;
+	tables->shrinking = false;
 	pthread_mutex_unlock(&tables->lock);
 	unwind_memory_wait(tables->memory);
 	for (size_t i = 0; i < nr; i++)
 		unwind_memory_give(tables->memory, retired[i].position, retired[i].words);
 	free(retired);
+	if (shrink)
+		unwind_memory_trim(tables->memory);
 	pthread_mutex_lock(&tables->lock);
+}
+
+static bool has_much_to_give(const struct unwind_tables *tables)
+{
+	return tables->shrinking || tables->nr_retired >= RETIRED_MOST;
 }
 
 /* Lists that are not used any more may lie where a table would fit. */
@@ -244,11 +265,13 @@ static bool make_room(struct unwind_tables *tables)
 	bool retired;
 
 	pthread_mutex_lock(&tables->lock);
+	if (!tables->nr_retired)
+		take_away(tables);
 	retired = tables->nr_retired;
 	if (retired)
-		give_retired(tables);
+		give_retired(tables, false);
 	pthread_mutex_unlock(&tables->lock);
-	return retired || take_away(tables);
+	return retired;
 }
 
 /* The file is the thread's as long as it is FILE_BUSY. */
@@ -316,11 +339,11 @@ static void *work(void *argument)
 		tables->busy = true;
 		if (tables->nr_waiting)
 			make_one(tables);
-		else if (tables->nr_retired >= RETIRED_MOST)
-			give_retired(tables);
+		else if (has_much_to_give(tables))
+			give_retired(tables, tables->shrinking);
 		tables->busy = false;
 		pthread_cond_broadcast(&tables->changed);
-		while (!tables->ending && !tables->nr_waiting && tables->nr_retired < RETIRED_MOST)
+		while (!tables->ending && !tables->nr_waiting && !has_much_to_give(tables))
 			pthread_cond_wait(&tables->changed, &tables->lock);
 	}
 	pthread_mutex_unlock(&tables->lock);
@@ -499,6 +522,8 @@ bool unwind_tables_note_uses(struct unwind_tables *tables)
 		for (__u32 i = 1; i < tables->nr_numbers && !wants; i++)
 			wants = tables->files[i].wanted && is_due(&tables->files[i]);
 	}
+	if (has_much_to_give(tables))
+		wake(tables);
 	pthread_mutex_unlock(&tables->lock);
 	return wants;
 }
@@ -572,10 +597,8 @@ bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin,
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words)
 {
 	pthread_mutex_lock(&tables->lock);
-	tables->retired =
-		xroom(tables->retired, tables->nr_retired, &tables->room_retired, sizeof(*tables->retired));
-	tables->retired[tables->nr_retired++] = (struct chunk){position, words};
-	if (tables->nr_retired >= RETIRED_MOST)
+	retire(tables, (struct chunk){position, words});
+	if (has_much_to_give(tables))
 		wake(tables);
 	pthread_mutex_unlock(&tables->lock);
 }
@@ -583,7 +606,7 @@ void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t w
 void unwind_tables_wait(struct unwind_tables *tables, __u64 deadline)
 {
 	pthread_mutex_lock(&tables->lock);
-	while (tables->started && (tables->nr_waiting || tables->busy))
+	while (tables->started && (tables->nr_waiting || tables->busy || has_much_to_give(tables)))
 		if (!condition_wait(&tables->changed, &tables->lock, deadline))
 			break;
 	pthread_mutex_unlock(&tables->lock);

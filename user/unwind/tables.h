@@ -42,7 +42,8 @@ bool unwind_tables_wants(struct unwind_tables *tables, __u32 number);
 /* Gives room in the memory back once no program can be in it. */
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words);
 
-/* Waits until all tables are made, up to this moment (CLOCK_MONOTONIC, ns). */
+/* Waits until all tables are made, and those given back that are not needed, up to this moment
+ * (CLOCK_MONOTONIC, ns). */
 void unwind_tables_wait(struct unwind_tables *tables, __u64 deadline);
 
 struct unwind_tables_account {
