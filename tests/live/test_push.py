@@ -3,6 +3,7 @@
 import base64
 import email
 import json
+import os
 import signal
 import time
 import urllib.parse
@@ -138,6 +139,28 @@ def test_a_server_that_is_not_there_holds_nobody_up(nhmtap, tmp_path, puppet):
         snapshots(session, puppet, 10, 20)
         result = session.end()
     assert [r["value"] for r in result.of("count")][:2] == [10, 20] and result.status == 3
+
+
+def refused(tmp_path, call, error):
+    """strace as what refuses a system call. LeakSanitizer would trace the process as well."""
+    return {"before": ["strace", "-f", "-o", tmp_path / "strace", "-e", f"trace={call}", "-e", f"inject={call}:error={error}"],
+            "env": os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}}
+
+
+def test_without_a_timer_for_a_servers_answers_nothing_runs(nhmtap, tmp_path):
+    result = nhmtap("stat", "-e", "page-faults", "-o", f"otlp=http://localhost:{free_port()}", "--", "touch", tmp_path / "ran",
+                    **refused(tmp_path, "timerfd_create", "EMFILE"))
+    assert result.status == 2 and not (tmp_path / "ran").exists()
+    assert "waiting for the server's answers is refused: Too many open files" in result.err
+
+
+def test_a_timer_that_cannot_be_set_holds_no_run_up(nhmtap, tmp_path):
+    with Receiver() as receiver:
+        result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true",
+                        **refused(tmp_path, "timerfd_settime", "EINVAL"))
+    assert "(INJECTED)" in (tmp_path / "strace").read_text()
+    records = Result(0, (tmp_path / "out").read_text(encoding="utf-8"), "").records
+    assert result.status in (0, 3) and records[-1]["type"] == "end"
 
 
 def test_a_run_that_ends_waits_for_what_is_on_its_way(nhmtap):

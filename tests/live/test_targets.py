@@ -78,6 +78,24 @@ def test_a_process_that_ends_while_it_is_attached_to_ends_the_run(nhmtap, tmp_pa
     assert (result.status, result.one("end")["reason"]) == (0, "exited")
 
 
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
+@pytest.mark.parametrize("option", ["-p", "-t"])
+def test_where_the_kernel_refuses_descriptors_of_processes_the_end_is_seen_all_the_same(nhmtap, tmp_path, option, error):
+    # As an old seccomp profile does, or an old kernel.
+    with Puppet() as first, Puppet() as second:
+        process = nhmtap.attach("stat", "-e", "page-faults", option, f"{first.pid},{second.pid}", before=[
+            "strace", "-o", tmp_path / "strace", "-e", "trace=pidfd_open", "-e",
+            f"inject=pidfd_open:error={error}"], env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+        first.end()
+        second.do("faults=100")
+        assert process.poll() is None
+        second.end()
+        result = nhmtap.finish(process)
+    assert f"{error} " in (tmp_path / "strace").read_text()
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+    assert result.count("page-faults") >= 100
+
+
 def test_attaching_leaves_the_process_as_it_was(nhmtap):
     with Puppet() as puppet:
         nhmtap.interrupt(nhmtap.attach("profile", *EVERY_FAULT, "-p", puppet.pid))

@@ -273,8 +273,10 @@ struct push *push_open(const char *url, const char *format, const char *media, s
 	push->epoll = epoll_create1(EPOLL_CLOEXEC);
 	push->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	event.data.fd = push->timer;
-	if (!push->multi || !push->easy || epoll_ctl(push->epoll, EPOLL_CTL_ADD, push->timer, &event)) {
-		refuse_url(refusal, url, strerror(errno));
+	if (!push->multi || !push->easy || push->epoll < 0 || push->timer < 0 ||
+	    epoll_ctl(push->epoll, EPOLL_CTL_ADD, push->timer, &event)) {
+		refuse(refusal, STATUS_REFUSED, "option --output '%.300s'", url);
+		because(refusal, "waiting for the server's answers is refused: %s", strerror(errno));
 		push_close(push);
 		return NULL;
 	}
