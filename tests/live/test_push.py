@@ -5,7 +5,6 @@ import email
 import json
 import os
 import signal
-import time
 import urllib.parse
 
 import otlp
@@ -116,17 +115,19 @@ def test_what_a_server_refuses_for_good_is_dropped_and_told(nhmtap, tmp_path, pu
     assert otlp.total(bodies, "nhmtap.missed_records") == 1
 
 
-def test_a_full_queue_takes_a_document_a_second_in_the_place_of_its_oldest_and_counts(nhmtap, tmp_path, puppet):
-    port = free_port()
-    with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": f"http://127.0.0.1:{port}/v1/metrics",
-                                             "queue_bytes": 8192}) as session:
-        snapshots(session, puppet, *range(1, 21))
-        time.sleep(1)
-        snapshots(session, puppet, 21)
-        with Receiver(port=port) as receiver:
-            bodies = [receiver.next().body]
+def test_a_full_queue_takes_a_document_after_each_try_in_the_place_of_its_oldest_and_counts(nhmtap, tmp_path, puppet):
+    with Receiver(*[(503, {"Retry-After": "1"})] * 1000) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url(), "queue_bytes": 8192}) as session:
+            snapshots(session, puppet, *range(1, 21))
+            receiver.rest()
+            receiver.next()
+            snapshots(session, puppet, 21)
+            receiver.answers.clear()
+            requests = [receiver.next()]
+            while requests[-1].status != 200:
+                requests.append(receiver.next())
             result = session.end()
-            bodies += [request.body for request in receiver.rest()]
+        bodies = [request.body for request in requests + receiver.rest() if request.status == 200]
     assert result.status == 0
     came = [total for total in (otlp.total([body], "nhmtap.events") for body in bodies) if total]
     assert came == sorted(came) and came[-1] == 21 and len(came) < 21

@@ -358,20 +358,28 @@ static void count_missed(struct stream *stream, __u64 records)
 	gap->records += records;
 }
 
-/* Where records of a type are counted. */
-static void count_at(struct gap *gap, const char *type)
+/* Adds to the types what was missed of the last one. */
+static void settle(struct gap *gap)
 {
-	void *at;
+	json_int_t before;
 
+	if (!gap->last_nr)
+		return;
+	before = json_integer_value(json_object_get(gap->types, gap->last_type));
+	json_object_set_new(gap->types, gap->last_type, json_integer(before + gap->last_nr));
+	gap->last_nr = 0;
+}
+
+/* The type's name stays where it is for as long as the types do. */
+static void begin_type(struct gap *gap, const char *type)
+{
+	settle(gap);
 	if (!gap->types)
 		gap->types = json_object();
-	at = json_object_iter_at(gap->types, type);
-	if (!at) {
+	if (!json_object_get(gap->types, type))
 		json_object_set_new(gap->types, type, json_integer(0));
-		at = json_object_iter_at(gap->types, type);
-	}
-	gap->last_type = json_object_iter_key(at);
-	gap->last = json_object_iter_value(at);
+	gap->last_type = json_object_iter_key(json_object_iter_at(gap->types, type));
+	gap->literal = NULL;
 }
 
 void stream_miss(struct stream *stream, const char *type)
@@ -379,9 +387,9 @@ void stream_miss(struct stream *stream, const char *type)
 	struct gap *gap = &stream->gap;
 
 	count_missed(stream, 1);
-	if (!gap->last || strcmp(gap->last_type, type))
-		count_at(gap, type);
-	json_integer_set(gap->last, json_integer_value(gap->last) + 1);
+	if (!gap->last_type || strcmp(gap->last_type, type))
+		begin_type(gap, type);
+	gap->last_nr++;
 }
 
 void stream_tell_gap(struct stream *stream)
@@ -392,6 +400,7 @@ void stream_tell_gap(struct stream *stream)
 
 	if (!gap.records && !gap.stopped)
 		return;
+	settle(&gap);
 	stream->gap = (struct gap){0};
 	if (!gap.until.tv_sec)
 		clock_gettime(CLOCK_REALTIME, &gap.until);
@@ -416,10 +425,13 @@ void stream_begin_interval(struct stream *stream, bool last)
 
 void stream_end_interval(struct stream *stream)
 {
-	if (stream->admits == ADMIT_NONE && stream->gap.records)
-		clock_gettime(CLOCK_REALTIME, &stream->gap.until);
+	bool missed = stream->admits == ADMIT_NONE;
+
 	stream->admits = ADMIT_BY_ROOM;
-	stream_finish(stream, false);
+	if (!missed)
+		stream_finish(stream, false);
+	else if (stream->gap.records)
+		clock_gettime(CLOCK_REALTIME, &stream->gap.until);
 }
 
 void stream_finish(struct stream *stream, bool last)
@@ -467,8 +479,11 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 {
 	json_t *record;
 
-	if (!let_in(stream, type, activity))
+	if (!let_in(stream, type, activity)) {
+		if (!stream->activities && !stream->types)
+			stream->gap.literal = type;
 		return -stream->sink.error;
+	}
 	if (!stream->format->write_fields) {
 		record = json_pack("{s:s}", "type", type);
 		fields_put(fields, record);

@@ -94,9 +94,10 @@ struct place_of_output {
 struct gap {
 	__u64 records;
 	json_t *types;	       /* how many of each type; NULL: none was */
-	const char *last_type; /* that was missed, and how many of it: the next is mostly of the same */
-	json_t *last;
-	int stopped; /* errno for which it stood still, whether anything was missed or not; 0 */
+	const char *last_type; /* that was missed: the next is mostly of the same; NULL: none was */
+	__u64 last_nr;	       /* how many of it, beside those in `types` */
+	const char *literal;   /* the same name, as stream_write_fields() has it; NULL: not known */
+	int stopped;	       /* errno for which it stood still, whether anything was missed or not; 0 */
 	struct timespec since, until; /* CLOCK_REALTIME */
 };
 
@@ -162,10 +163,21 @@ bool stream_takes(const struct stream *stream, const char *activity);
  */
 int stream_write(struct stream *stream, json_t *record, const char *activity);
 
-/* Writes a record of this type with these members, which is never cut. The list stays as it is. Returns 0 or
- * -errno of the sink. */
+/* Writes a record of this type (a literal) with these members, which is never cut. The list stays as it is.
+ * Returns 0 or -errno of the sink. */
 int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
 			const char *activity);
+
+/* Counts a record that is missed like the one before, so that one that nobody reads costs next to nothing.
+ * Returns false if it is not. */
+static inline bool stream_misses_likewise(struct stream *stream, const char *literal)
+{
+	if (stream->gap.literal != literal || stream->admits != ADMIT_NONE || stream->ending)
+		return false;
+	stream->gap.records++;
+	stream->gap.last_nr++;
+	return true;
+}
 
 /* Whether an interval, or a single sample, finds room. */
 bool stream_has_room(const struct stream *stream);

@@ -35,6 +35,7 @@ struct push {
 	curl_mime *mime;
 	int epoll, timer; /* all that curl waits for is in epoll, and so is the timer */
 	bool busy;
+	unsigned long long tries;
 	struct buffer {
 		char *bytes;
 		size_t size;
@@ -57,6 +58,11 @@ int push_fd(const struct push *push)
 bool push_is_busy(const struct push *push)
 {
 	return push->busy;
+}
+
+unsigned long long push_tries(const struct push *push)
+{
+	return push->tries;
 }
 
 /* --- forms ------------------------------------------------------------------------------------ */
@@ -310,6 +316,7 @@ static void begin(struct push *push, const struct document *document)
 	curl_easy_setopt(push->easy, CURLOPT_HTTPHEADER, push->headers);
 	curl_multi_add_handle(push->multi, push->easy);
 	push->busy = true;
+	push->tries++;
 }
 
 /* Statuses that ask for the same once more, by OTLP's table and RFC 9110. */

@@ -28,6 +28,9 @@ int push_fd(const struct push *push);
 /* Whether the first document is on its way. */
 bool push_is_busy(const struct push *push);
 
+/* How often a document was sent on its way. */
+unsigned long long push_tries(const struct push *push);
+
 /*
  * Does what can be done without waiting. Documents that the server has taken are removed; those that it
  * refuses for good are reported on stderr, counted as dropped, and removed. Returns 0, or the errno that

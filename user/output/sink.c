@@ -22,7 +22,6 @@
 #define FLUSH_AT     65536
 #define FLUSH_NS     200000000ULL
 #define LAST_WORD_NS 2000000000ULL
-#define REPLACED_NS  1000000000ULL /* between documents that take the place of others */
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -143,7 +142,7 @@ void sink_cut(struct sink *sink, const struct timespec *since, const struct time
 	if (!sink->documents || !queue->used)
 		return;
 	documents_add(sink->documents, &document, sink->most, sink->push && push_is_busy(sink->push));
-	sink->cut_ns = clock_ns(CLOCK_MONOTONIC);
+	sink->cut_try = sink->push ? push_tries(sink->push) : 0;
 	queue_clear(queue);
 }
 
@@ -345,12 +344,11 @@ bool sink_waits(const struct sink *sink)
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
 }
 
-/* If too much waits for a server, the next document replaces the oldest. Documents that would be dropped
- * anyway are not made in the first place, so a run costs no more when its server is dead. */
+/* If too much waits for a server, a document replaces the oldest: one after each try. More are not made in
+ * the first place, so a run costs no more when its server is dead. */
 static bool is_document_wanted(const struct sink *sink, unsigned int times)
 {
-	return !sink->push || times > 1 || !sink->documents->full ||
-	       clock_ns(CLOCK_MONOTONIC) >= sink->cut_ns + REPLACED_NS;
+	return !sink->push || times > 1 || !sink->documents->full || push_tries(sink->push) != sink->cut_try;
 }
 
 bool sink_has_room(const struct sink *sink, unsigned int times)
@@ -409,6 +407,11 @@ int sink_put_last(struct sink *sink, const char *text, size_t size)
 	/* The text takes the place of what has been written, if there is room for it; it need not be kept. */
 	sink->queue = (struct queue){.bytes = (char *)text, .used = size, .ends = &size, .nr = 1};
 	return sink_finish(sink, until);
+}
+
+bool sink_is_away(const struct sink *sink)
+{
+	return sink->push ? sink->stopped : sink->address && sink->fd < 0;
 }
 
 /* --- other files ------------------------------------------------------------------------------ */

@@ -40,7 +40,7 @@ struct sink {
 	struct queue queue;
 	unsigned long long bytes;      /* of all records that were put */
 	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
-	unsigned long long cut_ns;     /* when the last document was made, CLOCK_MONOTONIC */
+	unsigned long long cut_try;    /* push_tries() when the last document was made */
 };
 
 /* Opens the file, or stdout if path is NULL. The file's old contents stay until something is written;
@@ -106,7 +106,7 @@ int sink_finish(struct sink *sink, unsigned long long until_ns);
 bool sink_waits(const struct sink *sink);
 
 /* Whether so many times `most` may wait, and less does. Documents for a server take the place of older ones,
- * once a second at most. */
+ * one after each try to send them. */
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
 /*
@@ -115,6 +115,9 @@ bool sink_has_room(const struct sink *sink, unsigned int times);
  * *due_ns (CLOCK_MONOTONIC) is set to when they are, if that is earlier.
  */
 bool sink_is_due(struct sink *sink, unsigned long long *due_ns);
+
+/* Whether there is no connection, or its server takes nothing now: it is tried again after a pause. */
+bool sink_is_away(const struct sink *sink);
 
 /* Drops what waits, if it would take the place of what a file has. */
 void sink_keep_old(struct sink *sink);

@@ -48,8 +48,13 @@ int session_write_fields(struct session *session, const char *type, const struct
 {
 	struct written written = {0};
 
-	for (size_t i = 0; i < session->nr_streams; i++)
-		note(&written, stream_write_fields(&session->streams[i], type, fields, activity));
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		struct stream *stream = &session->streams[i];
+		bool missed = stream_misses_likewise(stream, type);
+
+		note(&written,
+		     missed ? -stream->sink.error : stream_write_fields(stream, type, fields, activity));
+	}
 	return outcome(&written);
 }
 
@@ -188,6 +193,17 @@ int session_flush(struct session *session)
 	return outcome(&written);
 }
 
+/* Whether the loop calls when there is something to do: its reader takes more, or it is time to try again. Of
+ * a file epoll tells nothing, and a server has more to take than what waits. */
+static bool is_called(const struct session *session, const struct stream *stream)
+{
+	const struct sink *sink = &stream->sink;
+
+	if (sink_is_away(sink))
+		return session->retry;
+	return stream->source && stream->listening && !sink->push && !sink->regular;
+}
+
 int session_flush_soon(struct session *session)
 {
 	struct written written = {0};
@@ -195,9 +211,9 @@ int session_flush_soon(struct session *session)
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		struct stream *stream = &session->streams[i];
+		bool now = !is_called(session, stream) && sink_is_due(&stream->sink, &due);
 
-		note(&written,
-		     sink_is_due(&stream->sink, &due) ? flush_stream(session, stream) : -stream->sink.error);
+		note(&written, now ? flush_stream(session, stream) : -stream->sink.error);
 	}
 	if (due != ~0ULL && !session->late)
 		session->late = loop_at(session->loop, due, on_late, session);
