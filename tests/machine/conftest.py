@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import nehalem
+import variation
 from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, programs,
                     tool)
 
@@ -34,7 +35,7 @@ def booted():
         return guest
 
     def get(modules=(), **kind):
-        machine = nehalem.Machine(add=(*programs(), *nhmtap), **kind)
+        machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap), **kind))
         if machine not in guests:
             guests[machine] = boot(machine)
         # The kernel takes longer to load a module than most tests take.
@@ -54,7 +55,7 @@ def booted():
 @pytest.fixture
 def machines(request, booted):
     modules = request.node.get_closest_marker("modules")
-    with forks(booted, modules=modules.args if modules else ()) as get:
+    with forks(booted, request.node.nodeid, modules=modules.args if modules else ()) as get:
         yield get
 
 

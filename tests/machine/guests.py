@@ -7,6 +7,7 @@ import subprocess
 import known
 import nehalem
 import records
+import variation
 
 PROGRAMS = nehalem.build_folder() + "/programs"
 
@@ -166,9 +167,11 @@ def tool():
     return os.path.abspath(path) if os.access(path, os.X_OK) else None
 
 
-def nhmtap(bench, *arguments, status=0, **options):
-    """The records of a run, each checked against its schema and the stream against its laws."""
-    result = bench.run("/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
+def nhmtap(bench, *arguments, status=0, cpu=None, **options):
+    """The records of a run, each checked against its schema and the stream against its laws. cpu: the one that nhmtap
+    stays on, and what it starts until that moves by itself."""
+    pinned = () if cpu is None else ("taskset", hex(1 << cpu))
+    result = bench.run(*pinned, "/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
     assert result.status == status, str(result)
     found = records.parse(result.stdout)
     records.check_stream(found)
@@ -176,12 +179,13 @@ def nhmtap(bench, *arguments, status=0, **options):
 
 
 @contextlib.contextmanager
-def forks(booted, **options):
+def forks(booted, test="several", **options):
     """Makes guests that nobody has used yet, and ends them."""
     guests = []
 
     def get(**kind):
         guests.append(booted(**options, **kind).fork())
+        variation.stir(guests[-1], test)
         return Bench(guests[-1])
 
     get.guests = guests

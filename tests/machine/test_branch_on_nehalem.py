@@ -66,6 +66,12 @@ def missing(result):
     return 16 * sum(depths(result)) - branches(result)["delivered"]
 
 
+def elsewhere(result, found):
+    """How many places of the stacks the program's own branches do not fill: those of missing branches, and those that an
+    interrupt's return from the kernel has taken. It is a branch to user level, and pushes the oldest one out."""
+    return 16 * sum(depths(result)) - sum(found.values())
+
+
 def edges(program, *names):
     at = known.addresses(program)
     return {Edge(at[source], at[target]) for source, target in names}
@@ -117,8 +123,8 @@ def test_edges_that_are_taken_equally_often_are_counted_equally_often(guest):
     result = branch(guest, "-e branches:u -c 1009", "kinds")
     found = counts(result, "kinds")
     assert len(found) == 8
-    assert all(abs(n - 2 * sum(depths(result))) <= missing(result) for n in found.values())
-    assert missing(result) <= 48
+    assert all(abs(n - 2 * sum(depths(result))) <= elsewhere(result, found) for n in found.values())
+    assert elsewhere(result, found) <= 0.05 * sum(found.values())
 
 
 def test_an_indirect_calls_targets_come_in_their_shares(guest):
@@ -244,7 +250,9 @@ def test_calls_add_up_by_caller_and_callee(guest):
 def test_branches_add_up_by_function_and_the_most_mispredicted_come_first(guest):
     result = branch(guest, "-e branches:u -c 997 --by function --sort mispredicted", "graph")
     found = by_names(result)
-    assert set(found) == {(name, None) for name in ("main_a", "a_b", "b", "main_x", "c", "d", "coin", "coin_to")}
+    own = {e["from"].get("symbol") for e in result.one("branch")["entries"] if e["from"].get("module") == "/opt/graph"}
+    assert own == {"main_a", "a_b", "b", "main_x", "c", "d", "coin", "coin_to"}
+    assert all(to is None for _, to in found)
     assert sum(found.values()) == branches(result)["delivered"]
     missed = list(by_names(result, "mispredicted").values())
     assert missed == sorted(missed, reverse=True) and sum(missed) == branches(result)["mispredicted"]
@@ -259,15 +267,17 @@ def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
     for source, target in (entry.split("/")[:2] for row in rows for entry in row):
         theirs[Edge(int(source, 16), int(target, 16))] += 1
     own = set(instructions("graph"))
-    theirs = {e: n for e, n in theirs.items() if e.source in own and e.target in own}
+    theirs = collections.Counter({e: n for e, n in theirs.items() if e.source in own and e.target in own})
     ours = counts(result, "graph")
-    not_there = missing(result) + sum(16 - len(row) for row in rows)
     assert sum(depths(result)) == len(rows)
     assert set(ours) == set(theirs)
-    # Both run alike, but another process may come between at another moment: branches are not there, or
-    # a sample comes a branch later, and has one edge for another.
-    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= 2 * not_there
-    assert not_there <= 48
+    # Both run alike, and the same samples have the same stacks: but for places that are not the program's, and but for
+    # samples soon after a switch to the program, whose stacks are not full. The kernel may take those up to 31 branches
+    # late, because the CPU's counters do not begin with fewer than 32 left; then none of a stack's branches is the same.
+    not_own = elsewhere(result, ours) + 16 * len(rows) - sum(theirs.values())
+    short = sum(depth * n for depth, n in enumerate(depths(result)[:16])) + sum(len(r) for r in rows if len(r) < 16)
+    assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= not_own + 2 * short
+    assert not_own <= 0.05 * sum(ours.values())
 
 
 def test_of_the_kernels_side_come_the_kernels_branches(guest):

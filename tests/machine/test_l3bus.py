@@ -64,22 +64,23 @@ def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
 
 def test_a_line_that_another_core_has_modified_is_a_hitm(xeon_7400):
     taken = known.numbers("handover")["taken"]
-    dirty, clean = (counted(xeon_7400, [HITM, HIT], f"handover 0 1 {kind} read") for kind in ("dirty", "clean"))
-    # What the programs and the kernel hand over is the same in both.
-    assert abs(dirty[HITM] - clean[HITM] - taken) <= 0.1 * taken
-    assert abs(clean[HIT] - dirty[HIT] - taken) <= 0.1 * taken
+    dirty, clean = (counted(xeon_7400, [HITM, HIT], f"handover 0 1 {kind} read", cpu=0) for kind in ("dirty", "clean"))
+    # What the kernel hands over besides, when it moves the program, is the same in both.
+    assert abs(dirty[HITM] - clean[HITM] - taken) <= 0.05 * taken
+    assert abs(clean[HIT] - dirty[HIT] - taken) <= 0.05 * taken
 
 
 def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons_7400):
     taken = known.numbers("handover")["taken"]
     runs = {kind: nhmtap(xeons_7400, "stat", "--msr", "-a", "--per", "socket", "-e", f"{SNOOPED},{MOVED_HITM},cycles", "--",
-                         "handover", "0", "1", kind, "read") for kind in ("dirty", "clean")}
+                         "handover", "0", "1", kind, "read", cpu=0) for kind in ("dirty", "clean")}
     events = {e["name"]: e for e in runs["dirty"][0]["events"]}
     assert (events[SNOOPED]["cpus"], events[SNOOPED]["scope"], events[SNOOPED]["source"]) == ("0-1", "socket", "msr")
     (first, second), others = ([counts(found, socket=socket) for socket in (0, 1)] for found in runs.values())
-    # CPU 0 writes the lines, CPU 1 reads them. What the kernel and the shell hand over besides differs by run.
-    assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.2 * taken
-    assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.2 * taken
+    # CPU 0 writes the lines, CPU 1 reads them. What the kernel hands over besides, when it moves the program, is the
+    # same in both. An nhmtap that moved as well would hand over its own pages, some 8000 lines.
+    assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.05 * taken
+    assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.05 * taken
     assert abs(first[SNOOPED] - second[MOVED_HITM]) <= 0.05 * taken
     assert first["cycles"] and second["cycles"]  # perf_event's, in the same run
 
