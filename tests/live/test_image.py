@@ -111,7 +111,6 @@ def test_kubernetes_examples_give_the_least_privileges():
         assert "privileged" not in security and security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not spec["automountServiceAccountToken"] and not {"hostNetwork", "hostIPC"} & set(spec)
         assert all(mount["readOnly"] for mount in container["volumeMounts"])
-        assert container["resources"]["limits"] == {"cpu": "50m", "memory": "64Mi"}
     assert pod["spec"]["shareProcessNamespace"] and "hostPID" not in pod["spec"]
     assert pod["spec"]["initContainers"][0]["restartPolicy"] == "Always"
 
@@ -128,7 +127,6 @@ def test_the_runc_example_gives_the_least_privileges():
     assert all(names == CAPABILITIES for names in spec["process"]["capabilities"].values())
     assert set(spec["process"]["capabilities"]) == {"bounding", "effective", "permitted"}
     assert spec["root"]["readonly"] and spec["process"]["noNewPrivileges"]
-    assert spec["linux"]["resources"]["memory"] == {"limit": 64 << 20}
     assert all("ro" in mount["options"] for mount in spec["mounts"] if mount["type"] in ("bind", "sysfs"))
 
 
@@ -138,14 +136,34 @@ def test_the_systemd_unit_gives_the_same_capabilities():
     assert lines["AmbientCapabilities"].split() == lines["CapabilityBoundingSet"].split() == CAPABILITIES
 
 
-@pytest.mark.parametrize("config", [
+CONFIGS = pytest.mark.parametrize("config", [
     pytest.param(lambda: images.example("config.json"), id="image"),
     pytest.param(lambda: documents("daemonset.yaml")[0]["data"]["config.json"], id="daemonset"),
     pytest.param(lambda: documents("compose.yaml")[0]["configs"]["nhmtap"]["content"], id="compose")])
+
+
+@CONFIGS
 def test_the_configurations_are_valid(nhmtap, tmp_path, config):
     path = tmp_path / "config.json"
     path.write_text(config())
     assert nhmtap("run", "--check", path).status == 0
+
+
+@CONFIGS
+def test_nhmtap_keeps_by_itself_to_what_its_container_is_given(config):
+    assert json.loads(config())["limits"] == {"memory": "64M", "cpu_share": "5%"}
+
+
+def test_each_container_is_given_that():
+    service = documents("compose.yaml")[0]["services"]["nhmtap"]
+    assert (service["mem_limit"], service["cpus"]) == ("64m", 0.05)
+    resources = json.loads(images.example("runc.json"))["linux"]["resources"]
+    assert resources["memory"] == {"limit": 64 << 20}
+    assert resources["cpu"]["quota"] / resources["cpu"]["period"] == 0.05
+    kubernetes = [documents("daemonset.yaml")[1]["spec"]["template"]["spec"]["containers"][0],
+                  documents("sidecar.yaml")[0]["spec"]["initContainers"][0]]
+    assert [container["resources"]["limits"] for container in kubernetes] == [{"cpu": "50m", "memory": "64Mi"}] * 2
+    assert kubernetes[1]["args"][-4:] == ["--memory", "64M", "--cpu-share", "5%"]
 
 
 def test_the_sidecar_follows_its_pod(nhmtap, tmp_path, cgroup):
