@@ -39,6 +39,7 @@ struct listening {
 	struct sideband *sideband;
 	struct source *source, *pause;
 	__u64 paid_until; /* CLOCK_MONOTONIC, ns: from then on looks have taken no more than their share */
+	bool crowded;	  /* the last notes came before then */
 	bool of_all;	  /* every process's */
 	pid_t child;
 	size_t readers;
@@ -177,11 +178,12 @@ static void publish(void *context)
 			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish, names);
 }
 
-/* look: at processes that it need not know yet. */
-static void take(struct names *names, bool all, bool look)
+/* look: at processes that it need not know yet. Returns whether there was a note. */
+static bool take(struct names *names, bool all, bool look)
 {
 	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
 	struct listening *next;
+	bool any = false;
 
 	for (struct listening *one = names->listening; one; one = one->next)
 		sideband_woken(one->sideband);
@@ -191,37 +193,54 @@ static void take(struct names *names, bool all, bool look)
 		else if (!names->host->cgroup_v1[0]) /* they would be version 1's */
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
+		any = true;
 	}
 	mappings_look_at_executed(names->mappings, look);
 	publish(names);
+	return any;
 }
 
-static void on_pause_over(void *context)
-{
-	struct listening *listening = context;
-	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECONDS;
+static void on_pause_over(void *context);
 
-	listening->pause = NULL;
-	take(listening->names, false, listening->paid_until <= since + LAST_SECONDS);
-	loop_listen(listening->source, POLLIN);
-	if (listening->paid_until < since)
-		listening->paid_until = since;
-	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
-}
-
-/* The first note is not taken by itself: it is too young yet, and others follow. */
-static void on_notes(void *context, short events)
+static void pause_before_look(struct listening *listening)
 {
-	struct listening *listening = context;
 	__u64 now = clock_ns(CLOCK_MONOTONIC), until = listening->paid_until;
 
 	if (until < now + PAUSE_LEAST_NS)
 		until = now + PAUSE_LEAST_NS;
 	if (until > now + PAUSE_MOST_NS)
 		until = now + PAUSE_MOST_NS;
-	loop_listen(listening->source, 0);
 	if (!listening->pause)
 		listening->pause = loop_at(listening->names->loop, until, on_pause_over, listening);
+}
+
+/* Where notes come faster than they may be looked at, the next look follows without waiting for the next
+ * note: it would only wake the session once more. */
+static void on_pause_over(void *context)
+{
+	struct listening *listening = context;
+	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECONDS;
+	bool any;
+
+	listening->pause = NULL;
+	any = take(listening->names, false, listening->paid_until <= since + LAST_SECONDS);
+	if (listening->paid_until < since)
+		listening->paid_until = since;
+	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
+	if (any && listening->crowded)
+		pause_before_look(listening);
+	else
+		loop_listen(listening->source, POLLIN);
+}
+
+/* The first note is not taken by itself: it is too young yet, and others follow. */
+static void on_notes(void *context, short events)
+{
+	struct listening *listening = context;
+
+	listening->crowded = listening->paid_until > clock_ns(CLOCK_MONOTONIC);
+	loop_listen(listening->source, 0);
+	pause_before_look(listening);
 }
 
 /* A CPU that comes online is listened to as well. Who was there before has to be looked at. */
