@@ -13,6 +13,11 @@
 /* For cgroups, without --series. */
 #define OWNERS_MOST 10000
 
+/* What comes and goes makes room for others once it had no value for so long; that is looked for this often.
+ */
+#define UNUSED_S 3600
+#define LOOK_S	 60
+
 /* --- families and series ---------------------------------------------------------------------- */
 
 static struct meter *family_of(struct meters *meters, enum meter_kind kind, const char *name,
@@ -79,6 +84,40 @@ static const char *text_of(struct meters *meters, const json_t *labels)
 	return meters->text.text;
 }
 
+static time_t seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static void forget_series(struct meters *meters, struct meter *family, size_t at)
+{
+	struct meter_series *series = &family->series[at];
+
+	json_object_del(family->index, text_of(meters, series->labels));
+	json_decref(series->labels);
+	free(series->text);
+	*series = family->series[--family->nr];
+	if (at < family->nr)
+		json_object_set_new(family->index, text_of(meters, series->labels), json_integer(at));
+	meters->used--;
+}
+
+static void forget_unused(struct meters *meters)
+{
+	time_t now = seconds();
+
+	if (now < meters->looked + LOOK_S)
+		return;
+	meters->looked = now;
+	for (struct meter *family = meters->families; family; family = family->next)
+		for (size_t i = family->nr; i--;)
+			if (family->series[i].bounded && family->series[i].used + UNUSED_S < now)
+				forget_series(meters, family, i);
+}
+
 static struct meter_series *new_series(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	json_object_set_new(meter->index, text_of(meters, labels), json_integer(meter->nr));
@@ -91,8 +130,12 @@ static struct meter_series *new_series(struct meters *meters, struct meter *mete
 static struct meter_series *series_of(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	const json_t *place = json_object_get(meter->index, text_of(meters, labels));
+	struct meter_series *series;
+	bool bounded = false;
 
 	if (!place && !all_few(labels)) {
+		if (meters->used >= meters->limit)
+			forget_unused(meters);
 		if (meters->used >= meters->limit) {
 			json_t *others = with_others(labels);
 
@@ -101,12 +144,18 @@ static struct meter_series *series_of(struct meters *meters, struct meter *meter
 			place = json_object_get(meter->index, text_of(meters, labels));
 		} else {
 			meters->used++;
+			bounded = true;
 		}
 	}
-	if (!place)
-		return new_series(meters, meter, labels);
-	json_decref(labels);
-	return &meter->series[json_integer_value(place)];
+	if (place) {
+		json_decref(labels);
+		series = &meter->series[json_integer_value(place)];
+	} else {
+		series = new_series(meters, meter, labels);
+		series->bounded = bounded;
+	}
+	series->used = seconds();
+	return series;
 }
 
 static double cpu_seconds(void)
@@ -158,6 +207,8 @@ void meters_begin_anew(struct meters *meters)
 			family->series[i] = (struct meter_series){
 				.labels = family->series[i].labels,
 				.text = family->series[i].text,
+				.bounded = family->series[i].bounded,
+				.used = family->series[i].used,
 			};
 }
 

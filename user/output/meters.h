@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records as series of metrics: counters, gauges, histograms. Labels are the keys of series; the number of
- * series with labels that have no natural limit (functions, pids, addresses, cgroups) is bounded.
+ * series with labels that have no natural limit (functions, pids, addresses, cgroups) is bounded: where there
+ * are too many, those go that had no value for an hour.
  */
 #ifndef NHMTAP_METERS_H
 #define NHMTAP_METERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 #include <jansson.h>
 #include <linux/types.h>
 
@@ -25,6 +27,8 @@ struct meter_series {
 	json_t *labels; /* {name: text or whole number} */
 	char *text;	/* the same as a page has them, once it has; freed with the series */
 	bool set;	/* it has a value */
+	bool bounded;	/* it counts towards the limit */
+	time_t used;	/* when it was asked for last, seconds of CLOCK_MONOTONIC */
 	double number;	/* of a gauge, or of a counter with fractions */
 	__u64 count;	/* of a counter, or of what is in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
@@ -47,6 +51,7 @@ struct meters {
 	struct meter *families, **end;
 	__u64 limit; /* series with labels that are bounded */
 	__u64 used;
+	time_t looked;	     /* for series that are not used any more; as above */
 	double spent;	     /* CPU time of nhmtap itself, when counters began */
 	struct compact text; /* labels that are looked for */
 	bool entries;	     /* entries become series as well */
