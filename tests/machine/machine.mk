@@ -27,8 +27,8 @@ endif
 check-machine: machine ## test the emulated Nehalem, and the program on it
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) -m 'not thorough' $(MACHINE)
 
-check-machine-all: machine ## the same on every model and kernel
-	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE)
+check-machine-all: machine ## the same on every model and kernel, and doctor --selftest on broken machines
+	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE) $(MACHINE)/check_selftest.py
 
 # Kernels beside the two of every run: the newest does what they do, the oldest what check_kernels.py says. NetBurst's
 # counts are wrong in a way of each kernel's own.

@@ -370,3 +370,13 @@ def test_what_no_kernel_offers_is_one_line_unless_all_is_asked_for(nhmtap, host)
     assert "PTRACE_SINGLEBLOCK" not in short and len(short.splitlines()) < 24
     assert "PTRACE_SINGLEBLOCK" in full and "no Linux kernel" not in " ".join(full.split())
     assert full.count("\nFACILITY") == 1 and "branch_step          no" in full
+
+
+@pytest.mark.parametrize("arguments, asked, next_", [
+    (("--only", "counts"), "--only 'counts'", "add --selftest"),
+    (("--selftest", "--only", "counts,nonsense"), "--only 'counts,nonsense'", "tests: counts, accesses"),
+    (("--selftest", "--need", "mem"), "--selftest and --need", "one of them"),
+])
+def test_a_selftest_that_is_not_to_be_had_is_refused(nhmtap, arguments, asked, next_):
+    result = nhmtap("doctor", *arguments)
+    assert result.status == 1 and asked in result.err and next_ in result.err

@@ -10,8 +10,6 @@ static_flags_user_branch_branches.c     = -Wno-analyzer-null-dereference
 static_flags_user_offcore_matrix.c      = -Wno-analyzer-null-dereference
 # An event that has a neighbour is the only one that comes here.
 static_flags_user_plan_neighbours.c     = -Wno-analyzer-null-dereference
-# A test that needs the two events is asked for only where they are found.
-static_flags_user_selftest_selftest.c   = -Wno-analyzer-null-dereference
 # A field's usual value is one of its values: compile-tables and the reader of --events-dir refuse a table where it is not.
 static_flags_user_event_unit.c          = -Wno-analyzer-null-dereference
 # What is allocated is returned, by another function.

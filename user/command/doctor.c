@@ -29,6 +29,7 @@
 struct doctor_options {
 	const char *need; /* --need, NULL if not given */
 	bool selftest;	  /* --selftest */
+	const char *only; /* --only: names of its tests */
 };
 
 struct doctor {
@@ -70,6 +71,32 @@ static int check_need(const char *need, struct refusal *refusal)
 	return 0;
 }
 
+static int check_only(const struct doctor_options *own, struct refusal *refusal)
+{
+	char known[600] = "";
+	size_t used = 0, length, i;
+
+	if (own->only && !own->selftest) {
+		refuse(refusal, STATUS_USAGE, "option --only '%s'", own->only);
+		because(refusal, "it names tests of --selftest");
+		return instead(refusal, "add --selftest");
+	}
+	for (const char *at = NULL; (at = list_next(own->only, at, &length));) {
+		for (i = 0;
+		     i < nr_selftests && (strncmp(selftest_name(i), at, length) || selftest_name(i)[length]);)
+			i++;
+		if (i < nr_selftests)
+			continue;
+		for (i = 0; i < nr_selftests; i++)
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+					 selftest_name(i));
+		refuse(refusal, STATUS_USAGE, "option --only '%s'", own->only);
+		because(refusal, "there is no test '%.*s'", (int)length, at);
+		return instead(refusal, "tests: %s", known);
+	}
+	return 0;
+}
+
 static int check(const struct options *options, struct refusal *refusal)
 {
 	if (options->nr_rest) {
@@ -83,6 +110,8 @@ static int check(const struct options *options, struct refusal *refusal)
 		because(refusal, "one measures, the other tries what could be measured");
 		return instead(refusal, "give one of them");
 	}
+	if (check_only(options->own, refusal))
+		return -1;
 	return check_need(((const struct doctor_options *)options->own)->need, refusal);
 }
 
@@ -184,21 +213,26 @@ static json_t *end_record(const struct doctor *doctor, const char *reason, int s
 /* Measures what is known, in the place of trying what works. */
 static int put_selftests(struct doctor *doctor, struct refusal *refusal)
 {
+	const char *only = ((const struct doctor_options *)doctor->options->own)->only;
 	struct selftest selftest;
-	size_t failed = 0;
+	size_t failed = 0, tests = 0;
 
 	if (selftest_find(&selftest, &doctor->host, refusal))
 		return -1;
 	for (size_t i = 0; i < nr_selftests; i++) {
-		json_t *record = selftest_run(&selftest, i);
+		json_t *record;
 
+		if (only && !list_has(only, selftest_name(i)))
+			continue;
+		record = selftest_run(&selftest, i);
+		tests++;
 		failed += !strcmp(json_string_value(json_object_get(record, "verdict")), "failed");
 		put(doctor, record);
 	}
 	if (!failed)
 		return 0;
 	refuse(refusal, STATUS_UNEXPECTED, "option --selftest");
-	because(refusal, "what %zu of %zu tests measured is not what is known", failed, nr_selftests);
+	because(refusal, "what %zu of %zu tests measured is not what is known", failed, tests);
 	return instead(refusal, "send the records (--format json), with what /proc/cpuinfo says");
 }
 
@@ -255,6 +289,8 @@ static const struct option_row rows[] = {
 	 .help = "try only these facilities (mem,branch); exit 2 if one does not work"},
 	{0, "selftest", NULL, OPTION_FLAG, OWN(struct doctor_options, selftest),
 	 .help = "measure a program whose counts are known, and compare; exit 4 if any differs"},
+	{0, "only", "NAMES", OPTION_TEXT, OWN(struct doctor_options, only),
+	 .help = "with --selftest: only these of its tests (counts,edges)"},
 	{'v', "verbose", NULL, OPTION_FLAG, COMMON(verbose),
 	 .help = "show every finding in the table, not only the summary"},
 	{0},

@@ -24,6 +24,9 @@ int selftest_find(struct selftest *selftest, struct host *host, struct refusal *
 
 extern const size_t nr_selftests;
 
+/* The i-th test's name: "counts". */
+const char *selftest_name(size_t i);
+
 /* Runs the i-th test. Returns its record, a new reference: its verdict is "passed", "failed" or, where this
  * machine can't do it, "left_out". */
 json_t *selftest_run(const struct selftest *selftest, size_t i);
