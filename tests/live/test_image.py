@@ -345,12 +345,13 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
                 time.sleep(SECONDS / 6)
             container.until(lambda r: r["type"] == "target" and r["change"] == "gone", times)
             time.sleep(SECONDS / 6)
-        peak = memory.peak(container.pid())
+        peak, told = memory.peak(container.pid()), time.monotonic()
         result = container.end()
+        took = time.monotonic() - told
     os.rmdir(f"{folder}/docker")
     used = result.one("end", activity="session")
     print(f"{used['duration_ns'] / 1e9:.0f} s, {used['overhead']['cpu_time_ns'] / used['duration_ns']:.2%} of a CPU, "
-          f"at most {peak / 2**20:.1f} MiB of 64 MiB")
+          f"at most {peak / 2**20:.1f} MiB of 64 MiB, {took:.2f} s from SIGTERM to its end")
     own = f"{path}/docker/{ID}"
     assert result.status == 0 and result.one("end", activity="session")["reason"] == "terminated"
     told = [(r["change"], r["cgroup"]) for r in result.of("target")]
