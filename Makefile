@@ -34,6 +34,7 @@ zlib1g-dev   | pkg-config --exists zlib
 libcurl4-gnutls-dev | pkg-config --exists libcurl
 libmicrohttpd-dev | pkg-config --exists libmicrohttpd
 libdw-dev    | pkg-config --exists libdw libelf liblzma
+libseccomp-dev | pkg-config --exists libseccomp
 libiberty-dev | $(CC) -include libiberty/demangle.h -E -xc /dev/null
 xz-utils     | xz --version
 linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
@@ -168,7 +169,7 @@ reproducible := -ffile-prefix-map=$(CURDIR)=.
 # Libraries, as pkg-config knows them.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
 # Loaded when they are wanted: user/late.h.
-late     := libmicrohttpd libcurl
+late     := libmicrohttpd libcurl libseccomp
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 	    -DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
@@ -213,7 +214,8 @@ own_flags_user_collection_libperf_fd.c = $(internal_cflags)
 # libperf has no version of its own: it is that of the kernel's source.
 own_flags_user_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
 own_flags_user_late.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
-			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"'
+			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"' \
+			    -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)

@@ -9,7 +9,7 @@ def possible_cpus():
 
 
 # MiB, just enough for stacks of the whole machine: tables of each CPU, 3.5 MiB with stacks, are not made smaller.
-LITTLE = 24 + 4 * possible_cpus()
+LITTLE = 27 + 4 * possible_cpus()
 
 
 def read(pid, of_version_1, of_version_2):

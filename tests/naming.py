@@ -10,25 +10,37 @@ from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
 ENGINE = ("naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file",
-          "maps", "demangle")
+          "maps", "demangle", "message", "worker", "read_file", "served")
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
+# What Makefile alone can make: it knows the names of the libraries.
+LATE = os.path.join(os.environ.get("NHMTAP_BUILD", "build"), "user", "late.o")
+
+
+def build(path, program, *names):
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+                    "-g", "-O1",
+                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
+                    "-I", os.path.join(USER, "..", "bpf"), "-o", path, os.path.join(HERE, "pure", program),
+                    *(os.path.join(USER, f"{name}.c") for name in ("memory", "guarded", "interned", "unwind/table")),
+                    *(os.path.join(USER, "naming", f"{name}.c") for name in names), LATE, *LIBRARIES],
+                   check=True)
 
 
 def build_names(path):
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1",
-                    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
-                    "-o", path, os.path.join(HERE, "pure", "names.c"),
-                    os.path.join(USER, "memory.c"), os.path.join(USER, "guarded.c"),
-                    *(os.path.join(USER, "naming", f"{name}.c") for name in ENGINE), *LIBRARIES],
-                   check=True)
+    build(path, "names.c", *ENGINE)
+
+
+def build_confined(path):
+    """What a worker is made of, but for what it does."""
+    build(path, "confined.c", *(name for name in ENGINE if name != "served"))
 
 
 class Names:
     """The engine as a process with a question and an answer a line."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, before=()):
         # One of the tests would be a search without end.
-        self.process = subprocess.Popen(["timeout", "200", program, *map(str, options)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen(["timeout", "200", *before, program, *map(str, options)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def ask(self, line):

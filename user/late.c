@@ -44,6 +44,12 @@
 	X(MHD_start_daemon)                                                                                  \
 	X(MHD_stop_daemon)                                                                                   \
 	X(MHD_get_version)
+#define LIBSECCOMP(X)                                                                                        \
+	X(seccomp_init)                                                                                      \
+	X(seccomp_load)                                                                                      \
+	X(seccomp_release)                                                                                   \
+	X(seccomp_rule_add)                                                                                  \
+	X(seccomp_version)
 
 /* A function of this name that jumps to the library's. Its arguments stay in their registers, so it need not
  * know them. */
@@ -58,6 +64,7 @@
 
 LIBCURL(FUNCTION)
 LIBMICROHTTPD(FUNCTION)
+LIBSECCOMP(FUNCTION)
 
 struct function {
 	const char *name;
@@ -98,4 +105,12 @@ const char *late_libmicrohttpd(void)
 	static bool loaded;
 
 	return load(&loaded, LIBMICROHTTPD_SONAME, functions, sizeof(functions) / sizeof(functions[0]));
+}
+
+const char *late_libseccomp(void)
+{
+	static const struct function functions[] = {LIBSECCOMP(ROW)};
+	static bool loaded;
+
+	return load(&loaded, LIBSECCOMP_SONAME, functions, sizeof(functions) / sizeof(functions[0]));
 }

@@ -11,5 +11,6 @@
  * dlerror(3), which are valid up to its next call. */
 const char *late_libcurl(void);
 const char *late_libmicrohttpd(void);
+const char *late_libseccomp(void);
 
 #endif

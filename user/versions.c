@@ -13,6 +13,7 @@
 #include <lzma.h>
 #include <microhttpd.h>
 #include <protobuf-c/protobuf-c.h>
+#include <seccomp.h>
 #include <zlib.h>
 
 #include "facility/diagnosis.h"
@@ -41,6 +42,17 @@ static const char *libmicrohttpd_version(void)
 	return late_libmicrohttpd() ? NULL : MHD_get_version();
 }
 
+static const char *libseccomp_version(void)
+{
+	static char text[32];
+	const struct scmp_version *version = late_libseccomp() ? NULL : seccomp_version();
+
+	if (!version)
+		return NULL;
+	snprintf(text, sizeof(text), "%u.%u.%u", version->major, version->minor, version->micro);
+	return text;
+}
+
 /* The libraries, each with the function that tells its version; NULL: it is not there. */
 static const struct library {
 	const char *name;
@@ -55,6 +67,7 @@ static const struct library {
 	{"liblzma", lzma_version_string},
 	{"libmicrohttpd", libmicrohttpd_version},
 	{"libcurl", libcurl_version},
+	{"libseccomp", libseccomp_version},
 };
 
 #define BUILD_ID_MAX 64 /* bytes */

@@ -1,27 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes the naming of code in ELF files, in memory: a file for each input is most of the cost. Whatever the
- * bytes: no crash, no leak, no endless search, and each answer has a name or says why not.
+ * bytes: no crash, no leak, no endless search, and names within their bounds.
  */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "naming/named_source.h"
+#include "naming/demangle.h"
+#include "naming/message.h"
+#include "naming/naming.h"
+#include "naming/read_file.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 
-static void check(const struct name *name)
+/* As served.c and named_source.c tell it. */
+static void check(struct read_file *file, __u64 address)
 {
-	if (!name->nr == !name->why)
+	const struct symbol *symbol = symbols_find(&file->symbols, address);
+	struct source_place places[FRAMES_MAX] = {0};
+	char text[NAMING_SYMBOL_MAX + 1];
+	size_t nr = file->lines ? lines_find(file->lines, address, places, FRAMES_MAX) : 0;
+
+	if (nr > FRAMES_MAX)
 		abort();
-	for (size_t i = 0; i < name->nr; i++)
-		if ((name->frames[i].symbol && strlen(name->frames[i].symbol) > NAMING_SYMBOL_MAX) ||
-		    (name->frames[i].file && !name->frames[i].file[0] && name->frames[i].line > 1 << 30))
+	for (size_t i = 0; i < nr; i++)
+		if ((places[i].function &&
+		     demangle(places[i].function, text, sizeof(text)) > NAMING_SYMBOL_MAX) ||
+		    (places[i].file && !places[i].file[0] && places[i].line > 1 << 30))
 			abort();
+	if (symbol && demangle(symbol_name(&file->symbols, symbol), text, sizeof(text)) > NAMING_SYMBOL_MAX)
+		abort();
+}
+
+static int open_nothing(bool ours, const char *path)
+{
+	return -1;
 }
 
 #define MEMORY	 (64UL << 20)
@@ -30,24 +47,22 @@ static void check(const struct name *name)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	static const struct naming_settings settings = {
-		.lines = true, .memory = MEMORY, .debug_dir = "/nonexistent"};
 	static const struct place place = {.path = "/nonexistent/file"};
+	static const struct debug_folders folders = {&place, "/nonexistent", open_nothing};
 	char *copy = malloc(size + 1);
-	struct source source = {0};
+	struct read_file file;
 	struct image image;
 
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
-	source_load(&source, &image, &place, &settings);
-	for (size_t i = 0; i < source.nr_segments && i < SEGMENTS; i++)
+	read_file(&file, &image, true, MEMORY, &folders);
+	for (size_t i = 0; i < file.nr_segments && i < SEGMENTS; i++)
 		for (size_t at = 0; at < PLACES; at++)
-			check(source_name_at(&source, source.segments[i].address +
-							      source.segments[i].size / PLACES * at));
-	if (source_bytes(&source) > MEMORY)
+			check(&file, file.segments[i].address + file.segments[i].size / PLACES * at);
+	if (symbols_bytes(&file.symbols) + (file.lines ? lines_bytes(file.lines) : 0) > MEMORY)
 		abort();
-	source_empty(&source);
+	read_file_release(&file);
 	return 0;
 }
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from asked import free_port
-from records import NHMTAP, Result
+from records import NHMTAP, Result, program
 
 LIBRARIES = {"libcurl": ["-o", f"otlp=http://127.0.0.1:{free_port()}/"],
              "libmicrohttpd": ["--listen", f"tcp:127.0.0.1:{free_port()}"]}
@@ -33,7 +33,15 @@ def test_a_run_that_needs_a_library_that_is_not_there_says_so(library):
     assert library in error.err and "apt-get install" in error.err
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+def test_names_of_files_need_libseccomp_and_say_so_where_it_is_not_there(tmp_path):
+    run = without("libseccomp", "profile", "-e", "page-faults:u", "-c", "1", "--by", "symbol", "-o", tmp_path / "out", "--",
+                  program("names"), "here=50")
+    assert run.status == 0, run.err
+    names = Result(0, (tmp_path / "out").read_text(encoding="utf-8"), "").one("end")["names"]
+    assert "libseccomp is missing" in names["failed_why"] and names["unnamed"]["failed"] >= 50
+
+
+@pytest.mark.parametrize("library", [*LIBRARIES, "libseccomp"])
 def test_other_runs_go_on_without_it(library):
     result = without(library, "stat", "-e", "page-faults", "--format", "json", "--", "true")
     assert result.status == 0 and result.count("page-faults") > 0
@@ -43,4 +51,4 @@ def test_other_runs_go_on_without_it(library):
 
 def test_no_run_begins_with_them():
     said = subprocess.run(["ldd", NHMTAP], capture_output=True, text=True, check=True).stdout
-    assert not [library for library in LIBRARIES if library in said] and "libbpf" in said
+    assert not [library for library in (*LIBRARIES, "libseccomp") if library in said] and "libbpf" in said

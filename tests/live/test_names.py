@@ -277,6 +277,20 @@ def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(t
     assert result.one("end")["names"]["unnamed"]["no_time"] > 0
 
 
+@pytest.mark.parametrize("call, why", [("seccomp,prctl", "seccomp is refused"), ("clone3", "can't be started")])
+def test_where_the_process_that_reads_files_is_refused_code_goes_by_its_place_and_the_end_says_why(tmp_path, call, why):
+    out = tmp_path / "out"
+    # libseccomp tries both calls. Threads come by clone3 as well; the command by clone. LeakSanitizer is a tracer
+    # too, and a process has but one.
+    subprocess.run(["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:error=EPERM", NHMTAP,
+                    "profile", *FAULTS, "--by", "symbol", "-o", out, "--", NAMES, "here=50"],
+                   env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, check=True)
+    result = Result(0, out.read_text(encoding="utf-8"), "")
+    names = result.one("end")["names"]
+    assert why in names["failed_why"] and names["unnamed"]["failed"] >= 50
+    assert {symbol for symbol, module in code(result) if module == NAMES} == {None}
+
+
 def test_code_that_was_made_at_run_time_goes_by_its_map(nhmtap, tmp_path):
     result = by_symbol(nhmtap, tmp_path, NAMES, "jit=200")
     os.unlink(f"/tmp/perf-{result.said.split()[1]}.map")
@@ -410,7 +424,9 @@ def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
     steps = [step for i in range(8) for step in ("here=50", "clock=40")]
     result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "50"])
     assert len({r["start_time"] for r in result.of("profile")}) > 2
-    assert code(result)["here", NAMES] == 400
+    # A machine that is busy may read the file too late for the first interval.
+    named, no_time = code(result)["here", NAMES], result.one("end")["names"]["unnamed"]["no_time"]
+    assert named <= 400 <= named + no_time
 
 
 def test_however_short_an_interval_is_each_sample_counts_as_named_or_not(nhmtap, tmp_path):

@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 
 import nehalem
 import variation
-from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, programs,
-                    tool)
+from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, late_library,
+                    programs, tool)
 
 FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES) for further in list(kind)[1:]}
 
@@ -27,7 +27,7 @@ def pytest_configure(config):
 def booted():
     """Guests that are only forked from, by their kind and the modules in their kernel."""
     guests = {}
-    nhmtap = [tool(), tool() + "-known"] if tool() else []
+    nhmtap = [tool(), tool() + "-known", late_library("libseccomp")] if tool() else []
 
     def boot(machine):
         guest = nehalem.Guest(machine)

@@ -196,6 +196,10 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 		account->kernel_why = name->why;
 	else if (name->refused)
 		*cause = &account->refused;
+	else if (name->failed) {
+		*cause = &account->failed;
+		account->failed_why = name->why;
+	}
 	/* A file that could not be taken for this one has told no build-id. */
 	else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id)
 		*cause = &account->no_file;

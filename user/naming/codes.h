@@ -45,8 +45,10 @@ struct code_account {
 	__u64 no_file;		/* nothing is left of the file, or another one is at its path */
 	__u64 no_symbol;	/* the file (or the kernel, or the JIT) does not say */
 	__u64 refused;		/* what lies there is no file that is safe to open, or not this process's */
+	__u64 failed;		/* reading the file has ended or held up who reads files */
 	__u64 no_time;		/* the interval's time for names was over */
 	__u64 ambiguous;	/* named or not: in this interval the process had two things there */
+	const char *failed_why; /* why reading a file has failed last; NULL: it never has */
 	const char *kernel_why; /* why a kernel address has no name; NULL: all have */
 };
 

@@ -85,12 +85,27 @@ int place_open_map(const struct place *place, uid_t owner, __u64 most)
 	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
 }
 
-/* An image can only name a file of its own owner, or one that all may read. */
-static bool open_image(struct image *debug, const struct image *of, const char *root, const char *path)
+static bool is_below(const char *folder, size_t length, const char *path)
 {
-	const struct guard guard = {
-		.whose = GUARD_OWN_OR_PUBLIC, .owner = of->owner, .most = GUARD_IMAGE_MOST};
-	int fd = open_below(root, path, &guard);
+	return length && !strncmp(path, folder, length) && path[length] == '/' && !strstr(path, "/../");
+}
+
+int place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
+		     const char *debug_dir)
+{
+	const char *name = strrchr(place->path, '/');
+	bool may_be_own = is_below(place->path, name ? name - place->path : 0, path) ||
+			  is_below(debug_dir, strlen(debug_dir), path);
+	const struct guard guard = {.whose = GUARD_OWN_OR_PUBLIC,
+				    .owner = may_be_own ? owner : (uid_t)-1,
+				    .most = GUARD_IMAGE_MOST};
+
+	return open_below(ours ? "" : place->root, path, &guard);
+}
+
+static bool open_image(struct image *debug, open_debug_fn open, bool ours, const char *path)
+{
+	int fd = open(ours, path);
 
 	return fd >= 0 && !image_from_file(debug, fd);
 }
@@ -106,17 +121,16 @@ static bool has_build_id(const struct image *image, const char *build_id)
 }
 
 /* debug_dir/.build-id/ab/cdef….debug, in the file's own system, and in ours. */
-static bool open_by_build_id(struct image *debug, const struct image *of, const char *build_id,
-			     const char *root, const char *debug_dir)
+static bool open_by_build_id(struct image *debug, const char *build_id, const char *root,
+			     const char *debug_dir, open_debug_fn open)
 {
-	const char *const roots[] = {root, ""};
 	char path[2 * PATH_MAX];
 
 	if (strlen(build_id) < 4)
 		return false;
 	snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
-	for (int i = 0; i < (root[0] ? 2 : 1); i++) {
-		if (!open_image(debug, of, roots[i], path))
+	for (int ours = !root[0]; ours < 2; ours++) {
+		if (!open_image(debug, open, ours, path))
 			continue;
 		if (has_build_id(debug, build_id))
 			return true;
@@ -163,7 +177,7 @@ static char *debug_link(const struct image *of, __u32 *checksum)
 }
 
 static bool open_by_link(struct image *debug, const struct image *of, const char *build_id,
-			 const struct place *place, const char *debug_dir)
+			 const struct place *place, const char *debug_dir, open_debug_fn open)
 {
 	int length = strrchr(place->path, '/') ? strrchr(place->path, '/') - place->path : 0;
 	char paths[3][3 * PATH_MAX];
@@ -179,7 +193,7 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 	snprintf(paths[2], sizeof(paths[2]), "%s/%.*s%s", debug_dir, length, place->path, link);
 	free(link);
 	for (int i = 0; i < 3; i++) {
-		if (!open_image(debug, of, place->root, paths[i]))
+		if (!open_image(debug, open, !place->root[0], paths[i]))
 			continue;
 		if ((build_id[0] && has_build_id(debug, build_id)) || has_checksum(debug, checksum))
 			return true;
@@ -189,21 +203,21 @@ static bool open_by_link(struct image *debug, const struct image *of, const char
 }
 
 bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
-		     const char *debug_dir)
+		     const char *debug_dir, open_debug_fn open)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
 
 	image_build_id(of, build_id);
-	return open_by_build_id(debug, of, build_id, place->root, debug_dir) ||
-	       open_by_link(debug, of, build_id, place, debug_dir);
+	return open_by_build_id(debug, build_id, place->root, debug_dir, open) ||
+	       open_by_link(debug, of, build_id, place, debug_dir, open);
 }
 
-bool alternate_open(struct image *alternate, const struct image *of, const char *name, const char *build_id,
-		    const struct place *place, const char *debug_dir)
+bool alternate_open(struct image *alternate, const char *name, const char *build_id,
+		    const struct place *place, const char *debug_dir, open_debug_fn open)
 {
 	const char *at = name;
 
-	if (open_by_build_id(alternate, of, build_id, place->root, debug_dir))
+	if (open_by_build_id(alternate, build_id, place->root, debug_dir, open))
 		return true;
 	/* Debian's names lead from the debug file's folder up to …/debug/.dwz; the rest is the same. */
 	while (!strncmp(at, "../", 3))
@@ -212,15 +226,15 @@ bool alternate_open(struct image *alternate, const struct image *of, const char 
 		char path[3 * PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", debug_dir, at);
-		if (open_image(alternate, of, place->root, path) ||
-		    (place->root[0] && open_image(alternate, of, "", path))) {
+		if (open_image(alternate, open, !place->root[0], path) ||
+		    (place->root[0] && open_image(alternate, open, true, path))) {
 			if (has_build_id(alternate, build_id))
 				return true;
 			image_close(alternate);
 		}
 		return false;
 	}
-	if (name[0] != '/' || !open_image(alternate, of, place->root, name))
+	if (name[0] != '/' || !open_image(alternate, open, !place->root[0], name))
 		return false;
 	if (has_build_id(alternate, build_id))
 		return true;

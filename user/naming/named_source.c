@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
 #include "naming/demangle.h"
-#include "naming/dwarf_image.h"
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
@@ -36,79 +34,111 @@ const char *source_why(int error)
 	return "the file can't be opened";
 }
 
-const char *source_open(struct image *image, const struct place *place, bool *refused)
+/* Sentences live for ever: there are few, and each once. */
+static const char *constant(const char *why)
 {
-	int fd;
+	static char known[32][WHY_MOST];
+	size_t i = 0;
 
-	*refused = false;
-	if (!strcmp(place->path, "[vdso]"))
-		return image_from_vdso(image);
-	fd = place_open(place);
-	if (fd >= 0)
-		return image_from_file(image, fd);
-	*refused = guarded_refused(errno);
-	return source_why(errno);
+	while (i < sizeof(known) / sizeof(known[0]) - 1 && known[i][0] && strcmp(known[i], why))
+		i++;
+	if (!known[i][0])
+		snprintf(known[i], sizeof(known[i]), "%s", why);
+	return strcmp(known[i], why) ? "the file can't be read" : known[i];
 }
 
-static void load_symbols(struct source *source, const struct image *image, const struct image *debug,
-			 size_t most)
+/* It was asked of the worker; NULL: that failed. */
+static const struct answer *answered(struct source *source, const struct answer *answer)
 {
-	struct symbols *symbols = &source->symbols;
-	struct image mini;
+	source->failed = !answer;
+	source->why = !answer ? worker_why(source->worker) : answer->why[0] ? constant(answer->why) : NULL;
+	return source->why ? NULL : answer;
+}
 
-	if (!image_add_symbols(image, SHT_SYMTAB, symbols, most) &&
-	    !(debug && image_add_symbols(debug, SHT_SYMTAB, symbols, most))) {
-		image_add_symbols(image, SHT_DYNSYM, symbols, most);
-		if (image_mini(image, &mini, most)) {
-			image_add_symbols(&mini, SHT_SYMTAB, symbols, most);
-			image_close(&mini);
-		}
+bool source_open(struct source *source, const struct place *place)
+{
+	bool vdso = !strcmp(place->path, "[vdso]");
+	struct question_of_worker question = {.ask = {.kind = ASK_OPEN}, .fd = vdso ? -1 : place_open(place)};
+	const struct answer *answer;
+	struct stat stat;
+
+	if (!vdso && question.fd < 0) {
+		source->refused = guarded_refused(errno);
+		source->why = source_why(errno);
+		return false;
 	}
-	image_add_plt(image, symbols, most);
-	symbols_finish(symbols, image_end_of_code, image);
+	source->owner = vdso || fstat(question.fd, &stat) ? 0 : stat.st_uid;
+	answer = answered(source, worker_ask(source->worker, &question));
+	if (answer)
+		strcpy(source->build_id, answer->build_id);
+	return answer;
 }
 
-/* Takes over the image that has the DWARF, and marks it so (elf: NULL). */
-static struct lines *load_lines(struct image *image, const struct place *place, const char *debug_dir,
-				size_t most)
+/* Symbols that are not right are none: only a worker that was taken over sends them. */
+static void take_symbols(struct source *source, struct sealed *sealed, const struct answer *answer)
 {
-	char build_id[2 * BUILD_ID_MAX + 1];
-	const char *name = dwarf_alternate(image, build_id);
-	struct image alternate;
-	bool shares = name && alternate_open(&alternate, image, name, build_id, place, debug_dir);
-	struct lines *lines = lines_open(image, shares ? &alternate : NULL, most);
-
-	*image = (struct image){.fd = -1};
-	return lines;
+	if (!worker_symbols(sealed, answer, &source->symbols, &source->segments, &source->nr_segments)) {
+		sealed_release(sealed);
+		source->failed = true;
+		source->why = WORKER_FAILED;
+	}
 }
 
-/* A source that alone is beyond the limit would be forgotten, and read again, at each call. */
-static size_t left_for_lines(const struct source *source, const struct naming_settings *settings)
+static __u32 new_id(void)
 {
-	size_t taken = symbols_bytes(&source->symbols);
+	static __u32 last;
 
-	return taken < settings->memory ? (settings->memory - taken) / 4 * 3 : 0;
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-void source_load(struct source *source, struct image *image, const struct place *place,
-		 const struct naming_settings *settings)
+void source_load(struct source *source, const struct place *place, const struct naming_settings *settings)
 {
-	struct image debug = {.fd = -1};
-	GElf_Shdr header;
-	bool own_lines = dwarf_in(image), own_symbols = image_section(image, ".symtab", &header);
-	bool other = (!own_symbols || (settings->lines && !own_lines)) &&
-		     debug_file_open(&debug, image, place, settings->debug_dir);
+	char text[sizeof(place->root) + sizeof(place->path) + PATH_MAX];
+	struct sealed sealed = {0};
+	struct question_of_worker question = {
+		.ask = {.kind = ASK_LOAD, .id = new_id(), .most = settings->memory, .lines = settings->lines},
+		.fd = -1,
+		.text = text,
+		.place = place,
+		.owner = source->owner,
+		.debug_dir = settings->debug_dir,
+		.sealed = &sealed,
+	};
+	const struct answer *answer;
 
-	source->segments = image_segments(image, &source->nr_segments);
-	load_symbols(source, image, other ? &debug : NULL, settings->memory / 4);
-	if (settings->lines && own_lines)
-		source->lines =
-			load_lines(image, place, settings->debug_dir, left_for_lines(source, settings));
-	else if (settings->lines && other && dwarf_in(&debug))
-		source->lines =
-			load_lines(&debug, place, settings->debug_dir, left_for_lines(source, settings));
-	image_close(image);
-	image_close(&debug);
+	question.size = sprintf(text, "%s", place->root) + 1;
+	question.size += sprintf(text + question.size, "%s", place->path) + 1;
+	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", settings->debug_dir) + 1;
+	answer = answered(source, worker_ask(source->worker, &question));
+	if (!answer)
+		return;
+	source->id = question.ask.id;
+	source->generation = worker_generation(source->worker);
+	source->has_lines = answer->has_lines;
+	source->lines_bytes = answer->lines_bytes;
+	take_symbols(source, &sealed, answer);
+}
+
+void source_load_map(struct source *source, int fd, size_t most)
+{
+	struct sealed sealed = {0};
+	struct question_of_worker question = {
+		.ask = {.kind = ASK_MAP, .most = most}, .fd = fd, .sealed = &sealed};
+	const struct answer *answer = answered(source, worker_ask(source->worker, &question));
+
+	if (answer)
+		take_symbols(source, &sealed, answer);
+}
+
+bool source_is_for_later(const struct source *source)
+{
+	return source->failed &&
+	       (!strcmp(source->why, WORKER_RESTS) || !strcmp(source->why, WORKER_UNSTARTED));
+}
+
+bool source_is_stale(const struct source *source)
+{
+	return source->has_lines && source->generation != worker_generation(source->worker);
 }
 
 void source_forget_names(struct source *source)
@@ -119,14 +149,16 @@ void source_forget_names(struct source *source)
 
 void source_empty(struct source *source)
 {
-	free(source->segments);
 	source->segments = NULL;
 	source->nr_segments = 0;
 	symbols_release(&source->symbols);
-	lines_close(source->lines);
-	source->lines = NULL;
+	if (source->has_lines && !source_is_stale(source))
+		worker_forget(source->worker, source->id);
+	source->has_lines = false;
+	source->lines_bytes = 0;
 	source_forget_names(source);
 	map_release(&source->shown);
+	map_release(&source->told);
 	pool_release(&source->texts);
 }
 
@@ -134,90 +166,111 @@ size_t source_bytes(const struct source *source)
 {
 	return sizeof(*source) + source->alias_bytes + symbols_bytes(&source->symbols) + source->pool.bytes +
 	       source->texts.bytes + map_bytes(&source->names) + map_bytes(&source->shown) +
-	       source->nr_segments * sizeof(*source->segments) +
-	       (source->lines ? lines_bytes(source->lines) : 0);
+	       map_bytes(&source->told) + source->nr_segments * sizeof(*source->segments) +
+	       source->lines_bytes;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A symbol's text as it is shown; made once. */
+static __u64 hash_of(const char *text)
+{
+	__u64 hash = 0xcbf29ce484222325;
+
+	while (*text)
+		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
+	return hash;
+}
+
+/* A text that was told, kept once; NULL stays NULL. */
+static const char *kept(struct source *source, const char *text)
+{
+	__u64 key = text ? hash_of(text) : 0;
+	char *known = text ? map_find(&source->told, key) : NULL;
+
+	if (!text || (known && !strcmp(known, text)))
+		return known;
+	text = pool_text(&source->texts, text, strlen(text));
+	if (!known)
+		map_put(&source->told, key, (char *)text);
+	return text;
+}
+
+/* A symbol's text as it is shown, made once; the symbol's own lives as long. */
 static const char *shown(struct source *source, const char *symbol)
 {
-	__u64 key = (uintptr_t)symbol;
-	char text[NAMING_SYMBOL_MAX + 1], *known;
-	size_t length;
+	char text[NAMING_SYMBOL_MAX + 1];
+	const char *known = symbol ? map_find(&source->shown, (uintptr_t)symbol) : NULL;
 
-	if (!symbol)
-		return NULL;
-	known = map_find(&source->shown, key);
-	if (known)
+	if (known || !symbol)
 		return known;
-	length = demangle(symbol, text, sizeof(text));
-	if (!strcmp(symbol, text)) /* the symbol's own text lives as long */
+	demangle(symbol, text, sizeof(text));
+	if (!strcmp(symbol, text))
 		return symbol;
-	known = pool_text(&source->texts, text, length);
-	map_put(&source->shown, key, known);
+	known = kept(source, text);
+	map_put(&source->shown, (uintptr_t)symbol, (char *)known);
 	return known;
 }
 
-/* The path of a source file; made once. */
-static const char *file_shown(struct source *source, const struct source_place *place)
+/* Asks what the lines say of the address. NULL: it failed, and the symbols have to do. */
+static const struct answer *ask_lines(struct source *source, __u64 address)
 {
-	__u64 key = (uintptr_t)place->file;
-	char path[2 * PATH_MAX], *known;
-	int length;
+	struct question_of_worker question = {.ask = {.kind = ASK_NAME, .id = source->id, .address = address},
+					      .fd = -1};
+	const struct answer *answer = worker_ask(source->worker, &question);
 
-	if (!place->folder)
-		return place->file;
-	known = map_find(&source->shown, key);
-	if (known)
-		return known;
-	length = snprintf(path, sizeof(path), "%s/%s", place->folder, place->file);
-	if (length >= (int)sizeof(path))
-		return place->file;
-	known = pool_text(&source->texts, path, length);
-	map_put(&source->shown, key, known);
-	return known;
+	if (question.unsent)
+		return NULL;
+	source->lines_bytes = answer ? answer->lines_bytes : 0;
+	source->has_lines = answer;
+	source->failed = !answer;
+	return answer;
 }
 
-static void set_frames(struct source *source, struct frame *frames, const struct source_place *places,
-		       size_t nr, const struct symbol *symbol, __u64 address)
+static void set_frames(struct source *source, struct name *name, const struct answer *answer, __u64 address)
 {
-	struct frame *last = &frames[nr - 1];
+	struct frame *frames = pool_take(&source->pool, answer->nr_frames * sizeof(*frames));
+	const struct told_frame *last = answer_frame(answer, answer->nr_frames - 1);
 
-	for (size_t i = 0; i < nr; i++)
-		frames[i] =
-			(struct frame){shown(source, places[i].function), 0, file_shown(source, &places[i]),
-				       places[i].file ? places[i].line : 0};
-	/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
-	if (symbol) {
-		last->symbol = shown(source, symbol_name(&source->symbols, symbol));
-		last->offset = address - symbol->address;
-	} else if (places[nr - 1].entry && places[nr - 1].entry <= address) {
-		last->offset = address - places[nr - 1].entry;
+	for (size_t i = 0; i < answer->nr_frames; i++) {
+		const struct told_frame *told = answer_frame(answer, i);
+		const char *file = kept(source, answer_text(answer, told->file));
+
+		frames[i] = (struct frame){shown(source, kept(source, answer_text(answer, told->function))),
+					   0, file, file ? told->line : 0};
 	}
+	if (last->entry && last->entry <= address)
+		frames[answer->nr_frames - 1].offset = address - last->entry;
+	name->frames = frames;
+	name->nr = answer->nr_frames;
 }
 
-#define FRAMES_MAX 32 /* of a name */
+/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
+static void set_symbol(struct source *source, struct name *name, const struct symbol *symbol, __u64 address)
+{
+	struct frame *frames = (struct frame *)name->frames;
+
+	if (!name->nr) {
+		name->frames = frames = pool_take(&source->pool, sizeof(*frames));
+		name->nr = 1;
+	}
+	frames[name->nr - 1].symbol = shown(source, symbol_name(&source->symbols, symbol));
+	frames[name->nr - 1].offset = address - symbol->address;
+}
 
 struct name *source_name_at(struct source *source, __u64 address)
 {
 	const struct symbol *symbol = symbols_find(&source->symbols, address);
-	struct source_place places[FRAMES_MAX] = {0};
-	size_t nr = source->lines ? lines_find(source->lines, address, places, FRAMES_MAX) : 0;
+	const struct answer *answer = source->has_lines ? ask_lines(source, address) : NULL;
 	struct name *name = pool_take(&source->pool, sizeof(*name));
-	struct frame *frames;
 
 	name->build_id = source->build_id[0] ? source->build_id : NULL;
-	if (nr == 1 && !places[0].function && !places[0].file)
-		nr = 0;
-	if (!nr && !symbol) {
-		name->why = "no symbol is there";
-		return name;
+	if (answer && answer->nr_frames)
+		set_frames(source, name, answer, address);
+	if (symbol)
+		set_symbol(source, name, symbol, address);
+	if (!name->nr) {
+		name->why = source->failed ? worker_why(source->worker) : "no symbol is there";
+		name->failed = source->failed;
 	}
-	name->nr = nr ? nr : 1;
-	frames = pool_take(&source->pool, name->nr * sizeof(*frames));
-	set_frames(source, frames, places, name->nr, symbol, address);
-	name->frames = frames;
 	return name;
 }

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "naming/debug_file.h"
-#include "naming/lines.h"
 #include "naming/naming.h"
 #include "naming/pool.h"
+#include "naming/worker.h"
 
 /* The identity of a file, including its version. */
 struct identity {
@@ -28,31 +28,46 @@ struct source {
 	size_t alias_bytes;
 	char *path; /* of a map of compiled code; NULL: it is something else */
 	struct identity identity;
-	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
-	time_t used_at;	 /* the same */
-	time_t named_at; /* the same: when the first of `names` was made */
-	bool left_out;	 /* it found no room, and is not read for a while */
-	const char *why; /* it has no symbols; NULL if it has */
-	bool refused;	 /* see struct name */
+	time_t read_at;	      /* seconds of CLOCK_MONOTONIC */
+	time_t used_at;	      /* the same */
+	time_t named_at;      /* the same: when the first of `names` was made */
+	bool left_out;	      /* it found no room, or nobody to read it, and is not read for a while */
+	const char *why;      /* it has no symbols; NULL if it has */
+	bool refused, failed; /* see struct name */
+	uid_t owner;	      /* of the file */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;
 	size_t nr_segments;
 	struct symbols symbols;
-	struct lines *lines; /* NULL: none */
-	struct map names;    /* struct name by place */
-	struct pool pool;    /* what is in them */
-	struct map shown;    /* texts as they are shown, by the address of what they were made of */
-	struct pool texts;   /* these */
+	struct worker *worker; /* who has its lines, under this number … */
+	__u32 id, generation;  /* … if he is still this one */
+	bool has_lines;
+	size_t lines_bytes; /* there */
+	struct map names;   /* struct name by place */
+	struct pool pool;   /* what is in them */
+	struct map shown;   /* symbols as they are shown, by the address of their name */
+	struct map told;    /* all that was told, by its hash */
+	struct pool texts;  /* what is in both */
 };
 
-/* Opens the file, or "[vdso]". Returns NULL, or why not: a constant sentence; *refused: see struct name. */
-const char *source_open(struct image *image, const struct place *place, bool *refused);
 const char *source_why(int error);
 
-/* Reads symbols and, where the settings ask for them, lines, from the image, which is taken over, and from
+/* Has the file opened, or "[vdso]", and tells its build-id. Returns whether that went well; otherwise the
+ * source says why. */
+bool source_open(struct source *source, const struct place *place);
+
+/* Has symbols and, where the settings ask for them, lines read from the file that was opened last, and from
  * its debug file. */
-void source_load(struct source *source, struct image *image, const struct place *place,
-		 const struct naming_settings *settings);
+void source_load(struct source *source, const struct place *place, const struct naming_settings *settings);
+
+/* Has the symbols of a map of compiled code read, of at most so many bytes; the descriptor is closed. */
+void source_load_map(struct source *source, int fd, size_t most);
+
+/* Whether nobody could read it, and somebody may do so later. */
+bool source_is_for_later(const struct source *source);
+
+/* Whether who had its lines has gone. */
+bool source_is_stale(const struct source *source);
 
 /* Gives back the names that were made. */
 void source_forget_names(struct source *source);

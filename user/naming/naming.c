@@ -34,6 +34,7 @@ struct naming {
 	struct naming_settings settings;
 	struct source *newest, *oldest;
 	struct source *kernel;
+	struct worker *worker;
 	size_t bytes; /* of all sources */
 	struct alias *aliases[BUCKETS];
 	time_t forgotten; /* what was not used since then */
@@ -80,6 +81,7 @@ static struct source *new_source(struct naming *naming)
 {
 	struct source *source = xcalloc(1, sizeof(*source));
 
+	source->worker = naming->worker;
 	put_first(naming, source);
 	return source;
 }
@@ -203,7 +205,15 @@ struct naming *naming_open(const struct naming_settings *settings)
 		naming->settings.modules = "/proc/modules";
 	if (!naming->settings.memory)
 		naming->settings.memory = NAMING_MEMORY;
+	/* Lines are kept there; reading what becomes symbols here takes some for a while. */
+	naming->worker = worker_new(WORKER_BYTES + 2 * naming->settings.memory);
+	worker_start(naming->worker); /* what it takes is over when a name is wanted */
 	return naming;
+}
+
+void naming_wait(struct naming *naming)
+{
+	worker_wait(naming->worker);
 }
 
 void naming_close(struct naming *naming)
@@ -212,6 +222,7 @@ void naming_close(struct naming *naming)
 		return;
 	while (naming->oldest)
 		forget(naming, naming->oldest);
+	worker_release(naming->worker);
 	free(naming);
 }
 
@@ -225,7 +236,8 @@ static const struct name *unknown(struct naming *naming, const char *why)
 
 static const struct name *unknown_of(struct naming *naming, const struct source *source)
 {
-	naming->unknown = (struct name){.why = source->why, .refused = source->refused};
+	naming->unknown =
+		(struct name){.why = source->why, .refused = source->refused, .failed = source->failed};
 	return &naming->unknown;
 }
 
@@ -342,31 +354,23 @@ static bool alike(const struct identity *a, const struct identity *b)
 static struct source *open_source(struct naming *naming, const struct place *place,
 				  const struct identity *identity)
 {
-	struct source *source = NULL;
-	struct image image;
-	char build_id[2 * BUILD_ID_MAX + 1] = "";
-	bool refused;
-	const char *why = source_open(&image, place, &refused);
+	struct source *source = new_source(naming), *same = NULL;
+	const char *build_id = source->build_id;
+	bool open = source_open(source, place);
 
-	if (!why) {
-		image_build_id(&image, build_id);
-		if (build_id[0])
-			source = find_alias(naming, build_id, &no_identity);
-		if (source && alike(&source->identity, identity)) {
-			image_close(&image);
-			return source;
-		}
-	}
-	source = new_source(naming);
 	source->identity = *identity;
-	source->read_at = naming->settings.sparing ? seconds() : 0;
-	source->why = why;
-	source->refused = refused;
-	if (!why)
-		source_load(source, &image, place, &naming->settings);
-	strcpy(source->build_id, build_id);
+	source->read_at = seconds();
+	if (build_id[0])
+		same = find_alias(naming, build_id, &no_identity);
+	if (same && alike(&same->identity, identity) && !source_is_stale(same)) {
+		forget(naming, source);
+		return same;
+	}
+	if (open)
+		source_load(source, place, &naming->settings);
+	source->left_out = source_is_for_later(source);
 	weigh(naming, source);
-	if (build_id[0] && !find_alias(naming, build_id, &no_identity))
+	if (build_id[0] && !same)
 		add_alias(naming, build_id, &no_identity, source);
 	return source;
 }
@@ -431,15 +435,23 @@ static void find_wanted(struct naming *naming, struct wanted *wanted, const char
 		wanted->source = find_alias(naming, path, &wanted->identity);
 }
 
+static bool is_for_another_reading(const struct source *source)
+{
+	return source_is_stale(source) || (source->left_out && seconds() - source->read_at >= LEFT_OUT_S);
+}
+
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
 				       __u64 offset, bool may_read)
 {
 	struct wanted wanted;
+	const struct name *name;
 	struct source *source;
 
 	keep_limit(naming, NULL);
 	find_wanted(naming, &wanted, path, build_id);
-	if (wanted.source && wanted.source->left_out && seconds() - wanted.source->read_at >= LEFT_OUT_S) {
+	if (wanted.source && is_for_another_reading(wanted.source)) {
+		if (!may_read)
+			return NULL;
 		forget(naming, wanted.source);
 		find_wanted(naming, &wanted, path, build_id);
 	}
@@ -455,7 +467,10 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 	if (wanted.build_id[0] && !source->why && !agrees(source->build_id, wanted.build_id))
 		return unknown(naming, "the file that is there now has another build-id");
 	use(naming, source);
-	return name_in_file(naming, source, offset);
+	name = name_in_file(naming, source, offset);
+	/* Who has the lines has ended meanwhile, and not of this question. */
+	return may_read && source_is_stale(source) ? name_of_file(naming, path, build_id, offset, true)
+						   : name;
 }
 
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset)
@@ -525,13 +540,16 @@ static void read_jit(struct naming *naming, struct source *source, const struct 
 	source_empty(source);
 	source->read_at = seconds();
 	source->why = NULL;
+	source->failed = false;
 	source->refused = fd < 0 && guarded_refused(error);
 	if (fd < 0) {
 		source->why = source_why(error);
 	} else {
 		fstat(fd, &stat);
 		source->identity = identity_of(&stat);
-		source->why = jit_symbols(&source->symbols, fd, naming->settings.memory / 4);
+		source_load_map(source, fd, naming->settings.memory / 4);
+		if (source_is_for_later(source))
+			source->identity = no_identity;
 	}
 	weigh(naming, source);
 }

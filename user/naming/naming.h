@@ -29,10 +29,12 @@ struct name {
 	size_t nr;		    /* 0: unknown */
 	const char *why;	    /* it is unknown: a constant sentence without an end; NULL where nr > 0 */
 	bool refused;		    /* why: the file was found and not opened; see guarded.h */
+	bool failed;		    /* why: reading the file ended or held up who reads files; see worker.h */
 };
 
 #define NAMING_SYMBOL_MAX 2048		/* longer ones are cut, and end with "…" */
 #define NAMING_MEMORY	  (256UL << 20) /* the default limit */
+#define WORKER_BYTES	  (3UL << 20)	/* of a process that reads files, before it has read anything */
 
 struct naming_settings {
 	const char *root;      /* plain paths are looked for below this folder; NULL: as they are */
@@ -48,9 +50,12 @@ struct naming_settings {
 
 struct naming;
 
-/* Opens nothing yet. Strings of the settings must live as long. */
+/* Starts the process that reads files: see worker.h. Strings of the settings must live as long. */
 struct naming *naming_open(const struct naming_settings *settings);
 void naming_close(struct naming *naming);
+
+/* Waits until the process that reads files has started, so that nobody has to who asks for a name. */
+void naming_wait(struct naming *naming);
 
 /*
  * A name that is returned is never NULL, and valid up to the next call with the same naming: copy what

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "memory.h"
 #include "naming/order.h"
@@ -137,6 +138,11 @@ const struct symbol *symbols_find(const struct symbols *symbols, __u64 address)
 
 void symbols_release(struct symbols *symbols)
 {
+	if (symbols->mapped) {
+		munmap(symbols->mapped, symbols->mapped_size);
+		*symbols = (struct symbols){0};
+		return;
+	}
 	spans_release(&symbols->spans);
 	free(symbols->list);
 	free(symbols->strings);

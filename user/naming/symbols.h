@@ -31,6 +31,9 @@ struct symbols {
 	size_t strings_size;
 	size_t strings_room;
 
+	void *mapped; /* where the lists are, if not in memory of their own */
+	size_t mapped_size;
+
 	struct found_symbol *found; /* up to symbols_finish() */
 	size_t nr_found, room;
 };

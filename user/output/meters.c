@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
+#include "record/overhead.h"
 
 /* For cgroups, without --series. */
 #define OWNERS_MOST 10000
@@ -158,15 +158,6 @@ static struct meter_series *series_of(struct meters *meters, struct meter *meter
 	return series;
 }
 
-static double cpu_seconds(void)
-{
-	struct rusage usage = {0};
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 struct meters *meters_new(__u64 series)
 {
 	struct meters *meters = xcalloc(1, sizeof(*meters));
@@ -201,7 +192,7 @@ void meters_release(struct meters *meters)
 
 void meters_begin_anew(struct meters *meters)
 {
-	meters->spent = cpu_seconds();
+	meters->spent = own_cpu_ns() / 1e9;
 	for (struct meter *family = meters->families; family; family = family->next)
 		for (size_t i = 0; i < family->nr; i++)
 			family->series[i] = (struct meter_series){
@@ -449,7 +440,7 @@ void meters_take_self(struct meters *meters)
 
 	family->whole = false;
 	series->set = true;
-	series->number = cpu_seconds() - meters->spent;
+	series->number = own_cpu_ns() / 1e9 - meters->spent;
 	set(meters, "self_memory", "bytes", "Memory that nhmtap itself has resident.", json_object(),
 	    resident_bytes());
 	family = family_of(meters, METER_INFO, "build", "", "The program.");

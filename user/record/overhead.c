@@ -2,7 +2,9 @@
 #include "record/overhead.h"
 
 #include <stdio.h>
-#include <sys/resource.h>
+
+#include "clock.h"
+#include "naming/worker.h"
 
 /* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
  * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
@@ -20,17 +22,18 @@ static json_int_t max_rss_bytes(void)
 	return kilobytes * 1024;
 }
 
+__u64 own_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + workers_cpu_ns();
+}
+
 json_t *overhead_value(struct self *self)
 {
-	struct rusage usage = {0};
 	__u64 instructions;
 	json_t *value;
 
-	getrusage(RUSAGE_SELF, &usage);
-	value = json_pack("{s:I, s:I}", "cpu_time_ns",
-			  (json_int_t)((usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000LL +
-				       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000LL),
-			  "max_rss_bytes", max_rss_bytes());
+	value = json_pack("{s:I, s:I}", "cpu_time_ns", (json_int_t)own_cpu_ns(), "max_rss_bytes",
+			  max_rss_bytes());
 	if (self_instructions(self, &instructions)) {
 		json_object_set_new(value, "instructions", json_integer(instructions));
 		json_object_set_new(value, "instructions_of",

@@ -194,9 +194,7 @@ static void write_last(const struct run *run, struct stream *stream)
 			  "\"max_rss_bytes\":%llu},\"records\":%llu}\n",
 			  time_text(&now, time), stream->run_id, stream->records,
 			  session->alone ? run->members[0]->activity.name : SESSION, ran, STATUS_REFUSED,
-			  (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ULL +
-				  (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ULL,
-			  usage.ru_maxrss * 1024ULL, stream->records + 1);
+			  own_cpu_ns(), usage.ru_maxrss * 1024ULL, stream->records + 1);
 	sink_put_last(&stream->sink, line, length);
 }
 

@@ -12,9 +12,9 @@
 #define PROGRAM_BYTES (7UL << 20)
 #define CPU_BYTES     (300UL << 10)
 
-/* Symbols of the kernel and of some files. Reading takes some besides. */
+/* Symbols of the kernel and of some files. Reading takes some besides, and the process that does it. */
 #define NAMES_LEAST   (10UL << 20)
-#define NAMES_READING (4UL << 20)
+#define NAMES_READING ((4UL << 20) + WORKER_BYTES)
 #define QUEUE_LEAST   (64UL << 10)
 
 /* A size that was asked for explicitly is not made smaller. */

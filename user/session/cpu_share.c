@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "note.h"
+#include "record/overhead.h"
 
 /* Beyond that, samples are so rare that more would change nothing. */
 #define FACTOR_MOST 65536
@@ -42,7 +43,7 @@ static void look(struct cpu_share *share)
 {
 	if (!share->source)
 		return;
-	share->spent.own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - share->own_before;
+	share->spent.own_ns = own_cpu_ns() - share->own_before;
 	for (struct share_member *member = share->members; member; member = member->next)
 		if (member->part)
 			share->spent.samples_ns += member->part->cost(member->part->context);
@@ -94,7 +95,7 @@ struct share_member *cpu_share_join(struct cpu_share *share, const struct sample
 		return NULL;
 	if (!share->source) {
 		share->tick = clock_ns(CLOCK_MONOTONIC);
-		share->own_before = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - share->spent.own_ns;
+		share->own_before = own_cpu_ns() - share->spent.own_ns;
 		share->source = loop_every(share->loop, share->tick, SHARE_TICK_NS, on_tick, share);
 	}
 	member = xcalloc(1, sizeof(*member));

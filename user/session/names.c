@@ -147,8 +147,10 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 		settings.kallsyms = names->kallsyms;
 	names->naming = naming_open(&settings);
 	/* The longest lookup must not delay an interval. */
-	if (intervals)
+	if (intervals) {
 		naming_kernel(names->naming, ~0ULL);
+		naming_wait(names->naming);
+	}
 	names->background = background_open(names->naming);
 }
 

@@ -7,6 +7,7 @@
 #ifndef NHMTAP_UNWIND_TABLE_H
 #define NHMTAP_UNWIND_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -38,6 +39,16 @@ struct unwind_section {
 const char *unwind_table_of_section(struct unwind_table *table, const struct unwind_section *section);
 /* The same of a file; 64-bit ones only. */
 const char *unwind_table_of_image(struct unwind_table *table, const struct image *image);
+
+/*
+ * A table that another process made: its pages, rules and rows, `counts` of each, follow each other in the
+ * memory, which stays the caller's and must live as long. Returns false where something in it leads out of
+ * it.
+ */
+bool unwind_table_of_memory(struct unwind_table *table, __u64 base, const __u64 counts[3], void *memory,
+			    size_t size);
+
+/* Of one that was made here. */
 void unwind_table_release(struct unwind_table *table);
 
 /* The rule at an address of the file; one of FRAME_NONE where there is none. As programs look it up. */

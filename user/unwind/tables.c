@@ -12,6 +12,7 @@
 #include "collection/unwind_memory.h"
 #include "memory.h"
 #include "naming/image.h"
+#include "naming/worker.h"
 #include "thread.h"
 #include "unwind/table.h"
 
@@ -72,6 +73,7 @@ struct file {
 
 struct unwind_tables {
 	struct unwind_memory *memory;
+	struct worker *worker; /* the thread's */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -90,11 +92,15 @@ struct unwind_tables {
 	struct unwind_tables_account account;
 };
 
-struct unwind_tables *unwind_tables_open(struct unwind_memory *memory)
+/* A section is read whole, and rows are collected in lists that double. */
+#define READING_MOST(most) ((16UL << 20) + 4 * (most))
+
+struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t most)
 {
 	struct unwind_tables *tables = xcalloc(1, sizeof(*tables));
 
 	tables->memory = memory;
+	tables->worker = worker_new(WORKER_BYTES + READING_MOST(most));
 	tables->nr_numbers = 1;
 	pthread_mutex_init(&tables->lock, NULL);
 	condition_init(&tables->changed);
@@ -274,25 +280,36 @@ static bool make_room(struct unwind_tables *tables)
 	return retired;
 }
 
+/* Has the worker make the table, whose lists are in the sealed memory. */
+static const char *ask_table(struct unwind_tables *tables, int fd, struct unwind_table *table,
+			     struct sealed *sealed)
+{
+	struct question_of_worker question = {.ask = {.kind = ASK_TABLE}, .fd = fd, .sealed = sealed};
+	const struct answer *answer = worker_ask(tables->worker, &question);
+
+	if (answer && answer->why[0])
+		return "there is none";
+	if (!answer || !sealed->memory ||
+	    !unwind_table_of_memory(table, answer->base, answer->counts, sealed->memory, sealed->size))
+		return WORKER_FAILED;
+	return NULL;
+}
+
 /* The file is the thread's as long as it is FILE_BUSY. */
 static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 {
 	__u64 begin = clock_ns(CLOCK_MONOTONIC);
 	struct unwind_table table = {0};
-	struct image image;
-	const char *why = file->fd < 0 ? image_from_vdso(&image) : image_from_file(&image, file->fd);
+	struct sealed sealed = {0};
+	const char *why = ask_table(tables, file->fd, &table, &sealed);
 	bool made = false;
 
-	file->fd = -1; /* it was closed with the image, or by its failure */
-	if (!why) {
-		why = unwind_table_of_image(&table, &image);
-		image_close(&image);
-	}
+	file->fd = -1; /* it was closed with the question */
 	if (!why)
 		do
 			made = put_table(tables, file, number, &table);
 		while (!made && make_room(tables));
-	unwind_table_release(&table);
+	sealed_release(&sealed);
 	pthread_mutex_lock(&tables->lock);
 	file->state = made ? FILE_READY : why ? FILE_WITHOUT : FILE_NO_ROOM;
 	file->used = clock_ns(CLOCK_MONOTONIC);
@@ -374,6 +391,7 @@ void unwind_tables_close(struct unwind_tables *tables)
 		free(tables->files[i].chunks);
 	}
 	free(tables->retired);
+	worker_release(tables->worker);
 	pthread_cond_destroy(&tables->changed);
 	pthread_mutex_destroy(&tables->lock);
 	free(tables);

@@ -14,8 +14,8 @@
 struct unwind_memory;
 struct unwind_tables;
 
-/* The memory stays the caller's, and must live longer. */
-struct unwind_tables *unwind_tables_open(struct unwind_memory *memory);
+/* The memory, of `most` bytes, stays the caller's, and must live longer. */
+struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t most);
 void unwind_tables_close(struct unwind_tables *tables);
 
 /*

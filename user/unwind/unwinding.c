@@ -414,7 +414,7 @@ int unwinding_open(struct unwinding **result, struct mappings *mappings, size_t 
 		free(unwinding);
 		return -1;
 	}
-	unwinding->tables = unwind_tables_open(unwinding->memory);
+	unwinding->tables = unwind_tables_open(unwinding->memory, most);
 	unwinding->mappings = mappings;
 	mappings_watch(mappings, on_change, unwinding);
 	*result = unwinding;

@@ -20,10 +20,10 @@ struct unwinding;
 /* What may be taken of memory in any case. */
 #define UNWIND_MEMORY (64UL << 20)
 
-/* What it takes besides: the lists of processes, files and inodes, a first block, and making a table. As
- * measured. */
+/* What it takes besides: the lists of processes, files and inodes, a first block, and making a table, in a
+ * process of its own. As measured. */
 #define UNWIND_BLOCK	    (1UL << 20)
-#define UNWIND_MEMORY_LEAST (12UL << 20 | UNWIND_BLOCK)
+#define UNWIND_MEMORY_LEAST ((15UL << 20) + UNWIND_BLOCK)
 
 /*
  * Follows what the mappings tell from now on, so it is to be opened before they are told of anything. `most`

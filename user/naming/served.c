@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The worker's own side: see worker.h. Whatever it reads, it can do no more than to answer wrongly, or not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "late.h"
+#include "memory.h"
+#include "naming/debug_file.h"
+#include "naming/dwarf_image.h"
+#include "naming/lines.h"
+#include "naming/maps.h"
+#include "naming/message.h"
+#include "naming/read_file.h"
+#include "unwind/table.h"
+
+/* --- what is left to it ------------------------------------------------------------------------- */
+
+/* What else is called is refused, and not the end: libraries ask for what they can do without. */
+static const int allowed[] = {
+	SCMP_SYS(read),		 SCMP_SYS(pread64),	    SCMP_SYS(lseek),	    SCMP_SYS(newfstatat),
+	SCMP_SYS(fstat),	 SCMP_SYS(close),	    SCMP_SYS(sendmsg),	    SCMP_SYS(recvmsg),
+	SCMP_SYS(write),	 SCMP_SYS(fcntl),	    SCMP_SYS(brk),	    SCMP_SYS(munmap),
+	SCMP_SYS(mremap),	 SCMP_SYS(madvise),	    SCMP_SYS(futex),	    SCMP_SYS(setitimer),
+	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),	    SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),
+	SCMP_SYS(exit_group),	 SCMP_SYS(restart_syscall),
+#ifdef __SANITIZE_ADDRESS__
+	SCMP_SYS(sigaltstack),	 SCMP_SYS(sched_yield),	    SCMP_SYS(gettid),	    SCMP_SYS(getpid),
+#endif
+};
+
+#define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* of memory that is passed on */
+
+/* Memory, but of no file, and never to be executed. */
+static int allow_memory(scmp_filter_ctx filter)
+{
+	int err = 0;
+
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+				SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,
+				SCMP_A1(SCMP_CMP_EQ, MEMORY_FLAGS));
+	return err;
+}
+
+/* Memory that is passed on has the size of a file: what the session may write is no bound of it. */
+static void lift_file_size(void)
+{
+	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (setrlimit(RLIMIT_FSIZE, &most) && !getrlimit(RLIMIT_FSIZE, &most)) {
+		most.rlim_cur = most.rlim_max;
+		setrlimit(RLIMIT_FSIZE, &most);
+	}
+}
+
+/* What is written to, of its own; a sanitizer's memory has no bound. */
+static void bound_memory(size_t memory)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	setrlimit(RLIMIT_DATA, &(struct rlimit){memory, memory});
+#endif
+}
+
+/* Returns NULL, or why that can't be had. */
+static const char *confine(size_t memory)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {0};
+	scmp_filter_ctx filter;
+	int err = 0;
+
+	if (late_libseccomp())
+		return NEVER_LIBRARY;
+	prctl(PR_SET_NAME, WORKER_NAME);
+	lift_file_size();
+	bound_memory(memory);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	/* Nobody's memory is read through /proc/PID, nor is there a core file. */
+	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()) ||
+	    syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return NEVER_SECCOMP;
+	filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (!filter)
+		return NEVER_SECCOMP;
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	err |= allow_memory(filter);
+	err |= seccomp_load(filter);
+	seccomp_release(filter);
+	return err ? NEVER_SECCOMP : NULL;
+}
+
+/* A signal of the terminal is for the session; the timer's is the end of a loop. */
+static void block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGPROF);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGPROF, SIG_DFL);
+}
+
+/* Of CPU time: a large program's symbols take less than one, and a name is waited for where records are made.
+ */
+#define FILE_S 10
+#define NAME_S 2
+
+static void set_timer(int seconds)
+{
+	setitimer(ITIMER_PROF, &(struct itimerval){.it_value = {.tv_sec = seconds}}, NULL);
+}
+
+/* --- messages ------------------------------------------------------------------------------------- */
+
+/* What comes from the process that started this one is trusted. */
+static union {
+	struct ask ask;
+	char bytes[sizeof(struct ask) + ASK_TEXT_MOST + 1];
+} asked;
+static size_t asked_size;
+
+static bool receive(int *fd)
+{
+	asked_size = message_receive(WORKER_FD, asked.bytes, sizeof(asked) - 1, fd);
+	asked.bytes[asked_size] = '\0';
+	return asked_size >= sizeof(asked.ask);
+}
+
+/* The text behind the question of this number. */
+static const char *asked_text(int number)
+{
+	const char *at = (const char *)(&asked.ask + 1), *end = asked.bytes + asked_size;
+
+	while (number-- && at < end)
+		at += strlen(at) + 1;
+	return at < end ? at : "";
+}
+
+struct reply {
+	struct answer answer;
+	struct told_frame frames[FRAMES_MAX];
+	char text[MESSAGE_MOST - sizeof(struct answer) - FRAMES_MAX * sizeof(struct told_frame)];
+	int fd; /* of memory that goes with it; -1 */
+};
+
+static __u32 put_text(struct reply *reply, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 0;
+	__u32 at = reply->answer.nr_text;
+
+	if (!size || size > sizeof(reply->text) - at)
+		return -1;
+	memcpy(reply->text + at, text, size);
+	reply->answer.nr_text += size;
+	return at;
+}
+
+static void send_reply(struct reply *reply)
+{
+	struct iovec parts[] = {{&reply->answer, sizeof(reply->answer)},
+				{reply->frames, reply->answer.nr_frames * sizeof(reply->frames[0])},
+				{reply->text, reply->answer.nr_text}};
+
+	if (!message_send(WORKER_FD, parts, 3, reply->fd))
+		_exit(1);
+	if (reply->fd >= 0)
+		close(reply->fd);
+}
+
+static void put_why(struct reply *reply, const char *why)
+{
+	snprintf(reply->answer.why, sizeof(reply->answer.why), "%s", why ? why : "");
+}
+
+/* A debug file is opened by who has the rights. */
+static int open_debug(bool ours, const char *path)
+{
+	static struct reply reply;
+	struct ask kept = asked.ask;
+	int fd;
+
+	reply = (struct reply){.answer = {.kind = ANSWER_OPEN, .ours = ours}, .fd = -1};
+	put_text(&reply, path);
+	send_reply(&reply);
+	if (!receive(&fd))
+		_exit(0);
+	asked.ask = kept;
+	return fd;
+}
+
+/* Memory of several lists, which does not change any more. */
+struct list {
+	const void *items;
+	size_t nr, size;
+};
+
+static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
+{
+	static const __u64 end = 0;
+	int fd = memfd_create(WORKER_NAME, MEMORY_FLAGS);
+	bool whole = fd >= 0;
+
+	for (size_t i = 0; i <= nr && whole; i++) {
+		const char *at = i < nr ? lists[i].items : (const char *)&end;
+		size_t left = i < nr ? lists[i].nr * lists[i].size : sizeof(end);
+
+		if (i < nr)
+			reply->answer.counts[i] = lists[i].nr;
+		while (left && whole) {
+			ssize_t put = write(fd, at, left);
+
+			whole = put > 0;
+			at += whole ? put : 0;
+			left -= whole ? put : 0;
+		}
+	}
+	if (!whole || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+		_exit(1);
+	reply->fd = fd;
+}
+
+static void put_symbols(struct reply *reply, const struct symbols *symbols, const struct segment *segments,
+			size_t nr_segments)
+{
+	const struct list lists[] = {{segments, nr_segments, sizeof(*segments)},
+				     {symbols->spans.list, symbols->spans.nr, sizeof(*symbols->spans.list)},
+				     {symbols->list, symbols->nr, sizeof(*symbols->list)},
+				     {symbols->strings, symbols->strings_size, 1}};
+
+	put_memory(reply, lists, 4);
+}
+
+/* --- a file --------------------------------------------------------------------------------------- */
+
+static struct image opened; /* that ASK_LOAD is of */
+static bool is_open;
+
+static struct known {
+	struct known *next;
+	__u32 id;
+	struct lines *lines;
+} * all_lines;
+
+/* Where the lines of a file hang; NULL there: it has none. */
+static struct known **known_at(__u32 id)
+{
+	struct known **at = &all_lines;
+
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	return at;
+}
+
+static void answer_open(struct reply *reply, int fd)
+{
+	const char *why;
+
+	if (is_open)
+		image_close(&opened);
+	why = fd < 0 ? image_from_vdso(&opened) : image_from_file(&opened, fd);
+	is_open = !why;
+	put_why(reply, why);
+	if (!why)
+		image_build_id(&opened, reply->answer.build_id);
+}
+
+static void answer_load(struct reply *reply, int fd)
+{
+	const struct ask ask = asked.ask;
+	static struct place place;
+	char debug_dir[PATH_MAX];
+	struct read_file file;
+
+	if (!is_open)
+		_exit(1);
+	snprintf(place.root, sizeof(place.root), "%s", asked_text(0));
+	snprintf(place.path, sizeof(place.path), "%s", asked_text(1));
+	snprintf(debug_dir, sizeof(debug_dir), "%s", asked_text(2));
+	read_file(&file, &opened, ask.lines, ask.most,
+		  &(struct debug_folders){&place, debug_dir, open_debug});
+	is_open = false;
+	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
+	if (file.lines) {
+		struct known *known = xmalloc(sizeof(*known));
+
+		*known = (struct known){all_lines, ask.id, file.lines};
+		all_lines = known;
+		reply->answer.has_lines = true;
+		reply->answer.lines_bytes = lines_bytes(file.lines);
+		file.lines = NULL;
+	}
+	read_file_release(&file);
+}
+
+static void answer_map(struct reply *reply, int fd)
+{
+	struct symbols symbols = {0};
+
+	put_why(reply, jit_symbols(&symbols, fd, asked.ask.most));
+	if (!reply->answer.why[0])
+		put_symbols(reply, &symbols, NULL, 0);
+	symbols_release(&symbols);
+}
+
+static void answer_table(struct reply *reply, int fd)
+{
+	struct unwind_table table = {0};
+	struct image image;
+	const char *why = fd < 0 ? image_from_vdso(&image) : image_from_file(&image, fd);
+
+	if (!why) {
+		why = unwind_table_of_image(&table, &image);
+		image_close(&image);
+	}
+	put_why(reply, why);
+	if (!why) {
+		const struct list lists[] = {{table.pages, table.nr_pages, sizeof(*table.pages)},
+					     {table.rules, table.nr_rules, sizeof(*table.rules)},
+					     {table.rows, table.nr_rows, sizeof(*table.rows)}};
+
+		put_memory(reply, lists, 3);
+		reply->answer.base = table.base;
+	}
+	unwind_table_release(&table);
+}
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+static __u32 put_file(struct reply *reply, const struct source_place *place)
+{
+	char path[2 * PATH_MAX];
+
+	if (!place->folder ||
+	    snprintf(path, sizeof(path), "%s/%s", place->folder, place->file) >= (int)sizeof(path))
+		return put_text(reply, place->file);
+	return put_text(reply, path);
+}
+
+static void answer_name(struct reply *reply, int fd)
+{
+	struct source_place places[FRAMES_MAX] = {0};
+	const struct known *known = *known_at(asked.ask.id);
+	size_t nr = known ? lines_find(known->lines, asked.ask.address, places, FRAMES_MAX) : 0;
+
+	if (nr == 1 && !places[0].function && !places[0].file)
+		nr = 0;
+	for (size_t i = 0; i < nr; i++)
+		reply->frames[i] =
+			(struct told_frame){put_text(reply, places[i].function), put_file(reply, &places[i]),
+					    places[i].line, 0, places[i].entry};
+	reply->answer.nr_frames = nr;
+	reply->answer.lines_bytes = known ? lines_bytes(known->lines) : 0;
+}
+
+static void forget(void)
+{
+	struct known **at = known_at(asked.ask.id), *known = *at;
+
+	if (!known)
+		return;
+	*at = known->next;
+	lines_close(known->lines);
+	free(known);
+}
+
+/* --- its life ------------------------------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) serve(void)
+{
+	static void (*const answers[])(struct reply * reply, int fd) = {
+		[ASK_OPEN] = answer_open, [ASK_LOAD] = answer_load,   [ASK_MAP] = answer_map,
+		[ASK_NAME] = answer_name, [ASK_TABLE] = answer_table,
+	};
+	static struct reply reply;
+	int fd;
+
+	while (receive(&fd)) {
+		set_timer(asked.ask.kind == ASK_NAME ? NAME_S : FILE_S);
+		reply.answer = (struct answer){.kind = ANSWER_DONE};
+		reply.fd = -1;
+		if (asked.ask.kind == ASK_FORGET) {
+			forget();
+			continue;
+		}
+		if (asked.ask.kind >= sizeof(answers) / sizeof(answers[0]))
+			_exit(1);
+		answers[asked.ask.kind](&reply, fd);
+		set_timer(0);
+		send_reply(&reply);
+	}
+	_exit(0);
+}
+
+static void __attribute__((noreturn)) refuse_all(const char *why)
+{
+	static struct reply reply = {.answer = {.kind = ANSWER_NEVER}, .fd = -1};
+	int fd;
+
+	put_why(&reply, why);
+	if (receive(&fd))
+		send_reply(&reply);
+	_exit(1);
+}
+
+/* What is known is too much already, or what it is asked for. */
+static void tell_no_memory(void *context)
+{
+	static struct reply reply = {.answer = {.kind = ANSWER_MEMORY}, .fd = -1};
+
+	send_reply(&reply);
+}
+
+/* What one file's symbols took is there for the next one's: the kernel would clear each page again. */
+#define KEPT_MOST (16UL << 20)
+
+static void keep_memory(size_t memory)
+{
+	int kept = memory / 32 < KEPT_MOST ? memory / 32 : KEPT_MOST;
+
+	mallopt(M_MMAP_THRESHOLD, kept);
+	mallopt(M_TRIM_THRESHOLD, kept);
+	mallopt(M_TOP_PAD, kept / 16);
+}
+
+/* Before main(): tests have workers as well. */
+static void __attribute__((constructor)) begin(int argc, char **argv)
+{
+	const char *never;
+	size_t memory;
+
+	if (argc != 2 || strcmp(argv[0], WORKER_NAME))
+		return;
+	memory = strtoull(argv[1], NULL, 10);
+	block_signals();
+	keep_memory(memory);
+	never = confine(memory);
+	if (never)
+		refuse_all(never);
+	memory_last_words(tell_no_memory, NULL);
+	serve();
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "memory.h"
+
+struct worker {
+	struct worker *next; /* of all */
+	size_t memory;	     /* see worker_new() */
+	int process;	     /* its pidfd, because a session waits for any child; -1: there is none now */
+	pid_t pid;
+	int fd;
+	__u64 cpu_ns;	   /* as it was seen last */
+	__u64 since;	   /* CLOCK_MONOTONIC, ns: when the first of … */
+	unsigned int ends; /* … was */
+	__u32 generation;
+	const char *why; /* see worker_why() */
+	bool never;	 /* another one would say the same */
+	size_t size;	 /* of the answer */
+	union {
+		struct answer answer;
+		char bytes[MESSAGE_MOST];
+	} got;
+};
+
+/* All that there are, and the CPU time of those that have ended. */
+static struct {
+	pthread_mutex_t lock;
+	struct worker *first;
+	__u64 ended_ns;
+} workers = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct worker *worker_new(size_t memory)
+{
+	struct worker *worker = xcalloc(1, sizeof(*worker));
+
+	worker->fd = worker->process = -1;
+	worker->memory = memory;
+	pthread_mutex_lock(&workers.lock);
+	worker->next = workers.first;
+	workers.first = worker;
+	pthread_mutex_unlock(&workers.lock);
+	return worker;
+}
+
+const char *worker_why(const struct worker *worker)
+{
+	return worker->why;
+}
+
+__u32 worker_generation(const struct worker *worker)
+{
+	return worker->generation;
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+/* A process that was ended and waited for meanwhile has no clock any more. */
+static __u64 cpu_ns(struct worker *worker)
+{
+	clockid_t clock;
+	__u64 now = clock_getcpuclockid(worker->pid, &clock) ? 0 : clock_ns(clock);
+
+	if (now > worker->cpu_ns)
+		worker->cpu_ns = now;
+	return worker->cpu_ns;
+}
+
+__u64 workers_cpu_ns(void)
+{
+	__u64 sum;
+
+	pthread_mutex_lock(&workers.lock);
+	sum = workers.ended_ns;
+	for (struct worker *worker = workers.first; worker; worker = worker->next)
+		sum += worker->process < 0 ? 0 : cpu_ns(worker);
+	pthread_mutex_unlock(&workers.lock);
+	return sum;
+}
+
+static __u64 time_ns(const struct timeval *time)
+{
+	return time->tv_sec * 1000000000ULL + time->tv_usec * 1000ULL;
+}
+
+static void stop(struct worker *worker)
+{
+	struct rusage usage = {0};
+
+	if (worker->process < 0)
+		return;
+	close(worker->fd); /* which ends it as well, unless it is busy */
+	syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
+	for (int tries = 0; tries < 100; tries++) /* that say EINTR is no reason to wait for ever */
+		if (!syscall(SYS_waitid, P_PIDFD, worker->process, NULL, WEXITED, &usage) || errno != EINTR)
+			break;
+	pthread_mutex_lock(&workers.lock);
+	close(worker->process);
+	worker->fd = worker->process = -1;
+	if (worker->cpu_ns < time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime))
+		worker->cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
+	workers.ended_ns += worker->cpu_ns;
+	worker->cpu_ns = 0;
+	pthread_mutex_unlock(&workers.lock);
+	worker->generation++;
+}
+
+void worker_release(struct worker *worker)
+{
+	struct worker **at = &workers.first;
+
+	if (!worker)
+		return;
+	stop(worker);
+	pthread_mutex_lock(&workers.lock);
+	while (*at != worker)
+		at = &(*at)->next;
+	*at = worker->next;
+	pthread_mutex_unlock(&workers.lock);
+	free(worker);
+}
+
+/* A program that was executed anew shares no memory with this one. */
+static void execute(struct worker *worker, int end)
+{
+	char name[] = WORKER_NAME, memory[32], *arguments[] = {name, memory, NULL}, *environment[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid = 0;
+	int process = -1;
+
+	snprintf(memory, sizeof(memory), "%zu", worker->memory);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, end, WORKER_FD);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDERR_FILENO);
+	posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
+	if (!posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environment)) {
+		process = syscall(SYS_pidfd_open, pid, 0);
+		if (process < 0) { /* its socket is closed, and so it ends */
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+		}
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	pthread_mutex_lock(&workers.lock);
+	worker->process = process;
+	worker->pid = pid;
+	pthread_mutex_unlock(&workers.lock);
+}
+
+/* A question takes so much CPU time at most as the worker's own timer says, and so much time. */
+#define ANSWER_S 30
+
+/* Files that are made to end it, one after the other, are not to take a CPU: so many a minute. */
+#define ENDS_MOST 6
+#define ENDS_NS	  60000000000ULL
+
+static bool rests(const struct worker *worker)
+{
+	return worker->ends >= ENDS_MOST && clock_ns(CLOCK_MONOTONIC) - worker->since < ENDS_NS;
+}
+
+static void count_end(struct worker *worker)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now - worker->since >= ENDS_NS) {
+		worker->since = now;
+		worker->ends = 0;
+	}
+	worker->ends++;
+}
+
+bool worker_start(struct worker *worker)
+{
+	const struct timeval most = {.tv_sec = ANSWER_S};
+	int ends[2];
+
+	if (worker->process >= 0)
+		return true;
+	if (worker->never)
+		return false;
+	worker->why = rests(worker) ? WORKER_RESTS : WORKER_UNSTARTED;
+	if (rests(worker) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	/* The child's end may not have its number already: dup2(2) would leave it to be closed by execve(2).
+	 */
+	if (ends[1] == WORKER_FD) {
+		int other = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_FD + 1);
+
+		close(ends[1]);
+		ends[1] = other;
+	}
+	execute(worker, ends[1]);
+	if (worker->process < 0)
+		close(ends[0]);
+	else
+		worker->fd = ends[0];
+	close(ends[1]);
+	return worker->process >= 0;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static bool send_ask(struct worker *worker, const struct ask *ask, const char *text, size_t size, int fd)
+{
+	return message_send(worker->fd, (struct iovec[]){{(void *)ask, sizeof(*ask)}, {(void *)text, size}},
+			    2, fd);
+}
+
+static bool receive(struct worker *worker, int *passed)
+{
+	worker->size = message_receive(worker->fd, worker->got.bytes, sizeof(worker->got), passed);
+	return worker->size >= sizeof(struct answer);
+}
+
+static bool is_of(const char *text, size_t size, const char *first, const char *last)
+{
+	size_t length = strnlen(text, size);
+
+	for (size_t i = 0; i < length; i++)
+		if (text[i] < *first || text[i] > *last)
+			return false;
+	return length < size;
+}
+
+/* Whether texts have an end and are what they have to be, and the frames are there. */
+static bool check(struct worker *worker)
+{
+	struct answer *answer = &worker->got.answer;
+	size_t frames = (size_t)answer->nr_frames * sizeof(struct told_frame);
+
+	return is_of(answer->why, sizeof(answer->why), " ", "~") &&
+	       is_of(answer->build_id, sizeof(answer->build_id), "0", "f") &&
+	       answer->nr_frames <= FRAMES_MAX && answer->nr_text < MESSAGE_MOST &&
+	       worker->size == sizeof(*answer) + frames + answer->nr_text &&
+	       (!answer->nr_text || !worker->got.bytes[worker->size - 1]);
+}
+
+const struct told_frame *answer_frame(const struct answer *answer, size_t i)
+{
+	return (const struct told_frame *)(answer + 1) + i;
+}
+
+const char *answer_text(const struct answer *answer, __u32 at)
+{
+	return at < answer->nr_text ? (const char *)answer_frame(answer, answer->nr_frames) + at : NULL;
+}
+
+#define SEALS	    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEALED_MOST (1L << 30) /* bytes; symbols of libLLVM take some 10 MB */
+
+static bool map(int fd, struct sealed *sealed)
+{
+	struct stat stat;
+
+	if (fcntl(fd, F_GET_SEALS) < 0 || (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || fstat(fd, &stat) ||
+	    stat.st_size <= 0 || stat.st_size > SEALED_MOST)
+		return false;
+	sealed->size = stat.st_size;
+	sealed->memory = mmap(NULL, sealed->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	if (sealed->memory == MAP_FAILED)
+		*sealed = (struct sealed){0};
+	return sealed->memory;
+}
+
+void sealed_release(struct sealed *sealed)
+{
+	if (sealed->memory)
+		munmap(sealed->memory, sealed->size);
+	*sealed = (struct sealed){0};
+}
+
+/* Before it reads anything, a worker says why it can't be confined. */
+static const char *never_of(const char *why)
+{
+	return strcmp(why, NEVER_LIBRARY) ? NEVER_SECCOMP : NEVER_LIBRARY;
+}
+
+#define FILES_MOST 16 /* that are opened for one question; five paths are usual */
+
+static bool converse(struct worker *worker, struct question_of_worker *question)
+{
+	int passed;
+
+	bool sent = send_ask(worker, &question->ask, question->text, question->size, question->fd);
+
+	/* It has died since the last question, and not of this one. */
+	if (!sent && question->ask.kind != ASK_LOAD && question->ask.kind != ASK_NAME) {
+		stop(worker);
+		sent = worker_start(worker) &&
+		       send_ask(worker, &question->ask, question->text, question->size, question->fd);
+	}
+	question->unsent = !sent;
+	if (!sent)
+		return false;
+	for (int files = 0; receive(worker, &passed); files++) {
+		const struct answer *answer = &worker->got.answer;
+		bool right = check(worker);
+		const char *path;
+
+		if (answer->kind == ANSWER_NEVER && right) {
+			worker->never = true;
+			worker->why = never_of(answer->why);
+			return false;
+		}
+		if (answer->kind == ANSWER_MEMORY)
+			worker->why = WORKER_MEMORY;
+		if (answer->kind == ANSWER_DONE && right && passed >= 0 && question->sealed)
+			right = map(passed, question->sealed);
+		if (passed >= 0)
+			close(passed);
+		path = right ? answer_text(answer, 0) : NULL;
+		if (answer->kind == ANSWER_DONE || !path || !question->place || files == FILES_MOST)
+			return right && answer->kind == ANSWER_DONE;
+		passed = place_open_debug(question->place, answer->ours, path, question->owner,
+					  question->debug_dir);
+		right = send_ask(worker, &(struct ask){.kind = ASK_OPENED}, NULL, 0, passed);
+		if (passed >= 0)
+			close(passed);
+		if (!right)
+			return false;
+	}
+	return false;
+}
+
+const struct answer *worker_ask(struct worker *worker, struct question_of_worker *question)
+{
+	bool started = worker_start(worker), done;
+
+	if (started)
+		worker->why = WORKER_FAILED;
+	done = started && converse(worker, question);
+
+	if (question->fd >= 0)
+		close(question->fd);
+	if (done)
+		return &worker->got.answer;
+	if (question->sealed)
+		sealed_release(question->sealed);
+	if (started && !question->unsent)
+		count_end(worker);
+	stop(worker);
+	return NULL;
+}
+
+void worker_wait(struct worker *worker)
+{
+	worker_ask(worker, &(struct question_of_worker){.ask = {.kind = ASK_OPEN}, .fd = -1});
+}
+
+void worker_forget(struct worker *worker, __u32 id)
+{
+	if (worker->process >= 0)
+		send_ask(worker, &(struct ask){.kind = ASK_FORGET, .id = id}, NULL, 0, -1);
+}
+
+/* --- symbols ---------------------------------------------------------------------------------- */
+
+/* The list of `nr` items of `size` bytes at *at, which is moved behind it; NULL: it is not within. */
+static void *take_list(const struct sealed *sealed, size_t *at, __u64 nr, size_t size)
+{
+	char *list = sealed->memory + *at;
+
+	if (nr > (sealed->size - *at) / size)
+		return NULL;
+	*at += nr * size;
+	return list;
+}
+
+bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct symbols *symbols,
+		    struct segment **segments, size_t *nr_segments)
+{
+	struct symbols found = {0};
+	size_t at = 0;
+
+	if (!sealed->memory)
+		return false;
+	found.nr = answer->counts[2];
+	found.spans.nr = answer->counts[1];
+	found.strings_size = answer->counts[3];
+	*nr_segments = answer->counts[0];
+	*segments = take_list(sealed, &at, *nr_segments, sizeof(**segments));
+	found.spans.list =
+		*segments ? take_list(sealed, &at, found.spans.nr, sizeof(*found.spans.list)) : NULL;
+	found.list = found.spans.list ? take_list(sealed, &at, found.nr, sizeof(*found.list)) : NULL;
+	found.strings = found.list ? take_list(sealed, &at, found.strings_size, 1) : NULL;
+	if (!found.strings || (found.strings_size && found.strings[found.strings_size - 1]))
+		return false;
+	for (size_t i = 0; i < found.spans.nr; i++)
+		if (found.spans.list[i].what >= found.nr && found.spans.list[i].what != SPANS_NONE)
+			return false;
+	for (size_t i = 0; i < found.nr; i++)
+		if (found.list[i].name >= found.strings_size)
+			return false;
+	found.mapped = sealed->memory;
+	found.mapped_size = sealed->size;
+	*symbols = found;
+	*sealed = (struct sealed){0};
+	return true;
+}
