@@ -25,7 +25,10 @@ $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 
 $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(libs)
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(libs) $(fuzz_link_$*)
+
+# It is the process that it calls itself.
+fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
 
 # What a target starts from, and what it needs besides.
 $(O)/fuzz/elf-corpus: tests/fuzz/elf-seeds

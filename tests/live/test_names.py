@@ -424,9 +424,10 @@ def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
     steps = [step for i in range(8) for step in ("here=50", "clock=40")]
     result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "50"])
     assert len({r["start_time"] for r in result.of("profile")}) > 2
-    # A machine that is busy may read the file too late for the first interval.
+    # A machine that is busy may read the file too late for an interval, which then has its places. It has been read
+    # by the next one.
     named, no_time = code(result)["here", NAMES], result.one("end")["names"]["unnamed"]["no_time"]
-    assert named <= 400 <= named + no_time
+    assert 0 < named <= 400 <= named + no_time
 
 
 def test_however_short_an_interval_is_each_sample_counts_as_named_or_not(nhmtap, tmp_path):

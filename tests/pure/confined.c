@@ -36,6 +36,11 @@ int main(void)
 	tell("kill", kill(1, 0));
 	tell("read_of_others", process_vm_readv(getppid(), &part, 1, &part, 1, 0));
 	tell("prctl", prctl(PR_SET_DUMPABLE, 1));
+	tell("signal_of_a_file", fcntl(STDIN_FILENO, F_SETSIG, SIGKILL));
+	tell("owner_of_a_file", fcntl(STDIN_FILENO, F_SETOWN, getppid()));
+	tell("flags_of_a_file", fcntl(STDIN_FILENO, F_SETFL, O_ASYNC));
+	tell("network", socket(AF_INET, SOCK_STREAM, 0));
+	tell("room", prlimit(0, RLIMIT_DATA, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}, NULL));
 	tell("unlink", unlink("/nowhere"));
 	tell("bpf", syscall(SYS_bpf, 0, NULL, 0));
 	tell("perf_event_open", syscall(SYS_perf_event_open, NULL, 0, 0, 0, 0));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Signals that come meanwhile; a call that only says EINTR is no reason to wait for ever. */
 #define INTERRUPTED_MOST 100
@@ -43,6 +44,11 @@ size_t message_receive(int socket, void *bytes, size_t most, int *fd)
 	first = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (first && first->cmsg_type == SCM_RIGHTS && first->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(fd, CMSG_DATA(first), sizeof(*fd));
-	/* More than one descriptor is cut off, and closed, by the kernel. */
-	return got > 0 && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? got : 0;
+	/* What is cut off has been closed by the kernel. */
+	if (got > 0 && message.msg_flags & MSG_CTRUNC) {
+		if (*fd >= 0)
+			close(*fd);
+		*fd = FD_CUT;
+	}
+	return got > 0 && !(message.msg_flags & MSG_TRUNC) ? got : 0;
 }

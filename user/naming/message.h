@@ -21,7 +21,9 @@
 bool message_send(int socket, struct iovec *parts, size_t nr, int fd);
 
 /* Waits for one of at most so many bytes. Returns its size; 0: there is none, or it is not whole. *fd: the
- * descriptor that came with it, which is the caller's then, also where the message is none; -1: none came. */
+ * descriptor that came with it, which is the caller's then, also where the message is none; -1: none came;
+ * FD_CUT: there was no number left for it, or several came. */
+#define FD_CUT (-2)
 size_t message_receive(int socket, void *bytes, size_t most, int *fd);
 
 /* The worker's program is this process's own, by this name; its socket has this number. */

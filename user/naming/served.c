@@ -33,18 +33,33 @@
 
 /* What else is called is refused, and not the end: libraries ask for what they can do without. */
 static const int allowed[] = {
-	SCMP_SYS(read),		 SCMP_SYS(pread64),	    SCMP_SYS(lseek),	    SCMP_SYS(newfstatat),
-	SCMP_SYS(fstat),	 SCMP_SYS(close),	    SCMP_SYS(sendmsg),	    SCMP_SYS(recvmsg),
-	SCMP_SYS(write),	 SCMP_SYS(fcntl),	    SCMP_SYS(brk),	    SCMP_SYS(munmap),
-	SCMP_SYS(mremap),	 SCMP_SYS(madvise),	    SCMP_SYS(futex),	    SCMP_SYS(setitimer),
-	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),	    SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),
-	SCMP_SYS(exit_group),	 SCMP_SYS(restart_syscall),
+	SCMP_SYS(read),		SCMP_SYS(pread64),     SCMP_SYS(lseek),		SCMP_SYS(fstat),
+	SCMP_SYS(close),	SCMP_SYS(sendmsg),     SCMP_SYS(recvmsg),	SCMP_SYS(write),
+	SCMP_SYS(brk),		SCMP_SYS(munmap),      SCMP_SYS(mremap),	SCMP_SYS(madvise),
+	SCMP_SYS(futex),	SCMP_SYS(setitimer),   SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
+	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),	       SCMP_SYS(exit_group),	SCMP_SYS(restart_syscall),
+#if !__GLIBC_PREREQ(                                                                                         \
+	2, 39) /* its fstat(3), which takes paths as well: no more than what stat(2) tells of them */
+	SCMP_SYS(newfstatat),
+#endif
 #ifdef __SANITIZE_ADDRESS__
-	SCMP_SYS(sigaltstack),	 SCMP_SYS(sched_yield),	    SCMP_SYS(gettid),	    SCMP_SYS(getpid),
+	SCMP_SYS(sigaltstack),	SCMP_SYS(sched_yield), SCMP_SYS(gettid),	SCMP_SYS(getpid),
 #endif
 };
 
 #define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* of memory that is passed on */
+
+/* F_SETOWN and F_SETSIG would have the kernel send signals to any process of the same user. */
+static int allow_fcntl(scmp_filter_ctx filter)
+{
+	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+					SCMP_A1(SCMP_CMP_EQ, commands[i], 0));
+	return err;
+}
 
 /* Memory, but of no file, and never to be executed. */
 static int allow_memory(scmp_filter_ctx filter)
@@ -57,27 +72,39 @@ static int allow_memory(scmp_filter_ctx filter)
 	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
 	err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(memfd_create), 1,
-				SCMP_A1(SCMP_CMP_EQ, MEMORY_FLAGS));
+				SCMP_A1(SCMP_CMP_EQ, MEMORY_FLAGS, 0));
 	return err;
 }
 
-/* Memory that is passed on has the size of a file: what the session may write is no bound of it. */
-static void lift_file_size(void)
+/* As near to what is wanted as the session's own bound allows. */
+static void bound(int what, rlim_t wanted)
 {
-	struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit limit = {wanted, wanted};
 
-	if (setrlimit(RLIMIT_FSIZE, &most) && !getrlimit(RLIMIT_FSIZE, &most)) {
-		most.rlim_cur = most.rlim_max;
-		setrlimit(RLIMIT_FSIZE, &most);
+	if (setrlimit(what, &limit) && !getrlimit(what, &limit)) {
+		limit.rlim_cur = limit.rlim_max = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+		setrlimit(what, &limit);
 	}
 }
 
-/* What is written to, of its own; a sanitizer's memory has no bound. */
+/* Files with lines stay open. */
+static void lift_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit))
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
+}
+
+/* Its own memory, as far as that is written to, and memory that is passed on, which has the size of a file:
+ * what the session itself may write is no bound of that. A sanitizer's memory has none. */
 static void bound_memory(size_t memory)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	setrlimit(RLIMIT_DATA, &(struct rlimit){memory, memory});
+	bound(RLIMIT_DATA, memory);
 #endif
+	bound(RLIMIT_FSIZE, memory);
+	bound(RLIMIT_CORE, 0);
 }
 
 /* Returns NULL, or why that can't be had. */
@@ -91,8 +118,8 @@ static const char *confine(size_t memory)
 	if (late_libseccomp())
 		return NEVER_LIBRARY;
 	prctl(PR_SET_NAME, WORKER_NAME);
-	lift_file_size();
 	bound_memory(memory);
+	lift_descriptors();
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	/* Nobody's memory is read through /proc/PID, nor is there a core file. */
 	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()) ||
@@ -104,6 +131,7 @@ static const char *confine(size_t memory)
 		return NEVER_SECCOMP;
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
 		err |= seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+	err |= allow_fcntl(filter);
 	err |= allow_memory(filter);
 	err |= seccomp_load(filter);
 	seccomp_release(filter);
@@ -156,6 +184,9 @@ static const char *asked_text(int number)
 		at += strlen(at) + 1;
 	return at < end ? at : "";
 }
+
+#define NO_DESCRIPTOR "the file can't be opened"
+#define NO_ROOM	      "what was read of the file can't be passed on"
 
 struct reply {
 	struct answer answer;
@@ -235,9 +266,13 @@ static void put_memory(struct reply *reply, const struct list *lists, size_t nr)
 			left -= whole ? put : 0;
 		}
 	}
-	if (!whole || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
-		_exit(1);
 	reply->fd = fd;
+	if (!whole || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)) {
+		put_why(reply, NO_ROOM);
+		if (fd >= 0)
+			close(fd);
+		reply->fd = -1;
+	}
 }
 
 static void put_symbols(struct reply *reply, const struct symbols *symbols, const struct segment *segments,
@@ -301,7 +336,7 @@ static void answer_load(struct reply *reply, int fd)
 		  &(struct debug_folders){&place, debug_dir, open_debug});
 	is_open = false;
 	put_symbols(reply, &file.symbols, file.segments, file.nr_segments);
-	if (file.lines) {
+	if (file.lines && reply->fd >= 0) {
 		struct known *known = xmalloc(sizeof(*known));
 
 		*known = (struct known){all_lines, ask.id, file.lines};
@@ -405,7 +440,10 @@ static void __attribute__((noreturn)) serve(void)
 		}
 		if (asked.ask.kind >= sizeof(answers) / sizeof(answers[0]))
 			_exit(1);
-		answers[asked.ask.kind](&reply, fd);
+		if (fd == FD_CUT)
+			put_why(&reply, NO_DESCRIPTOR);
+		else
+			answers[asked.ask.kind](&reply, fd);
 		set_timer(0);
 		send_reply(&reply);
 	}

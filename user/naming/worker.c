@@ -32,6 +32,7 @@ struct worker {
 	__u32 generation;
 	const char *why; /* see worker_why() */
 	bool never;	 /* another one would say the same */
+	bool trusted;	 /* it has answered nothing yet, and so has seen no file */
 	size_t size;	 /* of the answer */
 	union {
 		struct answer answer;
@@ -162,11 +163,15 @@ static void execute(struct worker *worker, int end)
 	pthread_mutex_lock(&workers.lock);
 	worker->process = process;
 	worker->pid = pid;
+	worker->trusted = true;
 	pthread_mutex_unlock(&workers.lock);
 }
 
-/* A question takes so much CPU time at most as the worker's own timer says, and so much time. */
+/* A question takes so much CPU time at most as the worker's own timer says, and so much time for each of its
+ * messages; no new one is waited for when that has passed since the question. */
 #define ANSWER_S 30
+/* A worker that reads has room for the next question. */
+#define SEND_S 1
 
 /* Files that are made to end it, one after the other, are not to take a CPU: so many a minute. */
 #define ENDS_MOST 6
@@ -190,7 +195,7 @@ static void count_end(struct worker *worker)
 
 bool worker_start(struct worker *worker)
 {
-	const struct timeval most = {.tv_sec = ANSWER_S};
+	const struct timeval most = {.tv_sec = ANSWER_S}, sending = {.tv_sec = SEND_S};
 	int ends[2];
 
 	if (worker->process >= 0)
@@ -201,6 +206,7 @@ bool worker_start(struct worker *worker)
 	if (rests(worker) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &sending, sizeof(sending));
 	/* The child's end may not have its number already: dup2(2) would leave it to be closed by execve(2).
 	 */
 	if (ends[1] == WORKER_FD) {
@@ -242,7 +248,8 @@ static bool is_of(const char *text, size_t size, const char *first, const char *
 	return length < size;
 }
 
-/* Whether texts have an end and are what they have to be, and the frames are there. */
+/* Whether texts have an end and are what they have to be, the frames are there, and it takes no more than it
+ * may. */
 static bool check(struct worker *worker)
 {
 	struct answer *answer = &worker->got.answer;
@@ -250,8 +257,8 @@ static bool check(struct worker *worker)
 
 	return is_of(answer->why, sizeof(answer->why), " ", "~") &&
 	       is_of(answer->build_id, sizeof(answer->build_id), "0", "f") &&
-	       answer->nr_frames <= FRAMES_MAX && answer->nr_text < MESSAGE_MOST &&
-	       worker->size == sizeof(*answer) + frames + answer->nr_text &&
+	       answer->lines_bytes <= worker->memory && answer->nr_frames <= FRAMES_MAX &&
+	       answer->nr_text < MESSAGE_MOST && worker->size == sizeof(*answer) + frames + answer->nr_text &&
 	       (!answer->nr_text || !worker->got.bytes[worker->size - 1]);
 }
 
@@ -265,15 +272,17 @@ const char *answer_text(const struct answer *answer, __u32 at)
 	return at < answer->nr_text ? (const char *)answer_frame(answer, answer->nr_frames) + at : NULL;
 }
 
-#define SEALS	    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define SEALED_MOST (1L << 30) /* bytes; symbols of libLLVM take some 10 MB */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define BLOCK 512 /* bytes, of st_blocks */
 
-static bool map(int fd, struct sealed *sealed)
+/* A hole would be filled when it is read, with memory that was never counted. */
+static bool map(int fd, size_t most, struct sealed *sealed)
 {
+	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat stat;
 
-	if (fcntl(fd, F_GET_SEALS) < 0 || (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || fstat(fd, &stat) ||
-	    stat.st_size <= 0 || stat.st_size > SEALED_MOST)
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &stat) || stat.st_size <= 0 ||
+	    (size_t)stat.st_size > most || stat.st_blocks < stat.st_size / BLOCK)
 		return false;
 	sealed->size = stat.st_size;
 	sealed->memory = mmap(NULL, sealed->size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
@@ -299,9 +308,9 @@ static const char *never_of(const char *why)
 
 static bool converse(struct worker *worker, struct question_of_worker *question)
 {
-	int passed;
-
 	bool sent = send_ask(worker, &question->ask, question->text, question->size, question->fd);
+	__u64 until = clock_ns(CLOCK_MONOTONIC) + ANSWER_S * 1000000000ULL;
+	int passed;
 
 	/* It has died since the last question, and not of this one. */
 	if (!sent && question->ask.kind != ASK_LOAD && question->ask.kind != ASK_NAME) {
@@ -317,19 +326,22 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 		bool right = check(worker);
 		const char *path;
 
-		if (answer->kind == ANSWER_NEVER && right) {
+		if (answer->kind == ANSWER_NEVER && right && worker->trusted) {
 			worker->never = true;
 			worker->why = never_of(answer->why);
 			return false;
 		}
+		worker->trusted = false;
 		if (answer->kind == ANSWER_MEMORY)
 			worker->why = WORKER_MEMORY;
-		if (answer->kind == ANSWER_DONE && right && passed >= 0 && question->sealed)
-			right = map(passed, question->sealed);
+		if (answer->kind == ANSWER_DONE && right && !answer->why[0] && passed >= 0 &&
+		    question->sealed)
+			right = map(passed, worker->memory, question->sealed);
 		if (passed >= 0)
 			close(passed);
 		path = right ? answer_text(answer, 0) : NULL;
-		if (answer->kind == ANSWER_DONE || !path || !question->place || files == FILES_MOST)
+		if (answer->kind == ANSWER_DONE || !path || !question->place || files == FILES_MOST ||
+		    clock_ns(CLOCK_MONOTONIC) > until)
 			return right && answer->kind == ANSWER_DONE;
 		passed = place_open_debug(question->place, answer->ours, path, question->owner,
 					  question->debug_dir);
@@ -369,8 +381,9 @@ void worker_wait(struct worker *worker)
 
 void worker_forget(struct worker *worker, __u32 id)
 {
-	if (worker->process >= 0)
-		send_ask(worker, &(struct ask){.kind = ASK_FORGET, .id = id}, NULL, 0, -1);
+	if (worker->process >= 0 &&
+	    !send_ask(worker, &(struct ask){.kind = ASK_FORGET, .id = id}, NULL, 0, -1))
+		stop(worker);
 }
 
 /* --- symbols ---------------------------------------------------------------------------------- */
@@ -390,6 +403,7 @@ bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct s
 		    struct segment **segments, size_t *nr_segments)
 {
 	struct symbols found = {0};
+	struct segment *first;
 	size_t at = 0;
 
 	if (!sealed->memory)
@@ -397,10 +411,8 @@ bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct s
 	found.nr = answer->counts[2];
 	found.spans.nr = answer->counts[1];
 	found.strings_size = answer->counts[3];
-	*nr_segments = answer->counts[0];
-	*segments = take_list(sealed, &at, *nr_segments, sizeof(**segments));
-	found.spans.list =
-		*segments ? take_list(sealed, &at, found.spans.nr, sizeof(*found.spans.list)) : NULL;
+	first = take_list(sealed, &at, answer->counts[0], sizeof(*first));
+	found.spans.list = first ? take_list(sealed, &at, found.spans.nr, sizeof(*found.spans.list)) : NULL;
 	found.list = found.spans.list ? take_list(sealed, &at, found.nr, sizeof(*found.list)) : NULL;
 	found.strings = found.list ? take_list(sealed, &at, found.strings_size, 1) : NULL;
 	if (!found.strings || (found.strings_size && found.strings[found.strings_size - 1]))
@@ -413,6 +425,8 @@ bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct s
 			return false;
 	found.mapped = sealed->memory;
 	found.mapped_size = sealed->size;
+	*segments = first;
+	*nr_segments = answer->counts[0];
 	*symbols = found;
 	*sealed = (struct sealed){0};
 	return true;

@@ -8,8 +8,8 @@
  * are demangled here: to ask for each costs more than to look them all up. A worker that dies, or does not
  * answer, costs what was asked, and the next question starts another one.
  *
- * What stays here reads fields of a fixed size: build-ids and segments (mapped_file.c, unwind/tables.c); and
- * what a command's program needs, which is the user's own (unwind/needed.c).
+ * What stays here reads fields of a fixed size: build-ids and segments (mapped_file.c, unwind/tables.c), and
+ * the libraries that a command's program names (unwind/needed.c).
  *
  * What a worker that was taken over can do: tell wrong names, of other files as well, and read the files that
  * were passed to it. Where there can't be a worker, because fork or seccomp is refused, nothing is read.

@@ -2,8 +2,8 @@
 #include "unwind/needed.h"
 
 #include <ctype.h>
+#include <elf.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "guarded.h"
 #include "memory.h"
 
 /* What is looked at, at most: a command's libraries are some tens. */
@@ -158,48 +159,103 @@ static void look_for_library(struct search *search, const char *name, const char
 		look_along(search, "/lib:/usr/lib:/lib64:/usr/lib64", origin, name);
 }
 
-static void look_at_dynamic(struct search *search, Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			    const char *path)
+/*
+ * The command's files are its user's, who may have fewer rights than this process. So they are read here in
+ * pieces of fixed sizes, field by field; whatever they say, it is no more than paths that don't exist.
+ */
+#define SEGMENTS_MOST 64
+#define ENTRIES_MOST  512
+
+struct parts {
+	int fd;
+	size_t nr_segments, nr_entries;
+	Elf64_Phdr segments[SEGMENTS_MOST];
+	Elf64_Dyn entries[ENTRIES_MOST];
+	char run_path[PATH_MAX], text[PATH_MAX];
+};
+
+static size_t read_items(int fd, void *items, size_t size, size_t most, __u64 nr, __u64 offset)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
+	ssize_t got = pread(fd, items, (nr < most ? nr : most) * size, offset);
+
+	return got > 0 ? got / size : 0;
+}
+
+static const char *read_text(int fd, char text[PATH_MAX], __u64 offset)
+{
+	ssize_t got = pread(fd, text, PATH_MAX - 1, offset);
+
+	text[got > 0 ? got : 0] = '\0';
+	return text;
+}
+
+/* Where the strings are; 0: nowhere. */
+static __u64 offset_of_strings(const struct parts *parts)
+{
+	__u64 address = 0;
+
+	for (size_t i = 0; i < parts->nr_entries; i++)
+		if (parts->entries[i].d_tag == DT_STRTAB)
+			address = parts->entries[i].d_un.d_ptr;
+	for (size_t i = 0; i < parts->nr_segments; i++) {
+		const Elf64_Phdr *segment = &parts->segments[i];
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    address - segment->p_vaddr < segment->p_filesz)
+			return address - segment->p_vaddr + segment->p_offset;
+	}
+	return 0;
+}
+
+static void look_at_dynamic(struct search *search, struct parts *parts, const char *path)
+{
+	__u64 strings = offset_of_strings(parts);
 	const char *run_path = NULL;
-	GElf_Dyn entry;
 
-	for (int pass = 0; data && pass < 2; pass++)
-		for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++) {
-			const char *text = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
+	for (size_t i = 0; strings && i < parts->nr_entries; i++)
+		if (parts->entries[i].d_tag == DT_RUNPATH || parts->entries[i].d_tag == DT_RPATH)
+			run_path =
+				read_text(parts->fd, parts->run_path, strings + parts->entries[i].d_un.d_val);
+	for (size_t i = 0; strings && i < parts->nr_entries; i++)
+		if (parts->entries[i].d_tag == DT_NEEDED)
+			look_for_library(
+				search,
+				read_text(parts->fd, parts->text, strings + parts->entries[i].d_un.d_val),
+				run_path, path);
+}
 
-			if (!pass && (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH))
-				run_path = text;
-			if (pass && entry.d_tag == DT_NEEDED && text)
-				look_for_library(search, text, run_path, path);
-		}
+static size_t up_to_null(const Elf64_Dyn *entries, size_t nr)
+{
+	size_t i = 0;
+
+	while (i < nr && entries[i].d_tag != DT_NULL)
+		i++;
+	return i;
 }
 
 static void look_at_elf(struct search *search, int fd, const char *path)
 {
-	char interpreter[PATH_MAX];
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-	size_t nr = 0;
-	GElf_Phdr segment;
-	GElf_Shdr header;
+	struct parts *parts = xmalloc(sizeof(*parts));
+	Elf64_Ehdr header;
 
-	if (elf)
-		elf_getphdrnum(elf, &nr);
-	for (size_t i = 0; i < nr; i++) {
-		ssize_t got;
+	*parts = (struct parts){.fd = fd};
+	if (read_items(fd, &header, sizeof(header), 1, 1, 0) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+	    header.e_phentsize == sizeof(Elf64_Phdr))
+		parts->nr_segments = read_items(fd, parts->segments, sizeof(Elf64_Phdr), SEGMENTS_MOST,
+						header.e_phnum, header.e_phoff);
+	for (size_t i = 0; i < parts->nr_segments; i++) {
+		const Elf64_Phdr *segment = &parts->segments[i];
 
-		if (!gelf_getphdr(elf, i, &segment) || segment.p_type != PT_INTERP ||
-		    segment.p_filesz >= sizeof(interpreter))
-			continue;
-		got = pread(fd, interpreter, segment.p_filesz, segment.p_offset);
-		interpreter[got > 0 ? got : 0] = '\0';
-		look(search, interpreter);
+		if (segment->p_type == PT_INTERP)
+			look(search, read_text(fd, parts->text, segment->p_offset));
+		if (segment->p_type == PT_DYNAMIC)
+			parts->nr_entries = up_to_null(
+				parts->entries,
+				read_items(fd, parts->entries, sizeof(Elf64_Dyn), ENTRIES_MOST,
+					   segment->p_filesz / sizeof(Elf64_Dyn), segment->p_offset));
 	}
-	for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNAMIC)
-			look_at_dynamic(search, elf, section, &header, path);
-	elf_end(elf);
+	look_at_dynamic(search, parts, path);
+	free(parts);
 }
 
 static void look_for_program(struct search *search, const char *name);
@@ -222,7 +278,6 @@ static void look_at_script(struct search *search, char *line)
 static void look(struct search *search, const char *path)
 {
 	char begin[256], real[PATH_MAX];
-	struct stat stat;
 	ssize_t got;
 	int fd;
 
@@ -232,10 +287,10 @@ static void look(struct search *search, const char *path)
 		if (!strcmp(search->seen[i], real))
 			return;
 	search->seen[search->nr_seen++] = xstrdup(real);
-	fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = guarded_open_path(real, GUARD_IMAGE_MOST);
 	if (fd < 0)
 		return;
-	got = fstat(fd, &stat) || !S_ISREG(stat.st_mode) ? -1 : pread(fd, begin, sizeof(begin) - 1, 0);
+	got = pread(fd, begin, sizeof(begin) - 1, 0);
 	begin[got > 0 ? got : 0] = '\0';
 	if (!strncmp(begin, "#!", 2)) {
 		look_at_script(search, begin + 2);
@@ -272,7 +327,6 @@ void needed_each(char **command, void (*each)(void *context, int fd), void *cont
 {
 	struct search search = {.each = each, .context = context};
 
-	elf_version(EV_CURRENT);
 	read_cache(&search);
 	for (size_t i = 0; command[i] && i < ARGUMENTS_MOST; i++)
 		look_for_program(&search, command[i]);

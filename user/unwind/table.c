@@ -895,7 +895,8 @@ bool unwind_table_of_memory(struct unwind_table *table, __u64 base, const __u64 
 	table->rows = (__u32 *)(table->rules + nr_rules);
 	table->nr_rows = nr_rows;
 	for (size_t i = 0; i < nr_pages; i++)
-		if (table->pages[i].first > nr_rows || table->pages[i].nr > nr_rows - table->pages[i].first ||
+		if (!table->pages[i].nr || table->pages[i].first > nr_rows ||
+		    table->pages[i].nr > nr_rows - table->pages[i].first ||
 		    table->pages[i].nr > 1 << UNWIND_PAGE_SHIFT ||
 		    (i && table->pages[i].first < table->pages[i - 1].first))
 			return false;
