@@ -101,6 +101,7 @@ struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t mo
 
 	tables->memory = memory;
 	tables->worker = worker_new(WORKER_BYTES + READING_MOST(most));
+	worker_start(tables->worker); /* what it takes is over when the first table is wanted */
 	tables->nr_numbers = 1;
 	pthread_mutex_init(&tables->lock, NULL);
 	condition_init(&tables->changed);
