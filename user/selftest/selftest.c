@@ -122,7 +122,7 @@ static const struct test tests[] = {
 	 {BRANCHES_OF("any,u")}, {"count"},
 	 .edges = &loop, .percent = 99, .judge = judge_edges},
 	{"frozen", "the last branch record stands still as soon as an interrupt comes",
-	 {BRANCHES_OF("any")}, {"count"},
+	 {BRANCHES_OF("any,u,k")}, {"count"},
 	 .edges = &loop, .percent = 90, .judge = judge_edges},
 	{"filter", "a filter keeps other branches out of the record",
 	 {BRANCHES_OF("any_ret,u")}, {"count"},
