@@ -42,7 +42,9 @@ def sanitizers_know_libperf(tmp_path_factory):
 @pytest.fixture
 def nhmtap():
     """Runs nhmtap and always checks its records against their schemas."""
-    return Tool()
+    tool = Tool()
+    yield tool
+    tool.kill()
 
 
 @pytest.fixture(scope="session")

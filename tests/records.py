@@ -233,6 +233,9 @@ class Result:
 
 
 class Tool:
+    def __init__(self):
+        self.started = []
+
     def command(self, *arguments):
         return [NHMTAP, *map(str, arguments)]
 
@@ -255,7 +258,15 @@ class Tool:
                                 stdin=subprocess.DEVNULL, **options)
         # Room for what comes before finish() reads: a full pipe would hold the intervals up.
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        self.started.append(process)
         return process
+
+    def kill(self):
+        """What a failed test has left running would be in the way of the others: of all CPUs it samples them too."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
     def attach(self, *arguments, **options):
         """Starts it and waits for its start record: from then on it counts."""
