@@ -54,9 +54,9 @@ def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
     right = [e for e in entries if e["ip"] == hex(SITE) and e["cacheline"] in lines
              and e["source"] == "local_dram_exclusive"]
     assert sum(e["samples"] for e in right) >= 0.99 * total
-    # 190 cycles, and 7 or 30 where the TLB has not got the page.
+    # 190 cycles, and where the TLB has not got the page 7, or those of a walk: 14, or 38 if the page's entry is in the LLC.
     assert all(set(e["latency_histogram"]) == {"128"} for e in right)
-    assert all(190 <= e["latency_max"] <= 220 for e in right)
+    assert all(190 <= e["latency_max"] <= 190 + 38 for e in right)
     assert sum(e["latency_sum"] for e in right) >= 190 * sum(e["samples"] for e in right)
 
 
@@ -199,9 +199,16 @@ def test_the_same_as_perf(any_kernel, tmp_path):
     ours = [e for r in found if r["type"] == "mem" for e in r["entries"] if e["ip"] == hex(SITE)]
     sources = {s["source"]: int(s["data_src"], 16) for r in found if r["type"] == "mem"
                for s in r["sources"]}
-    assert {sources[e["source"]] >> 5 & 0x7FFFF for e in ours} == {s for _, _, s in theirs}
-    assert abs(sum(e["samples"] for e in ours) - len(theirs)) <= 0.1 * len(theirs)
-    assert {e["latency_max"] for e in ours} <= {weight for _, weight, _ in theirs}
+    counted = collections.Counter()
+    for e in ours:
+        counted[sources[e["source"]] >> 5 & 0x7FFFF] += e["samples"]
+    expected = collections.Counter(source for _, _, source in theirs)
+    # A sample behind a tick or a switch may find its line elsewhere, and its page in no TLB; which is, differs by run.
+    assert sum(abs(counted[source] - expected[source]) for source in {*counted, *expected}) <= 0.1 * len(theirs)
+    llc = test_data_sources.mem_op(0x4)
+    usual = {test_data_sources.LATENCY["llc"] + tlb for tlb in test_data_sources.TLB}
+    assert {e["latency_max"] for e in ours if sources[e["source"]] >> 5 & 0x7FFFF == llc} <= usual
+    assert {weight for _, weight, source in theirs if source == llc} <= usual
 
 
 def test_a_stream_gives_the_addresses_in_order(guest):

@@ -201,7 +201,9 @@ def test_lines_that_another_core_has_modified_are_in_their_cell(two_cores):
 def test_the_same_as_perf(guest):
     _, cells = matrix(guest, "offcore data", ["DEMAND_DATA_RD"], ["LOCAL_DRAM"])
     theirs = guest.perf_counts(["cpu/event=0xb7,umask=1,offcore_rsp=0x4001/u"], "offcore data")
-    assert [c["value"] for c in cells.values()] == list(theirs.values())
+    (cell,), (perfs,) = cells.values(), theirs.values()
+    # The program's own start finds what the runs before have left in the caches.
+    assert min(cell["value"], perfs) >= known.numbers("offcore")["data.requests"] and abs(cell["value"] - perfs) <= SLACK
 
 
 def test_each_cpu_by_itself(two_cores):
