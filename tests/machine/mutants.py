@@ -550,6 +550,12 @@ MUTANTS = [
         "l3bus::test_the_registers_hold_what_explain_says",
         unseen=WRITES,
     ),
+    Mutant(
+        "cache-counters-read-one-too-far",
+        "nhm_l3bus.cc", "ctl[index - RDPMC0] & COUNT", "ctl[(index - RDPMC0 + 1) % N] & COUNT",
+        "l3bus::test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers",
+        unseen=WRITES,
+    ),
 ]
 
 

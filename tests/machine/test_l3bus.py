@@ -117,6 +117,13 @@ def test_intervals_add_up(xeon_7400):
     assert len(values) > 1 and sum(values) >= known.numbers("chase")["memory.loads"]
 
 
+def test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers(xeon_7400):
+    held = [0x1000 + n for n in range(len(COUNTERS))]
+    xeon_7400.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")
+    said = xeon_7400.msr(*(f"{msr:#x}={value:#x}" for msr, value in zip(COUNTERS, held)), *(f"@{n}" for n in range(2, 10)))
+    assert [int(line[1], 16) for line in said[len(COUNTERS):]] == held
+
+
 # --- wrapping -----------------------------------------------------------------------------------------------------
 
 

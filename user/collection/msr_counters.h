@@ -6,6 +6,9 @@
  * Nobody arbitrates these registers. So a unit is taken only if none of its counters is in use. The
  * registers' old contents are written to a file first and restored at the end; if this process can't restore
  * them, the next one that takes registers does. No register is written that is not in the table.
+ *
+ * Counts are not read by RDPMC, where CR4.PCE would allow that: it gives a count without what the register
+ * selects, so that another program's would be taken for this one's.
  */
 #ifndef NHMTAP_MSR_COUNTERS_H
 #define NHMTAP_MSR_COUNTERS_H

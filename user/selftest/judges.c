@@ -105,8 +105,8 @@ bool judge_stalls(struct run *run)
 
 #define OWN_TURNS 5000000
 
-/* Two instructions a turn. The interrupts of the loop, which takes some milliseconds, are counted where the
- * kernel's side may be. */
+/* Two instructions a turn. The loop takes some milliseconds; its interrupts are counted too if nhmtap may
+ * count the kernel. */
 bool judge_own_reading(struct run *run)
 {
 	struct self *self = self_begin();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The program that nhmtap doctor --selftest measures. What it does follows from its text; selftest.c has the
- * numbers, and finds the places by their symbols.
+ * The program that nhmtap doctor --selftest measures. What it does follows from its text; tests.h has the
+ * numbers, and selftest.c the places by their symbols.
  *
  *     nhmtap-known count                a loop with every kind of instruction that counters tell apart
  *     nhmtap-known loads PAGES TURNS    a chain of loads, each of which waits for the one before
@@ -42,7 +42,7 @@ _start:	mov	16(%rsp), %rsi		# argv[1]
 	cmpb	$'c', (%rsi)
 branch_dispatch:
 	jne	memory
-	mov	$100000, %ecx		# TURNS of selftest.c
+	mov	$100000, %ecx		# TURNS of tests.h
 	lea	buffer(%rip), %rbx
 	lea	indirect(%rip), %rdi
 loop:	mov	56(%rbx), %rax
@@ -192,7 +192,7 @@ lock_site:
 	jnz	1b
 	jmp	exit
 
-random:	mov	$20000, %ecx		# CHANCES of selftest.c
+random:	mov	$20000, %ecx		# CHANCES of tests.h
 	movabs	$0x9e3779b97f4a7c15, %rax
 	lea	either(%rip), %rdi
 	lea	other(%rip), %rsi

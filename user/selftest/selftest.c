@@ -253,8 +253,8 @@ static bool several_packages(const struct host *host)
 	return false;
 }
 
-/* Whether this CPU has an event, or an off-core response, of a name. Those without a table are not of a CPU.
- */
+/* Whether this CPU has an event of a name. Only those of tables have a point in their names: nhmtap itself
+ * refuses the others where they are missing. */
 static bool has_event(const struct host *host, const char *name)
 {
 	return !strchr(name, '.') || (host->events && known_event_find(host->events, name));

@@ -2,8 +2,9 @@
  * Reads and writes model-specific registers past Linux, one after the other.
  *
  * usage: msr CPU STEP...      steps: REG (read), REG=VALUE (write), !PROGRAM (run
- *                             `PROGRAM` through sh and wait)
- * A line for each: "REG VALUE", "REG VALUE ok" or "REG VALUE fault".
+ *                             `PROGRAM` through sh and wait), @NUMBER (read by RDPMC, on
+ *                             whichever CPU this runs; it takes CR4.PCE)
+ * A line for each: "REG VALUE", "REG VALUE ok" or "REG VALUE fault"; "@NUMBER VALUE".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static uint64_t rdpmc(uint32_t number)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(number));
+	return low | (uint64_t)high << 32;
+}
 
 int main(int argc, char **argv)
 {
@@ -34,6 +43,11 @@ int main(int argc, char **argv)
 			fflush(stdout);
 			if (system(argv[k] + 1))
 				return 1;
+			continue;
+		}
+		if (argv[k][0] == '@') {
+			printf("%s %#llx\n", argv[k],
+			       (unsigned long long)rdpmc(strtoul(argv[k] + 1, NULL, 0)));
 			continue;
 		}
 		n = value ? pwrite(fd, &v, 8, reg) : pread(fd, &v, 8, reg);
