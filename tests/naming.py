@@ -9,8 +9,9 @@ import subprocess
 from records import HERE
 
 USER = os.path.join(HERE, "..", "user")
-ENGINE = ("naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file",
-          "maps", "demangle", "message", "worker", "read_file", "served")
+ENGINE = ("memory", "guarded", "interned", "unwind/table", *(f"naming/{name}" for name in (
+    "naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file", "maps",
+    "demangle", "message", "worker", "read_file", "served")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
 # What Makefile alone can make: it knows the names of the libraries.
 LATE = os.path.join(os.environ.get("NHMTAP_BUILD", "build"), "user", "late.o")
@@ -21,9 +22,7 @@ def build(path, program, *names):
                     "-g", "-O1",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-I", os.path.join(USER, "..", "bpf"), "-o", path, os.path.join(HERE, "pure", program),
-                    *(os.path.join(USER, f"{name}.c") for name in ("memory", "guarded", "interned", "unwind/table")),
-                    *(os.path.join(USER, "naming", f"{name}.c") for name in names), LATE, *LIBRARIES],
-                   check=True)
+                    *(os.path.join(USER, f"{name}.c") for name in names), LATE, *LIBRARIES], check=True)
 
 
 def build_names(path):
@@ -32,7 +31,12 @@ def build_names(path):
 
 def build_confined(path):
     """What a worker is made of, but for what it does."""
-    build(path, "confined.c", *(name for name in ENGINE if name != "served"))
+    build(path, "confined.c", *(name for name in ENGINE if name != "naming/served"))
+
+
+def build_tables(path):
+    """Tables that stacks are walked by, which a worker makes, in memory that no program reads."""
+    build(path, "table_memory.c", *ENGINE, "unwind/tables")
 
 
 class Names:

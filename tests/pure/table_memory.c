@@ -92,7 +92,7 @@ static __u32 get(struct unwind_tables *tables, const char *path)
 
 int main(void)
 {
-	struct unwind_tables *tables = unwind_tables_open(NULL);
+	struct unwind_tables *tables = unwind_tables_open(NULL, 64 << 20);
 	char line[8192], path[4096];
 	__u32 number;
 	long seconds;

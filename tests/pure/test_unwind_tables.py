@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from naming import build_tables
 
 ROOT = os.path.join(os.path.dirname(__file__), "../..")
 SOURCES = ["user/unwind/table.c", "user/interned.c", "user/memory.c",
@@ -100,7 +101,7 @@ def test_code_of_an_assembler_far_apart_is_what_libdw_says(rows, tmp_path):
 @pytest.fixture
 def tables(tmp_path):
     """tables("get", PATH): what tests/pure/table_memory.c answers to that."""
-    build(tmp_path / "table_memory", "tests/pure/table_memory.c", "user/unwind/tables.c")
+    build_tables(tmp_path / "table_memory")
     with subprocess.Popen([tmp_path / "table_memory"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         def ask(*words):
             process.stdin.write(" ".join(map(str, words)) + "\n")
