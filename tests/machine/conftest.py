@@ -34,8 +34,8 @@ def booted():
         guest.run(LITTLE_KALLSYMS, paranoid=-1)
         return guest
 
-    def get(modules=(), **kind):
-        machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap), **kind))
+    def get(modules=(), add=(), **kind):
+        machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap, *add), **kind))
         if machine not in guests:
             guests[machine] = boot(machine)
         # The kernel takes longer to load a module than most tests take.
@@ -135,6 +135,12 @@ def isolated(machines):
     return machines(cmdline="pti=on rodata=on")
 
 
+@pytest.fixture
+def pushing(machines):
+    """A machine on which nhmtap can push to a server: with libcurl."""
+    return machines(add=(late_library("libcurl-gnutls"),))
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     """A test that fails in a guest shows the guest's console."""
@@ -149,8 +155,8 @@ def pytest_runtest_makereport(item, call):
 
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
-KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep",
-         "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7400", "xeons_7400")
+KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "pushing", "sandybridge",
+         "sandybridge_ep", "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7400", "xeons_7400")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

@@ -7,11 +7,11 @@ import records
 INTERVALS = 900
 
 
-def instructions(bench, *outputs):
+def instructions(bench, *outputs, intervals=INTERVALS, interval_ms=2):
     """Of a session with these outputs beside a file, as it counts its own."""
-    config = {"activities": [{"name": "counts", "command": "stat", "all_cpus": True, "per": "cpu", "interval_ms": 2,
-                              "interval_count": INTERVALS, "event": "task-clock,page-faults,context-switches,"
-                              "cpu-migrations,minor-faults,major-faults"}],
+    config = {"activities": [{"name": "counts", "command": "stat", "all_cpus": True, "per": "cpu",
+                              "interval_ms": interval_ms, "interval_count": intervals,
+                              "event": "task-clock,page-faults,context-switches,cpu-migrations,minor-faults,major-faults"}],
               "outputs": [{"path": "file"}, *({"queue_bytes": 8192, **output} for output in outputs)]}
     done = bench.run(f"""
         mkfifo unread
@@ -19,10 +19,12 @@ def instructions(bench, *outputs):
         head -c 65536 /dev/zero > unread
         echo '{json.dumps(config)}' > c
         nhmtap run c
-        cat file""", paranoid=-1)
-    found = records.parse(done.stdout)
-    assert sum(r["type"] == "count" for r in found) == 6 * INTERVALS
-    return found[-1]["overhead"]["instructions"]
+        grep -c '"type":"count"' file
+        tail -n 1 file""", paranoid=-1)
+    counts, last = done.stdout.splitlines(True)
+    assert int(counts) == 6 * intervals
+    end, = records.parse(last)
+    return end["overhead"]["instructions"]
 
 
 def test_an_output_that_nobody_reads_costs_less_than_a_fiftieth_of_the_run(guest):
@@ -30,3 +32,16 @@ def test_an_output_that_nobody_reads_costs_less_than_a_fiftieth_of_the_run(guest
     alone = instructions(guest)
     assert instructions(guest, {"path": "unread"}) <= 1.02 * alone
     assert instructions(guest, {"path": "unix:/tmp/nobody"}) <= 1.02 * alone
+
+
+def test_a_server_that_is_away_costs_less_than_a_fiftieth_of_an_interval(pushing):
+    """Of each interval from the eighth second on: before that, the library is loaded, and the pauses between two tries
+    are a few seconds."""
+    assert pushing.run("ifconfig lo up").status == 0
+
+    def an_interval(*outputs):
+        few, many = (instructions(pushing, *outputs, intervals=n, interval_ms=5) for n in (1600, 4800))
+        return (many - few) / 3200
+
+    away = an_interval({"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"})
+    assert away <= 1.02 * an_interval()
