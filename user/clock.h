@@ -20,6 +20,12 @@ static inline __u64 clock_ns(clockid_t clock)
 	return timespec_ns(&now);
 }
 
+/* Of CLOCK_MONOTONIC, cheaply and at most some ms late. */
+static inline time_t clock_seconds(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000000;
+}
+
 /* The pause before something is tried again, ns: a second, then twice the one before, up to a minute. */
 static inline __u64 pause_after(__u64 before_ns)
 {

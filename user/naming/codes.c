@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "interned.h"
 #include "memory.h"
+#include "naming/pool.h"
 #include "record/record.h"
 
 /* One of each text: chains by hash. */
@@ -97,13 +98,10 @@ void codes_release(struct codes *codes)
 static const char *kept(struct codes *codes, const char *string)
 {
 	struct text **bucket, *text;
-	__u32 hash = 2166136261u; /* FNV-1a */
 
 	if (!string)
 		return NULL;
-	for (const char *at = string; *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 16777619u;
-	bucket = &codes->texts[hash & (BUCKETS - 1)];
+	bucket = &codes->texts[map_key(string, 0) & (BUCKETS - 1)];
 	for (text = *bucket; text; text = text->next)
 		if (!strcmp(text->text, string))
 			return text->text;

@@ -172,19 +172,10 @@ size_t source_bytes(const struct source *source)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static __u64 hash_of(const char *text)
-{
-	__u64 hash = 0xcbf29ce484222325;
-
-	while (*text)
-		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
-	return hash;
-}
-
 /* A text that was told, kept once; NULL stays NULL. */
 static const char *kept(struct source *source, const char *text)
 {
-	__u64 key = text ? hash_of(text) : 0;
+	__u64 key = text ? map_key(text, 0) : 0;
 	char *known = text ? map_find(&source->told, key) : NULL;
 
 	if (!text || (known && !strcmp(known, text)))

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "naming/maps.h"
 #include "naming/named_source.h"
@@ -44,14 +44,6 @@ struct naming {
 /* So long a file that found no room is not read again. */
 #define LEFT_OUT_S 10
 
-static time_t seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
 /* --- sources, in the order in which they were asked for ---------------------------------------- */
 
 static void unlink_source(struct naming *naming, struct source *source)
@@ -70,7 +62,7 @@ static void put_first(struct naming *naming, struct source *source)
 
 static void use(struct naming *naming, struct source *source)
 {
-	source->used_at = seconds();
+	source->used_at = clock_seconds();
 	if (naming->newest == source)
 		return;
 	unlink_source(naming, source);
@@ -140,7 +132,7 @@ static struct source *expendable(const struct naming *naming, const struct sourc
 	for (struct source *source = naming->oldest; source; source = source->newer) {
 		if (source == naming->kernel || source == used || source->left_out)
 			continue;
-		if (seconds() - source->used_at >= LEFT_OUT_S)
+		if (clock_seconds() - source->used_at >= LEFT_OUT_S)
 			return source;
 		if (!last || source->read_at >= last->read_at)
 			last = source;
@@ -157,7 +149,7 @@ static void leave_out(struct naming *naming, const struct source *used)
 		source_empty(source);
 		source->left_out = true;
 		source->why = "the memory for names has no room for its symbols";
-		source->read_at = seconds();
+		source->read_at = clock_seconds();
 		weigh(naming, source);
 	}
 }
@@ -253,7 +245,7 @@ static struct name *name_at(struct naming *naming, struct source *source, __u64 
 	struct name *name = source_name_at(source, address);
 
 	if (!source->names.nr)
-		source->named_at = seconds();
+		source->named_at = clock_seconds();
 	map_put(&source->names, key, name);
 	weigh(naming, source);
 	keep_limit(naming, source);
@@ -277,11 +269,7 @@ static struct identity identity_of(const struct stat *stat)
 
 static __u64 hash(const char *text, const struct identity *identity)
 {
-	__u64 hash = identity->ino ^ (__u64)identity->changed.tv_nsec << 32 ^ 0xcbf29ce484222325;
-
-	while (*text)
-		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
-	return hash;
+	return map_key(text, identity->ino ^ (__u64)identity->changed.tv_nsec << 32);
 }
 
 static struct source *find_alias(struct naming *naming, const char *text, const struct identity *identity)
@@ -359,7 +347,7 @@ static struct source *open_source(struct naming *naming, const struct place *pla
 	bool open = source_open(source, place);
 
 	source->identity = *identity;
-	source->read_at = seconds();
+	source->read_at = clock_seconds();
 	if (build_id[0])
 		same = find_alias(naming, build_id, &no_identity);
 	if (same && alike(&same->identity, identity) && !source_is_stale(same)) {
@@ -437,7 +425,8 @@ static void find_wanted(struct naming *naming, struct wanted *wanted, const char
 
 static bool is_for_another_reading(const struct source *source)
 {
-	return source_is_stale(source) || (source->left_out && seconds() - source->read_at >= LEFT_OUT_S);
+	return source_is_stale(source) ||
+	       (source->left_out && clock_seconds() - source->read_at >= LEFT_OUT_S);
 }
 
 static const struct name *name_of_file(struct naming *naming, const char *path, const char *build_id,
@@ -538,7 +527,7 @@ static void read_jit(struct naming *naming, struct source *source, const struct 
 	struct stat stat;
 
 	source_empty(source);
-	source->read_at = seconds();
+	source->read_at = clock_seconds();
 	source->why = NULL;
 	source->failed = false;
 	source->refused = fd < 0 && guarded_refused(error);
@@ -572,7 +561,7 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		read_jit(naming, source, &place, owner);
 	} else {
 		/* A compiler at work appends to it all the time, so it is checked at most once a second. */
-		changed = (!symbols_find(&source->symbols, address) || seconds() != source->read_at) &&
+		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
 			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
 		if (changed)
 			read_jit(naming, source, &place, owner);

@@ -53,6 +53,15 @@ void pool_release(struct pool *pool)
 	*pool = (struct pool){0};
 }
 
+__u64 map_key(const char *text, __u64 seed)
+{
+	__u64 hash = seed ^ 0xcbf29ce484222325;
+
+	while (*text)
+		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3; /* FNV-1a */
+	return hash;
+}
+
 /* Where the key is, or the free place where it would be. */
 static struct map_entry *place(const struct map *map, __u64 key)
 {

@@ -24,6 +24,8 @@ struct map {
 	size_t nr, room;
 };
 
+/* A text's key, which others may share. `seed`: what else makes it another one, or 0. */
+__u64 map_key(const char *text, __u64 seed);
 /* The value of a key, NULL if there is none. */
 void *map_find(const struct map *map, __u64 key);
 /* The key must be new, the value not NULL. */

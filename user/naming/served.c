@@ -38,8 +38,8 @@ static const int allowed[] = {
 	SCMP_SYS(brk),		SCMP_SYS(munmap),      SCMP_SYS(mremap),	SCMP_SYS(madvise),
 	SCMP_SYS(futex),	SCMP_SYS(setitimer),   SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),	       SCMP_SYS(exit_group),	SCMP_SYS(restart_syscall),
-#if !__GLIBC_PREREQ(                                                                                         \
-	2, 39) /* its fstat(3), which takes paths as well: no more than what stat(2) tells of them */
+/* Older ones' fstat(3). It takes paths as well: no more than what stat(2) tells of them. */
+#if !__GLIBC_PREREQ(2, 39)
 	SCMP_SYS(newfstatat),
 #endif
 #ifdef __SANITIZE_ADDRESS__

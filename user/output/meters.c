@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "output/flatten.h"
 #include "output/member.h"
@@ -84,14 +85,6 @@ static const char *text_of(struct meters *meters, const json_t *labels)
 	return meters->text.text;
 }
 
-static time_t seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
 static void forget_series(struct meters *meters, struct meter *family, size_t at)
 {
 	struct meter_series *series = &family->series[at];
@@ -107,7 +100,7 @@ static void forget_series(struct meters *meters, struct meter *family, size_t at
 
 static void forget_unused(struct meters *meters)
 {
-	time_t now = seconds();
+	time_t now = clock_seconds();
 
 	if (now < meters->looked + LOOK_S)
 		return;
@@ -154,7 +147,7 @@ static struct meter_series *series_of(struct meters *meters, struct meter *meter
 		series = new_series(meters, meter, labels);
 		series->bounded = bounded;
 	}
-	series->used = seconds();
+	series->used = clock_seconds();
 	return series;
 }
 
