@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "session/notices.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 /* What notices say of a CPU: "offline@/devices/system/cpu/cpu1". */
 #define OFFLINE_NOTICE "offline@/devices/system/cpu/cpu"
+#define ONLINE_NOTICE  "online@/devices/system/cpu/cpu"
 
 struct listener {
 	struct listener *next;
@@ -35,54 +37,63 @@ static int open_socket(void)
 	return fd;
 }
 
-/* CPUs that have gone since it was last asked, though they may be back already. Returns whether any has. */
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* CPUs that have gone since it was last asked, though they may be back already. Returns whether any CPU has
+ * gone or come, or may have: notices that found no room are lost. */
 static bool read_notices(const struct notices *notices, struct cpus *gone)
 {
+	bool any = false;
 	char text[4096];
 	ssize_t length;
 
 	*gone = (struct cpus){0};
 	if (notices->socket < 0)
 		return false;
-	while ((length = recv(notices->socket, text, sizeof(text) - 1, 0)) > 0) {
+	while ((length = recv(notices->socket, text, sizeof(text) - 1, 0)) > 0 ||
+	       (length < 0 && errno == ENOBUFS)) {
 		int cpu;
 
-		text[length] = '\0';
-		if (strncmp(text, OFFLINE_NOTICE, strlen(OFFLINE_NOTICE)))
+		text[length > 0 ? length : 0] = '\0';
+		any |= length < 0 || begins(text, ONLINE_NOTICE);
+		if (!begins(text, OFFLINE_NOTICE))
 			continue;
+		any = true;
 		cpu = atoi(text + strlen(OFFLINE_NOTICE));
 		if (cpu >= 0 && cpu < CPUS_MAX)
 			cpus_add(gone, cpu);
 	}
-	return cpus_next(gone, 0) >= 0;
+	return any;
 }
 
-static void tell_all(const struct notices *notices, const struct cpus *gone)
-{
-	for (const struct listener *one = notices->listeners; one; one = one->next)
-		one->follow(one->context, gone);
-}
-
-/* A CPU that comes online is a notice as well, and concerns all. */
-static void on_notice(void *context, short events)
+/* What is read is gone from the socket, and so all are told whoever has asked. */
+static bool take_for_all(const struct notices *notices)
 {
 	struct cpus gone;
+	bool any = read_notices(notices, &gone);
 
-	read_notices(context, &gone);
-	tell_all(context, &gone);
+	for (const struct listener *one = notices->listeners; any && one; one = one->next)
+		one->follow(one->context, &gone);
+	return any;
+}
+
+static void on_notice(void *context, short events)
+{
+	take_for_all(context);
 }
 
 void notices_take(struct notices *notices, void *context)
 {
-	struct cpus gone;
+	const struct cpus none = {0};
 
-	if (read_notices(notices, &gone)) {
-		tell_all(notices, &gone);
+	if (take_for_all(notices))
 		return;
-	}
 	for (const struct listener *one = notices->listeners; one; one = one->next)
 		if (one->context == context)
-			one->follow(context, &gone);
+			one->follow(context, &none);
 }
 
 static void open_all(struct notices *notices, struct loop *loop, const char *root)

@@ -28,12 +28,14 @@ struct notices {
 /* `gone`: CPUs that the kernel has said to go offline, though they may be back. */
 typedef void (*notice_fn)(void *context, const struct cpus *gone);
 
-/* Calls `follow` when there are notices (root: host->root), up to notices_leave() with the same context. */
+/* Calls `follow` when there are notices of CPUs (root: host->root), up to notices_leave() with the same
+ * context. */
 void notices_listen(struct notices *notices, struct loop *loop, const char *root, notice_fn follow,
 		    void *context);
 void notices_leave(struct notices *notices, void *context);
 
-/* Takes notices now, before the loop comes to them; calls at least the function of this context. */
+/* Takes notices now, before the loop comes to them. Calls the functions of all where there are any, and that
+ * of this context always. */
 void notices_take(struct notices *notices, void *context);
 
 /* Reads the CPUs that are online now. Returns false on failure. */
