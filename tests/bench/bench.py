@@ -868,9 +868,9 @@ def compile_recorded(folder):
                 std::regex r(s); std::map<std::string, std::vector<std::pair<int, std::string>>> m;
                 for (int i = 0; i < {i} + 3; i++) m[s].emplace_back(i, s + std::to_string(i));
                 std::sort(m[s].begin(), m[s].end()); return m; }}\n""")
-    subprocess.run(["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
-                    "clang++", "-O2", "-c", "-o", os.devnull, source], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # With -B perf does not look for build-ids at its end, where Debian 12's aborts now and then.
+    subprocess.run(["perf", "record", "-q", "-B", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
+                    "clang++", "-O2", "-c", "-o", os.devnull, source], check=True, stdout=subprocess.DEVNULL)
     return data
 
 
