@@ -45,7 +45,7 @@ def get(url, **parameters):
     """The text of a page; None: nobody answers yet."""
     query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
     try:
-        with urllib.request.urlopen(url + query, timeout=30) as answer:
+        with urllib.request.urlopen(url + query, timeout=240) as answer:
             return answer.read().decode()
     except OSError:
         return None
@@ -94,7 +94,7 @@ class Server:
     def __exit__(self, *_):
         self.process.terminate()
         try:
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=240)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

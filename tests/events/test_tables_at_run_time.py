@@ -216,7 +216,7 @@ def test_what_is_no_plain_file_is_refused_and_not_waited_for(nhmtap, tmp_path, f
         os.truncate(path, 1 << 40)
     for command in (["explain", "--events-dir", tmp_path, "cpu-clock"],
                     ["stat", "-e", "page-faults", "--events-dir", tmp_path, "--", "true"]):
-        said = nhmtap(*command, timeout=20)
+        said = nhmtap(*command, timeout=240)
         assert said.status == 1 and why in said.err and path.name in said.err
 
 

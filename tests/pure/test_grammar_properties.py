@@ -40,7 +40,7 @@ def nehalem(tmp_path_factory):
 
 def explain(root, *arguments):
     return subprocess.run([NHMTAP, "explain", f"--host-root={root}", *arguments], capture_output=True,
-                          timeout=20)
+                          timeout=240)
 
 
 @settings(max_examples=250, deadline=None, derandomize=True, database=None,
