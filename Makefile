@@ -237,7 +237,7 @@ FORCE:
 
 # The reader of --events-dir also compiles the built-in tables.
 table_reader := events/compile.c $(patsubst %,user/tables/%.c,tables loader rows checks draft form names compose formula) \
-		user/memory.c user/refusal.c user/guarded.c user/list.c
+		user/memory.c user/refusal.c user/guarded.c user/json_file.c user/list.c
 $(O)/compile-tables: $(table_reader) $(wildcard user/tables/*.h) | $(O)/.build-packages
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

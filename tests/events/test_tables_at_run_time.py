@@ -15,7 +15,8 @@ from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
 
 USER = ROOT / "user"
 PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/checks", "tables/draft", "tables/form",
-         "tables/formula", "tables/compose", "tables/names", "memory", "refusal", "guarded", "list"]
+         "tables/formula", "tables/compose", "tables/names", "memory", "refusal", "guarded", "json_file",
+         "list"]
 CATS = {"name": "CATS.SEEN", "description": "A cat is seen", "code": "0xA0", "umask": "0x01",
         "period": 2000}
 PURRS = {"name": "purrs", "formula": "1000 * CATS.SEEN / INST_RETIRED.ANY",

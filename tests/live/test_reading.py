@@ -177,3 +177,10 @@ def test_what_reads_counters_takes_no_samples_away(nhmtap):
     profiles = result.of("profile")
     assert sum(entry["samples"] for entry in result.entries()) == 100 * 1000
     assert sum(r["samples"]["expected"] for r in profiles) == 100 * 1000
+
+
+def test_a_file_of_tables_is_read_in_blocks(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "sources.json").write_text(f"[{' ' * 100000}]", encoding="ascii")
+    reads = traced(tmp_path, "read", "explain", "--events-dir", tmp_path / "tables", "page-faults")
+    assert len(reads) < 1000

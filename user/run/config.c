@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "embedded.h"
 #include "guarded.h"
+#include "json_file.h"
 #include "tables/names.h"
 #include "memory.h"
 #include "option/command.h"
@@ -99,17 +99,14 @@ static int refuse_file(struct refusal *refusal, const char *path, int error)
 static json_t *load(const char *path, struct refusal *refusal)
 {
 	json_error_t error;
-	json_t *document;
-	int fd = guarded_open_path(path, CONFIG_MOST);
+	json_t *document = json_file_read(path, CONFIG_MOST, JSON_REJECT_DUPLICATES, &error);
 
-	if (fd < 0) {
+	if (document)
+		return document;
+	if (errno) {
 		refuse_file(refusal, path, errno);
 		return NULL;
 	}
-	document = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
-	close(fd);
-	if (document)
-		return document;
 	refuse(refusal, STATUS_USAGE, "CONFIG '%s', line %d, column %d", path, error.line, error.column);
 	because(refusal, "it is not JSON: %.300s", error.text);
 	return NULL;

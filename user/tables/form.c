@@ -11,28 +11,46 @@
 #include "embedded.h"
 #include "memory.h"
 
+struct pattern {
+	const char *text; /* the schema's own */
+	regex_t regex;
+	struct pattern *next;
+};
+
 struct form {
 	json_t *schema;
+	struct pattern *patterns; /* those that a value was held against */
+	int openings;
 };
 
 struct form *form_open(void)
 {
+	static struct form form;
 	struct embedded file = embedded_find("schema.json");
-	struct form *form = xcalloc(1, sizeof(*form));
 
-	form->schema = json_loadb(file.data, file.size, 0, NULL);
-	return form;
+	if (!form.openings++)
+		form.schema = json_loadb(file.data, file.size, 0, NULL);
+	return &form;
 }
 
 void form_close(struct form *form)
 {
+	struct pattern *pattern;
+
+	if (--form->openings)
+		return;
+	while ((pattern = form->patterns)) {
+		form->patterns = pattern->next;
+		regfree(&pattern->regex);
+		free(pattern);
+	}
 	json_decref(form->schema);
-	free(form);
+	form->schema = NULL;
 }
 
 /* The place in the table that is being checked. */
 struct place {
-	const struct form *form;
+	struct form *form;
 	struct form_fault *fault;
 	char label[128];
 	char field[128]; /* "\"aliases\" " */
@@ -74,17 +92,30 @@ static bool one_of(const json_t *list, const json_t *value)
 	return false;
 }
 
-/* POSIX's regular expressions have what the patterns use; but '.' would match a line's end. */
-static bool matches(const char *pattern, const char *text)
+/* Compiling a pattern takes longer than matching it. NULL: it is no regular expression. */
+static const struct pattern *compiled(struct form *form, const char *text)
 {
-	regex_t regex;
-	bool found;
+	struct pattern *pattern = form->patterns;
 
-	if (strchr(text, '\n') || regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB))
-		return false;
-	found = !regexec(&regex, text, 0, NULL, 0);
-	regfree(&regex);
-	return found;
+	while (pattern && pattern->text != text)
+		pattern = pattern->next;
+	if (pattern)
+		return pattern;
+	pattern = xmalloc(sizeof(*pattern));
+	*pattern = (struct pattern){.text = text, .next = form->patterns};
+	if (regcomp(&pattern->regex, text, REG_EXTENDED | REG_NOSUB)) {
+		free(pattern);
+		return NULL;
+	}
+	return form->patterns = pattern;
+}
+
+/* POSIX's regular expressions have what the patterns use; but '.' would match a line's end. */
+static bool matches(struct form *form, const char *pattern, const char *text)
+{
+	const struct pattern *known = strchr(text, '\n') ? NULL : compiled(form, pattern);
+
+	return known && !regexec(&known->regex, text, 0, NULL, 0);
 }
 
 static json_int_t characters(const char *text)
@@ -104,7 +135,7 @@ static bool within(const json_t *schema, const char *least, const char *most, js
 }
 
 /* Checks the value itself, not what it contains. */
-static bool is_right(const json_t *schema, const json_t *value)
+static bool is_right(struct form *form, const json_t *schema, const json_t *value)
 {
 	const json_t *constant = json_object_get(schema, "const");
 	const json_t *list = json_object_get(schema, "enum");
@@ -114,7 +145,7 @@ static bool is_right(const json_t *schema, const json_t *value)
 	    (constant && !json_equal(constant, value)) || (list && !one_of(list, value)))
 		return false;
 	if (json_is_string(value))
-		return (!pattern || matches(pattern, json_string_value(value))) &&
+		return (!pattern || matches(form, pattern, json_string_value(value))) &&
 		       within(schema, NULL, "maxLength", characters(json_string_value(value)));
 	return !json_is_integer(value) || within(schema, "minimum", "maximum", json_integer_value(value));
 }
@@ -293,14 +324,14 @@ static int look(struct place place, const json_t *schema, const json_t *value)
 		if (look(place, json_object_get(all, strrchr(reference, '/') + 1), value))
 			return -1;
 	}
-	if (!is_right(schema, value))
+	if (!is_right(place.form, schema, value))
 		return unexpected(&place, schema, value);
 	if (json_is_object(value))
 		return look_at_members(&place, schema, value);
 	return json_is_array(value) ? look_at_items(&place, schema, value) : 0;
 }
 
-int form_check(const struct form *form, const char *kind, const json_t *table, struct form_fault *fault)
+int form_check(struct form *form, const char *kind, const json_t *table, struct form_fault *fault)
 {
 	struct place place = {.form = form, .fault = fault};
 

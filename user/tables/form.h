@@ -10,7 +10,8 @@
 
 struct form;
 
-/* The form that is built into the program. The caller owns it up to form_close(). */
+/* The form that is built into the program. It is read once and shared by all that have it open: each calls
+ * form_close() when it needs it no longer. */
 struct form *form_open(void);
 void form_close(struct form *form);
 
@@ -21,6 +22,6 @@ struct form_fault {
 
 /* Holds a table against the form of its kind, a key of the schema's $defs: "events", "metrics", ….
  * Returns 0, or -1 with the first fault. */
-int form_check(const struct form *form, const char *kind, const json_t *table, struct form_fault *fault);
+int form_check(struct form *form, const char *kind, const json_t *table, struct form_fault *fault);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "guarded.h"
+#include "json_file.h"
 #include "memory.h"
 #include "tables/names.h"
 
@@ -89,18 +90,13 @@ json_t *read_table(struct loader *loader, const char *kind)
 	struct form_fault found;
 	json_error_t error;
 	json_t *table;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", loader->folder, loader->file);
-	fd = guarded_open_path(path, TABLE_MOST);
-	if (fd < 0) {
-		FAULT(loader, "", "%s", guarded_why(errno));
-		return NULL;
-	}
-	table = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error);
-	close(fd);
+	table = json_file_read(path, TABLE_MOST, JSON_REJECT_DUPLICATES, &error);
 	if (!table) {
-		if (json_error_code(&error) == json_error_duplicate_key) /* near '"NAME"' */
+		if (errno)
+			FAULT(loader, "", "%s", guarded_why(errno));
+		else if (json_error_code(&error) == json_error_duplicate_key) /* near '"NAME"' */
 			FAULT(loader, "", "field %.*s stands twice in one object",
 			      (int)strcspn(strchrnul(error.text, '"'), "'"), strchrnul(error.text, '"'));
 		else if (error.line > 0)

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "guarded.h"
+#include "json_file.h"
 #include "memory.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -211,14 +211,11 @@ static int read_file(struct reader *reader, const char *path, const char *pmu)
 {
 	const json_t *entries, *entry;
 	json_error_t error;
-	int fd = guarded_open_path(path, FILE_MOST);
-	json_t *document;
+	json_t *document = json_file_read(path, FILE_MOST, 0, &error);
 	size_t i;
 
-	if (fd < 0)
+	if (!document && errno)
 		return refuse_path(reader, "%.300s can't be read: %s", path, guarded_why(errno));
-	document = json_loadfd(fd, 0, &error);
-	close(fd);
 	if (!document)
 		return refuse_path(reader, "%.300s, line %d: %.80s", path, error.line, error.text);
 	json_array_append_new(reader->events->documents, document);
