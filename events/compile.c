@@ -125,11 +125,11 @@ struct layout {
 #define known_unit_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source),         \
 		X##VALUE(UNSIGNED, type, scope), X##VALUE(UNSIGNED, type, count_bits),                       \
-		X##VALUE(UNSIGNED, type, wraps_in_ms), X##VALUE(TEXT, type, control),                        \
-		X##VALUE(UNSIGNED, type, control_msr), X##VALUE(UNSIGNED, type, freeze),                     \
-		X##VALUE(UNSIGNED, type, unfreeze), X##VALUE(UNSIGNED, type, reset),                         \
-		X##VALUE(UNSIGNED, type, select), X##VALUE(UNSIGNED, type, status),                          \
-		X##LIST(LIST, type, kinds, &unit_kind_layout)
+		X##VALUE(UNSIGNED, type, wraps_in_ms), X##VALUE(UNSIGNED, type, rdpmc),                      \
+		X##VALUE(TEXT, type, control), X##VALUE(UNSIGNED, type, control_msr),                        \
+		X##VALUE(UNSIGNED, type, freeze), X##VALUE(UNSIGNED, type, unfreeze),                        \
+		X##VALUE(UNSIGNED, type, reset), X##VALUE(UNSIGNED, type, select),                           \
+		X##VALUE(UNSIGNED, type, status), X##LIST(LIST, type, kinds, &unit_kind_layout)
 #define source_claim_MEMBERS(X, type) X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, claim)
 #define known_contradiction_MEMBERS(X, type)                                                                 \
 	X##VALUE(TEXT, type, id), X##VALUE(TEXT, type, subject), X##LIST(TEXTS, type, names, NULL),          \
@@ -143,14 +143,15 @@ struct layout {
 #define cpu_events_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, vendor),               \
 		X##VALUE(TEXT, type, libpfm4), X##LIST(LIST, type, models, &cpu_model_layout),               \
-		X##VALUE(UNSIGNED, type, perfmon), X##LIST(LIST, type, guide, &known_section_layout),        \
-		X##VALUE(UNSIGNED, type, branch_depth), X##VALUE(UNSIGNED, type, general_counters),          \
-		X##VALUE(UNSIGNED, type, fixed_counters), X##VALUE(UNSIGNED, type, general_counters_smt),    \
-		X##VALUE(TEXT, type, loads), X##VALUE(TEXT, type, stores),                                   \
-		X##VALUE(UNSIGNED, type, precise_store), X##VALUE(UNSIGNED, type, load_latency),             \
-		X##VALUE(UNSIGNED, type, latency_least), X##VALUE(UNSIGNED, type, latency_most),             \
-		X##VALUE(TEXT, type, latency_source), X##VALUE(UNSIGNED, type, cmask_most),                  \
-		X##VALUE(TEXT, type, cmask_source), X##LIST(LIST, type, events, &known_event_layout),        \
+		X##VALUE(UNSIGNED, type, third_level_cache), X##VALUE(UNSIGNED, type, perfmon),              \
+		X##LIST(LIST, type, guide, &known_section_layout), X##VALUE(UNSIGNED, type, branch_depth),   \
+		X##VALUE(UNSIGNED, type, general_counters), X##VALUE(UNSIGNED, type, fixed_counters),        \
+		X##VALUE(UNSIGNED, type, general_counters_smt), X##VALUE(TEXT, type, loads),                 \
+		X##VALUE(TEXT, type, stores), X##VALUE(UNSIGNED, type, precise_store),                       \
+		X##VALUE(UNSIGNED, type, load_latency), X##VALUE(UNSIGNED, type, latency_least),             \
+		X##VALUE(UNSIGNED, type, latency_most), X##VALUE(TEXT, type, latency_source),                \
+		X##VALUE(UNSIGNED, type, cmask_most), X##VALUE(TEXT, type, cmask_source),                    \
+		X##LIST(LIST, type, events, &known_event_layout),                                            \
 		X##LIST(LIST, type, aliases, &known_alias_layout),                                           \
 		X##ONE(type, offcore, &known_offcore_layout), X##ONE(type, kernel, &known_kernel_layout),    \
 		X##LIST(LIST, type, data_sources, &known_data_source_layout),                                \

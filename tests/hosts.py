@@ -10,8 +10,9 @@ EVENTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 # Those with a table: every folder but that of the metrics over perf's own events.
 TABLES = tuple(sorted(entry.name for entry in os.scandir(EVENTS)
                       if entry.is_dir() and entry.name not in ("generic", "__pycache__")))
-# Those that Intel publishes a list of events for: not the architecture, and not Core 2, of which one is the Xeon 7400.
-CPUS = tuple(cpu for cpu in TABLES if cpu not in ("architectural", "core2", "xeon-7400"))
+# Those that Intel publishes a list of events for: not the architecture, not Core 2, of which one is the Xeon 7400, and not
+# NetBurst, of which one is the Xeon 7100.
+CPUS = tuple(cpu for cpu in TABLES if cpu not in ("architectural", "core2", "xeon-7400", "xeon-7100"))
 
 CAP_SYS_ADMIN, CAP_SYSLOG, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 34, 38, 39))  # linux/capability.h
 

@@ -70,6 +70,38 @@ static void print_contradictions(const struct cpu_events *cpu)
 	}
 }
 
+static void print_numbers(const struct unit_number *numbers, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		printf("%s%s=%#llx", i ? " " : "", numbers[i].name, (unsigned long long)numbers[i].value);
+}
+
+static void print_unit_kind(const char *cpu, const struct known_unit *unit, const struct unit_kind *kind)
+{
+	printf("unit_kind\t%s\t%s\t%s\t%#llx\t", cpu, unit->name, kind->name,
+	       (unsigned long long)kind->always);
+	print_numbers(kind->counters, kind->nr_counters);
+	printf("\t%s\n", kind->description);
+	for (size_t i = 0; i < kind->nr_fields; i++) {
+		const struct unit_field *field = &kind->fields[i];
+
+		printf("unit_field\t%s\t%s\t%s\t%s\t%s\t%u\t%u\t%s\t", cpu, unit->name, kind->name,
+		       field->name, field->title, field->low, field->high, field->usual ? field->usual : "");
+		print_numbers(field->values, field->nr_values);
+		printf("\t%s\n", field->description);
+	}
+}
+
+static void print_unit(const char *cpu, const struct known_unit *unit)
+{
+	printf("unit\t%s\t%s\t%u\t%u\t%u\t%u\t%s\t%#x\t%u\t%u\t%u\t%u\t%u\t%s\t%s\n", cpu, unit->name,
+	       unit->scope, unit->count_bits, unit->wraps_in_ms, unit->rdpmc, unit->control,
+	       unit->control_msr, unit->freeze, unit->unfreeze, unit->reset, unit->select, unit->status,
+	       unit->source, unit->description);
+	for (size_t i = 0; i < unit->nr_kinds; i++)
+		print_unit_kind(cpu, unit, &unit->kinds[i]);
+}
+
 static void print_metrics(const char *cpu, const struct known_metric *metrics, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -107,6 +139,8 @@ static void print_cpu(const struct cpu_events *cpu)
 		printf("branch_kind\t%s\t%s\t%#x\t%s\t%s\n", cpu->name, kind->filter, kind->records,
 		       kind->note ? kind->note : "", kind->why ? kind->why : "");
 	}
+	for (size_t i = 0; i < cpu->nr_units; i++)
+		print_unit(cpu->name, &cpu->units[i]);
 	print_contradictions(cpu);
 	print_metrics(cpu->name, cpu->metrics, cpu->nr_metrics);
 }

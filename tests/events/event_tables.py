@@ -46,6 +46,10 @@ class Compiled:
         "placing_rule": "cpu mask config counters fixed_counter",
         "generic": "cpu name config config1",
         "erratum": "cpu name all_events",
+        "unit": "cpu name scope count_bits wraps_in_ms rdpmc control control_msr freeze unfreeze reset select status "
+                "source description",
+        "unit_kind": "cpu unit name always msrs description",
+        "unit_field": "cpu unit kind name title low high usual values description",
         "contradiction": "cpu id subject we_do why names says",
         "metric": "cpu name formula unit",
         "source": "key title",

@@ -289,10 +289,11 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
     ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),
     ({"without": {"kittens": ["DOGS"]}}, "\"without\" \"kittens\" must be one of events, metrics"),
     ({"colour": "grey"}, "unknown field \"colour\""),
-    ({"general_counters": 0}, "\"general_counters\" must be a number from 1"),
+    ({"general_counters": 9}, "\"general_counters\" must be a number from 0 to 8"),
+    ({"models": None, "third_level_cache": True}, "\"third_level_cache\" means nothing without \"models\""),
 ])
 def test_a_cpu_is_refused_for(change, message, folder, refused):
-    folder.write("cpus.json", [{**CPU, **change}])
+    folder.write("cpus.json", [{key: value for key, value in {**CPU, **change}.items() if value is not None}])
     refused("cpus.json: tabby: ", message)
 
 

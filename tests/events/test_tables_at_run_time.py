@@ -11,7 +11,8 @@ import pytest
 
 from event_tables import HERE, ROOT, Compiled
 from hosts import TABLES
-from hosts import NEHALEM, WITHOUT_PMU, cpuinfo
+from hosts import CPUID, NEHALEM, WITHOUT_PMU, cpuinfo
+from records import parse
 
 USER = ROOT / "user"
 PARTS = ["tables/tables", "tables/loader", "tables/rows", "tables/checks", "tables/draft", "tables/form",
@@ -177,8 +178,64 @@ def test_a_model_that_is_built_in_belongs_to_no_other_cpu(refusal):
     assert "cpus.json: tabby: model 0x1A is already nehalem-ep" in err
 
 
-def test_a_cpu_without_events_is_refused(refusal):
-    assert "tabby: has no events" in refusal(cpus=[TABBY], tabby__metrics=[PURRS])
+def test_a_cpu_with_nothing_to_count_is_refused(refusal):
+    assert "tabby: has neither events nor units" in refusal(cpus=[TABBY], tabby__metrics=[PURRS])
+
+
+def test_a_cpu_with_events_and_no_counters_is_refused(refusal):
+    heir = {**TABBY, "inherits": "nehalem-ep", "general_counters": 0}
+    err = refusal(cpus=[heir], tabby__metrics=[{**PURRS, "formula": "UOPS_ISSUED.ANY / INST_RETIRED.ANY"}])
+    assert "cpus.json: tabby: has events, but \"general_counters\" is 0" in err
+
+
+# ---- counters that Linux has no driver for ----
+
+def like(cpu, **members):
+    return {"source": "reasoning", "units": [{"name": "l3bus", "like": cpu, **members}]}
+
+
+UNITS_ALONE = {**TABBY, "general_counters": 0}
+PAW = {"name": "paw", "title": "Agent_Select", "description": "whose paw", "low": 32, "high": 35, "usual": "all",
+       "values": [{"name": "all", "value": "0xF"}, {"name": "left", "value": "0x5"}]}
+
+
+def test_a_unit_is_like_that_of_a_cpu_that_is_built_in_but_for_what_it_says(nhmtap, host, tables):
+    machine = host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x77)})
+    unit = like("xeon-7400", rdpmc=40, kinds=[{"name": "gbsq", "fields": [PAW]}])
+    argument = tables(cpus=[UNITS_ALONE], tabby__msr=unit)
+    ours, same = parse(nhmtap("explain", machine, argument, "l3bus/gbsq,paw=left/", "l3bus/fsb,hitm/").out)
+    theirs, other = parse(nhmtap("explain", "--cpu=xeon-7400", "l3bus/gbsq/", "l3bus/fsb,hitm/").out)
+    assert (ours["registers"][1]["rdpmc"], same["registers"][1]["rdpmc"]) == (40, 44)
+    assert same["event"]["attr"]["config"] == other["event"]["attr"]["config"]
+    assert int(ours["event"]["attr"]["config"], 16) == int(theirs["event"]["attr"]["config"], 16) & ~(7 << 32) | 5 << 32
+    assert "no such term" in nhmtap("explain", machine, argument, "l3bus/gbsq,agent=all/").err
+
+
+def test_a_cpu_of_units_alone_has_the_architectures_events_if_it_has_those(nhmtap, host, tables):
+    machine = host(NEHALEM, CPUID, {"proc/cpuinfo": cpuinfo(model=0x77)})
+    record, = parse(nhmtap("explain", machine, tables(cpus=[UNITS_ALONE], tabby__msr=like("xeon-7400")), "INST_RETIRED.ANY_P").out)
+    assert record["cpu"] == "architectural" and record["event"]["attr"]["config"] == "0xc0"
+
+
+@pytest.mark.parametrize("unit, message", [
+    (like("siamese"), "is like that of \"siamese\", which does not stand before it"),
+    (like("nehalem-ep"), "is like that of \"nehalem-ep\", which does not"),
+    (like("xeon-7400", kinds=[{"name": "gbsq", "fields": [{**PAW, "name": "flow"}]}]), "gbsq: flow stands twice"),
+    (like("xeon-7400", kinds=[{"name": "gbsq", "fields": [{**PAW, "high": 36}]}]), "the count's or another field's"),
+    (like("xeon-7400", kinds=[{"name": "tails", "fields": [PAW]}]), "tails: \"description\" is missing"),
+    ({"source": "reasoning", "units": [{"name": "catbus", "description": "Cats"}]}, "catbus: \"scope\" is missing"),
+])
+def test_a_unit_that_can_not_be_completed_is_refused(refusal, unit, message):
+    assert message in refusal(cpus=[UNITS_ALONE], tabby__msr=unit)
+
+
+def test_a_model_may_be_of_two_cpus_of_which_one_has_a_third_level_cache(explain, host, tables):
+    third = "0x00000004 0x00: eax=0x00004163 ebx=0x0 ecx=0x0 edx=0x0\n"
+    other = {**TABBY, "name": "siamese", "third_level_cache": True}
+    argument = tables(cpus=[other, TABBY], tabby__cats=topic(CATS), siamese__cats=topic({**CATS, "code": "0xA1"}))
+    configs = [explain(host(NEHALEM, {"proc/cpuinfo": cpuinfo(model=0x77), **more}), argument, "CATS.SEEN")[0]["attr"]["config"]
+               for more in ({}, {"cpuid": third})]
+    assert configs == ["0x1a0", "0x1a1"]
 
 
 def test_a_generic_metric_of_an_unknown_event_is_refused(refusal):

@@ -211,7 +211,7 @@ def test_two_at_a_time_are_refused(xeon_7400):
 # --- what is written ----------------------------------------------------------------------------------------------
 
 EVERY_KIND = ["l3bus/gbsq,agent=module0,flow=prefetch,snoop=hit+hitm,module=other,fill=evict,cross_snoop/",
-              "l3bus/gbsq,type=0x15,state=0x2a/", "l3bus/gsnpq,agent=central,module=this,block_snoop/", "l3bus/gsnpq,snoop=clean/",
+              "l3bus/gbsq,type=0x15,state=0x2a/", "l3bus/gsnpq,agent=central,module=one_or_more,block_snoop/", "l3bus/gsnpq,snoop=clean/",
               "l3bus/fsb,type=all/", "l3bus/fsb,clean,hit,hitm,drdy/", "l3bus/fsb,ioq_active,other_bnr/", "l3bus/fsb,type=0x21/"]
 
 

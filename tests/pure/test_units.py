@@ -1,71 +1,191 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Events of counters that Linux has no driver for, on a Xeon 7400: their registers bit by bit, by hand from SDM volume
-3B, 18.21, and what is refused before anything is written."""
+"""Events of counters that Linux has no driver for, on a Xeon 7100 and 7400: their registers bit by bit, by hand from SDM
+volume 3B, 18.21, and what is refused before anything is written."""
 import pytest
+from hosts import MACHINE, cpuinfo
 from records import parse
+from test_doctor_facts import write_registers
 
 CPU = "--cpu=xeon-7400"
+SERIES = ("xeon-7100", "xeon-7400")
 GBSQ, GSNPQ, FSB, CONTROL = (0x107CC, 0x107CD), (0x107CE, 0x107CF), (0x107D0, 0x107D1, 0x107D2, 0x107D3), 0x107D8
 FREEZE, UNFREEZE, RESET = 1, 2, 4
 
 
+def bits(high, low, **values):
+    """A field of the counter's register, and the names of its values; without any it is a single bit."""
+    return low, high, values or {"": 1}
+
+
+# 18.21.2 to 18.21.4, what both series have.
+SNOOP = bits(46, 44, all=7, clean=1, hit=2, hitm=4)
+GBSQ_FIELDS = {
+    "flow": bits(37, 36, all=3, demand=1, prefetch=2), "type": bits(43, 38, all=0x3F), "snoop": SNOOP,
+    "state": bits(53, 47, all=0x7F), "fill": bits(57, 56, any=0, fill=1, fill_only=2, evict=3), "cross_snoop": bits(58, 58)}
+GSNPQ_FIELDS = {"type": bits(43, 38, all=0x3F), "snoop": SNOOP, "state": bits(53, 47, all=0x7F), "block_snoop": bits(57, 57)}
+FSB_FIELDS = {"type": bits(37, 32, all=0x3F)} | {term: bits(bit, bit) for bit, term in enumerate(
+    "clean hit hitm defer retry snoop_stall dbsy drdy bnr ioq_empty ioq_full ioq_active ww_data ww_issue wr_issue rw_issue "
+    "other_dbsy other_drdy other_snoop_stall other_bnr".split(), 38)}
+# Where they differ: a bit each for two logical processors of two cores, or for three modules of two cores; bit 37 is the
+# central agent, bit 36 of the 7100 other symmetric ones.
+LOGICAL = {"core0": 3, "core1": 12, "core0_thread0": 1, "core0_thread1": 2, "core1_thread0": 4, "core1_thread1": 8}
+MODULES = {"module0": 1, "module1": 2, "module2": 4}
+FIELDS = {
+    ("xeon-7100", "gbsq"): GBSQ_FIELDS | {"agent": bits(35, 32, all=0xF, **LOGICAL),
+                                          "core": bits(55, 54, any=0, this=1, other=2, both=3)},
+    ("xeon-7400", "gbsq"): GBSQ_FIELDS | {"agent": bits(34, 32, all=7, **MODULES),
+                                          "module": bits(55, 54, any=0, this=1, other=2, several=3)},
+    # Bit 56 enables what bits 55:54 say.
+    ("xeon-7100", "gsnpq"): GSNPQ_FIELDS | {"agent": bits(37, 32, all=0x3F, symmetric=0x10, central=0x20, **LOGICAL),
+                                            "core": bits(56, 54, any=0, one=4, this=5, other=6, both=7)},
+    ("xeon-7400", "gsnpq"): GSNPQ_FIELDS | {"agent": bits(37, 32, all=0x27, central=0x20, **MODULES),
+                                            "module": bits(56, 54, any=0, one=4, one_or_more=5, two_or_more=6, three=7)},
+    ("xeon-7100", "fsb"): FSB_FIELDS, ("xeon-7400", "fsb"): FSB_FIELDS}
+# Everything, where nothing is said; of the bus, where bit 58 is always 1, nothing.
+USUAL = {key: sum(values["all"] << low for low, _, values in fields.values() if "all" in values) if key[1] != "fsb" else 1 << 58
+         for key, fields in FIELDS.items()}
+
+
 @pytest.fixture
-def written(nhmtap):
-    """[(address, value)] of what an event writes, in that order."""
+def explained(nhmtap):
     def run(*arguments):
-        result = nhmtap("explain", CPU, *arguments)
+        result = nhmtap("explain", *arguments)
         assert (result.status, result.err) == (0, "")
-        return [[(int(r["msr"], 16), int(r["value"], 16)) for r in record["registers"]] for record in parse(result.out)]
+        return [record for record in parse(result.out) if record["type"] == "event"]
     return run
 
 
-def field(value, low):
-    return value << low
+@pytest.fixture
+def written(explained):
+    """[(address, value)] of what an event writes, in that order."""
+    def run(*arguments):
+        return [[(int(r["msr"], 16), int(r["value"], 16)) for r in record["registers"]] for record in explained(*arguments)]
+    return run
 
 
-# Agent_Select 34:32, Data_Flow 37:36, Type_Match 43:38, Snoop_Match 46:44, L3_State 53:47: all, where nothing is said.
-ANY_REQUEST = field(7, 32) | field(3, 36) | field(0x3F, 38) | field(7, 44) | field(0x7F, 47)
-# Agent_Match 37:32: three modules, and bit 37, the central agent.
-ANY_SNOOP = field(0x27, 32) | field(0x3F, 38) | field(7, 44) | field(0x7F, 47)
+def spelt(term, value):
+    return f"{term}={value}" if value else term
 
 
-@pytest.mark.parametrize("terms, address, value", [
-    ("gbsq", GBSQ[0], ANY_REQUEST),
-    ("gbsq,snoop=hitm", GBSQ[0], ANY_REQUEST & ~field(7, 44) | field(4, 44)),
-    ("gbsq,snoop=hit+hitm", GBSQ[0], ANY_REQUEST & ~field(7, 44) | field(6, 44)),
-    ("gbsq,snoop=0x6", GBSQ[0], ANY_REQUEST & ~field(7, 44) | field(6, 44)),
-    ("gbsq,agent=module1,flow=demand", GBSQ[0], ANY_REQUEST & ~field(7, 32) & ~field(3, 36) | field(2, 32) | field(1, 36)),
-    ("gbsq,fill=evict,cross_snoop,module=other", GBSQ[0], ANY_REQUEST | field(3, 56) | field(1, 58) | field(2, 54)),
-    ("gsnpq", GSNPQ[0], ANY_SNOOP),
-    ("gsnpq,agent=central,snoop=clean", GSNPQ[0], ANY_SNOOP & ~field(0x3F, 32) & ~field(7, 44) | field(0x20, 32) | field(1, 44)),
-    # Core_Select 56:54, of which bit 56 enables it; Block_Snoop 57.
-    ("gsnpq,module=this,block_snoop", GSNPQ[0], ANY_SNOOP | field(5, 54) | field(1, 57)),
-    # Bit 58 is always 1.
-    ("fsb,type=all", FSB[0], field(1, 58) | field(0x3F, 32)),
-    ("fsb,hitm", FSB[0], field(1, 58) | field(1, 40)),
-    ("fsb,other_bnr=1,clean", FSB[0], field(1, 58) | field(1, 57) | field(1, 38)),
+@pytest.mark.parametrize("cpu, kind", FIELDS)
+def test_each_value_of_each_field_is_the_bits_that_the_manual_gives_it(written, cpu, kind):
+    fields, usual = FIELDS[cpu, kind], USUAL[cpu, kind]
+    address = {"gbsq": GBSQ, "gsnpq": GSNPQ, "fsb": FSB}[kind][0]
+    which = 1 << 16 + address - GBSQ[0]
+    terms = {spelt(term, name): usual & ~((2 << high) - (1 << low)) | value << low
+             for term, (low, high, values) in fields.items() for name, value in values.items()}
+    said = written(f"--cpu={cpu}", *(f"l3bus/{kind},{term}/" for term in terms))
+    assert dict(zip(terms, said, strict=True)) == {
+        term: [(CONTROL, FREEZE | which), (address, value), (CONTROL, RESET | which), (CONTROL, UNFREEZE | which)]
+        for term, value in terms.items()}
+
+
+@pytest.mark.parametrize("cpu, kind", FIELDS)
+def test_every_bit_of_the_registers_is_some_events(written, cpu, kind):
+    """Above the count, but for bit 59, which would keep it from wrapping, and the reserved bits above."""
+    reserved = {("xeon-7400", "gbsq"): [35], ("xeon-7100", "gsnpq"): [58], ("xeon-7400", "gsnpq"): [58]}.get((cpu, kind), [])
+    most = ",".join(f"{term}={(2 << high - low) - 1:#x}" for term, (low, high, _) in FIELDS[cpu, kind].items())
+    assert written(f"--cpu={cpu}", f"l3bus/{kind},{most}/")[0][1][1] == sum(1 << bit for bit in range(32, 59) if bit not in reserved)
+
+
+@pytest.mark.parametrize("cpu", SERIES)
+def test_the_list_has_each_term_and_no_other(nhmtap, cpu):
+    listed = [r for r in parse(nhmtap("list", f"--cpu={cpu}", "--json").out) if r["section"].startswith("l3bus")]
+    assert [r["name"] for r in listed if r["name"].endswith("/")] == ["l3bus/gbsq/", "l3bus/gsnpq/", "l3bus/fsb/"]
+    for kind in ("gbsq", "gsnpq", "fsb"):
+        terms = [r["name"] for r in listed if r["section"].startswith(f"l3bus/{kind},")]
+        assert sorted(terms) == sorted(spelt(term, name) for term, (_, _, values) in FIELDS[cpu, kind].items() for name in values)
+
+
+@pytest.mark.parametrize("terms, same", [
+    ("gbsq", "gbsq,snoop=all"), ("gbsq,snoop=hit+hitm", "gbsq,snoop=0x6"), ("gbsq,cross_snoop", "gbsq,cross_snoop=1"),
+    ("gbsq,fill=evict,flow=demand", "gbsq,flow=1,fill=3"), ("fsb,other_bnr=1,clean", "fsb,clean,other_bnr"),
 ])
-def test_a_term_is_the_bits_that_the_manual_gives_it(written, terms, address, value):
-    which = 1 << 16 + (GBSQ + GSNPQ + FSB).index(address)
-    assert written(f"l3bus/{terms}/") == [[(CONTROL, FREEZE | which), (address, value), (CONTROL, RESET | which),
-                                           (CONTROL, UNFREEZE | which)]]
+def test_values_may_be_joined_be_numbers_and_stand_in_any_order(written, terms, same):
+    for cpu in SERIES:
+        one, other = written(f"--cpu={cpu}", f"l3bus/{terms}/", f"l3bus/{same}/")
+        assert one == other
 
 
 def test_each_event_of_a_list_has_a_counter_of_its_own(written):
     events = ",".join(f"l3bus/{kind},{term}/" for kind, term in
                       [("fsb", "hit"), ("gbsq", "snoop=hit"), ("fsb", "hitm"), ("gsnpq", "snoop=hit"), ("gbsq", "snoop=hitm")])
-    assert [writes[1][0] for writes in written("-e", events)] == [FSB[0], GBSQ[0], FSB[1], GSNPQ[0], GBSQ[1]]
+    assert [writes[1][0] for writes in written(CPU, "-e", events)] == [FSB[0], GBSQ[0], FSB[1], GSNPQ[0], GBSQ[1]]
 
 
-def test_every_bit_of_the_registers_is_some_events(written):
-    """Above the count, but for bit 59, which would keep it from wrapping, and the reserved bits above."""
-    for terms, reserved in (("gbsq,agent=0x7,module=0x3,fill=0x3,cross_snoop", [35]),
-                            ("gsnpq,agent=0x3f,module=0x7,block_snoop", [58]),
-                            ("fsb,type=all," + ",".join("clean hit hitm defer retry snoop_stall dbsy drdy bnr ioq_empty ioq_full "
-                                                        "ioq_active ww_data ww_issue wr_issue rw_issue other_dbsy other_drdy "
-                                                        "other_snoop_stall other_bnr".split()), [])):
-        value = written(f"l3bus/{terms}/")[0][1][1]
-        assert value == sum(1 << bit for bit in range(32, 59) if bit not in reserved)
+@pytest.mark.parametrize("cpu, first", [("xeon-7100", 18), ("xeon-7400", 2)])
+def test_rdpmc_reads_the_eight_counters_by_numbers_that_follow_each_other(explained, cpu, first):
+    events = ["gbsq,snoop=hit", "gbsq,snoop=hitm", "gsnpq,snoop=hit", "gsnpq,snoop=hitm", *(f"fsb,type={n}" for n in range(1, 5))]
+    found = explained(f"--cpu={cpu}", "-e", ",".join(f"l3bus/{event}/" for event in events))
+    assert [[r["rdpmc"] for r in record["registers"] if "rdpmc" in r] for record in found] == [[first + n] for n in range(8)]
+
+
+# --- a CPU of whose core no table has events --------------------------------------------------------------------------
+
+
+# Leaf 4 has a cache in each of its sub-leaves: its type in EAX[4:0], its level in EAX[7:5].
+TULSA = "   0x00000001 0x00: eax=0x00000f68 ebx=0x0 ecx=0x0 edx=0x0\n"
+CACHES = "".join(f"   0x00000004 0x{n:02x}: eax={eax:#010x} ebx=0x0 ecx=0x0 edx=0x0\n" for n, eax in enumerate((0x4121, 0x4143)))
+THIRD = "   0x00000004 0x02: eax=0x00004163 ebx=0x0 ecx=0x0 edx=0x0\n"
+XEON_7100 = MACHINE | {"proc/cpuinfo": cpuinfo(family=15, model=6, stepping=8, name="Intel(R) Xeon(TM) CPU 7140M"),
+                       "cpuid": TULSA + CACHES + THIRD, "sys/devices/system/cpu/online": "0\n"}
+
+
+@pytest.fixture
+def doctor(nhmtap, host):
+    def run(*layers, registers=((CONTROL, 0),)):
+        root = host(*layers)
+        write_registers(f"{root.removeprefix('--host-root=')}/dev/cpu/0/msr", dict(registers))
+        return nhmtap("doctor", root, "--need", "units,registers")
+    return run
+
+
+def test_a_processor_of_these_models_with_a_third_level_cache_is_a_xeon_7100(nhmtap, host, doctor):
+    assert nhmtap("explain", host(XEON_7100), "l3bus/gbsq,core=this/").status == 0
+    found = doctor(XEON_7100)
+    assert found.status == 0 and found.one("facility", name="units")["works"]
+    cpu = found.records[0]["host"]["cpu"]
+    assert cpu["units"] == ["l3bus"] and "events" not in cpu
+
+
+def test_one_without_it_has_no_such_registers_and_none_is_read(nhmtap, host, doctor):
+    other = XEON_7100 | {"cpuid": TULSA + CACHES}
+    assert "l3bus" in nhmtap("explain", host(other), "l3bus/gbsq/").err
+    units = doctor(other).one("facility", name="units")
+    assert not units["works"] and "no table" in units["why"]
+
+
+def test_doctor_says_which_register_is_in_use_or_is_not_there(doctor):
+    units = doctor(XEON_7100, registers=[(CONTROL, 0), (FSB[3], 1 << 58)]).one("facility", name="units")
+    assert not units["works"] and "MSR_EMON_L3_CTR_CTL7" in units["why"] and "somebody else" in units["why"]
+    # The file ends before the control: so it is where the processor has none.
+    units = doctor(XEON_7100, registers=[(FSB[3], 0)]).one("facility", name="units")
+    assert not units["works"] and "MSR_EMON_L3_GL_CTL" in units["why"]
+
+
+def test_what_is_known_of_such_a_cpu_is_told(nhmtap, host):
+    section, = {r["section"] for r in parse(nhmtap("list", "--cpu=xeon-7100", "l3bus/*/").out)}
+    assert "no table has events of this CPU's core" in section
+    assert "no table has events" not in nhmtap("list", CPU).out
+    refused = nhmtap("explain", "--cpu=xeon-7100", "INST_RETIRED.ANY")
+    assert refused.status == 2 and "xeon-7100, of whose core no table has events" in refused.err
+    shown = nhmtap("doctor", host(XEON_7100), "--need", "software", "--format", "table").out
+    assert "no table of its core's events, counters by --msr alone" in shown
+
+
+def test_perfs_own_names_and_raw_codes_are_taken_there_without_saying_what_they_do(explained):
+    cycles, raw = explained("--cpu=xeon-7100", "cycles", "r01c0")
+    assert "registers" not in cycles and "registers" not in raw
+
+
+def test_sources_that_disagree_about_a_unit_are_quoted(nhmtap):
+    event, copies, control = parse(nhmtap("explain", "--cpu=xeon-7100", "l3bus/gbsq/").out)
+    assert event["disagreements"] == [copies["id"], control["id"]] == ["l3bus-copies", "l3bus-control"]
+    event, = parse(nhmtap("explain", CPU, "l3bus/gbsq/").out)
+    assert event["disagreements"] == []
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("event, words", [
@@ -92,15 +212,12 @@ def test_a_name_may_be_given(nhmtap):
     assert record["event"]["name"] == "stolen" and record["event"]["source"] == "msr"
 
 
+def test_a_term_of_the_other_series_is_refused(nhmtap):
+    for cpu, term in (("xeon-7100", "module"), ("xeon-7400", "core")):
+        for kind in ("gbsq", "gsnpq"):
+            assert "no such term" in nhmtap("explain", f"--cpu={cpu}", f"l3bus/{kind},{term}=any/").err
+
+
 def test_other_cpus_have_no_such_unit(nhmtap):
     for cpu in ("core2", "nehalem-ep"):
         assert "l3bus" in nhmtap("explain", f"--cpu={cpu}", "l3bus/gbsq/").err
-
-
-def test_the_list_has_each_term_and_each_term_can_be_explained(nhmtap):
-    listed = [r for r in parse(nhmtap("list", CPU, "--json").out) if "l3bus" in r["section"]]
-    kinds = [r["name"] for r in listed if r["name"].endswith("/")]
-    assert kinds == ["l3bus/gbsq/", "l3bus/gsnpq/", "l3bus/fsb/"]
-    spelt = [f'{r["section"].split(",")[0]},{r["name"]}/' for r in listed if not r["name"].endswith("/")]
-    assert len(spelt) > 40
-    assert nhmtap("explain", CPU, *spelt).status == 0

@@ -108,6 +108,15 @@ json_t *event_value(const struct event *event, const struct host *host)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
+static json_t *units_value(const struct cpu_events *cpu)
+{
+	json_t *value = json_array();
+
+	for (size_t i = 0; i < cpu->nr_units; i++)
+		json_array_append_new(value, json_string(cpu->units[i].name));
+	return value;
+}
+
 /* The CPU and kernel. */
 static json_t *host_value(const struct host *host)
 {
@@ -121,6 +130,8 @@ static json_t *host_value(const struct host *host)
 			    value_text(host->cpu.model_name, sizeof(host->cpu.model_name)));
 	if (host->events)
 		json_object_set_new(cpu, "events", json_string(host->events->name));
+	if (host->units)
+		json_object_set_new(cpu, "units", units_value(host->units));
 	json_object_set_new(value, "cpu", cpu);
 	json_object_set_new(value, "cpus_online", json_integer(cpus_count(&host->online)));
 	json_object_set_new(value, "kernel", value_text(host->release, sizeof(host->release)));

@@ -141,22 +141,32 @@ static int refuse_unit(const struct known_unit *unit, int cpu, int error, struct
 	return -1;
 }
 
-/* Reads all counters of the unit; they are in use if one selects something. */
+static int check_readable(int fd, const struct known_unit *unit, int cpu, const char *name, __u32 msr,
+			  __u64 *value, struct refusal *refusal)
+{
+	int err = read_register(fd, msr, value);
+
+	if (!err)
+		return 0;
+	refuse_unit(unit, cpu, -err, refusal);
+	because(refusal, "%s (0x%x) can't be read: %s", name, msr, strerror(-err));
+	return instead(refusal, "in a virtual machine it is not there; run it on the host");
+}
+
+/* Reads the control and all counters of the unit; they are in use if one selects something. */
 static int check_free(int fd, const struct known_unit *unit, int cpu, struct refusal *refusal)
 {
+	__u64 control;
+
+	if (check_readable(fd, unit, cpu, unit->control, unit->control_msr, &control, refusal))
+		return -1;
 	for (size_t k = 0; k < unit->nr_kinds; k++)
 		for (size_t c = 0; c < unit->kinds[k].nr_counters; c++) {
 			const struct unit_number *counter = &unit->kinds[k].counters[c];
 			__u64 value;
-			int err = read_register(fd, (__u32)counter->value, &value);
 
-			if (err) {
-				refuse_unit(unit, cpu, -err, refusal);
-				because(refusal, "%s (0x%x) can't be read: %s", counter->name,
-					(__u32)counter->value, strerror(-err));
-				return instead(refusal, "in a virtual machine it is not there; run it on the "
-							"host");
-			}
+			if (check_readable(fd, unit, cpu, counter->name, counter->value, &value, refusal))
+				return -1;
 			if (!(value >> unit->count_bits))
 				continue;
 			refuse_unit(unit, cpu, EBUSY, refusal);
@@ -196,7 +206,7 @@ static __u64 hex_member(const json_t *object, const char *name)
 /* The unit of the CPU's table that has this counter. */
 static const struct known_unit *unit_of(const struct host *host, __u32 msr)
 {
-	const struct cpu_events *cpu = host->events;
+	const struct cpu_events *cpu = host->units;
 
 	for (size_t u = 0; cpu && u < cpu->nr_units; u++)
 		for (size_t k = 0; k < cpu->units[u].nr_kinds; k++)

@@ -64,19 +64,21 @@ static void machine_table(struct text *text, const struct stream *stream, const 
 	const json_t *host = json_object_get(record, "host");
 	const json_t *cpu = json_object_get(host, "cpu");
 	const char *events = string(cpu, "events");
+	char known[160];
 
 	if (!of_doctor(record))
 		return;
+	snprintf(known, sizeof(known), "%s%s%s", *events ? "events of " : "no table of its core's events",
+		 events, !*events && json_object_get(cpu, "units") ? ", counters by --msr alone" : "");
 	if (!stream->verbose) {
-		text_add(text, "%s, Linux %s%s%s\n", string(cpu, "model_name"), string(host, "kernel"),
-			 *events ? ", events of " : ", no table of its events", events);
+		text_add(text, "%s, Linux %s, %s\n", string(cpu, "model_name"), string(host, "kernel"),
+			 known);
 		return;
 	}
 	add_line(text, "processor", "%s", string(cpu, "model_name"));
-	add_line(text, "", "%s family %lld model %lld stepping %lld%s%s", string(cpu, "vendor"),
+	add_line(text, "", "%s family %lld model %lld stepping %lld, %s", string(cpu, "vendor"),
 		 (long long)integer(cpu, "family"), (long long)integer(cpu, "model"),
-		 (long long)integer(cpu, "stepping"), *events ? ", events of " : ", no table of its events",
-		 events);
+		 (long long)integer(cpu, "stepping"), known);
 }
 
 /* "lbr_format 3, pebs_trap 1" */

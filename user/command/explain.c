@@ -147,6 +147,8 @@ static json_t *register_record(const struct register_value *reg)
 	set(value, "msr", value_hex(reg->msr));
 	set(value, "value", value_hex(reg->value));
 	set(value, "mask", value_hex(reg->mask));
+	if (reg->rdpmc)
+		set(value, "rdpmc", json_integer(reg->rdpmc));
 	if (reg->counter != COUNTER_NOWHERE)
 		set(value, "counter", string(counter[reg->counter]));
 	for (size_t i = 0; i < reg->nr_fields; i++)
@@ -350,13 +352,29 @@ static void add_hardware(json_t *record, const struct subject *subject)
 	set(record, "disagreements", disagreements_value(subject));
 }
 
+/* The ids of those about a unit begin with its name: "l3bus-control". */
+static json_t *unit_disagreements(const struct cpu_events *cpu, const char *unit)
+{
+	json_t *list = json_array();
+	size_t length = strlen(unit);
+
+	for (size_t i = 0; i < cpu->nr_contradictions; i++) {
+		const char *id = cpu->contradictions[i].id;
+
+		if (!strncmp(id, unit, length) && id[length] == '-')
+			json_array_append_new(list, string(id));
+	}
+	return list;
+}
+
 /* What this program writes itself for an event that Linux has no driver for. */
-static void add_own_registers(json_t *record, const struct event *event)
+static void add_own_registers(json_t *record, const struct event *event, const struct host *host)
 {
 	struct registers registers;
 
 	unit_registers(event, &registers);
 	set(record, "registers", registers_value(&registers));
+	set(record, "disagreements", unit_disagreements(host->units, event->msr->name));
 }
 
 /* Returns whether the event is one of the core's counters. */
@@ -403,13 +421,12 @@ struct referred {
 	json_t *disagreements; /* ids, as the names of an object's members */
 };
 
-static void refer(struct referred *referred, const struct subject *subject, const json_t *record)
+static void refer(struct referred *referred, const json_t *record)
 {
 	const json_t *ids = json_object_get(record, "disagreements");
 	json_t *id;
 	size_t i;
 
-	referred->data_sources = referred->data_sources || has_threshold(subject);
 	json_array_foreach(ids, i, id)
 		json_object_set_new(referred->disagreements, json_string_value(id), json_true());
 }
@@ -420,14 +437,12 @@ static void write_record(struct stream *stream, json_t *record)
 	json_decref(record);
 }
 
-static void write_referred(struct stream *stream, const struct cpu_events *cpu,
-			   const struct referred *referred)
+static void write_disagreements(struct stream *stream, const struct cpu_events *cpu,
+				const struct referred *referred)
 {
 	for (size_t i = 0; cpu && i < cpu->nr_contradictions; i++)
 		if (json_object_get(referred->disagreements, cpu->contradictions[i].id))
 			write_record(stream, disagreement_record(&cpu->contradictions[i]));
-	if (referred->data_sources)
-		write_record(stream, data_sources_record(cpu));
 }
 
 static void write_events(struct stream *stream, struct host *host, const struct events *events)
@@ -440,13 +455,18 @@ static void write_events(struct stream *stream, struct host *host, const struct 
 
 		if (look_into(host, &events->list[i], &subject)) {
 			add_hardware(record, &subject);
-			refer(&referred, &subject, record);
+			referred.data_sources = referred.data_sources || has_threshold(&subject);
 		} else if (events->list[i].msr) {
-			add_own_registers(record, &events->list[i]);
+			add_own_registers(record, &events->list[i], host);
 		}
+		refer(&referred, record);
 		write_record(stream, record);
 	}
-	write_referred(stream, host->events, &referred);
+	write_disagreements(stream, host->events, &referred);
+	if (host->units != host->events)
+		write_disagreements(stream, host->units, &referred);
+	if (referred.data_sources)
+		write_record(stream, data_sources_record(host->events));
 	json_decref(referred.disagreements);
 }
 

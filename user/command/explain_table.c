@@ -148,9 +148,12 @@ static void register_rows(struct text *text, const char *title, const json_t *re
 	json_array_foreach(registers, i, reg) {
 		const char *counter = string(reg, "counter");
 
-		text_add(text, "    %s  MSR %s%s  =  %s%s\n", string(reg, "name"), string(reg, "msr"),
+		text_add(text, "    %s  MSR %s%s  =  %s%s", string(reg, "name"), string(reg, "msr"),
 			 !strcmp(counter, "address") ? "+x" : "", string(reg, "value"),
 			 !strcmp(counter, "bits") ? " << x" : "");
+		if (json_object_get(reg, "rdpmc"))
+			text_add(text, ", read by RDPMC %lld", integer(reg, "rdpmc"));
+		text_add(text, "\n");
 		json_array_foreach(json_object_get(reg, "fields"), f, field)
 			field_row(text, field);
 	}

@@ -268,7 +268,7 @@ static void list_unit_value(struct listing *listing, const char *section, const 
 	snprintf(name, sizeof(name), "%s%s%s", field->name, *value ? "=" : "", value);
 	record = listed(section, name);
 	set(record, "description", string(field->description));
-	set(record, "cpu", string(listing->host->events->name));
+	set(record, "cpu", string(listing->host->units->name));
 	set(record, "source", string(source));
 	offer(listing, record);
 }
@@ -279,11 +279,12 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 	char section[160], name[160];
 	json_t *record;
 
-	snprintf(section, sizeof(section), "%s, with --msr", unit->name);
+	snprintf(section, sizeof(section), "%s, with --msr%s", unit->name,
+		 listing->host->events ? "" : "; no table has events of this CPU's core");
 	snprintf(name, sizeof(name), "%s/%s/", unit->name, kind->name);
 	record = listed(section, name);
 	set(record, "description", string(kind->description));
-	set(record, "cpu", string(listing->host->events->name));
+	set(record, "cpu", string(listing->host->units->name));
 	set(record, "source", string(unit->source));
 	offer(listing, record);
 	snprintf(section, sizeof(section), "%s/%s,…/, terms", unit->name, kind->name);
@@ -299,9 +300,9 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 
 static void list_units(struct listing *listing)
 {
-	const struct cpu_events *cpu = listing->host->events;
+	const struct cpu_events *cpu = listing->host->units;
 
-	for (size_t u = 0; u < cpu->nr_units; u++)
+	for (size_t u = 0; cpu && u < cpu->nr_units; u++)
 		for (size_t k = 0; k < cpu->units[u].nr_kinds; k++)
 			list_unit_kind(listing, &cpu->units[u], &cpu->units[u].kinds[k]);
 }
@@ -354,19 +355,22 @@ static void list_metrics(struct listing *listing, const char *cpu, const struct 
 
 static void list_all(struct listing *listing)
 {
+	const struct cpu_events *cpu = listing->host->events;
+	bool core = cpu && host_core_pmu(listing->host);
+
 	list_generic(listing, "software", PERF_TYPE_SOFTWARE);
 	if (host_core_pmu(listing->host)) {
 		list_generic(listing, "hardware", PERF_TYPE_HARDWARE);
 		list_cache(listing);
 	}
 	list_drivers(listing);
-	if (listing->host->events && host_core_pmu(listing->host)) {
+	if (core) {
 		list_table(listing);
 		list_offcore(listing);
-		list_units(listing);
-		list_metrics(listing, listing->host->events->name, listing->host->events->metrics,
-			     listing->host->events->nr_metrics);
 	}
+	list_units(listing);
+	if (core)
+		list_metrics(listing, cpu->name, cpu->metrics, cpu->nr_metrics);
 	list_pmu_events(listing);
 	list_metrics(listing, NULL, listing->host->tables.metrics, listing->host->tables.nr_metrics);
 }

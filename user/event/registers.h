@@ -31,7 +31,8 @@ struct register_value {
 	 * shifts value, mask and fields to the left; what stands here is counter 0's. */
 	enum { COUNTER_NOWHERE, COUNTER_IN_ADDRESS, COUNTER_IN_BITS } counter;
 	__u64 value;
-	__u64 mask; /* the bits that this event decides; others belong to other events */
+	__u64 mask;  /* the bits that this event decides; others belong to other events */
+	__u32 rdpmc; /* the number by which RDPMC reads its count; 0: none, or not known */
 	struct register_field fields[REGISTER_FIELDS]; /* those in the mask, from the lowest */
 	size_t nr_fields;
 };

@@ -252,7 +252,12 @@ static void add_counter(struct registers *registers, const struct event *event)
 	struct register_value *reg = &registers->list[registers->nr++];
 
 	*reg = (struct register_value){
-		.name = counter->name, .msr = counter->value, .value = event->attr.config, .mask = ~0ULL};
+		.name = counter->name,
+		.msr = counter->value,
+		.value = event->attr.config,
+		.mask = ~0ULL,
+		.rdpmc = event->msr->rdpmc ? event->msr->rdpmc + event->unit_counter : 0,
+	};
 	add_field(reg, "count", "counting begins here", 0, event->msr->count_bits - 1);
 	for (size_t i = 0; i < event->kind->nr_fields; i++) {
 		const struct unit_field *field = &event->kind->fields[i];

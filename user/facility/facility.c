@@ -261,7 +261,7 @@ static int try_smm_freeze(const struct facility *facility, struct host *host, st
 static int has_units(const struct facility *facility, const struct host *host, const char *why,
 		     struct refusal *refusal)
 {
-	if (host->events && host->events->nr_units)
+	if (host->units)
 		return 0;
 	refuse(refusal, STATUS_REFUSED, "%s", facility->title);
 	return because(refusal, "%s", why);
@@ -280,8 +280,8 @@ static int try_units(const struct facility *facility, struct host *host, struct 
 {
 	if (has_units(facility, host, "no table has any for this CPU", refusal))
 		return -1;
-	for (size_t i = 0; i < host->events->nr_units; i++) {
-		const struct pmu *pmu = host_pmu(host, host->events->units[i].name);
+	for (size_t i = 0; i < host->units->nr_units; i++) {
+		const struct pmu *pmu = host_pmu(host, host->units->units[i].name);
 
 		if (msr_unit_free(host, pmu->unit, &pmu->cpus, refusal))
 			return -1;

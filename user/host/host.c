@@ -41,20 +41,31 @@ static void read_processor(struct host *host)
 		host->virtual = strstr(flags, " hypervisor");
 }
 
-static const struct cpu_events *events_among(const struct host *host, const struct cpu_events *cpus,
-					     size_t nr)
+static bool is_of(const struct host *host, const struct cpu_events *cpu)
 {
-	for (size_t i = 0; i < nr; i++) {
-		const struct cpu_events *cpu = &cpus[i];
+	if (strcmp(cpu->vendor, host->cpu.vendor))
+		return false;
+	for (size_t m = 0; m < cpu->nr_models; m++)
+		if (cpu->models[m].family == host->cpu.family && cpu->models[m].model == host->cpu.model)
+			return !cpu->third_level_cache || processor_third_level_cache(host);
+	return false;
+}
 
-		if (strcmp(cpu->vendor, host->cpu.vendor))
-			continue;
-		for (size_t m = 0; m < cpu->nr_models; m++)
-			if (cpu->models[m].family == host->cpu.family &&
-			    cpu->models[m].model == host->cpu.model)
-				return cpu;
-	}
-	return NULL;
+/* Of two CPUs of the same model, this processor is the one with a third-level cache if it has one. */
+static const struct cpu_events *table_among(const struct host *host, const struct cpu_events *cpus, size_t nr)
+{
+	const struct cpu_events *found = NULL;
+
+	for (size_t i = 0; i < nr; i++)
+		if ((!found || cpus[i].third_level_cache) && is_of(host, &cpus[i]))
+			found = &cpus[i];
+	return found;
+}
+
+static void take_table(struct host *host, const struct cpu_events *cpu)
+{
+	host->events = cpu && cpu->nr_events ? cpu : NULL;
+	host->units = cpu && cpu->nr_units ? cpu : NULL;
 }
 
 /* A CPU without a table has the architectural events, if any, and CPUID gives the number of counters. The
@@ -89,10 +100,12 @@ int host_add_tables(struct host *host, const char *folder, struct refusal *refus
 		return 0;
 	if (tables_load(&host->tables, folder, refusal))
 		return -1;
-	own = events_among(host, host->tables.cpus, host->tables.nr_cpus);
+	own = table_among(host, host->tables.cpus, host->tables.nr_cpus);
 	if (own)
-		host->events = own;
-	else if (!host->events || host->numbered)
+		take_table(host, own);
+	if (!host->events)
+		host->events = host->numbered;
+	if (host->events == host->numbered)
 		take_architecture(host, host->tables.cpus, host->tables.nr_cpus);
 	return 0;
 }
@@ -234,7 +247,7 @@ int host_gather(struct host *host, const char *root)
 	read_processor(host);
 	if (processor_perfmon(host, &perfmon))
 		host->events_missing = perfmon.events_missing;
-	host->events = events_among(host, known_cpus, nr_known_cpus);
+	take_table(host, table_among(host, known_cpus, nr_known_cpus));
 	if (!host->events)
 		take_architecture(host, known_cpus, nr_known_cpus);
 	host->tables = (struct tables){.metrics = generic_metrics, .nr_metrics = nr_generic_metrics};
@@ -374,7 +387,7 @@ static struct cpus unit_cpus(const struct host *host, const struct known_unit *u
 
 static const struct pmu *unit_pmu(struct host *host, const char *name)
 {
-	const struct cpu_events *cpu = host->events;
+	const struct cpu_events *cpu = host->units;
 	struct pmu *pmu;
 	size_t i = 0;
 
@@ -491,22 +504,26 @@ static void pretend_alias(struct pmu *pmu, const char *name, __u64 config, const
 		 terms);
 }
 
+/* Of a CPU whose core no table describes it takes perf's names and raw codes. */
 static void pretend_core_pmu(struct host *host)
 {
+	const struct cpu_events *cpu = host->events;
 	struct pmu *pmu = xcalloc(1, sizeof(*pmu));
 
 	snprintf(pmu->name, sizeof(pmu->name), "cpu");
 	pmu->type = PERF_TYPE_RAW;
-	pmu->max_precise = host->events->kernel && host->events->kernel->nr_precise ? 2 : 0;
-	pmu->branches = host->events->branch_depth;
-	pretend_formats(pmu, host->events);
-	pmu->aliases = xcalloc(2, sizeof(*pmu->aliases));
-	if (host->events->load_latency)
-		pretend_alias(pmu, "mem-loads", host->events->load_latency, ",ldlat=3");
-	if (host->events->precise_store)
-		pretend_alias(pmu, "mem-stores", host->events->precise_store, "");
 	pmu->next = host->pmus;
 	host->pmus = pmu;
+	if (!cpu)
+		return;
+	pmu->max_precise = cpu->kernel && cpu->kernel->nr_precise ? 2 : 0;
+	pmu->branches = cpu->branch_depth;
+	pretend_formats(pmu, cpu);
+	pmu->aliases = xcalloc(2, sizeof(*pmu->aliases));
+	if (cpu->load_latency)
+		pretend_alias(pmu, "mem-loads", cpu->load_latency, ",ldlat=3");
+	if (cpu->precise_store)
+		pretend_alias(pmu, "mem-stores", cpu->precise_store, "");
 }
 
 static int refuse_cpu(const char *name, struct refusal *refusal)
@@ -538,7 +555,7 @@ int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusa
 		cpu = named(known_cpus, nr_known_cpus, name);
 	if (!cpu)
 		return refuse_cpu(name, refusal);
-	host->events = cpu;
+	take_table(host, cpu);
 	host->events_missing = 0;
 	host->pretended = true;
 	snprintf(host->cpu.vendor, sizeof(host->cpu.vendor), "%.15s", cpu->vendor);

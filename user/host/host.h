@@ -67,7 +67,8 @@ struct host {
 		__u32 family, model, stepping;
 		__u32 microcode; /* its revision; 0 where the kernel does not say */
 	} cpu;
-	const struct cpu_events *events; /* the table of this CPU, NULL if there is none */
+	const struct cpu_events *events; /* the table of this CPU's core, NULL if there is none */
+	const struct cpu_events *units;	 /* the table that has counters for --msr: mostly the same; or NULL */
 	struct cpu_events *numbered; /* the architecture's, with this CPU's numbers of counters; or NULL */
 	__u32 events_missing; /* architectural ones, CPUID.0AH:EBX; 0 of a CPU that is only looked up */
 	bool pretended;	      /* host_pretend_cpu() has put another one in its place */

@@ -13,6 +13,7 @@
 #endif
 
 #define LEAF_BASIC	0x1
+#define LEAF_CACHES	0x4
 #define LEAF_PERFMON	0xa
 #define LEAF_HYPERVISOR 0x40000000
 
@@ -80,7 +81,7 @@ __u64 msr_field_value(const struct msr *msr, const struct msr_field *field)
 /* --- CPUID ------------------------------------------------------------------------------------ */
 
 /* A line of `cpuid -r` for this leaf. */
-static bool recorded_leaf(const struct host *host, __u32 wanted, struct cpuid *leaf)
+static bool recorded_leaf(const struct host *host, __u32 wanted, __u32 wanted_sub, struct cpuid *leaf)
 {
 	char path[PATH_MAX], line[256];
 	unsigned int number, sub;
@@ -92,23 +93,24 @@ static bool recorded_leaf(const struct host *host, __u32 wanted, struct cpuid *l
 	while (file && !found && fgets(line, sizeof(line), file))
 		found = sscanf(line, " 0x%x 0x%x: eax=0x%x ebx=0x%x ecx=0x%x edx=0x%x", &number, &sub,
 			       &leaf->eax, &leaf->ebx, &leaf->ecx, &leaf->edx) == 6 &&
-			number == wanted;
+			number == wanted && sub == wanted_sub;
 	if (file)
 		fclose(file);
 	return found;
 }
 
-static bool read_leaf(const struct host *host, __u32 number, struct cpuid *leaf)
+/* sub: of a leaf that has several, 0 of others. */
+static bool read_leaf(const struct host *host, __u32 number, __u32 sub, struct cpuid *leaf)
 {
 	*leaf = (struct cpuid){0};
 	if (host->root[0])
-		return recorded_leaf(host, number, leaf);
+		return recorded_leaf(host, number, sub, leaf);
 #if defined(__x86_64__) || defined(__i386__)
 	if (number == LEAF_HYPERVISOR) { /* beyond what leaf 0 counts; leaf 1 says that it is there */
 		__cpuid(number, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
 		return true;
 	}
-	return __get_cpuid(number, &leaf->eax, &leaf->ebx, &leaf->ecx, &leaf->edx);
+	return __get_cpuid_count(number, sub, &leaf->eax, &leaf->ebx, &leaf->ecx, &leaf->edx);
 #else
 	return false;
 #endif
@@ -121,7 +123,7 @@ static void read_hypervisor(struct processor *processor, const struct host *host
 	if (!CPUID_HYPERVISOR(processor->basic))
 		return;
 	strcpy(processor->hypervisor, "unknown");
-	if (read_leaf(host, LEAF_HYPERVISOR, &leaf) && leaf.ebx) {
+	if (read_leaf(host, LEAF_HYPERVISOR, 0, &leaf) && leaf.ebx) {
 		memcpy(processor->hypervisor, &leaf.ebx, 4);
 		memcpy(processor->hypervisor + 4, &leaf.ecx, 4);
 		memcpy(processor->hypervisor + 8, &leaf.edx, 4);
@@ -157,16 +159,27 @@ struct perfmon perfmon_of(const struct cpuid *leaf)
 bool processor_perfmon(const struct host *host, struct perfmon *perfmon)
 {
 	struct cpuid leaf;
-	bool there = read_leaf(host, LEAF_PERFMON, &leaf);
+	bool there = read_leaf(host, LEAF_PERFMON, 0, &leaf);
 
 	*perfmon = perfmon_of(&leaf);
 	return there;
 }
 
+/* CPUID.04H: each sub-leaf is a cache, EAX[4:0] its type and EAX[7:5] its level; type 0 ends them. */
+bool processor_third_level_cache(const struct host *host)
+{
+	struct cpuid leaf;
+
+	for (__u32 sub = 0; read_leaf(host, LEAF_CACHES, sub, &leaf) && leaf.eax & 0x1f; sub++)
+		if ((leaf.eax >> 5 & 7) == 3)
+			return true;
+	return false;
+}
+
 void processor_gather(struct processor *processor, const struct host *host)
 {
 	*processor = (struct processor){0};
-	processor->cpuid = read_leaf(host, LEAF_BASIC, &processor->basic);
+	processor->cpuid = read_leaf(host, LEAF_BASIC, 0, &processor->basic);
 	read_msrs(processor, host);
 	if (!processor->cpuid)
 		return;

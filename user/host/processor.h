@@ -78,6 +78,9 @@ void processor_gather(struct processor *processor, const struct host *host);
 /* CPUID.0AH alone, from the same place. Returns whether there is one. */
 bool processor_perfmon(const struct host *host, struct perfmon *perfmon);
 
+/* Whether CPUID.04H, from the same place, tells a third-level cache. */
+bool processor_third_level_cache(const struct host *host);
+
 /* Pure decoders of single registers. */
 struct signature signature_of(__u32 eax);
 struct perfmon perfmon_of(const struct cpuid *leaf);

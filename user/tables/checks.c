@@ -192,8 +192,11 @@ int check_draft(struct loader *loader, struct draft *draft)
 	static const enum draft_kind events[] = {DRAFT_EVENTS};
 	static const enum draft_kind parts[] = {DRAFT_REGISTERS, DRAFT_REQUESTS, DRAFT_RESPONSES};
 
-	if (!is_generic(draft) && !draft->cpu.nr_events)
-		return fault_in(loader, draft->cpu.name, "", "has no events");
+	if (!is_generic(draft) && !draft->cpu.nr_events && !draft->cpu.nr_units)
+		return fault_in(loader, draft->cpu.name, "", "has neither events nor units");
+	if (draft->cpu.nr_events && !draft->cpu.general_counters)
+		return fault_in(loader, "cpus.json", draft->cpu.name,
+				"has events, but \"general_counters\" is 0");
 	blame(loader, draft, "offcore");
 	if (check_aliases(loader, draft, DRAFT_ALIASES, events, 1) ||
 	    check_aliases(loader, draft, DRAFT_OFFCORE_ALIASES, parts, 3) || check_presets(loader, draft))

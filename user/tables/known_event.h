@@ -156,6 +156,7 @@ struct known_unit {
 	__u8 scope;	   /* enum unit_scope */
 	__u32 count_bits;  /* of a count, which wraps; from the lowest on */
 	__u32 wraps_in_ms; /* it can't wrap in less time */
+	__u32 rdpmc;	   /* the first counter's number for RDPMC, the others' follow; 0: it reads none */
 	/* The register that switches all counters at once: the bits of its commands, and the first of those
 	 * that stand for a counter each, in the order of the kinds and their counters. */
 	const char *control;
@@ -227,7 +228,8 @@ struct cpu_events {
 		__u32 family, model; /* display family and model (CPUID.1) */
 	} * models;
 	size_t nr_models; /* 0: of any CPU that no other table is of; CPUID then has the numbers below */
-	__u32 perfmon;	  /* the version of architectural performance monitoring */
+	bool third_level_cache; /* only those processors of these models that have one, by CPUID.04H */
+	__u32 perfmon;		/* the version of architectural performance monitoring */
 	const struct known_section *guide; /* none: there is no guide to its PMU */
 	size_t nr_guide;
 	__u32 branch_depth; /* how many branches the LBR holds; 0: not known */
@@ -240,7 +242,8 @@ struct cpu_events {
 	const char *latency_source;
 	__u32 cmask_most; /* the rest of the field is reserved; 0: nothing is */
 	const char *cmask_source;
-	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. */
+	/* Sorted by name, without regard to case, as strcasecmp does; the aliases too. None: nothing is
+	 * known of the core's counters, but of those of units. */
 	const struct known_event *events;
 	size_t nr_events;
 	const struct known_alias *aliases;

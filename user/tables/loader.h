@@ -45,6 +45,9 @@ void note_file(struct loader *loader, struct draft *draft, const char *name);
 const char *file_of(const struct draft *draft, const char *name);
 bool from_folder(const struct draft *draft, const char *name);
 
+/* The tables of a CPU that the folder has defined so far, or that is built in; NULL: there is none. */
+const struct cpu_events *find_cpu(const struct loader *loader, const char *name);
+
 /* Whether the folder has this file, which is then the one to be read. */
 bool file_exists(struct loader *loader, const char *file);
 /* The file as a table of this kind, right in its form; NULL with the refusal. The loader owns it. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -616,54 +617,162 @@ static int check_unit_kind(struct loader *loader, const struct known_unit *unit,
 	return 0;
 }
 
-static int load_unit(struct loader *loader, struct draft *draft, const char *source, const json_t *entry)
+static __u8 scope_of(const json_t *entry)
 {
 	static const char *const scopes[] = {
 		[UNIT_THREAD] = "thread", [UNIT_CORE] = "core", [UNIT_PACKAGE] = "package"};
-	const json_t *kinds = json_object_get(entry, "kinds"), *control = json_object_get(entry, "control");
-	struct unit_kind *rows = keep(loader, json_array_size(kinds), sizeof(*rows));
-	struct known_unit unit = {
-		.name = text(entry, "name"),
-		.description = text(entry, "description"),
-		.source = source,
-		.count_bits = number(entry, "count_bits", 0),
-		.wraps_in_ms = number(entry, "wraps_in_ms", 0),
-		.control = text(control, "name"),
-		.control_msr = hexadecimal(control, "msr"),
-		.freeze = number(control, "freeze", 0),
-		.unfreeze = number(control, "unfreeze", 0),
-		.reset = number(control, "reset", 0),
-		.select = number(control, "select", 0),
-		.status = number(control, "status", 0),
-		.kinds = rows,
-		.nr_kinds = json_array_size(kinds),
-	};
-	size_t i, nr_counters = 0;
-	const json_t *kind;
+	__u8 scope = 0;
 
-	while (strcmp(scopes[unit.scope], text(entry, "scope")))
-		unit.scope++;
-	if (check_entries(loader, kinds, "name"))
+	while (strcmp(scopes[scope], text(entry, "scope")))
+		scope++;
+	return scope;
+}
+
+/* The place of a row's text among rows that have it at the same offset; behind them, if none has it. */
+static size_t place_of(const char *wanted, const void *rows, size_t nr, size_t size, size_t offset)
+{
+	size_t i = 0;
+
+	while (i < nr && strcmp(*(const char *const *)((const char *)rows + i * size + offset), wanted))
+		i++;
+	return i;
+}
+
+#define PLACE_OF(wanted, rows, nr, type, member)                                                             \
+	place_of(wanted, rows, nr, sizeof(struct type), offsetof(struct type, member))
+
+/* A copy of rows, with room for more of them. */
+static void *keep_more(struct loader *loader, const void *rows, size_t nr, size_t size, size_t more)
+{
+	void *all = keep(loader, nr + more, size);
+
+	return nr ? memcpy(all, rows, nr * size) : all;
+}
+
+/* An entry that is like no other has all of these members. */
+static int check_whole(struct loader *loader, const json_t *entry, const char *const *members, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!json_object_get(entry, members[i]))
+			return FAULT(loader, text(entry, "name"), "\"%s\" is missing", members[i]);
+	return 0;
+}
+
+/* A field takes the place of the one that the source calls alike. */
+static int put_unit_fields(struct loader *loader, struct unit_kind *kind, const json_t *entries)
+{
+	size_t nr = json_array_size(entries);
+	const struct unit_field *own = unit_fields(loader, entries);
+	struct unit_field *fields = keep_more(loader, kind->fields, kind->nr_fields, sizeof(*fields), nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		size_t at = PLACE_OF(own[i].title, fields, kind->nr_fields, unit_field, title);
+
+		kind->nr_fields += at == kind->nr_fields;
+		fields[at] = own[i];
+	}
+	kind->fields = fields;
+	for (size_t i = 0; i < kind->nr_fields; i++)
+		if (PLACE_OF(fields[i].name, fields, kind->nr_fields, unit_field, name) < i)
+			return FAULT(loader, kind->name, "%s stands twice", fields[i].name);
+	return 0;
+}
+
+/* The kind is that of its name already, or zeroed. */
+static int load_unit_kind(struct loader *loader, struct unit_kind *kind, const json_t *entry)
+{
+	static const char *const members[] = {"description", "counters", "fields"};
+	const json_t *counters = json_object_get(entry, "counters"),
+		     *fields = json_object_get(entry, "fields");
+
+	if (!kind->name && check_whole(loader, entry, members, sizeof(members) / sizeof(members[0])))
 		return -1;
-	json_array_foreach(kinds, i, kind) {
-		const json_t *counters = json_object_get(kind, "counters");
-		const json_t *fields = json_object_get(kind, "fields");
+	kind->name = text(entry, "name");
+	if (json_object_get(entry, "description"))
+		kind->description = text(entry, "description");
+	if (json_object_get(entry, "always"))
+		kind->always = hexadecimal(entry, "always");
+	if (counters) {
+		kind->counters = unit_numbers(loader, counters, "msr");
+		kind->nr_counters = json_array_size(counters);
+	}
+	return put_unit_fields(loader, kind, fields);
+}
 
-		rows[i] = (struct unit_kind){
-			.name = text(kind, "name"),
-			.description = text(kind, "description"),
-			.always = hexadecimal(kind, "always"),
-			.counters = unit_numbers(loader, counters, "msr"),
-			.nr_counters = json_array_size(counters),
-			.fields = unit_fields(loader, fields),
-			.nr_fields = json_array_size(fields),
-		};
-		nr_counters += rows[i].nr_counters;
-		if (check_entries(loader, fields, "name") || check_unit_kind(loader, &unit, &rows[i]))
+/* A kind is put together with the one of its name. */
+static int put_unit_kinds(struct loader *loader, struct known_unit *unit, const json_t *entries)
+{
+	struct unit_kind *kinds =
+		keep_more(loader, unit->kinds, unit->nr_kinds, sizeof(*kinds), json_array_size(entries));
+	const json_t *entry;
+	size_t i, nr_counters = 0;
+
+	if (check_entries(loader, entries, "name"))
+		return -1;
+	json_array_foreach(entries, i, entry) {
+		size_t at = PLACE_OF(text(entry, "name"), kinds, unit->nr_kinds, unit_kind, name);
+
+		unit->nr_kinds += at == unit->nr_kinds;
+		if (load_unit_kind(loader, &kinds[at], entry))
 			return -1;
 	}
-	if (unit.select + nr_counters > 64 || unit.status + nr_counters > 64 || nr_counters > 32)
-		return FAULT(loader, unit.name, "\"control\" has no bits for %zu counters", nr_counters);
+	unit->kinds = kinds;
+	for (i = 0; i < unit->nr_kinds; i++) {
+		nr_counters += kinds[i].nr_counters;
+		if (check_unit_kind(loader, unit, &kinds[i]))
+			return -1;
+	}
+	if (unit->select + nr_counters > 64 || unit->status + nr_counters > 64 || nr_counters > 32)
+		return FAULT(loader, unit->name, "\"control\" has no bits for %zu counters", nr_counters);
+	return 0;
+}
+
+/* "like": begins with another CPU's unit of the same name. */
+static int begin_unit(struct loader *loader, struct known_unit *unit, const json_t *entry)
+{
+	static const char *const members[] = {"description", "scope",	"count_bits",
+					      "wraps_in_ms", "control", "kinds"};
+	const char *name = text(entry, "name"), *like = text(entry, "like");
+	const struct cpu_events *cpu = like ? find_cpu(loader, like) : NULL;
+	size_t at = cpu ? PLACE_OF(name, cpu->units, cpu->nr_units, known_unit, name) : 0;
+
+	*unit = (struct known_unit){0};
+	if (!like)
+		return check_whole(loader, entry, members, sizeof(members) / sizeof(members[0]));
+	if (!cpu || at == cpu->nr_units)
+		return FAULT(loader, name,
+			     "is like that of \"%s\", which does not stand before it, nor is built in", like);
+	*unit = cpu->units[at];
+	return 0;
+}
+
+static int load_unit(struct loader *loader, struct draft *draft, const char *source, const json_t *entry)
+{
+	const json_t *control = json_object_get(entry, "control");
+	struct known_unit unit;
+
+	if (begin_unit(loader, &unit, entry))
+		return -1;
+	unit.name = text(entry, "name");
+	unit.source = source;
+	if (json_object_get(entry, "description"))
+		unit.description = text(entry, "description");
+	if (json_object_get(entry, "scope"))
+		unit.scope = scope_of(entry);
+	unit.count_bits = number(entry, "count_bits", unit.count_bits);
+	unit.wraps_in_ms = number(entry, "wraps_in_ms", unit.wraps_in_ms);
+	unit.rdpmc = number(entry, "rdpmc", unit.rdpmc);
+	if (control) {
+		unit.control = text(control, "name");
+		unit.control_msr = hexadecimal(control, "msr");
+		unit.freeze = number(control, "freeze", 0);
+		unit.unfreeze = number(control, "unfreeze", 0);
+		unit.reset = number(control, "reset", 0);
+		unit.select = number(control, "select", 0);
+		unit.status = number(control, "status", 0);
+	}
+	if (put_unit_kinds(loader, &unit, json_object_get(entry, "kinds")))
+		return -1;
 	draft_put(draft, DRAFT_UNITS, &unit);
 	return 0;
 }
@@ -675,7 +784,6 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 
 	if (check_sources(loader, "", table) || check_entries(loader, units, "name"))
 		return -1;
-	draft_clear(draft, DRAFT_UNITS);
 	json_array_foreach(units, i, entry)
 		if (load_unit(loader, draft, text(table, "source"), entry))
 			return -1;

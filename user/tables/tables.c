@@ -13,7 +13,7 @@
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
-static const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
+const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
 {
 	for (size_t i = 0; i < loader->nr_drafts; i++)
 		if (!strcmp(loader->drafts[i]->cpu.name, name))
@@ -155,6 +155,7 @@ static int define_cpu(struct loader *loader, const json_t *row)
 	draft->cpu.title = text(row, "title");
 	draft->cpu.vendor = text(row, "vendor");
 	draft->cpu.libpfm4 = text(row, "libpfm4");
+	draft->cpu.third_level_cache = flag(row, "third_level_cache");
 	draft->cpu.perfmon = number(row, "perfmon", draft->cpu.perfmon);
 	draft->cpu.branch_depth = number(row, "branch_depth", draft->cpu.branch_depth);
 	draft->cpu.general_counters = number(row, "general_counters", 0);
@@ -251,7 +252,8 @@ static int check_models(struct loader *loader)
 				const struct cpu_model *b = &other->models[m % other->nr_models];
 
 				if (!strcmp(cpu->vendor, other->vendor) && a->family == b->family &&
-				    a->model == b->model)
+				    a->model == b->model &&
+				    cpu->third_level_cache == other->third_level_cache)
 					return fault_in(loader, "cpus.json", cpu->name,
 							"model 0x%X is already %s", a->model, other->name);
 			}
