@@ -117,11 +117,23 @@ struct layout {
 #define unit_field_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, description),          \
 		X##VALUE(UNSIGNED, type, low), X##VALUE(UNSIGNED, type, high), X##VALUE(TEXT, type, usual),  \
+		X##VALUE(TEXT, type, usual_smt), X##VALUE(UNSIGNED, type, sets),                             \
 		X##LIST(LIST, type, values, &unit_number_layout)
+#define unit_counter_MEMBERS(X, type)                                                                        \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, cccr), X##VALUE(UNSIGNED, type, msr),               \
+		X##VALUE(UNSIGNED, type, cccr_msr), X##VALUE(SIGNED, type, starts),                          \
+		X##VALUE(TEXT, type, unusable)
+#define unit_escr_MEMBERS(X, type)                                                                           \
+	X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, msr), X##VALUE(UNSIGNED, type, counters)
+#define unit_metric_MEMBERS(X, type)                                                                         \
+	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, enable),     \
+		X##VALUE(UNSIGNED, type, matrix)
 #define unit_kind_MEMBERS(X, type)                                                                           \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(UNSIGNED, type, always),     \
 		X##LIST(LIST, type, counters, &unit_number_layout),                                          \
-		X##LIST(LIST, type, fields, &unit_field_layout)
+		X##LIST(LIST, type, fields, &unit_field_layout),                                             \
+		X##LIST(LIST, type, escrs, &unit_escr_layout),                                               \
+		X##LIST(LIST, type, metrics, &unit_metric_layout)
 #define known_unit_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, description), X##VALUE(TEXT, type, source),         \
 		X##VALUE(UNSIGNED, type, scope), X##VALUE(UNSIGNED, type, count_bits),                       \
@@ -129,7 +141,10 @@ struct layout {
 		X##VALUE(TEXT, type, control), X##VALUE(UNSIGNED, type, control_msr),                        \
 		X##VALUE(UNSIGNED, type, freeze), X##VALUE(UNSIGNED, type, unfreeze),                        \
 		X##VALUE(UNSIGNED, type, reset), X##VALUE(UNSIGNED, type, select),                           \
-		X##VALUE(UNSIGNED, type, status), X##LIST(LIST, type, kinds, &unit_kind_layout)
+		X##VALUE(UNSIGNED, type, status), X##LIST(LIST, type, counters, &unit_counter_layout),       \
+		X##LIST(LIST, type, fields, &unit_field_layout),                                             \
+		X##LIST(LIST, type, replay, &unit_number_layout),                                            \
+		X##LIST(LIST, type, kinds, &unit_kind_layout)
 #define source_claim_MEMBERS(X, type) X##VALUE(TEXT, type, source), X##VALUE(TEXT, type, claim)
 #define known_contradiction_MEMBERS(X, type)                                                                 \
 	X##VALUE(TEXT, type, id), X##VALUE(TEXT, type, subject), X##LIST(TEXTS, type, names, NULL),          \
@@ -201,6 +216,9 @@ LAYOUT(known_microcode);
 LAYOUT(known_kernel);
 LAYOUT(unit_number);
 LAYOUT(unit_field);
+LAYOUT(unit_counter);
+LAYOUT(unit_escr);
+LAYOUT(unit_metric);
 LAYOUT(unit_kind);
 LAYOUT(known_unit);
 LAYOUT(source_claim);

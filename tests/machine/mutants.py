@@ -528,9 +528,33 @@ MUTANTS = [
     ),
     Mutant(
         "netburst-overflow-not-flagged",
-        PMU, "evtsel[a.index] |= 1ull << 31;", ";",
+        PMU, "evtsel[n] |= 1ull << 31;", ";",
         "netburst::test_a_counter_wraps_at_forty_bits_and_says_so",
         unseen="the kernel's counts of a NetBurst are refused",
+    ),
+    Mutant(
+        "netburst-cascade-starts-nothing",
+        PMU, "evtsel[next] |= 1ull << 12;", ";",
+        "netburst::test_the_second_counter_of_a_cascade_starts_when_the_first_overflows",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-cascade-of-the-same-pair",
+        PMU, "(int)(n ^ 2)", "(int)(n ^ 1)",
+        "netburst::test_the_second_counter_of_a_cascade_starts_when_the_first_overflows",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-replay-without-a-matrix",
+        PMU, "if ((pebs_enable & r.enable) && (pebs_matrix & r.matrix))", "if (pebs_matrix & r.matrix)",
+        "netburst::test_replayed_loads_are_counted_by_a_metric",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-fast-read-is-whole",
+        PMU, "index & NETBURST_FAST_READ ? 0xFFFFFFFF : counter_mask", "counter_mask",
+        "netburst::test_both_forms_of_rdpmc_read_a_counter",
+        unseen=WRITES,
     ),
     Mutant(
         "cache-counts-hits-as-fills",

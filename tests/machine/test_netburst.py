@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""NetBurst: what its registers count, and what the kernel's driver makes of it. linux-p4-counts.md is the report of that."""
+"""NetBurst: what its registers count, what the kernel's driver makes of it (linux-p4-counts.md is the report of that), and what
+nhmtap --msr counts past it."""
 import pytest
 
 import known
@@ -56,3 +57,164 @@ def test_counts_are_refused_with_the_reason_and_software_events_are_not(netburst
     doctor = records.parse(netburst.run("nhmtap doctor --need stat").stdout)
     stat, = (r for r in doctor if r["type"] == "facility")
     assert not stat["works"] and "NetBurst" in stat["why"]
+
+
+# --- past the kernel: nhmtap stat --msr ----------------------------------------------------------------------------
+
+STATE = "/run/nhmtap/msr.json"
+
+
+@pytest.fixture
+def registers(machines):
+    return machines(**NETBURST, kernel=KERNELS[0])
+
+
+def event(kind, *terms):
+    """User level alone, where the kernel's work and the interrupts of the time don't count."""
+    return f"netburst/{','.join((kind, *terms, 't0=usr'))}/"
+
+
+def counts(found):
+    return {r["event"]: r["value"] for r in found if r["type"] == "count"}
+
+
+def counted(bench, events, *command):
+    return counts(nhmtap(bench, "stat", "--msr", "-a", "-e", ",".join(events), "--", *command))
+
+
+def held(bench, *addresses):
+    return [int(line[1], 16) for line in bench.msr(*map(hex, addresses))]
+
+
+def controlled(bench, events, *words, end="echo stop > ctl; wait"):
+    """Runs nhmtap with all events programmed and standing still until a word enables them; what begins with ! is run."""
+    lines = "; ".join(w[1:] if w[0] == "!" else f"echo {w} > ctl; read line < ack" for w in ("ping", *words))
+    said = bench.run(f"mkfifo ctl ack; nhmtap stat --msr -a -D -1 --control fifo:ctl,ack -o out -e '{','.join(events)}' & "
+                     f"{lines}; {end}; echo ===; cat out", paranoid=-1)
+    first, _, rest = said.stdout.partition("===\n")
+    return [line.split() for line in first.splitlines()], records.parse(rest), said
+
+
+INSTR = event("instr_retired", "nbogusntag")
+FLOAT = known.numbers("float")
+# What nobody else in the guest executes.
+OPERATIONS = {event("packed_sp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.PACKED_SINGLE"],
+              event("scalar_sp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.SCALAR_SINGLE"],
+              event("packed_dp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.PACKED_DOUBLE"], event("64bit_mmx_uop", "all"): FLOAT["FP_COMP_OPS_EXE.MMX"]}
+
+
+@pytest.mark.parametrize("pair", [list(OPERATIONS)[:2], list(OPERATIONS)[2:]])
+def test_operations_of_a_program_are_counted_exactly(registers, pair):
+    assert counted(registers, pair, "float") == {e: OPERATIONS[e] for e in pair}
+
+
+def test_events_of_all_four_groups_count_at_once(registers):
+    numbers = known.numbers("count")
+    uops, calls = event("uops_retired", "nbogus"), event("retired_branch_type", "call")
+    events = [INSTR, uops, calls, list(OPERATIONS)[0], "netburst/global_power_events,running/"]
+    counted(registers, events, "count")  # later runs find what they need in the page cache
+    found, other = (counted(registers, events, program) for program in ("count", "float"))
+    assert abs(found[calls] - other[calls] - numbers["BR_INST_RETIRED.NEAR_CALL"]) <= 0.01 * numbers["BR_INST_RETIRED.NEAR_CALL"]
+    assert found[INSTR] - other[INSTR] > 0.8 * INSTRUCTIONS and found[uops] > found[INSTR]
+    assert (found[events[3]], other[events[3]]) == (0, OPERATIONS[events[3]])
+    assert found[events[4]] > found[INSTR]  # at most one instruction a cycle here
+
+
+def test_the_second_counter_of_a_cascade_starts_when_the_first_overflows(registers):
+    of, most = event("packed_sp_uop", "all", "overflow=500", "name=first"), FLOAT["SSEX_UOPS_RETIRED.PACKED_SINGLE"]
+    then = event("packed_sp_uop", "all", "cascade", "name=second")
+    assert counted(registers, [of, then], "float") == {"first": most, "second": most - 500}
+    late = of.replace("500", str(most + 1))
+    assert counted(registers, [late, then], "float") == {"first": most, "second": 0}
+
+
+def test_a_cascade_that_has_started_goes_on_after_a_halt(registers):
+    most = FLOAT["SSEX_UOPS_RETIRED.PACKED_SINGLE"]
+    events = [event("packed_sp_uop", "all", f"overflow={most + 500}", "name=first"), event("packed_sp_uop", "all", "cascade", "name=second")]
+    _, found, _ = controlled(registers, events, "enable", "!float", "disable", "!float", "enable", "!float", "disable", "enable", "!float", "disable")
+    assert counts(found) == {"first": 3 * most, "second": 2 * most - 500}
+
+
+def test_a_count_goes_on_where_its_counter_wraps(registers):
+    events = list(OPERATIONS)[:1]
+    said, found, _ = controlled(registers, events, "!msr 0 0x308=0xFFFFFFFF00", "enable", "!float", "disable", "!msr 0 0x308 0x368")
+    (_, count), (_, cccr) = said[-2:]
+    assert int(count, 16) == OPERATIONS[events[0]] - 0x100 and int(cccr, 16) & OVERFLOW
+    assert counts(found) == {e: OPERATIONS[e] for e in events} and not [r for r in found if r["type"] == "warning"]
+
+
+def test_replayed_loads_are_counted_by_a_metric(registers):
+    numbers = known.numbers("chase")
+    events = [event("replay_event", "nbogus", "metric=l1_load_miss")]
+    counted(registers, events, "chase", "memory")
+    flushed, small = (counted(registers, events, "chase", what)[events[0]] for what in ("memory", "l1"))
+    assert abs(flushed - small - numbers["memory.loads"]) <= 0.05 * numbers["memory.loads"]
+    assert held(registers, 0x3F1, 0x3F2) == [0, 0]
+
+
+def test_both_forms_of_rdpmc_read_a_counter(registers):
+    registers.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")
+    said = registers.msr("0x30c=0x1234567890", "@0xc", "@0x8000000c")
+    assert [int(line[1], 16) for line in said[1:]] == [0x1234567890, 0x34567890]
+
+
+EVERY_TERM = ["netburst/instr_retired,nbogusntag,bogustag,tag=0x5,t0=os,overflow=0x123456789/", "netburst/uops_retired,bogus,cascade,t1=usr/",
+              "netburst/bsq_allocation,req_type=write,req_len=eight,mem_type=wb,req_dem_type/", "netburst/ioq_allocation,type=0x1f,all_read,own/",
+              "netburst/replay_event,nbogus,metric=split_store/", "netburst/retired_branch_type,conditional,return,edge,complement,threshold=3/",
+              "netburst/x87_fp_uop,all,compare,tag_enable/"]
+
+
+def test_the_registers_hold_what_explain_says(registers):
+    explained = records.parse(registers.say(f"nhmtap explain -e '{','.join(EVERY_TERM)}'", user="user"))
+    written = {}
+    for record in explained:
+        for r in record["registers"]:
+            # The CCCR comes again at the end, with the counter enabled, which it is not yet.
+            written.setdefault(int(r["msr"], 16), int(r["value"], 16))
+            for field in r["fields"]:
+                high, _, low = field["bits"].partition(":")
+                low = int(low or high)
+                assert int(r["value"], 16) >> low & (2 << int(high) - low) - 1 == field["value"], field
+    said, _, whole = controlled(registers, EVERY_TERM, "!msr 0 " + " ".join(map(hex, written)))
+    assert {int(a, 16): int(v, 16) for a, v in said[-len(written):]} == written and len(written) == 3 * 7 + 2, str(whole)
+
+
+def test_a_counter_that_the_kernel_or_a_program_uses_is_refused(registers):
+    registers.msr(f"{CCCR:#x}={OF_CRU_ESCR0:#x}")
+    error, *_ = nhmtap(registers, "stat", "--msr", "-a", "-e", INSTR, "--", "true", status=2)
+    assert "MSR_IQ_CCCR0" in error["why"] and "somebody else" in error["why"] and "nmi_watchdog" in error["remedy"]
+    assert held(registers, CCCR, ESCR) == [OF_CRU_ESCR0, 0]
+    registers.msr(f"{CCCR:#x}=0")
+    said = registers.run(f"perf stat -a -e cycles nhmtap stat --msr -a -e {INSTR} -- true", paranoid=-1)
+    assert "the kernel's own driver" in said.stdout + said.stderr
+    assert counted(registers, [INSTR], "true")[INSTR] > 0
+
+
+def test_what_the_kernel_takes_meanwhile_is_told_and_stays_its_own(registers):
+    others = list(OPERATIONS)[:1]
+    _, found, _ = controlled(registers, [INSTR, *others], "enable", "!perf stat -x, -e instructions:u float 2>&1", "!float", "disable")
+    warning, = (r for r in found if r["type"] == "warning")
+    assert warning["cause"] == "register_lost" and warning["event"] == INSTR and "another program" in warning["why"]
+    assert counts(found)[others[0]] == 2 * OPERATIONS[others[0]]
+
+
+def test_what_the_registers_held_is_put_back(registers):
+    before = {COUNTER: 0x1234567890, ESCR: 0x2000, CCCR: 0x30000}
+    registers.msr(*(f"{msr:#x}={value:#x}" for msr, value in before.items()))
+    for end in ("echo stop > ctl; wait", "kill -TERM $!; wait", "kill -KILL $!; wait"):
+        said, _, whole = controlled(registers, [INSTR], "enable", f"!msr 0 {CCCR:#x}", end=end)
+        assert int(said[-1][1], 16) & 1 << 12, str(whole)
+        if "KILL" in end:
+            assert held(registers, CCCR)[0] & 1 << 12
+            assert counted(registers, [event("retired_branch_type", "call")], "true")
+        assert held(registers, *before) == list(before.values()), end
+    assert registers.say(f"cat {STATE}") == ""
+
+
+def test_doctor_says_whether_the_counters_are_free(registers):
+    def units():
+        found, = (r for r in records.parse(registers.run("nhmtap doctor --need units").stdout) if r["type"] == "facility")
+        return found
+    assert units()["works"]
+    registers.msr(f"{CCCR:#x}={OF_CRU_ESCR0:#x}")
+    assert "MSR_IQ_CCCR0" in units()["why"]

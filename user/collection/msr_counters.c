@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "event/escr.h"
 #include "event/unit.h"
 #include "host/files.h"
 #include "host/kernel.h"
@@ -31,11 +32,14 @@ struct site {
 
 struct msr_counter {
 	size_t event, site;
-	__u32 msr, bit; /* bit: of the control's */
+	__u32 bit; /* of the control's */
 	int width;
-	__u64 before; /* what the register held */
-	__u64 own;    /* what selects the event */
-	__u64 last;   /* the count that was read last */
+	/* What it takes, and what that held: first the register that says whose it is, last the count's. */
+	struct own_register own[OWN_REGISTERS];
+	__u64 before[OWN_REGISTERS];
+	size_t nr;
+	__u32 enabled; /* with ESCRs: what the CCCR gets so that it counts, or waits for its start */
+	__u64 last;    /* the count that was read last */
 	__u64 total;
 	__u64 since_ns; /* CLOCK_MONOTONIC, when it was switched on or read last; 0: off */
 	__u64 enabled_ns, ran_ns;
@@ -90,9 +94,22 @@ static __u64 count_mask(int width)
 	return (1ULL << width) - 1;
 }
 
+static __u32 count_register(const struct msr_counter *counter)
+{
+	return counter->own[counter->nr - 1].msr;
+}
+
+static bool is_own(const struct own_register *own, __u64 value)
+{
+	return (value & own->mask) == (own->value & own->mask);
+}
+
+/* Of counters that have a control; there is nothing to do for others. */
 static int command(const struct site *site, int which, __u32 counters)
 {
-	return write_register(site->fd, site->unit->control_msr, unit_command(site->unit, which, counters));
+	return site->unit->control ? write_register(site->fd, site->unit->control_msr,
+						    unit_command(site->unit, which, counters))
+				   : 0;
 }
 
 /* --- whether it may be ------------------------------------------------------------------------ */
@@ -153,28 +170,39 @@ static int check_readable(int fd, const struct known_unit *unit, int cpu, const 
 	return instead(refusal, "in a virtual machine it is not there; run it on the host");
 }
 
-/* Reads the control and all counters of the unit; they are in use if one selects something. */
+/* The kernel's own driver has them, if it is one for these counters. */
+static int refuse_in_use(const struct known_unit *unit, int cpu, const struct unit_number *reg, __u64 value,
+			 struct refusal *refusal)
+{
+	refuse_unit(unit, cpu, EBUSY, refusal);
+	because(refusal, "%s (0x%x) is 0x%llx: somebody else counts with it%s", reg->name, (__u32)reg->value,
+		value, unit->counters ? ", the kernel's own driver or a program past it" : "");
+	return unit->counters ? instead(refusal,
+					"sysctl kernel.nmi_watchdog=0, and end other programs that count "
+					"(perf); if there is none: wrmsr -p %d 0x%x 0",
+					cpu, (__u32)reg->value)
+			      : instead(refusal, "end that program; if there is none: wrmsr -p %d 0x%x 0",
+					cpu, (__u32)reg->value);
+}
+
+/* Reads the control, and what selects of all counters of the unit; they are in use if one selects something.
+ */
 static int check_free(int fd, const struct known_unit *unit, int cpu, struct refusal *refusal)
 {
+	struct unit_number reg;
 	__u64 control;
 
-	if (check_readable(fd, unit, cpu, unit->control, unit->control_msr, &control, refusal))
+	if (unit->control &&
+	    check_readable(fd, unit, cpu, unit->control, unit->control_msr, &control, refusal))
 		return -1;
-	for (size_t k = 0; k < unit->nr_kinds; k++)
-		for (size_t c = 0; c < unit->kinds[k].nr_counters; c++) {
-			const struct unit_number *counter = &unit->kinds[k].counters[c];
-			__u64 value;
+	for (size_t c = 0; (reg = unit_register(unit, c)).name; c++) {
+		__u64 value;
 
-			if (check_readable(fd, unit, cpu, counter->name, counter->value, &value, refusal))
-				return -1;
-			if (!(value >> unit->count_bits))
-				continue;
-			refuse_unit(unit, cpu, EBUSY, refusal);
-			because(refusal, "%s (0x%x) is 0x%llx: somebody else counts with it", counter->name,
-				(__u32)counter->value, value);
-			return instead(refusal, "end that program; if there is none: wrmsr -p %d 0x%x 0", cpu,
-				       (__u32)counter->value);
-		}
+		if (check_readable(fd, unit, cpu, reg.name, reg.value, &value, refusal))
+			return -1;
+		if (unit_in_use(unit, value))
+			return refuse_in_use(unit, cpu, &reg, value, refusal);
+	}
 	return 0;
 }
 
@@ -203,32 +231,36 @@ static __u64 hex_member(const json_t *object, const char *name)
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* The unit of the CPU's table that has this counter. */
+/* The unit of the CPU's table that has this register. */
 static const struct known_unit *unit_of(const struct host *host, __u32 msr)
 {
 	const struct cpu_events *cpu = host->units;
 
 	for (size_t u = 0; cpu && u < cpu->nr_units; u++)
-		for (size_t k = 0; k < cpu->units[u].nr_kinds; k++)
-			for (size_t c = 0; c < cpu->units[u].kinds[k].nr_counters; c++)
-				if (cpu->units[u].kinds[k].counters[c].value == msr)
-					return &cpu->units[u];
+		if (unit_has(&cpu->units[u], msr))
+			return &cpu->units[u];
 	return NULL;
 }
 
-/* A register that somebody else has taken since stays his. */
+/* A register that somebody else has taken since stays his, and so do those that it is with. */
 static void put_one_back(const struct host *host, const json_t *entry)
 {
 	__u32 msr = hex_member(entry, "msr");
 	const struct known_unit *unit = unit_of(host, msr);
+	const json_t *with = json_object_get(entry, "with"), *other;
 	int cpu = json_integer_value(json_object_get(entry, "cpu"));
-	__u64 own = hex_member(entry, "own"), value;
+	struct own_register own = {msr, hex_member(entry, "own"), hex_member(entry, "mask")};
 	int fd = unit ? open_device(host, cpu, O_RDWR) : -ENODEV;
+	__u64 value;
+	size_t i;
 
 	if (fd < 0)
 		return;
-	if (!read_register(fd, msr, &value) && own && value >> unit->count_bits == own >> unit->count_bits) {
+	if (!read_register(fd, msr, &value) && own.value && own.mask && is_own(&own, value)) {
 		write_register(fd, msr, hex_member(entry, "before"));
+		json_array_foreach(with, i, other)
+			if (unit_has(unit, hex_member(other, "msr")))
+				write_register(fd, hex_member(other, "msr"), hex_member(other, "before"));
 		note("put back MSR 0x%x of CPU %d, which a process that is gone has left", msr, cpu);
 	}
 	close(fd);
@@ -291,22 +323,31 @@ static int take_state(const struct host *host, struct refusal *refusal)
 	return fd;
 }
 
+static json_t *hex(__u64 value)
+{
+	return json_sprintf("0x%" PRIx64, (uint64_t)value);
+}
+
+static json_t *counter_state(const struct msr_counters *counters, const struct msr_counter *counter)
+{
+	json_t *with = json_array();
+
+	for (size_t r = 1; r < counter->nr; r++)
+		json_array_append_new(with, json_pack("{s:o, s:o}", "msr", hex(counter->own[r].msr), "before",
+						      hex(counter->before[r])));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "cpu", counters->sites[counter->site].cpu, "msr",
+			 hex(counter->own->msr), "before", hex(counter->before[0]), "own",
+			 hex(counter->own->value), "mask", hex(counter->own->mask), "with", with);
+}
+
 static int write_state(struct msr_counters *counters, struct refusal *refusal)
 {
 	json_t *registers = json_array(), *state;
 	char *text;
 	ssize_t length, bytes;
 
-	for (size_t i = 0; i < counters->nr; i++) {
-		const struct msr_counter *counter = &counters->list[i];
-
-		json_array_append_new(registers,
-				      json_pack("{s:i, s:o, s:o, s:o}", "cpu",
-						counters->sites[counter->site].cpu, "msr",
-						json_sprintf("0x%x", counter->msr), "before",
-						json_sprintf("0x%" PRIx64, (uint64_t)counter->before), "own",
-						json_sprintf("0x%" PRIx64, (uint64_t)counter->own)));
-	}
+	for (size_t i = 0; i < counters->nr; i++)
+		json_array_append_new(registers, counter_state(counters, &counters->list[i]));
 	state = json_pack("{s:s, s:i, s:o}", "boot_id", counters->host->boot_id, "pid", (int)getpid(),
 			  "registers", registers);
 	text = had(json_dumps(state, JSON_INDENT(1)));
@@ -388,13 +429,13 @@ static void make_list(struct msr_counters *counters, const struct plan *plan)
 			struct msr_counter counter = {
 				.event = i,
 				.bit = event->unit_counter,
-				.msr = unit_counter_of(event)->value,
 				.width = event->msr->count_bits,
-				.own = event->attr.config,
+				.enabled = event->msr->counters ? escr_cccr(event, true) : 0,
 			};
 
 			if (!cpus_has(&plan->target.cpus, cpu))
 				continue;
+			counter.nr = unit_own_registers(event, counter.own);
 			counter.site = site_of(counters, event->msr, cpu);
 			counters->sites[counter.site].used |= 1U << counter.bit;
 			counters->list =
@@ -417,33 +458,62 @@ static int open_site(struct msr_counters *counters, struct site *site, struct re
 	return check_free(fd, site->unit, site->cpu, refusal);
 }
 
-static int refuse_write(const struct msr_counters *counters, const struct msr_counter *counter, int err,
-			struct refusal *refusal)
+static int refuse_write(const struct msr_counters *counters, const struct msr_counter *counter,
+			const struct own_register *reg, int err, struct refusal *refusal)
 {
 	const struct site *site = &counters->sites[counter->site];
 
 	refuse_unit(site->unit, site->cpu, -err, refusal);
 	if (err)
-		because(refusal, "MSR 0x%x can't be written: %s", counter->msr, strerror(-err));
+		because(refusal, "MSR 0x%x can't be written: %s", reg->msr, strerror(-err));
 	else
-		because(refusal, "MSR 0x%x does not keep 0x%llx", counter->msr, counter->own);
+		because(refusal, "MSR 0x%x does not keep 0x%llx", reg->msr, reg->value);
 	return instead(refusal, "see dmesg; nhmtap doctor says what may keep registers from being written");
 }
 
-/* Writes what selects the event, with a count of 0, while the counter is frozen, and reads it back. */
-static int program(struct msr_counters *counters, struct msr_counter *counter, struct refusal *refusal)
+/* Writes a register whose counter stands still, and reads it back. */
+static int program_register(const struct site *site, const struct msr_counter *counter,
+			    const struct own_register *reg, bool *kept)
 {
-	struct site *site = &counters->sites[counter->site];
 	__u64 value = 0;
-	int err = command(site, site->unit->freeze, 1U << counter->bit);
+	int err = write_register(site->fd, reg->msr, reg->value);
 
-	if (!err)
-		err = write_register(site->fd, counter->msr, counter->own);
+	/* Where the count is in the same register it is cleared now. */
 	if (!err)
 		err = command(site, site->unit->reset, 1U << counter->bit);
 	if (!err)
-		err = read_register(site->fd, counter->msr, &value);
-	return err || value != counter->own ? refuse_write(counters, counter, err, refusal) : 0;
+		err = read_register(site->fd, reg->msr, &value);
+	*kept = value == reg->value;
+	return err;
+}
+
+/* Writes what selects the event, and where its count begins, while the counter is frozen; first the register
+ * that says whose it is, so that the others are put back whatever happens. */
+static int program(struct msr_counters *counters, struct msr_counter *counter, struct refusal *refusal)
+{
+	struct site *site = &counters->sites[counter->site];
+	bool kept = true;
+	int err = command(site, site->unit->freeze, 1U << counter->bit);
+
+	for (size_t r = 0; r < counter->nr; r++) {
+		if (!err)
+			err = program_register(site, counter, &counter->own[r], &kept);
+		if (err || !kept)
+			return refuse_write(counters, counter, &counter->own[r], err, refusal);
+	}
+	return 0;
+}
+
+static int read_before(struct msr_counters *counters, struct msr_counter *counter, struct refusal *refusal)
+{
+	for (size_t r = 0; r < counter->nr; r++) {
+		int fd = counters->sites[counter->site].fd;
+		int err = read_register(fd, counter->own[r].msr, &counter->before[r]);
+
+		if (err)
+			return refuse_write(counters, counter, &counter->own[r], err, refusal);
+	}
+	return 0;
 }
 
 static int take_all(struct msr_counters *counters, struct refusal *refusal)
@@ -451,13 +521,9 @@ static int take_all(struct msr_counters *counters, struct refusal *refusal)
 	for (size_t i = 0; i < counters->nr_sites; i++)
 		if (open_site(counters, &counters->sites[i], refusal))
 			return -1;
-	for (size_t i = 0; i < counters->nr; i++) {
-		struct msr_counter *counter = &counters->list[i];
-		int err = read_register(counters->sites[counter->site].fd, counter->msr, &counter->before);
-
-		if (err)
-			return refuse_write(counters, counter, err, refusal);
-	}
+	for (size_t i = 0; i < counters->nr; i++)
+		if (read_before(counters, &counters->list[i], refusal))
+			return -1;
 	if (write_state(counters, refusal))
 		return -1;
 	counters->written = true;
@@ -517,11 +583,11 @@ static void put_back(struct msr_counters *counters)
 		const struct site *site = &counters->sites[counter->site];
 		__u64 value;
 
-		if (read_register(site->fd, counter->msr, &value) ||
-		    (value & ~count_mask(counter->width)) != counter->own)
+		if (read_register(site->fd, counter->own->msr, &value) || !is_own(counter->own, value))
 			continue; /* somebody else has taken it */
 		command(site, site->unit->freeze, 1U << counter->bit);
-		write_register(site->fd, counter->msr, counter->before);
+		for (size_t r = 0; r < counter->nr; r++)
+			write_register(site->fd, counter->own[r].msr, counter->before[r]);
 		command(site, site->unit->unfreeze, 1U << counter->bit);
 	}
 	if (ftruncate(counters->state, 0))
@@ -591,10 +657,29 @@ static int read_of_site(struct msr_counters *counters, struct site *site, __u32 
 static int read_status(struct msr_counters *counters, const struct msr_counter *counter, bool *overflowed)
 {
 	struct site *site = &counters->sites[counter->site];
+	const struct known_unit *unit = site->unit;
 	__u64 status;
-	int err = read_of_site(counters, site, site->unit->control_msr, &status);
+	int err =
+		read_of_site(counters, site, unit->control ? unit->control_msr : counter->own->msr, &status);
 
-	*overflowed = !err && status >> (site->unit->status + counter->bit) & 1;
+	*overflowed = !err &&
+		      (unit->control ? status >> (unit->status + counter->bit) & 1 : status & CCCR_OVERFLOW);
+	return err;
+}
+
+/* Whether what selects the event is in its registers still. */
+static int read_own(struct msr_counters *counters, const struct msr_counter *counter, bool *own)
+{
+	struct site *site = &counters->sites[counter->site];
+	int err = 0;
+
+	*own = true;
+	for (size_t r = 0; !err && r < counter->nr; r++) {
+		__u64 value = 0;
+
+		err = counter->own[r].mask ? read_of_site(counters, site, counter->own[r].msr, &value) : 0;
+		*own = *own && is_own(&counter->own[r], value);
+	}
 	return err;
 }
 
@@ -627,7 +712,7 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 	__u64 now = clock_ns(CLOCK_MONOTONIC), elapsed = counter->since_ns ? now - counter->since_ns : 0;
 	__u64 value, mask = count_mask(counter->width), count;
 	const char *lost;
-	bool overflowed;
+	bool overflowed, own;
 	int err;
 
 	counter->enabled_ns += elapsed;
@@ -636,7 +721,9 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 		return 0;
 	err = read_status(counters, counter, &overflowed);
 	if (!err)
-		err = read_of_site(counters, site, counter->msr, &value);
+		err = read_own(counters, counter, &own);
+	if (!err)
+		err = read_of_site(counters, site, count_register(counter), &value);
 	if (err) {
 		lose(counters, counter, CAN_T_BE_READ);
 		return err;
@@ -645,8 +732,7 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 	/* It may have overflowed between the two readings. */
 	if (count < counter->last && !overflowed)
 		read_status(counters, counter, &overflowed);
-	lost = (value & ~mask) != counter->own ? TAKEN_OVER
-					       : judge(counter, site, count, overflowed, elapsed);
+	lost = own ? judge(counter, site, count, overflowed, elapsed) : TAKEN_OVER;
 	if (lost) {
 		lose(counters, counter, lost);
 		return 0;
@@ -658,10 +744,30 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 	return 0;
 }
 
+/* Of a counter with a CCCR: a start by another one's overflow outlasts a halt, and the overflow stays told.
+ */
+static int switch_cccr(struct msr_counters *counters, struct msr_counter *counter, bool on)
+{
+	struct site *site = &counters->sites[counter->site];
+	__u64 value;
+	int err;
+
+	if (!counter->enabled || counter->lost)
+		return 0;
+	err = read_of_site(counters, site, counter->own->msr, &value);
+	if (err || !is_own(counter->own, value))
+		return err; /* the next reading finds that it is somebody else's */
+	if (!on)
+		counter->enabled |= value & CCCR_ENABLE;
+	value = (on ? counter->enabled : counter->own->value) | (value & CCCR_OVERFLOW);
+	return write_register(site->fd, counter->own->msr, value);
+}
+
 /* Where counting begins: a count that stood in the register is none of this run's. */
 static int begin_site(struct msr_counters *counters, size_t which)
 {
 	struct site *site = &counters->sites[which];
+	int err = 0;
 
 	for (size_t i = 0; i < counters->nr; i++) {
 		struct msr_counter *counter = &counters->list[i];
@@ -669,11 +775,14 @@ static int begin_site(struct msr_counters *counters, size_t which)
 
 		if (counter->site != which)
 			continue;
-		if (!counter->lost && !read_of_site(counters, site, counter->msr, &value))
+		if (!counter->lost && !read_of_site(counters, site, count_register(counter), &value))
 			counter->last = value & count_mask(counter->width);
 		counter->since_ns = clock_ns(CLOCK_MONOTONIC);
 	}
-	return command(site, site->unit->unfreeze, site->used);
+	for (size_t i = 0; !err && i < counters->nr; i++)
+		if (counters->list[i].site == which)
+			err = switch_cccr(counters, &counters->list[i], true);
+	return err ? err : command(site, site->unit->unfreeze, site->used);
 }
 
 static int end_site(struct msr_counters *counters, size_t which)
@@ -681,6 +790,13 @@ static int end_site(struct msr_counters *counters, size_t which)
 	struct site *site = &counters->sites[which];
 	int first = command(site, site->unit->freeze, site->used);
 
+	/* Those that start others come before them in the list, and halt before them. */
+	for (size_t i = 0; i < counters->nr; i++)
+		if (counters->list[i].site == which) {
+			int err = switch_cccr(counters, &counters->list[i], false);
+
+			first = first ? first : err;
+		}
 	for (size_t i = 0; i < counters->nr; i++) {
 		struct msr_counter *counter = &counters->list[i];
 		int err = counter->site == which ? read_counter(counters, counter) : 0;

@@ -273,6 +273,17 @@ static void list_unit_value(struct listing *listing, const char *section, const 
 	offer(listing, record);
 }
 
+static void list_unit_fields(struct listing *listing, const char *section, const struct unit_field *fields,
+			     size_t nr, const char *source)
+{
+	for (size_t f = 0; f < nr; f++) {
+		if (!fields[f].nr_values)
+			list_unit_value(listing, section, &fields[f], "", source);
+		for (size_t v = 0; v < fields[f].nr_values; v++)
+			list_unit_value(listing, section, &fields[f], fields[f].values[v].name, source);
+	}
+}
+
 static void list_unit_kind(struct listing *listing, const struct known_unit *unit,
 			   const struct unit_kind *kind)
 {
@@ -288,23 +299,39 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 	set(record, "source", string(unit->source));
 	offer(listing, record);
 	snprintf(section, sizeof(section), "%s/%s,…/, terms", unit->name, kind->name);
-	for (size_t f = 0; f < kind->nr_fields; f++) {
-		const struct unit_field *field = &kind->fields[f];
+	list_unit_fields(listing, section, kind->fields, kind->nr_fields, unit->source);
+	for (size_t m = 0; m < kind->nr_metrics; m++) {
+		const struct unit_field metric = {.name = "metric",
+						  .description = kind->metrics[m].description};
 
-		if (!field->nr_values)
-			list_unit_value(listing, section, field, "", unit->source);
-		for (size_t v = 0; v < field->nr_values; v++)
-			list_unit_value(listing, section, field, field->values[v].name, unit->source);
+		list_unit_value(listing, section, &metric, kind->metrics[m].name, unit->source);
 	}
+}
+
+/* Terms of every event of the unit. */
+static void list_unit_terms(struct listing *listing, const struct known_unit *unit)
+{
+	static const struct unit_field overflow = {
+		.name = "overflow=N",
+		.description = "the counter overflows after N occurrences, and starts one that cascades"};
+	char section[160];
+
+	if (!unit->nr_fields)
+		return;
+	snprintf(section, sizeof(section), "%s/…/, terms of all its events", unit->name);
+	list_unit_fields(listing, section, unit->fields, unit->nr_fields, unit->source);
+	list_unit_value(listing, section, &overflow, "", unit->source);
 }
 
 static void list_units(struct listing *listing)
 {
 	const struct cpu_events *cpu = listing->host->units;
 
-	for (size_t u = 0; cpu && u < cpu->nr_units; u++)
+	for (size_t u = 0; cpu && u < cpu->nr_units; u++) {
 		for (size_t k = 0; k < cpu->units[u].nr_kinds; k++)
 			list_unit_kind(listing, &cpu->units[u], &cpu->units[u].kinds[k]);
+		list_unit_terms(listing, &cpu->units[u]);
+	}
 }
 
 /* --- perf's own files ------------------------------------------------------------------------- */

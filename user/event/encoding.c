@@ -74,9 +74,7 @@ bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct e
 unsigned int general_counters_of(const struct host *host)
 {
 	const struct cpu_events *cpu = host->events;
-	int first = cpus_next(&host->online, 0);
-	bool shared =
-		cpu->general_counters_smt && !host->pretended && first >= 0 && host_sibling(host, first) >= 0;
+	bool shared = cpu->general_counters_smt && host_two_threads(host);
 
 	return shared ? cpu->general_counters_smt : cpu->general_counters;
 }

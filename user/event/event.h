@@ -26,17 +26,19 @@ struct event {
 	const struct known_unit *msr;	 /* its counter is one that Linux has no driver for; else NULL */
 	const struct unit_kind *kind;	 /* of the unit */
 	int unit_counter;		 /* of the unit, in the order of its kinds; -1: the plan finds none */
-	size_t at;			 /* where it begins in the list that it was parsed from */
-	char unit[32];			 /* of one count after scale: "ns", "Joules"; "" for a plain number */
-	double scale;			 /* from the PMU's driver, else 1 */
-	char counter[16];		 /* "fixed 1": where the plan places it; "" where that is not known */
-	int group;			 /* events of one {…} share a number from 0; -1 outside */
-	const struct cpus *cpus;	 /* the PMU's cpumask, borrowed; NULL if it counts per CPU */
-	bool sideless;			 /* its PMU is: struct pmu */
-	bool companion;			 /* has to count beside another one of its group, and takes no samples
-					  * itself: what drivers call mem-loads-aux */
-	bool privilege_given;		 /* the text says u, k or h */
-	bool sampling_given;		 /* the text says period= or freq= */
+	int unit_escr;			 /* of the kind, where it has ESCRs */
+	const struct unit_metric *metric; /* of the kind, or NULL */
+	size_t at;			  /* where it begins in the list that it was parsed from */
+	char unit[32];		 /* of one count after scale: "ns", "Joules"; "" for a plain number */
+	double scale;		 /* from the PMU's driver, else 1 */
+	char counter[16];	 /* "fixed 1": where the plan places it; "" where that is not known */
+	int group;		 /* events of one {…} share a number from 0; -1 outside */
+	const struct cpus *cpus; /* the PMU's cpumask, borrowed; NULL if it counts per CPU */
+	bool sideless;		 /* its PMU is: struct pmu */
+	bool companion;		 /* has to count beside another one of its group, and takes no samples
+				  * itself: what drivers call mem-loads-aux */
+	bool privilege_given;	 /* the text says u, k or h */
+	bool sampling_given;	 /* the text says period= or freq= */
 
 	struct reason {
 		const char *field; /* a member of perf_event_attr */

@@ -594,7 +594,8 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	parser->at = close + 1;
 	if (pmu && pmu->unit) {
 		size_t at;
-		int err = unit_event(event, pmu->unit, terms, &at, parser->refusal);
+		int err = unit_event(event, pmu->unit, host_two_threads(parser->host), terms, &at,
+				     parser->refusal);
 
 		parser->item = place + at;
 		return err;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/escr.h"
+
 /* --- terms ------------------------------------------------------------------------------------ */
 
 static __u64 field_most(const struct unit_field *field)
@@ -52,6 +54,12 @@ static int refuse_field(const struct event *event, const char *term, size_t leng
 
 	for (size_t i = 0; i < event->kind->nr_fields && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s, ", event->kind->fields[i].name);
+	for (size_t i = 0; i < event->msr->nr_fields && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s, ", event->msr->fields[i].name);
+	if (event->msr->counters && used < sizeof(known))
+		used += snprintf(known + used, sizeof(known) - used, "overflow, ");
+	if (event->kind->nr_metrics && used < sizeof(known))
+		snprintf(known + used, sizeof(known) - used, "metric, ");
 	refuse_term(event, term, length, refusal);
 	because(refusal, "%s of '%s' has no such term", event->kind->name, event->msr->name);
 	return instead(refusal, "terms: %sname", known);
@@ -97,21 +105,32 @@ static int read_value(const struct event *event, const struct unit_field *field,
 	return 0;
 }
 
+static const struct unit_field *find_field(const struct unit_field *fields, size_t nr, const char *name,
+					   size_t length)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(fields[i].name) == length && !strncmp(fields[i].name, name, length))
+			return &fields[i];
+	return NULL;
+}
+
 static int apply_term(struct event *event, const char *term, size_t length, struct refusal *refusal)
 {
 	size_t name = strcspn(term, "=,/");
-	const struct unit_field *field = NULL;
+	const struct unit_field *field;
 	__u64 value = 1;
+	int err = event->msr->counters ? escr_term(event, term, length, refusal) : 0;
 
+	if (err)
+		return err < 0 ? -1 : 0;
 	name = name > length ? length : name;
 	if (name == 4 && !strncmp(term, "name", name) && length > name) {
 		snprintf(event->name, sizeof(event->name), "%.*s", (int)(length - name - 1), term + name + 1);
 		return 0;
 	}
-	for (size_t i = 0; i < event->kind->nr_fields; i++)
-		if (strlen(event->kind->fields[i].name) == name &&
-		    !strncmp(event->kind->fields[i].name, term, name))
-			field = &event->kind->fields[i];
+	field = find_field(event->kind->fields, event->kind->nr_fields, term, name);
+	if (!field)
+		field = find_field(event->msr->fields, event->msr->nr_fields, term, name);
 	if (!field)
 		return refuse_field(event, term, name, refusal);
 	if (length > name && read_value(event, field, term + name + 1, length - name - 1, &value, refusal))
@@ -119,6 +138,7 @@ static int apply_term(struct event *event, const char *term, size_t length, stru
 	if (length == name && field->high > field->low)
 		return refuse_value(event, field, "", 0, refusal);
 	put_field(event, field, value);
+	event->attr.config |= field->sets;
 	return 0;
 }
 
@@ -134,8 +154,20 @@ static int first_counter(const struct known_unit *unit, const struct unit_kind *
 	return first;
 }
 
-static int begin(struct event *event, const struct known_unit *unit, const char *name, size_t length,
-		 struct refusal *refusal)
+/* The values that fields have where no term gives one. */
+static void put_usual(struct event *event, const struct unit_field *fields, size_t nr, bool two_threads)
+{
+	for (size_t f = 0; f < nr; f++) {
+		const char *usual =
+			two_threads && fields[f].usual_smt ? fields[f].usual_smt : fields[f].usual;
+
+		if (usual)
+			put_field(event, &fields[f], find_value(&fields[f], usual, strlen(usual))->value);
+	}
+}
+
+static int begin(struct event *event, const struct known_unit *unit, bool two_threads, const char *name,
+		 size_t length, struct refusal *refusal)
 {
 	event->msr = unit;
 	for (size_t i = 0; i < unit->nr_kinds; i++)
@@ -143,35 +175,36 @@ static int begin(struct event *event, const struct known_unit *unit, const char 
 			event->kind = &unit->kinds[i];
 	if (!event->kind)
 		return refuse_kind(event, unit, refusal);
-	event->unit_counter = first_counter(unit, event->kind);
+	if (unit->counters)
+		escr_begin(event);
+	else
+		event->unit_counter = first_counter(unit, event->kind);
 	snprintf(event->description, sizeof(event->description), "%s", event->kind->description);
 	EVENT_SET(event, config, event->kind->always, "the terms, as %s has them", unit->source);
-	for (size_t f = 0; f < event->kind->nr_fields; f++) {
-		const struct unit_field *field = &event->kind->fields[f];
-
-		if (field->usual)
-			put_field(event, field, find_value(field, field->usual, strlen(field->usual))->value);
-	}
+	put_usual(event, unit->fields, unit->nr_fields, two_threads);
+	put_usual(event, event->kind->fields, event->kind->nr_fields, two_threads);
 	return 0;
 }
 
-int unit_event(struct event *event, const struct known_unit *unit, const char *terms, size_t *at,
-	       struct refusal *refusal)
+int unit_event(struct event *event, const struct known_unit *unit, bool two_threads, const char *terms,
+	       size_t *at, struct refusal *refusal)
 {
 	for (*at = 0;; ++*at) {
 		size_t length = strcspn(terms + *at, ",");
 		const char *term = terms + *at;
 
 		if (*at ? apply_term(event, term, length, refusal)
-			: begin(event, unit, term, length, refusal))
+			: begin(event, unit, two_threads, term, length, refusal))
 			return -1;
 		if (!term[length])
 			break;
 		*at += length;
 	}
+	*at = 0;
+	if (unit->counters)
+		return escr_check(event, refusal);
 	if (event->attr.config != event->kind->always)
 		return 0;
-	*at = 0;
 	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
 	because(refusal, "it selects nothing, and would count nothing");
 	according(refusal, "%s", unit->source);
@@ -189,11 +222,12 @@ const struct unit_number *unit_counter_of(const struct event *event)
 
 void units_place(struct events *events)
 {
+	escr_place(events);
 	for (size_t i = 0; i < events->nr; i++) {
 		struct event *event = &events->list[i];
 		size_t before = 0;
 
-		if (!event->msr)
+		if (!event->msr || event->msr->counters)
 			continue;
 		for (size_t j = 0; j < i; j++)
 			before += events->list[j].kind == event->kind;
@@ -202,6 +236,70 @@ void units_place(struct events *events)
 					      : -1;
 		snprintf(event->counter, sizeof(event->counter), "%.8s %zu", event->kind->name, before);
 	}
+}
+
+size_t unit_own_registers(const struct event *event, struct own_register *list)
+{
+	const struct known_unit *unit = event->msr;
+	const struct unit_counter *counter;
+	size_t nr = 0;
+
+	if (!unit->counters) {
+		*list = (struct own_register){unit_counter_of(event)->value, event->attr.config,
+					      ~((1ULL << unit->count_bits) - 1)};
+		return 1;
+	}
+	counter = &unit->counters[event->unit_counter];
+	list[nr++] = (struct own_register){counter->cccr_msr, escr_cccr(event, false),
+					   (__u32) ~(CCCR_ENABLE | CCCR_CASCADE | CCCR_OVERFLOW)};
+	list[nr++] = (struct own_register){event->kind->escrs[event->unit_escr].msr,
+					   ESCR_VALUE(event->attr.config), ~0ULL};
+	for (size_t r = 0; event->metric && r < unit->nr_replay; r++)
+		list[nr++] = (struct own_register){unit->replay[r].value,
+						   r ? event->metric->matrix : event->metric->enable, ~0ULL};
+	list[nr++] = (struct own_register){counter->msr, escr_start(event), 0};
+	return nr;
+}
+
+struct unit_number unit_register(const struct known_unit *unit, size_t which)
+{
+	if (unit->counters && which < unit->nr_counters)
+		return (struct unit_number){unit->counters[which].cccr, unit->counters[which].cccr_msr};
+	for (size_t k = 0; !unit->counters && k < unit->nr_kinds; which -= unit->kinds[k++].nr_counters)
+		if (which < unit->kinds[k].nr_counters)
+			return unit->kinds[k].counters[which];
+	return (struct unit_number){0};
+}
+
+bool unit_in_use(const struct known_unit *unit, __u64 value)
+{
+	return unit->counters ? value & (CCCR_ENABLE | CCCR_CASCADE) : value >> unit->count_bits;
+}
+
+/* Whether one of the numbers is the address. */
+static bool among(const struct unit_number *numbers, size_t nr, __u32 msr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (numbers[i].value == msr)
+			return true;
+	return false;
+}
+
+bool unit_has(const struct known_unit *unit, __u32 msr)
+{
+	for (size_t c = 0; c < unit->nr_counters; c++)
+		if (unit->counters[c].msr == msr || unit->counters[c].cccr_msr == msr)
+			return true;
+	for (size_t k = 0; k < unit->nr_kinds; k++) {
+		const struct unit_kind *kind = &unit->kinds[k];
+
+		for (size_t e = 0; e < kind->nr_escrs; e++)
+			if (kind->escrs[e].msr == msr)
+				return true;
+		if (among(kind->counters, kind->nr_counters, msr))
+			return true;
+	}
+	return among(unit->replay, unit->nr_replay, msr);
 }
 
 /* --- registers -------------------------------------------------------------------------------- */
@@ -237,8 +335,7 @@ static void add_command(struct registers *registers, const struct event *event, 
 		  unit->select + counter);
 }
 
-/* What a field's value is called, or else what the field is about. */
-static const char *meaning_of(const struct unit_field *field, __u64 value)
+const char *unit_meaning(const struct unit_field *field, __u64 value)
 {
 	for (size_t i = 0; i < field->nr_values; i++)
 		if (field->values[i].value == value)
@@ -263,7 +360,7 @@ static void add_counter(struct registers *registers, const struct event *event)
 		const struct unit_field *field = &event->kind->fields[i];
 		__u64 value = event->attr.config >> field->low & field_most(field);
 
-		add_field(reg, field->title, meaning_of(field, value), field->low, field->high);
+		add_field(reg, field->title, unit_meaning(field, value), field->low, field->high);
 	}
 	for (int bit = event->msr->count_bits; bit < 64; bit++)
 		if (event->kind->always >> bit & 1)
@@ -273,6 +370,10 @@ static void add_counter(struct registers *registers, const struct event *event)
 void unit_registers(const struct event *event, struct registers *registers)
 {
 	*registers = (struct registers){.fixed_counter = -1};
+	if (event->msr->counters) {
+		escr_registers(event, registers);
+		return;
+	}
 	add_command(registers, event, event->msr->freeze, "freeze", "counting stops");
 	add_counter(registers, event);
 	add_command(registers, event, event->msr->reset, "reset", "the count and its overflow are cleared");

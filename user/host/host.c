@@ -607,6 +607,13 @@ int host_sibling(const struct host *host, int cpu)
 	return -1;
 }
 
+bool host_two_threads(const struct host *host)
+{
+	int first = cpus_next(&host->online, 0);
+
+	return !host->pretended && first >= 0 && host_sibling(host, first) >= 0;
+}
+
 bool host_capable(const struct host *host, int capability)
 {
 	return host->capabilities >> capability & 1 || host->capabilities >> CAP_SYS_ADMIN & 1;

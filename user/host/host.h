@@ -154,6 +154,9 @@ bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int ot
 /* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
 int host_sibling(const struct host *host, int cpu);
 
+/* Whether the cores have two threads; not those of a CPU that is only looked up. */
+bool host_two_threads(const struct host *host);
+
 /* Whether the effective capabilities hold CAP_… (or CAP_SYS_ADMIN, which the kernel takes for
  * CAP_PERFMON and CAP_BPF: capability.h, perfmon_capable() and bpf_capable()). */
 bool host_capable(const struct host *host, int capability);

@@ -3,6 +3,7 @@
 #include "event/branch_filter.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/units.h"
 
 /* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
 static int parse_arguments(struct plan *plan, const struct options *options, bool sampling, struct host *host,
@@ -29,8 +30,11 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 	if (plan_one_pace(options, refusal) || parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
 	/* A list behind -e is what stat would count; arguments are asked about each by itself. */
-	if (options->events && !options->nr_rest && !sampling)
+	if (options->events && !options->nr_rest && !sampling) {
 		plan_groups(plan, host);
+		if (units_fit(&plan->events, refusal))
+			return -1;
+	}
 	plan_common(plan, host);
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];

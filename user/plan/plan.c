@@ -91,9 +91,11 @@ static int check_counts(const struct plan *plan, struct host *host, struct refus
 				 "begins where "
 				 "its last use has ended");
 		according(refusal, "kernel, p4_pmu_set_period()");
-		return instead(refusal,
-			       "sample it with a fixed period, which is right from the second sample on "
-			       "(nhmtap profile -c); --force insists");
+		return instead(
+			refusal,
+			"count events of 'netburst' past the driver, with --msr (nhmtap list), or sample it "
+			"with a fixed period, which is right from the second sample on (nhmtap profile "
+			"-c); --force insists");
 	}
 	return 0;
 }

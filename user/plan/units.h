@@ -7,7 +7,10 @@
 #include "option/options.h"
 #include "refusal.h"
 
-/* Refuses them without --msr, and more of a kind than it has counters. Returns 0, or -1 with the refusal. */
+/* Refuses those that units_place() has found no counter for. Returns 0, or -1 with the refusal. */
+int units_fit(const struct events *events, struct refusal *refusal);
+
+/* Likewise, and all of them without --msr. */
 int units_check(const struct events *events, const struct options *options, struct refusal *refusal);
 
 #endif

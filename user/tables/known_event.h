@@ -147,8 +147,28 @@ struct unit_number {
 	__u64 value;
 };
 
-/* Counters that Linux has no driver for: they are programmed and read through /dev/cpu/N/msr. A counter's
- * register has its count in its lowest bits and above it what it counts, nothing while that is 0. */
+/* Bits of a selection with ESCRs (SDM volume 3B, figures of ESCR and CCCR): the event's number and its mask
+ * in the ESCR's half; the select of an ESCR and two bits that have to be set in the CCCR's. */
+#define ESCR_EVENT	      57
+#define ESCR_MASK	      41
+#define ESCR_MASKS	      (0xffffULL << ESCR_MASK)
+#define ESCR_VALUE(selection) ((__u32)((selection) >> 32))
+#define CCCR_VALUE(selection) ((__u32)(selection))
+#define CCCR_ENABLE	      (1U << 12)
+#define CCCR_SELECT	      13
+#define CCCR_ALWAYS	      (3U << 16)
+#define CCCR_CASCADE	      (1U << 30)
+#define CCCR_OVERFLOW	      (1U << 31)
+
+/* Counters that Linux has no driver for, or a wrong one: they are programmed and read through /dev/cpu/N/msr.
+ * They are of one of two forms.
+ *
+ * With a control: a counter's register has its count in its lowest bits and above it what it counts, nothing
+ * while that is 0, and each kind of events has counters of its own.
+ *
+ * With ESCRs (NetBurst): a counter has two registers, for its count and for its configuration (CCCR), which
+ * names an ESCR that selects what it counts. An event's selection is the ESCR's value in the upper 32 bits
+ * and the CCCR's in the lower. Any kind has the counters that its ESCRs reach. */
 struct known_unit {
 	const char *name; /* "l3bus" */
 	const char *description;
@@ -158,10 +178,22 @@ struct known_unit {
 	__u32 wraps_in_ms; /* it can't wrap in less time */
 	__u32 rdpmc;	   /* the first counter's number for RDPMC, the others' follow; 0: it reads none */
 	/* The register that switches all counters at once: the bits of its commands, and the first of those
-	 * that stand for a counter each, in the order of the kinds and their counters. */
+	 * that stand for a counter each, in the order of the kinds and their counters. NULL: ESCRs. */
 	const char *control;
 	__u32 control_msr;
 	__u8 freeze, unfreeze, reset, select, status;
+	/* With ESCRs: all counters, the terms that any event takes, and the registers of replay metrics. */
+	const struct unit_counter {
+		const char *name, *cccr; /* "MSR_IQ_COUNTER0", "MSR_IQ_CCCR0" */
+		__u32 msr, cccr_msr;
+		__s8 starts; /* the counter that begins when this one overflows, if it cascades; -1: none */
+		const char *unusable; /* why it never counts, or NULL */
+	} * counters;
+	size_t nr_counters;
+	const struct unit_field *fields;
+	size_t nr_fields;
+	const struct unit_number *replay;
+	size_t nr_replay;
 	const struct unit_kind {
 		const char *name; /* "gbsq" */
 		const char *description;
@@ -173,11 +205,26 @@ struct known_unit {
 			const char *title; /* "Snoop_Match" */
 			const char *description;
 			__u8 low, high;
-			const char *usual; /* the value's name where there is no such term; NULL: 0 */
+			const char *usual;     /* the value's name where there is no such term; NULL: 0 */
+			const char *usual_smt; /* the same where a core has two threads; NULL: usual */
+			__u64 sets;	       /* bits that the term sets besides */
 			const struct unit_number *values;
 			size_t nr_values;
-		} * fields;
+		} * fields; /* with ESCRs: those of the event mask, one of which has to be set */
 		size_t nr_fields;
+		const struct unit_escr {
+			const char *name; /* "MSR_CRU_ESCR0" */
+			__u32 msr;
+			__u32 counters; /* bit i: counter i of the unit can count by it */
+		} * escrs;
+		size_t nr_escrs;
+		/* What marks the micro-operations that are replayed: values of the unit's `replay`. */
+		const struct unit_metric {
+			const char *name; /* "l1_load_miss" */
+			const char *description;
+			__u64 enable, matrix;
+		} * metrics;
+		size_t nr_metrics;
 	} * kinds;
 	size_t nr_kinds;
 };

@@ -583,38 +583,48 @@ static const struct unit_field *unit_fields(struct loader *loader, const json_t 
 			.low = number(entry, "low", 0),
 			.high = number(entry, "high", 0),
 			.usual = text(entry, "usual"),
+			.usual_smt = text(entry, "usual_smt"),
+			.sets = hexadecimal(entry, "sets"),
 			.values = unit_numbers(loader, json_object_get(entry, "values"), "value"),
 			.nr_values = json_array_size(json_object_get(entry, "values")),
 		};
 	return fields;
 }
 
-/* The fields are above the count and beside each other, and their values fit. */
-static int check_unit_kind(struct loader *loader, const struct known_unit *unit, const struct unit_kind *kind)
+/* The fields are beside what is taken and beside each other, and their values fit. */
+static int check_unit_fields(struct loader *loader, const char *label, const struct unit_field *fields,
+			     size_t nr, __u64 *taken)
 {
-	__u64 taken = kind->always | ((1ULL << unit->count_bits) - 1);
-
-	if (kind->always & ((1ULL << unit->count_bits) - 1))
-		return FAULT(loader, kind->name, "\"always\" has bits of the count");
-	for (size_t f = 0; f < kind->nr_fields; f++) {
-		const struct unit_field *field = &kind->fields[f];
+	for (size_t f = 0; f < nr; f++) {
+		const struct unit_field *field = &fields[f];
 		__u64 most = field->high < field->low ? 0 : ~0ULL >> (63 - (field->high - field->low));
-		bool usual = !field->usual;
+		bool usual = !field->usual, usual_smt = !field->usual_smt;
 
-		if (!most || taken & most << field->low)
-			return FAULT(loader, kind->name, "the bits of %s are the count's or another field's",
+		if (!most || *taken & most << field->low)
+			return FAULT(loader, label, "the bits of %s are the count's or another field's",
 				     field->name);
-		taken |= most << field->low;
+		*taken |= most << field->low;
 		for (size_t v = 0; v < field->nr_values; v++) {
 			if (field->values[v].value > most)
-				return FAULT(loader, kind->name, "%s=%s does not fit", field->name,
+				return FAULT(loader, label, "%s=%s does not fit", field->name,
 					     field->values[v].name);
 			usual = usual || !strcmp(field->values[v].name, field->usual);
+			usual_smt = usual_smt || !strcmp(field->values[v].name, field->usual_smt);
 		}
-		if (!usual)
-			return FAULT(loader, kind->name, "%s has no value %s", field->name, field->usual);
+		if (!usual || !usual_smt)
+			return FAULT(loader, label, "%s has no value %s", field->name,
+				     usual ? field->usual_smt : field->usual);
 	}
 	return 0;
+}
+
+static int check_unit_kind(struct loader *loader, const struct known_unit *unit, const struct unit_kind *kind)
+{
+	__u64 count = (1ULL << unit->count_bits) - 1, taken = kind->always | count;
+
+	if (kind->always & count)
+		return FAULT(loader, kind->name, "\"always\" has bits of the count");
+	return check_unit_fields(loader, kind->name, kind->fields, kind->nr_fields, &taken);
 }
 
 static __u8 scope_of(const json_t *entry)
@@ -790,6 +800,151 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 	return 0;
 }
 
+/* --- counters with ESCRs ---------------------------------------------------------------------- */
+
+static const struct unit_counter *escr_counters(struct loader *loader, const json_t *entries)
+{
+	struct unit_counter *counters = keep(loader, json_array_size(entries), sizeof(*counters));
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		counters[i] = (struct unit_counter){
+			.name = text(entry, "name"),
+			.cccr = text(entry, "cccr"),
+			.msr = hexadecimal(entry, "msr"),
+			.cccr_msr = hexadecimal(entry, "cccr_msr"),
+			.starts = number(entry, "starts", -1),
+			.unusable = text(entry, "unusable"),
+		};
+	return counters;
+}
+
+/* Of two counters that start each other, each is the other's. */
+static int check_escr_counters(struct loader *loader, const struct known_unit *unit)
+{
+	for (size_t i = 0; i < unit->nr_counters; i++) {
+		int starts = unit->counters[i].starts;
+
+		if (starts >= (int)unit->nr_counters ||
+		    (starts >= 0 && unit->counters[starts].starts != (int)i))
+			return FAULT(loader, unit->counters[i].name,
+				     "starts counter %d, which does not start it", starts);
+	}
+	return 0;
+}
+
+/* The terms of the event mask, whose bits are numbered from its lowest. */
+static const struct unit_field *escr_masks(struct loader *loader, const json_t *entries)
+{
+	struct unit_field *fields = (struct unit_field *)unit_fields(loader, entries);
+
+	for (size_t i = 0; i < json_array_size(entries); i++) {
+		fields[i].low += ESCR_MASK;
+		fields[i].high += ESCR_MASK;
+	}
+	return fields;
+}
+
+static const struct unit_escr *escrs_of(struct loader *loader, const json_t *entries)
+{
+	struct unit_escr *escrs = keep(loader, json_array_size(entries), sizeof(*escrs));
+	const json_t *entry, *counter;
+	size_t i, j;
+
+	json_array_foreach(entries, i, entry) {
+		escrs[i] = (struct unit_escr){.name = text(entry, "name"), .msr = hexadecimal(entry, "msr")};
+		json_array_foreach(json_object_get(entry, "counters"), j, counter)
+			escrs[i].counters |= 1U << json_integer_value(counter);
+	}
+	return escrs;
+}
+
+static const struct unit_metric *escr_metrics(struct loader *loader, const json_t *entries)
+{
+	struct unit_metric *metrics = keep(loader, json_array_size(entries), sizeof(*metrics));
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		metrics[i] = (struct unit_metric){text(entry, "name"), text(entry, "description"),
+						  hexadecimal(entry, "enable"), hexadecimal(entry, "matrix")};
+	return metrics;
+}
+
+static int check_escr_kind(struct loader *loader, const struct known_unit *unit, const struct unit_kind *kind)
+{
+	__u64 taken = kind->always | ~ESCR_MASKS;
+
+	for (size_t e = 0; e < kind->nr_escrs; e++)
+		if (kind->escrs[e].counters >> unit->nr_counters)
+			return FAULT(loader, kind->name, "%s has counters that do not exist",
+				     kind->escrs[e].name);
+	if (kind->nr_metrics && unit->nr_replay != 2)
+		return FAULT(loader, kind->name, "\"metrics\" need the two registers of \"replay\"");
+	return check_unit_fields(loader, kind->name, kind->fields, kind->nr_fields, &taken);
+}
+
+static int load_escr_kinds(struct loader *loader, const struct known_unit *unit, struct unit_kind *rows,
+			   const json_t *kinds)
+{
+	const json_t *kind;
+	size_t i;
+
+	json_array_foreach(kinds, i, kind) {
+		const json_t *masks = json_object_get(kind, "masks"), *escrs = json_object_get(kind, "escrs");
+		const json_t *metrics = json_object_get(kind, "metrics");
+
+		rows[i] = (struct unit_kind){
+			.name = text(kind, "name"),
+			.description = text(kind, "description"),
+			.always = hexadecimal(kind, "code") << ESCR_EVENT |
+				  (__u64)number(kind, "select", 0) << CCCR_SELECT | CCCR_ALWAYS,
+			.fields = escr_masks(loader, masks),
+			.nr_fields = json_array_size(masks),
+			.escrs = escrs_of(loader, escrs),
+			.nr_escrs = json_array_size(escrs),
+			.metrics = escr_metrics(loader, metrics),
+			.nr_metrics = json_array_size(metrics),
+		};
+		if (check_entries(loader, masks, "name") || check_escr_kind(loader, unit, &rows[i]))
+			return -1;
+	}
+	return 0;
+}
+
+static int load_escrs(struct loader *loader, struct draft *draft, const json_t *table)
+{
+	const json_t *kinds = json_object_get(table, "kinds"), *counters = json_object_get(table, "counters");
+	const json_t *fields = json_object_get(table, "fields"), *replay = json_object_get(table, "replay");
+	struct unit_kind *rows = keep(loader, json_array_size(kinds), sizeof(*rows));
+	struct known_unit unit = {
+		.name = text(table, "name"),
+		.description = text(table, "description"),
+		.source = text(table, "source"),
+		.scope = scope_of(table),
+		.count_bits = number(table, "count_bits", 0),
+		.wraps_in_ms = number(table, "wraps_in_ms", 0),
+		.counters = escr_counters(loader, counters),
+		.nr_counters = json_array_size(counters),
+		.fields = unit_fields(loader, fields),
+		.nr_fields = json_array_size(fields),
+		.replay = unit_numbers(loader, replay, "msr"),
+		.nr_replay = json_array_size(replay),
+		.kinds = rows,
+		.nr_kinds = json_array_size(kinds),
+	};
+	__u64 taken = ESCR_MASKS;
+
+	if (check_sources(loader, "", table) || check_entries(loader, kinds, "name") ||
+	    check_entries(loader, fields, "name") || check_escr_counters(loader, &unit) ||
+	    check_unit_fields(loader, unit.name, unit.fields, unit.nr_fields, &taken) ||
+	    load_escr_kinds(loader, &unit, rows, kinds))
+		return -1;
+	draft_put(draft, DRAFT_UNITS, &unit);
+	return 0;
+}
+
 static int load_contradictions(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	const json_t *entry, *name;
@@ -846,8 +1001,13 @@ int load_table(struct loader *loader, struct draft *draft, const char *stem)
 		const char *kind;
 		int (*load)(struct loader *loader, struct draft *draft, const json_t *table);
 	} kinds[] = {
-		{"offcore", load_offcore}, {"kernel", load_kernel}, {"data_source", load_data_sources},
-		{"lbr", load_branches},	   {"msr", load_units},	    {"contradictions", load_contradictions},
+		{"offcore", load_offcore},
+		{"kernel", load_kernel},
+		{"data_source", load_data_sources},
+		{"lbr", load_branches},
+		{"msr", load_units},
+		{"escr", load_escrs},
+		{"contradictions", load_contradictions},
 		{"metrics", load_metrics},
 	};
 	const json_t *table;

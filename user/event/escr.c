@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "event/escr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/unit.h"
+#include "memory.h"
+
+/* --- terms ------------------------------------------------------------------------------------ */
+
+static bool is_term(const char *term, size_t length, const char *name)
+{
+	return length > strlen(name) && !strncmp(term, name, strlen(name)) && term[strlen(name)] == '=';
+}
+
+static int refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
+}
+
+static __u64 most_of(const struct known_unit *unit)
+{
+	return (1ULL << unit->count_bits) - 1;
+}
+
+static int take_overflow(struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	const char *value = strchr(term, '=') + 1;
+	char *end;
+	__u64 number;
+
+	errno = 0;
+	number = strtoull(value, &end, 0);
+	if (end != term + length || end == value || *value == '-' || errno || !number ||
+	    number > most_of(event->msr)) {
+		refuse_term(event, term, length, refusal);
+		because(refusal, "a counter of %u bits overflows after 1 to 0x%llx occurrences",
+			event->msr->count_bits, most_of(event->msr));
+		return instead(refusal, "overflow=1000000");
+	}
+	EVENT_SET(event, config1, number, "overflow=%llu: occurrences until the counter overflows", number);
+	return 1;
+}
+
+static int take_metric(struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	const char *value = strchr(term, '=') + 1;
+	size_t name = term + length - value, used = 0;
+	char known[300] = "";
+
+	for (size_t i = 0; i < event->kind->nr_metrics; i++) {
+		const struct unit_metric *metric = &event->kind->metrics[i];
+
+		if (strlen(metric->name) == name && !strncmp(metric->name, value, name)) {
+			event->metric = metric;
+			return 1;
+		}
+		if (used < sizeof(known))
+			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+					 metric->name);
+	}
+	refuse_term(event, term, length, refusal);
+	because(refusal, "there is no such metric");
+	return instead(refusal, "metrics: %s", known);
+}
+
+int escr_term(struct event *event, const char *term, size_t length, struct refusal *refusal)
+{
+	if (is_term(term, length, "overflow"))
+		return take_overflow(event, term, length, refusal);
+	if (event->kind->nr_metrics && is_term(term, length, "metric"))
+		return take_metric(event, term, length, refusal);
+	return 0;
+}
+
+/* The bits of a field of the unit; 0 if it has none of this name. */
+static __u64 bits_of(const struct known_unit *unit, const char *name)
+{
+	for (size_t f = 0; f < unit->nr_fields; f++)
+		if (!strcmp(unit->fields[f].name, name))
+			return ~0ULL >> (63 - (unit->fields[f].high - unit->fields[f].low))
+						<< unit->fields[f].low;
+	return 0;
+}
+
+int escr_check(const struct event *event, struct refusal *refusal)
+{
+	const struct known_unit *unit = event->msr;
+	const struct unit_kind *kind = event->kind;
+	const char *why = NULL, *add = NULL;
+
+	if (!(event->attr.config & ESCR_MASKS)) {
+		why = "it selects nothing of its event, and would count nothing";
+		add = kind->fields[0].name;
+	} else if (!(event->attr.config & (bits_of(unit, "t0") | bits_of(unit, "t1")))) {
+		why = "it counts on no level of no thread";
+		add = "t0=all";
+	} else if (kind->nr_metrics && !event->metric) {
+		why = "it counts what a metric marks, and has none";
+	}
+	if (!why)
+		return 0;
+	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
+	because(refusal, "%s", why);
+	according(refusal, "%s", unit->source);
+	return add ? instead(refusal, "add a term: %s/%s,%s/", unit->name, kind->name, add)
+		   : instead(refusal, "add a term: metric=%s", kind->metrics[0].name);
+}
+
+void escr_begin(struct event *event)
+{
+	const struct unit_escr *escr = event->kind->escrs;
+
+	while (!(escr->counters >> event->unit_counter & 1) ||
+	       event->msr->counters[event->unit_counter].unusable)
+		event->unit_counter++;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+static bool cascades(const struct event *event)
+{
+	return event->attr.config & CCCR_CASCADE;
+}
+
+const struct event *escr_starter(const struct events *events, const struct event *event)
+{
+	while (event-- > events->list)
+		if (event->msr && event->msr->counters && event->attr.config1)
+			return event;
+	return NULL;
+}
+
+/* Whether the event may have this ESCR and counter, beside those before it that have theirs. */
+static bool free_for(const struct events *events, const struct event *event, __u32 escr, int counter)
+{
+	const struct unit_counter *counters = event->msr->counters;
+	const struct event *starter;
+
+	if (counters[counter].unusable)
+		return false;
+	for (const struct event *other = events->list; other < event; other++)
+		if (other->msr == event->msr && other->unit_counter >= 0 &&
+		    (other->unit_counter == counter || other->kind->escrs[other->unit_escr].msr == escr))
+			return false;
+	if (!cascades(event))
+		return true;
+	starter = escr_starter(events, event);
+	return starter && starter->unit_counter >= 0 && counters[starter->unit_counter].starts == counter;
+}
+
+/* Places the events from this one on up to `end`, those that were given up left out. Tries all choices. */
+static bool place(const struct events *events, struct event *event, const struct event *end,
+		  const bool *given_up)
+{
+	while (event < end && (!event->msr || !event->msr->counters || given_up[event - events->list]))
+		event++;
+	if (event == end)
+		return true;
+	for (size_t e = 0; e < event->kind->nr_escrs; e++)
+		for (size_t c = 0; c < event->msr->nr_counters; c++) {
+			const struct unit_escr *escr = &event->kind->escrs[e];
+
+			if (!(escr->counters >> c & 1) || !free_for(events, event, escr->msr, (int)c))
+				continue;
+			event->unit_counter = (int)c;
+			event->unit_escr = (int)e;
+			if (place(events, event + 1, end, given_up))
+				return true;
+		}
+	event->unit_counter = -1;
+	return false;
+}
+
+void escr_place(struct events *events)
+{
+	bool *given_up = xcalloc(events->nr + 1, sizeof(*given_up));
+
+	for (size_t i = 0; i < events->nr; i++) {
+		struct event *event = &events->list[i];
+
+		if (!event->msr || !event->msr->counters)
+			continue;
+		event->unit_counter = -1;
+		given_up[i] = !place(events, events->list, event + 1, given_up);
+		if (given_up[i])
+			place(events, events->list, event, given_up);
+	}
+	free(given_up);
+	for (size_t i = 0; i < events->nr; i++) {
+		struct event *event = &events->list[i];
+
+		if (event->msr && event->msr->counters && event->unit_counter >= 0)
+			snprintf(event->counter, sizeof(event->counter), "%.8s %hhd", event->msr->name,
+				 (signed char)event->unit_counter);
+	}
+}
+
+/* --- registers -------------------------------------------------------------------------------- */
+
+/* A counter that cascades is enabled by another one's overflow. */
+__u32 escr_cccr(const struct event *event, bool counts)
+{
+	return CCCR_VALUE(event->attr.config) | (counts && !cascades(event) ? CCCR_ENABLE : 0);
+}
+
+__u64 escr_start(const struct event *event)
+{
+	return -event->attr.config1 & most_of(event->msr);
+}
+
+static struct register_value *add_register(struct registers *registers, const char *name, __u32 msr,
+					   __u64 value)
+{
+	struct register_value *reg = &registers->list[registers->nr++];
+
+	*reg = (struct register_value){.name = name, .msr = msr, .value = value, .mask = ~0ULL};
+	return reg;
+}
+
+/* In the order of bits. */
+static void add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
+{
+	size_t at = reg->nr_fields++;
+
+	for (; at && reg->fields[at - 1].low > low; at--)
+		reg->fields[at] = reg->fields[at - 1];
+	reg->fields[at] = (struct register_field){
+		.name = name,
+		.meaning = meaning,
+		.low = low,
+		.high = high,
+		.value = reg->value >> low & ~0ULL >> (63 - (high - low)),
+	};
+}
+
+/* Those of the fields whose bits begin at `base` of the selection, up to 32 of them. */
+static void add_fields(struct register_value *reg, const struct unit_field *fields, size_t nr, int base)
+{
+	for (size_t f = 0; f < nr; f++) {
+		const struct unit_field *field = &fields[f];
+		__u64 value;
+
+		if (field->low < base || field->low >= base + 32)
+			continue;
+		value = reg->value >> (field->low - base) & ~0ULL >> (63 - (field->high - field->low));
+		add_field(reg, field->title, unit_meaning(field, value), field->low - base,
+			  field->high - base);
+	}
+}
+
+static void add_cccr(struct registers *registers, const struct event *event, bool counts)
+{
+	const struct unit_counter *counter = &event->msr->counters[event->unit_counter];
+	struct register_value *reg =
+		add_register(registers, counter->cccr, counter->cccr_msr, escr_cccr(event, counts));
+
+	add_field(reg, "Enable", counts ? "the counter counts" : "the counter stands still", 12, 12);
+	add_field(reg, "ESCR_Select", event->kind->escrs[event->unit_escr].name, CCCR_SELECT,
+		  CCCR_SELECT + 2);
+	add_field(reg, "Active_Thread", "has to be 3: whichever threads are active", 16, 17);
+	add_fields(reg, event->msr->fields, event->msr->nr_fields, 0);
+}
+
+void escr_registers(const struct event *event, struct registers *registers)
+{
+	const struct known_unit *unit = event->msr;
+	const struct unit_counter *counter = &unit->counters[event->unit_counter];
+	const struct unit_escr *escr = &event->kind->escrs[event->unit_escr];
+	struct register_value *reg;
+
+	add_cccr(registers, event, false);
+	reg = add_register(registers, escr->name, escr->msr, ESCR_VALUE(event->attr.config));
+	add_fields(reg, unit->fields, unit->nr_fields, 32);
+	add_fields(reg, event->kind->fields, event->kind->nr_fields, 32);
+	add_field(reg, "Event_Select", event->kind->name, ESCR_EVENT - 32, ESCR_EVENT - 32 + 5);
+	for (size_t r = 0; event->metric && r < unit->nr_replay; r++) {
+		reg = add_register(registers, unit->replay[r].name, unit->replay[r].value,
+				   r ? event->metric->matrix : event->metric->enable);
+		add_field(reg, event->metric->name, event->metric->description, 0, 31);
+	}
+	reg = add_register(registers, counter->name, counter->msr, escr_start(event));
+	add_field(reg, "count", event->attr.config1 ? "so many below an overflow" : "counting begins here", 0,
+		  (int)unit->count_bits - 1);
+	if (!cascades(event))
+		add_cccr(registers, event, true);
+}
