@@ -13,14 +13,19 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	int fd = memfd_create("config", MFD_CLOEXEC);
 	struct refusal refusal = {0};
-	struct request request = {0};
+	struct request request = {0}, again = {0};
 	char path[64];
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (config_read(&request, path, NULL, &refusal) && (!refusal.asked[0] || !refusal.why[0]))
-		abort();
+	if (config_read(&request, path, NULL, &refusal)) {
+		if (!refusal.asked[0] || !refusal.why[0])
+			abort();
+	} else if (config_read_again(&again, &request, &refusal)) {
+		abort(); /* nothing has changed */
+	}
+	request_release(&again);
 	request_release(&request);
 	close(fd);
 	return 0;

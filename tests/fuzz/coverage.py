@@ -1,26 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""coverage.py: what the inputs of a fuzzer reach, from what libFuzzer's -print_coverage=1 says on stdin. A line for each source
-of the program that they enter: its edges that were taken, and its functions that none of them calls."""
+"""coverage.py NAME SOURCE…: what the inputs of a fuzzer reach in its parsers, from `llvm-cov export` on stdin. A line for each source: how
+many of its lines are reached, its functions that no input calls, and where what no input reaches begins in the others."""
 import collections
-import re
+import json
 import sys
 
-FUNCTION = re.compile(r"(?:UN)?COVERED_FUNC: hits: \d+ edges: (\d+)/(\d+) (\S+) \S*?(user/\S+\.c):\d+$")
+CODE = 0  # the kind of a region that is neither a gap nor an expanded macro
 
 
-def by_source(lines):
-    """{source: [(taken, edges, function)]} of the sources that are entered."""
-    found = collections.defaultdict(list)
-    for taken, edges, function, source in (match.groups() for match in map(FUNCTION.match, lines) if match):
-        found[source].append((int(taken), int(edges), function))
-    return {source: functions for source, functions in found.items() if any(taken for taken, _, _ in functions)}
+def missed(functions):
+    """{source: (names of functions that no input calls, first lines of what none reaches in the others)}"""
+    never, lines = collections.defaultdict(set), collections.defaultdict(set)
+    for function in functions:
+        source = function["filenames"][0]
+        if not function["count"]:
+            never[source].add(function["name"].rpartition(":")[2])
+            continue
+        lines[source] |= {first for first, _, _, _, count, file, _, kind in function["regions"] if not count and not file and kind == CODE}
+    return {source: (never[source], lines[source]) for source in never | lines}
 
 
 def main():
-    for source, functions in sorted(by_source(sys.stdin).items()):
-        taken, edges = (sum(function[i] for function in functions) for i in (0, 1))
-        never = " ".join(sorted(name for reached, _, name in functions if not reached))
-        print(f"{source}: {taken} of {edges} edges" + (f"; never: {never}" if never else ""))
+    said, = json.load(sys.stdin)["data"]
+    found = missed(said["functions"])
+    summaries = {file["filename"]: file["summary"] for file in said["files"]}
+    for source in sys.argv[2:]:
+        lines = summaries[source]["lines"]
+        never, partly = found[source]
+        print(f"{sys.argv[1]}: {source}: {lines['covered']} of {lines['count']} lines, {lines['percent']:.0f} %" +
+              (f"; never: {' '.join(sorted(never))}" if never else "") +
+              (f"; nor from lines {' '.join(map(str, sorted(partly)))}" if partly else ""))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # libFuzzer targets: one file each in this folder, with a dictionary beside it where words help, run under ASan and
 # UBSan for S seconds each, or up to another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
-# FUZZ names those that are to be run. At the end of each stands what its inputs reach: coverage.py.
+# FUZZ names those that are to be run. At the end of each stands what its inputs reach: coverage.py. `make fuzz-coverage`
+# prints that without a run, of the inputs that are there.
 FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
 FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
+
+# The parsers that each is for: their coverage is measured.
+fuzz_parsers_config   = run/config option/option
+fuzz_parsers_eh_frame = unwind/table
+fuzz_parsers_elf      = $(addprefix naming/,image dwarf_image debug_file read_file symbols lines spans order demangle)
+fuzz_parsers_events   = $(addprefix event/,parse spelling encoding unit branch_filter) tables/compose
+fuzz_parsers_formula  = tables/formula
+fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
+fuzz_parsers_notes    = naming/mappings
+fuzz_parsers_options  = option/option
+fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
+fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
+fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
+fuzz_measured        := $(sort $(foreach name,$(FUZZ),$(fuzz_parsers_$(name))))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
@@ -21,11 +36,13 @@ $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
 -include $(fuzz_objects:.o=.d)
+# Paths as they are here, wherever the objects were compiled: ccache.
+$(fuzz_measured:%=$(O)/fuzz/user/%.o): fuzz_flags += -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
 .SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%) $(FUZZ:%=$(O)/fuzz/%-corpus)
 
 $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -o $@ $^ $(libs) $(fuzz_link_$*)
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $^ $(libs) $(fuzz_link_$*)
 
 # It is the process that it calls itself.
 fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
@@ -37,7 +54,7 @@ $(O)/fuzz/eh_frame-corpus:
 	$(Q)mkdir -p $@ && for file in /bin/true /lib64/ld-linux-x86-64.so.2; do objcopy -O binary --only-section=.eh_frame \
 		--set-section-flags .eh_frame=alloc $$file $@/$$(basename $$file); done
 $(O)/fuzz/%-corpus:
-	$(Q)mkdir -p $@ && { [ ! -d tests/fuzz/seeds/$* ] || cp tests/fuzz/seeds/$*/* $@; }
+	$(Q)mkdir -p $@
 $(O)/fuzz/host:
 	@mkdir -p $@
 	$(Q)cd tests && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c 'import hosts, sys; hosts.build(sys.argv[1], hosts.NEHALEM)' $(abspath $@)
@@ -49,10 +66,25 @@ fuzz_options_records = -max_len=32768
 
 fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/folder $< $(fuzz_options)
 
+# What is new goes into the first folder.
+fuzz_inputs = $(O)/fuzz/$*-corpus $(wildcard tests/fuzz/seeds/$*)
+
+fuzz_llvm  = $(shell $(CLANG) -print-prog-name=llvm-$1)
+fuzz_reach = LLVM_PROFILE_FILE=$<.profraw $(fuzz_run) $(fuzz_options_$*) -runs=0 $(fuzz_inputs) > $<.log 2>&1 || \
+		{ cat $<.log; exit 1; }; \
+	$(call fuzz_llvm,profdata) merge -o $<.profdata $<.profraw && \
+	$(call fuzz_llvm,cov) export -instr-profile=$<.profdata $< | \
+		$(PYTHON) tests/fuzz/coverage.py $* $(fuzz_parsers_$*:%=user/%.c)
+
 .PHONY: fuzz
 fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
 fuzz-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
 	$(call say,RUN,$<)
-	$(Q)$(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 -rss_limit_mb=1024 \
-		-artifact_prefix=$(O)/fuzz/$*- -print_final_stats=1 $(fuzz_options_$*) $(O)/fuzz/$*-corpus
-	$(Q)$(fuzz_run) $(fuzz_options_$*) -runs=0 -print_coverage=1 $(O)/fuzz/$*-corpus 2>&1 | $(PYTHON) tests/fuzz/coverage.py
+	$(Q)LLVM_PROFILE_FILE=/dev/null $(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix=$(O)/fuzz/$*- -print_final_stats=1 $(fuzz_options_$*) $(fuzz_inputs)
+	$(Q)$(fuzz_reach)
+
+.PHONY: fuzz-coverage
+fuzz-coverage: $(O)/.test-packages $(FUZZ:%=fuzz-coverage-%) ## print what the inputs of the fuzzers reach
+fuzz-coverage-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
+	$(Q)$(fuzz_reach)

@@ -4,6 +4,7 @@
  * no leak; what is written is no longer than a record may be, line by line, where what was read was not.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static struct naming *naming;
@@ -37,12 +39,26 @@ static bool is_record(const json_t *record)
 	       json_is_integer(json_object_get(record, "seq"));
 }
 
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+/* The kernel's code has names, a short one and a long one, so that records grow and are cut anew. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	static char path[64];
 	const struct naming_settings settings = {.lines = true,
 						 .root = "/proc/self/fdinfo",
-						 .kallsyms = "/dev/null",
+						 .kallsyms = path,
+						 .modules = "/dev/null",
 						 .debug_dir = "/nonexistent"};
+	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+
+	dprintf(fd, "ffffffff81000000 T _stext\nffffffff81000040 t %0*d\nffffffff82000000 T _etext\n",
+		NAMING_SYMBOL_MAX, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	naming = naming_open(&settings);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
 	struct sink sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
 	struct restream restream = {.sink = &sink, .change = add_names, .list_of = stored_list};
 	struct flamegraph *flamegraph = flamegraph_new();
@@ -53,8 +69,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	ssize_t length;
 	bool whole;
 
-	if (!naming)
-		naming = naming_open(&settings);
 	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
 	stored_lines_open(&lines, fd);
