@@ -44,6 +44,12 @@ KIND = {"name": "paws", "description": "Paws", "counters": [{"name": "MSR_PAW", 
 UNIT = {"name": "catbus", "description": "Cats in the bus", "scope": "package", "count_bits": 32, "wraps_in_ms": 100,
         "control": {"name": "MSR_CAT", "msr": "0x107D8", "freeze": 0, "unfreeze": 1, "reset": 2, "select": 16, "status": 48},
         "kinds": [KIND]}
+COUNTERS = [{"name": f"MSR_CAT_COUNTER{n}", "msr": f"0x30{n}", "cccr": f"MSR_CAT_CCCR{n}", "cccr_msr": f"0x36{n}", "starts": 1 - n} for n in (0, 1)]
+TAIL = {"name": "tail", "title": "Tail", "low": 0, "high": 1, "description": "what it does"}
+SOUND = {"name": "sound", "title": "Sound", "code": "0x3F", "select": 7, "description": "Sounds",
+         "escrs": [{"name": "MSR_CAT_ESCR0", "msr": "0x3A0", "counters": [0, 1]}], "masks": [TAIL]}
+ESCR = {"source": "perfmon", "name": "catnap", "description": "Sleeping cats", "scope": "core", "count_bits": 40, "wraps_in_ms": 100,
+        "counters": COUNTERS, "fields": [{**TAIL, "name": "edge", "low": 24, "high": 24}], "kinds": [SOUND]}
 DATA_SOURCES = [{"code": f"0x{code:X}", "name": f"code_{code}", "description": "Somewhere",
                  "perf_data_src": "0x1", "perf": "somewhere"} for code in range(16)]
 
@@ -200,12 +206,12 @@ def test_a_kind_of_branch_is_recorded_or_there_is_a_reason(folder, refused, entr
 
 
 @pytest.mark.parametrize("part, change, message", [
-    ("fields", {"low": 31}, "the count's or another field's"),
-    ("fields", {"high": 31}, "the count's or another field's"),
+    ("fields", {"low": 31}, "the count's, another field's or no field's"),
+    ("fields", {"high": 31}, "the count's, another field's or no field's"),
     ("fields", {"usual": "none"}, "has no value none"),
     ("fields", {"values": [{"name": "all", "value": "0x4"}]}, "which=all does not fit"),
     ("kind", {"always": "0x1"}, "bits of the count"),
-    ("kind", {"always": "0x100000000"}, "the count's or another field's"),
+    ("kind", {"always": "0x100000000"}, "the count's, another field's or no field's"),
     ("unit", {"control": {**UNIT["control"], "status": 63}, "kinds": [KIND, {**KIND, "name": "tails"}]}, "no bits for 2 counters"),
     ("unit", {"scope": "house"}, "must be one of thread, core, package"),
     ("unit", {"kinds": [KIND, KIND]}, "stands twice"),
@@ -215,6 +221,26 @@ def test_a_unit_whose_bits_contradict_each_other_is_refused(folder, refused, par
     unit = {**UNIT, "kinds": [kind], **(change if part == "unit" else {})}
     folder.write("tabby/msr.json", {"source": "perfmon", "units": [unit]})
     refused("tabby/msr.json: ", message)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"counters": [COUNTERS[0], {**COUNTERS[1], "starts": 1}]}, "MSR_CAT_COUNTER0: starts counter 1, which does not start it"),
+    ({"counters": [{**COUNTERS[0], "starts": 2}]}, "MSR_CAT_COUNTER0: starts counter 2"),
+    ({"counters": [{k: v for k, v in COUNTERS[0].items() if k != "starts"}]}, "sound: MSR_CAT_ESCR0 has counters that do not exist"),
+    ({"kinds": [{**SOUND, "masks": [{**TAIL, "high": 16}]}]}, "the bits of tail"),
+    ({"kinds": [{**SOUND, "masks": [TAIL, {**TAIL, "name": "paw"}]}]}, "the bits of paw"),
+    ({"kinds": [{**SOUND, "metrics": [{"name": "loud", "description": "Loud ones", "enable": "0x1", "matrix": "0x1"}]}]}, "two registers"),
+    ({"kinds": [SOUND, SOUND]}, "stands twice"),
+    *(({"fields": [{**TAIL, "low": bit, "high": bit}]}, "the bits of tail") for bit in (12, 13, 17, 31, 41, 57, 62)),
+])
+def test_a_unit_whose_escrs_and_counters_contradict_each_other_is_refused(folder, refused, change, message):
+    folder.write("tabby/escr.json", {**ESCR, **change})
+    refused("tabby/escr.json: ", message)
+
+
+def test_a_unit_of_escrs_is_accepted(folder, read):
+    folder.write("tabby/escr.json", ESCR)
+    assert folder.compile().returncode == 0 and read().status == 0
 
 
 def test_load_latency_is_refused_without_a_threshold(folder, refused):

@@ -545,8 +545,8 @@ MUTANTS = [
         unseen=WRITES,
     ),
     Mutant(
-        "netburst-replay-without-a-matrix",
-        PMU, "if ((pebs_enable & r.enable) && (pebs_matrix & r.matrix))", "if (pebs_matrix & r.matrix)",
+        "netburst-replay-of-memory-not-marked",
+        PMU, "EV_LD_LLC_MISS },   // and the second", "EV_LD_LLC },   // and the second",
         "netburst::test_replayed_loads_are_counted_by_a_metric",
         unseen=WRITES,
     ),

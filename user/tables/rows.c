@@ -601,7 +601,8 @@ static int check_unit_fields(struct loader *loader, const char *label, const str
 		bool usual = !field->usual, usual_smt = !field->usual_smt;
 
 		if (!most || *taken & most << field->low)
-			return FAULT(loader, label, "the bits of %s are the count's or another field's",
+			return FAULT(loader, label,
+				     "the bits of %s are the count's, another field's or no field's",
 				     field->name);
 		*taken |= most << field->low;
 		for (size_t v = 0; v < field->nr_values; v++) {
@@ -934,7 +935,9 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 		.kinds = rows,
 		.nr_kinds = json_array_size(kinds),
 	};
-	__u64 taken = ESCR_MASKS;
+	/* The event's number, its masks, the ESCR's, and what this program sets. */
+	__u64 taken = 0x3fULL << ESCR_EVENT | ESCR_MASKS | 7U << CCCR_SELECT | CCCR_ALWAYS | CCCR_ENABLE |
+		      CCCR_OVERFLOW;
 
 	if (check_sources(loader, "", table) || check_entries(loader, kinds, "name") ||
 	    check_entries(loader, fields, "name") || check_escr_counters(loader, &unit) ||
