@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes the grammar of events and the plan made from it, on a host whose files lie in the folder
- * that NHMTAP_FUZZ_HOST names. Whatever the text: no crash, no leak, and either a refusal that says
- * something or a list in which every event has a reason for what it is.
+ * that NHMTAP_FUZZ_HOST names. A second line is a filter of branches. Whatever the text: no crash, no leak,
+ * and either a refusal that says something or a list in which every event has a reason for what it is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "option/options.h"
 #include "plan/plan.h"
 
-static struct host host;
+#define UNIT "l3bus/" /* of a CPU that has counters without a driver */
+
+static struct host host, host_of_unit;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -19,8 +21,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	const char *root = getenv("NHMTAP_FUZZ_HOST");
+	struct refusal refusal = {0};
 
-	if (!root || host_gather(&host, root) || !host.events) {
+	if (!root || host_gather(&host, root) || !host.events || host_gather(&host_of_unit, root) ||
+	    host_pretend_cpu(&host_of_unit, "xeon-7400", &refusal)) {
 		fprintf(stderr, "NHMTAP_FUZZ_HOST must name the files of a known CPU\n");
 		exit(1);
 	}
@@ -29,12 +33,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	char *text = strndup((const char *)data, size);
-	struct options options = {.events = text, .host_root = "", .force = size && data[0] & 1};
+	char *rest = strndup((const char *)data, size), *text = strsep(&rest, "\n");
+	struct options options = {
+		.events = text, .filter = rest, .host_root = "", .force = size && data[0] & 1, .msr = true};
 	struct refusal refusal = {0};
 	struct plan plan = {0};
 
-	if (plan_explain(&plan, &options, &host, &refusal)) {
+	if (plan_explain(&plan, &options, strstr(text, UNIT) ? &host_of_unit : &host, &refusal)) {
 		if (!refusal.asked[0] || !refusal.why[0] || !refusal.status)
 			abort();
 	} else {

@@ -4,7 +4,8 @@
 # FUZZ names those that are to be run. At the end of each stands what its inputs reach: coverage.py. `make fuzz-coverage`
 # prints that without a run, of the inputs that are there.
 FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
-FUZZ       ?= $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
+fuzzers    := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
+FUZZ       ?= $(fuzzers)
 
 # The parsers that each is for: their coverage is measured.
 fuzz_parsers_config   = run/config option/option
@@ -18,7 +19,7 @@ fuzz_parsers_options  = option/option
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
 fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
-fuzz_measured        := $(sort $(foreach name,$(FUZZ),$(fuzz_parsers_$(name))))
+fuzz_measured        := $(sort $(foreach name,$(fuzzers),$(fuzz_parsers_$(name))))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \

@@ -198,7 +198,8 @@ static int read_piece(struct reader *reader, size_t at, size_t length, bool firs
 		return read_umask(reader, at, length);
 	if (word < length)
 		return wrong(reader, at, length, "there is no modifier of this name");
-	return first ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
+	/* With the ':' before it; what stands behind a '/' has none. */
+	return first || !at ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
 }
 
 int spelling_read(struct spelling *spelling, const char *text, size_t length, bool named, size_t *at,
