@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 
 import nehalem
 import variation
-from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7400, XEONS_7400, forks, late_library,
-                    programs, tool)
+from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7100, XEON_7400, XEONS_7400, forks,
+                    late_library, programs, tool)
 
 FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES) for further in list(kind)[1:]}
 
@@ -125,6 +125,11 @@ def xeon_7400(machines):
 
 
 @pytest.fixture
+def xeon_7100(machines):
+    return machines(**XEON_7100)
+
+
+@pytest.fixture
 def xeons_7400(machines):
     return machines(**XEONS_7400)
 
@@ -156,7 +161,8 @@ def pytest_runtest_makereport(item, call):
 # The fixture that says what kind of machine a test needs. Under xdist's
 # `--dist loadgroup` each but the first kind boots in one worker only.
 KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "pushing", "sandybridge",
-         "sandybridge_ep", "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7400", "xeons_7400")
+         "sandybridge_ep", "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7100", "xeon_7400",
+         "xeons_7400")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

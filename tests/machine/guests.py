@@ -37,6 +37,7 @@ CORE2 = {"model": "core2", "kernel": "6.12"}
 # Two cores, which are one module; two packages.
 XEON_7400 = {"model": "xeon-7400", "cores": 2}
 XEONS_7400 = {"model": "xeon-7400", "packages": 2, "kernel": "6.12"}
+XEON_7100 = {"model": "xeon-7100", "cores": 2}
 NETBURST = {"model": "netburst"}
 TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-ex": "westmere-ex"}
 

@@ -576,7 +576,7 @@ MUTANTS = [
     ),
     Mutant(
         "cache-counters-read-one-too-far",
-        "nhm_l3bus.cc", "ctl[index - RDPMC0] & COUNT", "ctl[(index - RDPMC0 + 1) % N] & COUNT",
+        "nhm_l3bus.cc", "ctl[index - first] & COUNT", "ctl[(index - first + 1) % N] & COUNT",
         "l3bus::test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers",
         unseen=WRITES,
     ),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counters that Linux has no driver for: the third-level cache's and bus's of a Xeon 7400, by nhmtap --msr through
-/dev/cpu/N/msr, and by hand (SDM volume 3B, 18.21)."""
+"""Counters that Linux has no driver for: the third-level cache's and bus's of a Xeon 7100 and 7400, by nhmtap --msr
+through /dev/cpu/N/msr, and by hand (SDM volume 3B, 18.21)."""
 import json
 
 import known
@@ -122,6 +122,35 @@ def test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers(xeon_7400):
     xeon_7400.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")
     said = xeon_7400.msr(*(f"{msr:#x}={value:#x}" for msr, value in zip(COUNTERS, held)), *(f"@{n}" for n in range(2, 10)))
     assert [int(line[1], 16) for line in said[len(COUNTERS):]] == held
+
+
+# --- the Xeon 7100, of which only these counters are known -----------------------------------------------------------
+
+
+def test_a_xeon_7100_tells_its_cores_from_each_other(xeon_7100):
+    loads = known.numbers("chase")["memory.loads"]
+    # CPU 0 writes the registers, so that core 1 is the other one.
+    same = ["l3bus/gbsq,fill=fill,agent=core1/", "l3bus/gbsq,fill=fill,core=other/"]
+    both = [counted(xeon_7100, same, f"taskset {mask} chase memory", cpu=0) for mask in (2, 1)]
+    for event in same:
+        assert both[0][event] - both[1][event] >= 0.9 * loads
+    moved = counted(xeon_7100, [FILLS, MOVED], "chase memory")
+    assert moved[FILLS] >= loads and abs(moved[FILLS] - moved[MOVED]) <= 20
+
+
+def test_a_xeon_7100s_registers_hold_what_explain_says_and_rdpmc_reads_them(xeon_7100):
+    events = ["l3bus/gbsq,agent=core1_thread1,core=both/", "l3bus/gbsq,snoop=hitm/", "l3bus/gsnpq,agent=symmetric+central,core=one/",
+              "l3bus/gsnpq,block_snoop/", "l3bus/fsb,type=all/", "l3bus/fsb,hit/", "l3bus/fsb,bnr/", "l3bus/fsb,type=3/"]
+    said, found, _ = controlled(xeon_7100, ",".join(events), "!msr 0 " + " ".join(map(hex, COUNTERS)))
+    held = [int(line.split()[1], 16) for line in said.splitlines()[-8:]]
+    assert [int(e["attr"]["config"], 16) for e in found[0]["events"]] == held
+    explained = records.parse(xeon_7100.say(f"nhmtap explain -e '{','.join(events)}'", user="user"))
+    counters = [r["registers"][1] for r in explained if r["type"] == "event"]
+    assert [(int(c["msr"], 16), int(c["value"], 16)) for c in counters] == list(zip(COUNTERS, held))
+    counts = [0x1000 + n for n in range(len(COUNTERS))]
+    xeon_7100.say("echo 2 > /sys/bus/event_source/devices/cpu/rdpmc")
+    said = xeon_7100.msr(*(f"{msr:#x}={value:#x}" for msr, value in zip(COUNTERS, counts)), *(f"@{c['rdpmc']}" for c in counters))
+    assert [int(line[1], 16) for line in said[len(COUNTERS):]] == counts
 
 
 # --- wrapping -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The third-level cache's and bus's counters of one package of a Xeon 7400.
+// The third-level cache's and bus's counters of one package of a Xeon 7100 or 7400.
 
 #include "nhm_l3bus.h"
 #include "nhm_mem.h"
@@ -7,16 +7,27 @@
 
 namespace nhm {
 
-enum : uint32_t { CTR_CTL0 = 0x107CC, GL_CTL = 0x107D8, RDPMC0 = 2 };
+enum : uint32_t { CTR_CTL0 = 0x107CC, GL_CTL = 0x107D8 };
 enum : uint64_t { SATURATE = 1ull << 59, COUNT = 0xFFFFFFFF };
 
-// What may be set in the upper halves: agents 34:32 are modules, the rest is reserved.
-static const uint64_t gbsq_bits = 0x0FFFFFF700000000ull, gsnpq_bits = 0x0BFFFFE700000000ull,
-                      fsb_bits = 0x0FFFFFFF00000000ull, control_bits = 0x00FF000000FF0007ull;
+static const uint64_t fsb_bits = 0x0FFFFFFF00000000ull, control_bits = 0x00FF000000FF0007ull;
 
-// A dual-core module: two cores that are neighbours in number.
-static unsigned module(unsigned cpu) {
-  return (topology.core_of(cpu) - topology.package_of(cpu) * topology.cores) / 2;
+// Where the series differ: what may be set in the upper halves (the rest is reserved), and the first number of RDPMC.
+// Agents of the 7100 are logical processors, four at most; of the 7400 dual-core modules, three at most.
+static const struct Series { uint64_t gbsq_bits, gsnpq_bits; uint32_t rdpmc0; }
+  xeon_7100 = { 0x0FFFFFFF00000000ull, 0x0BFFFFFF00000000ull, 18 },
+  xeon_7400 = { 0x0FFFFFF700000000ull, 0x0BFFFFE700000000ull, 2 };
+static const Series &series() { return design().netburst ? xeon_7100 : xeon_7400; }
+
+// What Core_Module_Select tells apart: cores; or modules, which are two cores that are neighbours in number.
+static unsigned part(unsigned cpu) {
+  const unsigned core = topology.core_of(cpu) - topology.package_of(cpu) * topology.cores;
+  return design().netburst ? core : core / 2;
+}
+
+// The bit of Agent_Select.
+static unsigned agent(unsigned cpu) {
+  return design().netburst ? part(cpu) * 2 + cpu % topology.threads : part(cpu);
 }
 
 L3Bus *l3bus(unsigned package) {
@@ -26,7 +37,7 @@ L3Bus *l3bus(unsigned package) {
 
 L3Bus::L3Bus(unsigned package_) : package(package_), frozen(0), status(0), enabled(false) {
   memset(ctl, 0, sizeof ctl);
-  memset(module_of, 0, sizeof module_of);
+  memset(part_of, 0, sizeof part_of);
 }
 
 void L3Bus::add(unsigned n) {
@@ -40,15 +51,15 @@ void L3Bus::add(unsigned n) {
 // Types and coherency states are not told apart: all of them, or none.
 bool L3Bus::takes_all(unsigned n) const { return field(n, 43, 38) == 0x3F && field(n, 53, 47) == 0x7F; }
 
-bool L3Bus::takes_module(unsigned n, unsigned select, unsigned from) const {
-  return select == 0 || (select == 1 && from == module_of[n]) || (select == 2 && from != module_of[n]);
+bool L3Bus::takes_part(unsigned n, unsigned select, unsigned from) const {
+  return select == 0 || (select == 1 && from == part_of[n]) || (select == 2 && from != part_of[n]);
 }
 
 void L3Bus::looked_up(const Lookup &l) {
   for (unsigned n = GBSQ; n < GSNPQ; n++) {
     const unsigned fill = field(n, 57, 56);
-    if (selects(n) && field(n, 34, 32) >> module(l.cpu) & 1 && field(n, 37, 36) >> l.prefetch & 1 &&
-        takes_all(n) && takes_answer(n, l.answer) && takes_module(n, field(n, 55, 54), module(l.cpu)) &&
+    if (selects(n) && field(n, 35, 32) >> agent(l.cpu) & 1 && field(n, 37, 36) >> l.prefetch & 1 &&
+        takes_all(n) && takes_answer(n, l.answer) && takes_part(n, field(n, 55, 54), part(l.cpu)) &&
         (fill == 0 || (l.fills && (fill == 1 || l.evicts == (fill == 3)))) &&
         (!field(n, 58, 58) || l.answer != CLEAN))
       add(n);
@@ -79,10 +90,10 @@ int L3Bus::rdmsr(uint32_t index, uint64_t *value) {
 int L3Bus::wrmsr(unsigned cpu, uint32_t index, uint64_t value) {
   if (index >= CTR_CTL0 && index < CTR_CTL0 + N) {
     const unsigned n = index - CTR_CTL0;
-    const uint64_t bits = n < GSNPQ ? gbsq_bits : n < FSB ? gsnpq_bits : fsb_bits;
+    const uint64_t bits = n < GSNPQ ? series().gbsq_bits : n < FSB ? series().gsnpq_bits : fsb_bits;
     if (value & ~COUNT & ~bits) return -1;
     ctl[n] = value;
-    module_of[n] = module(cpu);
+    part_of[n] = part(cpu);
   } else if (index == GL_CTL) {
     const uint8_t which = value >> 16;
     if (value & ~control_bits) return -1;
@@ -100,8 +111,9 @@ int L3Bus::wrmsr(unsigned cpu, uint32_t index, uint64_t value) {
 }
 
 bool L3Bus::rdpmc(uint32_t index, uint64_t *value) {
-  if (index < RDPMC0 || index >= RDPMC0 + N) return false;
-  *value = ctl[index - RDPMC0] & COUNT;
+  const uint32_t first = series().rdpmc0;
+  if (index < first || index >= first + N) return false;
+  *value = ctl[index - first] & COUNT;
   return true;
 }
 

@@ -1,4 +1,4 @@
-// The third-level cache's and bus's counters of one package of a Xeon 7400: eight registers that
+// The third-level cache's and bus's counters of one package of a Xeon 7100 or 7400: eight registers that
 // hold a selection in their upper halves and a count in their lower ones, and one that controls
 // them all. SDM volume 3B, section "Performance Monitoring on L3 and Caching Bus Controller Sub-Systems".
 
@@ -30,7 +30,7 @@ public:
 
 private:
   enum { N = 8, GBSQ = 0, GSNPQ = 2, FSB = 4 };
-  unsigned package, module_of[N];    // the module that wrote the register
+  unsigned package, part_of[N];      // the part that wrote the register
   uint64_t ctl[N];
   uint8_t  frozen, status;
   bool     enabled;
@@ -39,7 +39,7 @@ private:
   uint64_t field(unsigned n, unsigned high, unsigned low) const { return ctl[n] >> low & ((2ull << (high - low)) - 1); }
   bool takes_answer(unsigned n, Answer answer) const { return field(n, 46, 44) >> answer & 1; }
   bool takes_all(unsigned n) const;
-  bool takes_module(unsigned n, unsigned select, unsigned module) const;
+  bool takes_part(unsigned n, unsigned select, unsigned part) const;
   void add(unsigned n);
 };
 
