@@ -279,12 +279,12 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
 
-# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after five minutes.
+# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after ten minutes.
 # Tests wait for intervals and timeouts, so that one more than there are CPUs keeps these busy.
 jobs   ?= $(shell expr $$(nproc) + 1)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
 	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
-	  --timeout 300 -o timeout_func_only=true -n $(jobs) --dist loadgroup
+	  --timeout 600 -o timeout_func_only=true -n $(jobs) --dist loadgroup
 
 # T narrows a run down: files, tests, options of pytest. The machine is built for its own tests alone, and
 # SANITIZE=1 says whether what is asked for is run under sanitizers.

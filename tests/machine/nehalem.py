@@ -389,6 +389,7 @@ class Guest:
         env = dict(
             {k: v for k, v in os.environ.items() if not k.startswith("NHM_")},
             TZ="UTC",
+            NHM_CALLER=str(os.getpid()),
             NHM_IMAGES=",".join(images),
             NHM_MODEL=m.model,
             NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
