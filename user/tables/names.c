@@ -124,7 +124,8 @@ static int order_of_row(const void *name, const void *row)
 
 static const struct known_event *by_name(const struct cpu_events *cpu, const char *name)
 {
-	return bsearch(name, cpu->events, cpu->nr_events, sizeof(*cpu->events), order_of_row);
+	return cpu->nr_events ? bsearch(name, cpu->events, cpu->nr_events, sizeof(*cpu->events), order_of_row)
+			      : NULL;
 }
 
 const struct known_event *known_event_find(const struct cpu_events *cpu, const char *name)
