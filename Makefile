@@ -217,6 +217,8 @@ own_flags_user_late.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
 			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"' \
 			    -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
+# Versions are in the flags.
+$(sources:%.c=$(O)/%.o): user/python/nhmtap/version.py schema/VERSION
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

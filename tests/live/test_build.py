@@ -110,6 +110,13 @@ def test_a_schema_is_taken_into_the_program(tree):
     assert compiled(tree.make("all")) == {"user/embedded.c"}
 
 
+@pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
+def test_another_version_is_taken_into_the_program(tree, version):
+    tree.touch(version)
+    assert {"user/output/json.c", "user/activity/start.c"} <= compiled(tree.make("all"))
+    assert tree.make("all") == set()
+
+
 def test_an_event_makes_the_table_anew(tree):
     tree.touch("events/nehalem-ep/memory.json")
     made = tree.make("all")

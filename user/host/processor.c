@@ -165,12 +165,16 @@ bool processor_perfmon(const struct host *host, struct perfmon *perfmon)
 	return there;
 }
 
+/* A hypervisor may not say where the caches end. */
+#define CACHES_MOST 16
+
 /* CPUID.04H: each sub-leaf is a cache, EAX[4:0] its type and EAX[7:5] its level; type 0 ends them. */
 bool processor_third_level_cache(const struct host *host)
 {
 	struct cpuid leaf;
 
-	for (__u32 sub = 0; read_leaf(host, LEAF_CACHES, sub, &leaf) && leaf.eax & 0x1f; sub++)
+	for (__u32 sub = 0; sub < CACHES_MOST && read_leaf(host, LEAF_CACHES, sub, &leaf) && leaf.eax & 0x1f;
+	     sub++)
 		if ((leaf.eax >> 5 & 7) == 3)
 			return true;
 	return false;
