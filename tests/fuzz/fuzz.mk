@@ -19,6 +19,7 @@ fuzz_parsers_options  = option/option
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
 fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
+fuzz_parsers_writers  = $(addprefix output/,meters flatten openmetrics otlp)
 fuzz_measured        := $(sort $(foreach name,$(fuzzers),$(fuzz_parsers_$(name))))
 
 fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=address,undefined \
