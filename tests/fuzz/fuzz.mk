@@ -17,6 +17,7 @@ fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
 fuzz_parsers_notes    = naming/mappings
 fuzz_parsers_options  = option/option
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
+fuzz_parsers_ring     = collection/sideband naming/mappings
 fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
 fuzz_parsers_worker   = naming/worker naming/named_source naming/pool unwind/table
 fuzz_parsers_writers  = $(addprefix output/,meters flatten openmetrics otlp)
@@ -39,6 +40,8 @@ $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
 -include $(fuzz_objects:.o=.d)
 # Paths as they are here, wherever the objects were compiled: ccache.
+# Which are measured is said here.
+$(fuzz_measured:%=$(O)/fuzz/user/%.o): tests/fuzz/fuzz.mk
 $(fuzz_measured:%=$(O)/fuzz/user/%.o): fuzz_flags += -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
 .SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%) $(FUZZ:%=$(O)/fuzz/%-corpus)
 
@@ -48,6 +51,9 @@ $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 
 # It is the process that it calls itself.
 fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
+
+# The input is in the place of the kernel's ring.
+fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap__consume)
 
 # What a target starts from, and what it needs besides.
 $(O)/fuzz/elf-corpus: tests/fuzz/elf-seeds
