@@ -12,7 +12,7 @@ TABLES = tuple(sorted(entry.name for entry in os.scandir(EVENTS)
                       if entry.is_dir() and entry.name not in ("generic", "__pycache__")))
 # Those that Intel publishes a list of events for: not the architecture, not Core 2, of which one is the Xeon 7400, and not
 # NetBurst, of which one is the Xeon 7100.
-CPUS = tuple(cpu for cpu in TABLES if cpu not in ("architectural", "core2", "xeon-7400", "xeon-7100"))
+CPUS = tuple(cpu for cpu in TABLES if cpu not in ("architectural", "core2", "netburst", "xeon-7400", "xeon-7100"))
 
 CAP_SYS_ADMIN, CAP_SYSLOG, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 34, 38, 39))  # linux/capability.h
 
