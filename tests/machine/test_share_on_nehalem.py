@@ -39,14 +39,15 @@ def test_counts_stay_exact_and_samples_weigh_what_they_stand_for_though_the_peri
 def test_a_program_is_slowed_by_no_more_than_the_share_after_the_third_interval(guest):
     """What the samples would take is seen first: by how much they slow it where no share is given."""
     found = guest.say("""
+        steadies="steady; steady; steady; steady; steady"
         beside() {
             nhmtap profile -a -e r01c0 -c 9000 --by comm -I 300 -o records --format json "$@" & measuring=$!
             until [ -e records ] && [ $(grep -c '"type":"profile"' records) -ge 3 ]; do steady short; done
-            nhmtap stat -e cs --format json -- steady
+            nhmtap stat -e cs --format json -- sh -c "$steadies"
             kill $measuring
             wait
         }
-        nhmtap stat -e cs --format json -- steady
+        nhmtap stat -e cs --format json -- sh -c "$steadies"
         beside
         rm records
         beside --cpu-share 1%
