@@ -667,18 +667,20 @@ static int read_status(struct msr_counters *counters, const struct msr_counter *
 	return err;
 }
 
-/* Whether what selects the event is in its registers still. */
-static int read_own(struct msr_counters *counters, const struct msr_counter *counter, bool *own)
+/* Reads the count, and whether what selects the event is in its registers still; each of them once. */
+static int read_own(struct msr_counters *counters, const struct msr_counter *counter, bool *own, __u64 *count)
 {
 	struct site *site = &counters->sites[counter->site];
 	int err = 0;
 
 	*own = true;
 	for (size_t r = 0; !err && r < counter->nr; r++) {
-		__u64 value = 0;
+		const struct own_register *reg = &counter->own[r];
 
-		err = counter->own[r].mask ? read_of_site(counters, site, counter->own[r].msr, &value) : 0;
-		*own = *own && is_own(&counter->own[r], value);
+		if (!reg->mask && reg->msr != count_register(counter))
+			continue;
+		err = read_of_site(counters, site, reg->msr, count);
+		*own = *own && !err && is_own(reg, *count);
 	}
 	return err;
 }
@@ -721,9 +723,7 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 		return 0;
 	err = read_status(counters, counter, &overflowed);
 	if (!err)
-		err = read_own(counters, counter, &own);
-	if (!err)
-		err = read_of_site(counters, site, count_register(counter), &value);
+		err = read_own(counters, counter, &own, &value);
 	if (err) {
 		lose(counters, counter, CAN_T_BE_READ);
 		return err;

@@ -16,11 +16,6 @@ static bool is_term(const char *term, size_t length, const char *name)
 	return length > strlen(name) && !strncmp(term, name, strlen(name)) && term[strlen(name)] == '=';
 }
 
-static int refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
-{
-	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
-}
-
 static __u64 most_of(const struct known_unit *unit)
 {
 	return (1ULL << unit->count_bits) - 1;
@@ -36,7 +31,7 @@ static int take_overflow(struct event *event, const char *term, size_t length, s
 	number = strtoull(value, &end, 0);
 	if (end != term + length || end == value || *value == '-' || errno || !number ||
 	    number > most_of(event->msr)) {
-		refuse_term(event, term, length, refusal);
+		unit_refuse_term(event, term, length, refusal);
 		because(refusal, "a counter of %u bits overflows after 1 to 0x%llx occurrences",
 			event->msr->count_bits, most_of(event->msr));
 		return instead(refusal, "overflow=1000000");
@@ -62,7 +57,7 @@ static int take_metric(struct event *event, const char *term, size_t length, str
 			used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
 					 metric->name);
 	}
-	refuse_term(event, term, length, refusal);
+	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "there is no such metric");
 	return instead(refusal, "metrics: %s", known);
 }
@@ -81,8 +76,7 @@ static __u64 bits_of(const struct known_unit *unit, const char *name)
 {
 	for (size_t f = 0; f < unit->nr_fields; f++)
 		if (!strcmp(unit->fields[f].name, name))
-			return ~0ULL >> (63 - (unit->fields[f].high - unit->fields[f].low))
-						<< unit->fields[f].low;
+			return unit_field_most(&unit->fields[f]) << unit->fields[f].low;
 	return 0;
 }
 
@@ -221,22 +215,6 @@ static struct register_value *add_register(struct registers *registers, const ch
 	return reg;
 }
 
-/* In the order of bits. */
-static void add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
-{
-	size_t at = reg->nr_fields++;
-
-	for (; at && reg->fields[at - 1].low > low; at--)
-		reg->fields[at] = reg->fields[at - 1];
-	reg->fields[at] = (struct register_field){
-		.name = name,
-		.meaning = meaning,
-		.low = low,
-		.high = high,
-		.value = reg->value >> low & ~0ULL >> (63 - (high - low)),
-	};
-}
-
 /* Those of the fields whose bits begin at `base` of the selection, up to 32 of them. */
 static void add_fields(struct register_value *reg, const struct unit_field *fields, size_t nr, int base)
 {
@@ -246,9 +224,9 @@ static void add_fields(struct register_value *reg, const struct unit_field *fiel
 
 		if (field->low < base || field->low >= base + 32)
 			continue;
-		value = reg->value >> (field->low - base) & ~0ULL >> (63 - (field->high - field->low));
-		add_field(reg, field->title, unit_meaning(field, value), field->low - base,
-			  field->high - base);
+		value = reg->value >> (field->low - base) & unit_field_most(field);
+		unit_add_field(reg, field->title, unit_meaning(field, value), field->low - base,
+			       field->high - base);
 	}
 }
 
@@ -258,10 +236,10 @@ static void add_cccr(struct registers *registers, const struct event *event, boo
 	struct register_value *reg =
 		add_register(registers, counter->cccr, counter->cccr_msr, escr_cccr(event, counts));
 
-	add_field(reg, "Enable", counts ? "the counter counts" : "the counter stands still", 12, 12);
-	add_field(reg, "ESCR_Select", event->kind->escrs[event->unit_escr].name, CCCR_SELECT,
-		  CCCR_SELECT + 2);
-	add_field(reg, "Active_Thread", "has to be 3: whichever threads are active", 16, 17);
+	unit_add_field(reg, "Enable", counts ? "the counter counts" : "the counter stands still", 12, 12);
+	unit_add_field(reg, "ESCR_Select", event->kind->escrs[event->unit_escr].name, CCCR_SELECT,
+		       CCCR_SELECT + 2);
+	unit_add_field(reg, "Active_Thread", "has to be 3: whichever threads are active", 16, 17);
 	add_fields(reg, event->msr->fields, event->msr->nr_fields, 0);
 }
 
@@ -276,15 +254,16 @@ void escr_registers(const struct event *event, struct registers *registers)
 	reg = add_register(registers, escr->name, escr->msr, ESCR_VALUE(event->attr.config));
 	add_fields(reg, unit->fields, unit->nr_fields, 32);
 	add_fields(reg, event->kind->fields, event->kind->nr_fields, 32);
-	add_field(reg, "Event_Select", event->kind->name, ESCR_EVENT - 32, ESCR_EVENT - 32 + 5);
+	unit_add_field(reg, "Event_Select", event->kind->name, ESCR_EVENT - 32, ESCR_EVENT - 32 + 5);
 	for (size_t r = 0; event->metric && r < unit->nr_replay; r++) {
 		reg = add_register(registers, unit->replay[r].name, unit->replay[r].value,
 				   r ? event->metric->matrix : event->metric->enable);
-		add_field(reg, event->metric->name, event->metric->description, 0, 31);
+		unit_add_field(reg, event->metric->name, event->metric->description, 0, 31);
 	}
 	reg = add_register(registers, counter->name, counter->msr, escr_start(event));
-	add_field(reg, "count", event->attr.config1 ? "so many below an overflow" : "counting begins here", 0,
-		  (int)unit->count_bits - 1);
+	unit_add_field(reg, "count",
+		       event->attr.config1 ? "so many below an overflow" : "counting begins here", 0,
+		       (int)unit->count_bits - 1);
 	if (!cascades(event))
 		add_cccr(registers, event, true);
 }

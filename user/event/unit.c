@@ -10,14 +10,9 @@
 
 /* --- terms ------------------------------------------------------------------------------------ */
 
-static __u64 field_most(const struct unit_field *field)
-{
-	return ~0ULL >> (63 - (field->high - field->low));
-}
-
 static void put_field(struct event *event, const struct unit_field *field, __u64 value)
 {
-	event->attr.config &= ~(field_most(field) << field->low);
+	event->attr.config &= ~(unit_field_most(field) << field->low);
 	event->attr.config |= value << field->low;
 }
 
@@ -29,7 +24,7 @@ static const struct unit_number *find_value(const struct unit_field *field, cons
 	return NULL;
 }
 
-static int refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
+int unit_refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal)
 {
 	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
 }
@@ -60,7 +55,7 @@ static int refuse_field(const struct event *event, const char *term, size_t leng
 		used += snprintf(known + used, sizeof(known) - used, "overflow, ");
 	if (event->kind->nr_metrics && used < sizeof(known))
 		snprintf(known + used, sizeof(known) - used, "metric, ");
-	refuse_term(event, term, length, refusal);
+	unit_refuse_term(event, term, length, refusal);
 	because(refusal, "%s of '%s' has no such term", event->kind->name, event->msr->name);
 	return instead(refusal, "terms: %sname", known);
 }
@@ -73,9 +68,9 @@ static int refuse_value(const struct event *event, const struct unit_field *fiel
 
 	for (size_t i = 0; i < field->nr_values && used < sizeof(known); i++)
 		used += snprintf(known + used, sizeof(known) - used, "%s, ", field->values[i].name);
-	refuse_term(event, field->name, strlen(field->name), refusal);
+	unit_refuse_term(event, field->name, strlen(field->name), refusal);
 	because(refusal, "it has no value '%.*s'", (int)length, value);
-	return instead(refusal, "values: %sor a number up to 0x%llx", known, field_most(field));
+	return instead(refusal, "values: %sor a number up to 0x%llx", known, unit_field_most(field));
 }
 
 /* "hit+hitm", "0x6" */
@@ -97,7 +92,8 @@ static int read_value(const struct event *event, const struct unit_field *field,
 		} else {
 			errno = 0;
 			*value |= strtoull(at, &stop, 0);
-			if (!part || stop != at + part || *at == '-' || errno || *value > field_most(field))
+			if (!part || stop != at + part || *at == '-' || errno ||
+			    *value > unit_field_most(field))
 				return refuse_value(event, field, text, length, refusal);
 		}
 		at += part + 1;
@@ -309,9 +305,14 @@ __u64 unit_command(const struct known_unit *unit, int command, __u32 counters)
 	return 1ULL << command | (__u64)counters << unit->select;
 }
 
-static void add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
+/* In the order of bits. */
+void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
 {
-	reg->fields[reg->nr_fields++] = (struct register_field){
+	size_t at = reg->nr_fields++;
+
+	for (; at && reg->fields[at - 1].low > low; at--)
+		reg->fields[at] = reg->fields[at - 1];
+	reg->fields[at] = (struct register_field){
 		.name = name,
 		.meaning = meaning,
 		.low = low,
@@ -330,9 +331,9 @@ static void add_command(struct registers *registers, const struct event *event, 
 
 	*reg = (struct register_value){
 		.name = unit->control, .msr = unit->control_msr, .value = value, .mask = value};
-	add_field(reg, name, meaning, command, command);
-	add_field(reg, "select", "the counter that the command is for", unit->select + counter,
-		  unit->select + counter);
+	unit_add_field(reg, name, meaning, command, command);
+	unit_add_field(reg, "select", "the counter that the command is for", unit->select + counter,
+		       unit->select + counter);
 }
 
 const char *unit_meaning(const struct unit_field *field, __u64 value)
@@ -355,16 +356,16 @@ static void add_counter(struct registers *registers, const struct event *event)
 		.mask = ~0ULL,
 		.rdpmc = event->msr->rdpmc ? event->msr->rdpmc + event->unit_counter : 0,
 	};
-	add_field(reg, "count", "counting begins here", 0, event->msr->count_bits - 1);
+	unit_add_field(reg, "count", "counting begins here", 0, event->msr->count_bits - 1);
 	for (size_t i = 0; i < event->kind->nr_fields; i++) {
 		const struct unit_field *field = &event->kind->fields[i];
-		__u64 value = event->attr.config >> field->low & field_most(field);
+		__u64 value = event->attr.config >> field->low & unit_field_most(field);
 
-		add_field(reg, field->title, unit_meaning(field, value), field->low, field->high);
+		unit_add_field(reg, field->title, unit_meaning(field, value), field->low, field->high);
 	}
 	for (int bit = event->msr->count_bits; bit < 64; bit++)
 		if (event->kind->always >> bit & 1)
-			add_field(reg, "always", "has to be 1", bit, bit);
+			unit_add_field(reg, "always", "has to be 1", bit, bit);
 }
 
 void unit_registers(const struct event *event, struct registers *registers)

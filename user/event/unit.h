@@ -50,6 +50,12 @@ void units_place(struct events *events);
  * ESCRs: the CCCR, the ESCR, where the count begins, and the CCCR with the counter enabled. */
 void unit_registers(const struct event *event, struct registers *registers);
 
+/* Begins the refusal of a term. Returns -1. */
+int unit_refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal);
+
+/* Adds a field with its value to those of a register that explain shows, in the order of bits. */
+void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high);
+
 /* What a field's value is called, or else what the field is about. */
 const char *unit_meaning(const struct unit_field *field, __u64 value);
 

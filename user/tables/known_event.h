@@ -322,4 +322,10 @@ extern const size_t nr_known_cpus;
 extern const struct known_source known_sources[];
 extern const size_t nr_known_sources;
 
+/* The largest value of a field. */
+static inline __u64 unit_field_most(const struct unit_field *field)
+{
+	return ~0ULL >> (63 - (field->high - field->low));
+}
+
 #endif

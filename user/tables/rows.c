@@ -597,7 +597,7 @@ static int check_unit_fields(struct loader *loader, const char *label, const str
 {
 	for (size_t f = 0; f < nr; f++) {
 		const struct unit_field *field = &fields[f];
-		__u64 most = field->high < field->low ? 0 : ~0ULL >> (63 - (field->high - field->low));
+		__u64 most = field->high < field->low ? 0 : unit_field_most(field);
 		bool usual = !field->usual, usual_smt = !field->usual_smt;
 
 		if (!most || *taken & most << field->low)
