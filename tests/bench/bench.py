@@ -4,7 +4,7 @@
 Machines are noisy and differ, so no figure stands alone: what is compared takes turns in small
 slices on one CPU, costs are CPU time (of the tool and the measured program together), and each round
 gives one value of each figure. Printed are the median of the rounds and how far they lie apart. The
-exit status is 1 if a median breaks its bound.
+exit status is 1 if a median breaks its bound, or if what is compared with fails.
 """
 import argparse
 import contextlib
@@ -133,6 +133,10 @@ def burst_costs(variants, burst, cycles):
                                     for of_one in pair) for name, pair in values.items()}
     tool = {name: statistics.mean(pair) / burst / cycles for name, pair in tools.items()}
     return beyond, tool, statistics.median(counted)
+
+
+class PeerFailed(Exception):
+    """What is compared with ended badly: there is no figure then."""
 
 
 # --- figures -------------------------------------------------------------------------------------
@@ -868,47 +872,47 @@ def compile_recorded(folder):
                 std::regex r(s); std::map<std::string, std::vector<std::pair<int, std::string>>> m;
                 for (int i = 0; i < {i} + 3; i++) m[s].emplace_back(i, s + std::to_string(i));
                 std::sort(m[s].begin(), m[s].end()); return m; }}\n""")
-    # With -B perf does not look for build-ids at its end, where Debian 12's aborts now and then.
-    subprocess.run(["perf", "record", "-q", "-B", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
-                    "clang++", "-O2", "-c", "-o", os.devnull, source], check=True, stdout=subprocess.DEVNULL)
+    # Debian 12's perf aborts now and then when it goes through what it has recorded: -B keeps it from that at its end.
+    done = subprocess.run(["perf", "record", "-q", "-B", "--no-bpf-event", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
+                           "clang++", "-O2", "-c", "-o", os.devnull, source], stdout=subprocess.DEVNULL)
+    if done.returncode:
+        raise PeerFailed(f"bench: perf record of clang++ failed: status {done.returncode}")
     return data
 
 
-PERF_RECORD_SAMPLE = 9
+PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2 = 3, 7, 9, 10
+OF_A_PROGRAM = {PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2}
+PROT_EXEC = 4
 
 
 def keep_distinct(data, most):
-    """Takes the samples out of a perf.data whose address another one has, and those beyond `most`.
-    Returns the addresses that are left."""
+    """Takes the samples out of a perf.data whose address another one has, and those beyond `most`, and what is not
+    about the program. Returns the "PATH OFFSET" lines of those that are left."""
     with open(data, "rb") as file:
         old = file.read()
     header = list(struct.unpack_from("<8sQQQQQQQQ", old))
     begin, size = header[5], header[6]
-    events, at, seen = bytearray(), begin, set()
+    events, at, seen, mapped = bytearray(), begin, set(), []
     while at < begin + size:
         kind, _, length = struct.unpack_from("<IHH", old, at)
-        address = struct.unpack_from("<Q", old, at + 8) if kind == PERF_RECORD_SAMPLE else None
-        if not address or (address not in seen and len(seen) < most):
+        if kind == PERF_RECORD_MMAP2:
+            address, covers, offset, prot = struct.unpack_from("<QQQ24xI", old, at + 16)
+            path = old[at + 72:at + length].split(b"\0")[0].decode()
+            if prot & PROT_EXEC and path.startswith("/"):
+                mapped.insert(0, (address, address + covers, offset, path))
+        address = struct.unpack_from("<Q", old, at + 8)[0] if kind == PERF_RECORD_SAMPLE else None
+        if kind in OF_A_PROGRAM and (address is None or (address not in seen and len(seen) < most)):
             events += old[at:at + length]
             seen |= {address} - {None}
         at += length
     header[6] = len(events)
     with open(data, "wb") as file:  # no features: what they describe is not there any more
         file.write(struct.pack("<8sQQQQQQQQ", *header) + bytes(32) + old[104:begin] + events)
-    return [address for address, in seen]
-
-
-def places_of(data, addresses):
-    """What perf says which files the addresses are in: "PATH OFFSET" lines."""
-    said = subprocess.run(["perf", "script", "-i", data, "--show-mmap-events"], check=True, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    mapped = [(int(begin, 16), int(size, 16), int(offset, 16), path) for begin, size, offset, path in re.findall(
-        r"MMAP2 .*: \[0x(\w+)\(0x(\w+)\) @ (?:0x)?(\w+) .*\]: r-xp (/.*)", said)]
     lines = []
-    for address in addresses:
-        for begin, size, offset, path in reversed(mapped):
-            if begin <= address < begin + size:
-                lines.append(f"{path} {address - begin + offset:x}\n")
+    for address in seen:
+        for start, end, offset, path in mapped:
+            if start <= address < end:
+                lines.append(f"{path} {address - start + offset:x}\n")
                 break
     return lines
 
@@ -916,8 +920,10 @@ def places_of(data, addresses):
 def cost(command, stdin=os.devnull):
     """CPU seconds and peak resident bytes of a command."""
     with open(stdin, "rb") as file:
-        said = subprocess.run([COST, *command], stdin=file, stdout=subprocess.DEVNULL, check=True, text=True,
-                              stderr=subprocess.PIPE).stderr.split()
+        done = subprocess.run([COST, *command], stdin=file, stdout=subprocess.DEVNULL, text=True, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise (PeerFailed if command[0] == "perf" else SystemExit)(f"bench: {' '.join(command)} failed: {done.stderr}")
+    said = done.stderr.split()
     return int(said[-2]) / 1e9, int(said[-1])
 
 
@@ -932,7 +938,7 @@ def leave_cache(paths):
 def measure_names(figures, folder, options):
     """10,000 distinct addresses of clang and its libraries, named by perf and here."""
     data, places = compile_recorded(folder), os.path.join(folder, "places")
-    lines = places_of(data, keep_distinct(data, 10_000))
+    lines = keep_distinct(data, 10_000)
     with open(places, "w", encoding="utf-8") as file:
         file.writelines(lines)
     files = {line.split()[0] for line in lines}
@@ -1125,12 +1131,17 @@ def main():
     if missing:
         sys.exit(f"bench: compares with {', '.join(missing)}, which is not installed")
     os.sched_setaffinity(0, {options.cpu})
-    figures = Figures()
+    figures, failed = Figures(), False
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder  # perf keeps copies of what it saw there, beside those of other runs
         for name in options.only:
             if sys.stderr.isatty():
                 print(f"\r\x1b[K{name}, {options.rounds} rounds …", end="", file=sys.stderr)
-            MEASUREMENTS[name](figures, folder, options)
+            try:
+                MEASUREMENTS[name](figures, folder, options)
+            except PeerFailed as error:
+                print(error, file=sys.stderr)
+                failed = True
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     result = figures.summed_up()
@@ -1140,7 +1151,7 @@ def main():
         print()
     else:
         print_table(result)
-    return 1 if any(figure["holds"] is False for figure in result) else 0
+    return 1 if failed or any(figure["holds"] is False for figure in result) else 0
 
 
 if __name__ == "__main__":

@@ -177,11 +177,13 @@ def test_the_fuzzers_can_be_built_and_run(tree):
 
 
 def test_what_the_benchmark_leans_on_is_still_there(tree):
-    # Its bounds are not checked here. This only shows that it measures.
+    # Its bounds are not checked here. This only shows that it measures. Where Debian 12's perf aborts, the benchmark
+    # says so and has no figures that compare with it.
     done = tree.run("bench", "B=--only plan names --rounds 1 --json")
     assert done.returncode in (0, 2) and "{" in done.stdout, done.stdout + done.stderr
     figures = json.loads(done.stdout[done.stdout.index("{"):])["figures"]
-    assert len(figures) >= 3 and all(figure["median"] > 0 for figure in figures)
+    assert len(figures) >= (1 if "bench: perf" in done.stderr else 6), done.stderr
+    assert all(figure["median"] > 0 for figure in figures)
 
 
 def test_help_lists_the_targets(tree):

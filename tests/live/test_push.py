@@ -120,7 +120,8 @@ def test_a_full_queue_takes_a_document_after_each_try_in_the_place_of_its_oldest
         with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url(), "queue_bytes": 8192}) as session:
             snapshots(session, puppet, *range(1, 21))
             receiver.rest()
-            receiver.next()
+            for _ in range(2):  # the first may be of a try before the last snapshot
+                receiver.next()
             snapshots(session, puppet, 21)
             receiver.answers.clear()
             bodies, came = [], [0]
