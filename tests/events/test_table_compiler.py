@@ -313,6 +313,7 @@ def test_an_event_that_is_no_object_is_refused(folder, refused):
     ({"accesses": {"loads": "CATS.SEEN", "stores": "CATS.FED"}}, "\"accesses\" names CATS.FED, which is no event of the CPU"),
     ({"inherits": "siamese"}, "inherits \"siamese\", which does not stand before it"),
     ({"without": {"events": ["DOGS"]}}, "is without DOGS, which it does not inherit"),
+    ({"without": {"kinds": ["dogs/bark"]}}, "is without dogs/bark, which it does not inherit"),
     ({"without": {"kittens": ["DOGS"]}}, "\"without\" \"kittens\" must be one of events, metrics"),
     ({"colour": "grey"}, "unknown field \"colour\""),
     ({"general_counters": 9}, "\"general_counters\" must be a number from 0 to 8"),

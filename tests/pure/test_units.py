@@ -10,6 +10,7 @@ CPU = "--cpu=xeon-7400"
 SERIES = ("xeon-7100", "xeon-7400")
 GBSQ, GSNPQ, FSB, CONTROL = (0x107CC, 0x107CD), (0x107CE, 0x107CF), (0x107D0, 0x107D1, 0x107D2, 0x107D3), 0x107D8
 FREEZE, UNFREEZE, RESET = 1, 2, 4
+NETBURST = [(0x371, 0)]  # the last of its CCCRs
 
 
 def bits(high, low, **values):
@@ -120,7 +121,7 @@ def test_rdpmc_reads_the_eight_counters_by_numbers_that_follow_each_other(explai
     assert [[r["rdpmc"] for r in record["registers"] if "rdpmc" in r] for record in found] == [[first + n] for n in range(8)]
 
 
-# --- a CPU of whose core no table has events --------------------------------------------------------------------------
+# --- a CPU whose events are those of --msr alone ----------------------------------------------------------------------
 
 
 # Leaf 4 has a cache in each of its sub-leaves: its type in EAX[4:0], its level in EAX[7:5].
@@ -133,7 +134,7 @@ XEON_7100 = MACHINE | {"proc/cpuinfo": cpuinfo(family=15, model=6, stepping=8, n
 
 @pytest.fixture
 def doctor(nhmtap, host):
-    def run(*layers, registers=((CONTROL, 0),)):
+    def run(*layers, registers=(*NETBURST, (CONTROL, 0))):
         root = host(*layers)
         write_registers(f"{root.removeprefix('--host-root=')}/dev/cpu/0/msr", dict(registers))
         return nhmtap("doctor", root, "--need", "units,registers")
@@ -145,32 +146,44 @@ def test_a_processor_of_these_models_with_a_third_level_cache_is_a_xeon_7100(nhm
     found = doctor(XEON_7100)
     assert found.status == 0 and found.one("facility", name="units")["works"]
     cpu = found.records[0]["host"]["cpu"]
-    assert cpu["units"] == ["l3bus"] and "events" not in cpu
+    assert cpu["units"] == ["netburst", "l3bus"] and "events" not in cpu
 
 
-def test_one_without_it_has_no_such_registers_and_none_is_read(nhmtap, host, doctor):
+def test_one_without_it_is_a_netburst_that_has_no_such_registers(nhmtap, host, doctor):
     other = XEON_7100 | {"cpuid": TULSA + CACHES}
     assert "l3bus" in nhmtap("explain", host(other), "l3bus/gbsq/").err
-    units = doctor(other).one("facility", name="units")
-    assert not units["works"] and "no table" in units["why"]
+    assert nhmtap("explain", host(other), "netburst/ioq_allocation,own/").status == 0
+    found = doctor(other, registers=NETBURST)  # where reading any other would end beyond the file
+    assert found.records[0]["host"]["cpu"]["units"] == ["netburst"] and found.one("facility", name="units")["works"]
+
+
+def test_a_xeon_7100_has_netbursts_events_but_those_of_the_queue_that_it_lacks(nhmtap):
+    def kinds(cpu):
+        return {r["name"] for r in parse(nhmtap("list", f"--cpu={cpu}", "--json", "netburst/*/").out) if r["name"].endswith("/")}
+    assert kinds("netburst") - kinds("xeon-7100") == {"netburst/ioq_allocation/", "netburst/ioq_active_entries/"}
+    assert kinds("xeon-7100") < kinds("netburst")
+    refused = nhmtap("explain", "--cpu=xeon-7100", "netburst/ioq_allocation,own/")
+    assert refused.status == 1 and "did you mean bsq_allocation?" in refused.err
+    unlike = nhmtap("explain", "--cpu=xeon-7100", "netburst/mew/")
+    assert unlike.status == 1 and "nhmtap list netburst shows" in unlike.err
+    both = "netburst/instr_retired,nbogusntag/,l3bus/gbsq,core=this/"
+    found = [r for r in parse(nhmtap("explain", "--cpu=xeon-7100", "-e", both).out) if r["type"] == "event"]
+    assert [r["event"]["scope"] for r in found] == ["core", "socket"]
 
 
 def test_doctor_says_which_register_is_in_use_or_is_not_there(doctor):
-    units = doctor(XEON_7100, registers=[(CONTROL, 0), (FSB[3], 1 << 58)]).one("facility", name="units")
+    units = doctor(XEON_7100, registers=[*NETBURST, (CONTROL, 0), (FSB[3], 1 << 58)]).one("facility", name="units")
     assert not units["works"] and "MSR_EMON_L3_CTR_CTL7" in units["why"] and "somebody else" in units["why"]
     # The file ends before the control: so it is where the processor has none.
-    units = doctor(XEON_7100, registers=[(FSB[3], 0)]).one("facility", name="units")
+    units = doctor(XEON_7100, registers=[*NETBURST, (FSB[3], 0)]).one("facility", name="units")
     assert not units["works"] and "MSR_EMON_L3_GL_CTL" in units["why"]
 
 
 def test_what_is_known_of_such_a_cpu_is_told(nhmtap, host):
-    section, = {r["section"] for r in parse(nhmtap("list", "--cpu=xeon-7100", "l3bus/*/").out)}
-    assert "no table has events of this CPU's core" in section
-    assert "no table has events" not in nhmtap("list", CPU).out
     refused = nhmtap("explain", "--cpu=xeon-7100", "INST_RETIRED.ANY")
-    assert refused.status == 2 and "xeon-7100, of whose core no table has events" in refused.err
+    assert refused.status == 2 and "xeon-7100, whose table has events of --msr alone" in refused.err
     shown = nhmtap("doctor", host(XEON_7100), "--need", "software", "--format", "table").out
-    assert "no table of its core's events, counters by --msr alone" in shown
+    assert "events of --msr alone" in shown
 
 
 def test_perfs_own_names_and_raw_codes_are_taken_there_without_saying_what_they_do(explained):

@@ -68,8 +68,11 @@ static void machine_table(struct text *text, const struct stream *stream, const 
 
 	if (!of_doctor(record))
 		return;
-	snprintf(known, sizeof(known), "%s%s%s", *events ? "events of " : "no table of its core's events",
-		 events, !*events && json_object_get(cpu, "units") ? ", counters by --msr alone" : "");
+	snprintf(known, sizeof(known), "%s%s",
+		 *events			 ? "events of "
+		 : json_object_get(cpu, "units") ? "events of --msr alone"
+						 : "no table of its core's events",
+		 events);
 	if (!stream->verbose) {
 		text_add(text, "%s, Linux %s, %s\n", string(cpu, "model_name"), string(host, "kernel"),
 			 known);

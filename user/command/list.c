@@ -290,8 +290,7 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 	char section[160], name[160];
 	json_t *record;
 
-	snprintf(section, sizeof(section), "%s, with --msr%s", unit->name,
-		 listing->host->events ? "" : "; no table has events of this CPU's core");
+	snprintf(section, sizeof(section), "%s, with --msr", unit->name);
 	snprintf(name, sizeof(name), "%s/%s/", unit->name, kind->name);
 	record = listed(section, name);
 	set(record, "description", string(kind->description));

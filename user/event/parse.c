@@ -364,7 +364,7 @@ static const char *this_cpu(const struct host *host, char *text, size_t size)
 	if (host->events)
 		snprintf(text, size, "%s", host->events->name);
 	else if (host->units)
-		snprintf(text, size, "%s, of whose core no table has events", host->units->name);
+		snprintf(text, size, "%s, whose table has events of --msr alone", host->units->name);
 	else
 		snprintf(text, size, "%.16s family %u model %u", host->cpu.vendor, host->cpu.family,
 			 host->cpu.model);

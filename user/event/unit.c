@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "event/escr.h"
+#include "tables/names.h"
 
 /* --- terms ------------------------------------------------------------------------------------ */
 
@@ -29,17 +30,30 @@ int unit_refuse_term(const struct event *event, const char *term, size_t length,
 	return refuse(refusal, STATUS_USAGE, "event '%s', term '%.*s'", event->name, (int)length, term);
 }
 
-static int refuse_kind(const struct event *event, const struct known_unit *unit, struct refusal *refusal)
+#define FEW_KINDS 8
+
+static int refuse_kind(const struct event *event, const struct known_unit *unit, const char *name,
+		       size_t length, struct refusal *refusal)
 {
-	char known[200] = "";
+	char wanted[64], known[200] = "";
+	struct nearest nearest;
 	size_t used = 0;
 
-	for (size_t i = 0; i < unit->nr_kinds && used < sizeof(known); i++)
-		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
-				 unit->kinds[i].name);
 	refuse(refusal, STATUS_USAGE, "event '%s'", event->name);
 	because(refusal, "its first term has to say what '%s' is to count", unit->name);
-	return instead(refusal, "write one of %s, as in %s/%s/", known, unit->name, unit->kinds[0].name);
+	for (size_t i = 0; unit->nr_kinds <= FEW_KINDS && i < unit->nr_kinds && used < sizeof(known); i++)
+		used += snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+				 unit->kinds[i].name);
+	if (used)
+		return instead(refusal, "write one of %s, as in %s/%s/", known, unit->name,
+			       unit->kinds[0].name);
+	snprintf(wanted, sizeof(wanted), "%.*s", (int)length, name);
+	nearest_begin(&nearest, wanted, 3);
+	for (size_t i = 0; i < unit->nr_kinds; i++)
+		nearest_offer(&nearest, unit->kinds[i].name);
+	return nearest_print(&nearest, known, sizeof(known))
+		       ? instead(refusal, "did you mean %s?", known)
+		       : instead(refusal, "nhmtap list %s shows what it can count", unit->name);
 }
 
 static int refuse_field(const struct event *event, const char *term, size_t length, struct refusal *refusal)
@@ -170,7 +184,7 @@ static int begin(struct event *event, const struct known_unit *unit, bool two_th
 		if (strlen(unit->kinds[i].name) == length && !strncmp(unit->kinds[i].name, name, length))
 			event->kind = &unit->kinds[i];
 	if (!event->kind)
-		return refuse_kind(event, unit, refusal);
+		return refuse_kind(event, unit, name, length, refusal);
 	if (unit->counters)
 		escr_begin(event);
 	else

@@ -81,6 +81,42 @@ static struct draft *new_draft(struct loader *loader, const struct cpu_events *b
 	return loader->drafts[loader->nr_drafts++] = draft;
 }
 
+static int refuse_without(struct loader *loader, const struct draft *draft, const char *gone)
+{
+	return FAULT(loader, draft->cpu.name, "is without %s, which it does not inherit", gone);
+}
+
+/* The unit with ESCRs that "UNIT/KIND" is of, or NULL. Kinds of other units have to stay: their counters are
+ * numbered in their order. */
+static struct known_unit *unit_of_kind(const struct draft *draft, const char *name)
+{
+	for (size_t u = 0; u < draft->rows[DRAFT_UNITS].nr; u++) {
+		struct known_unit *unit = draft_row(draft, DRAFT_UNITS, u);
+		size_t length = strlen(unit->name);
+
+		if (unit->counters && !strncmp(unit->name, name, length) && name[length] == '/')
+			return unit;
+	}
+	return NULL;
+}
+
+/* The list that it is taken from stays the other CPU's. */
+static int take_kind_away(struct loader *loader, struct draft *draft, const char *gone)
+{
+	struct known_unit *unit = unit_of_kind(draft, gone);
+	struct unit_kind *rest = unit ? keep(loader, unit->nr_kinds, sizeof(*rest)) : NULL;
+	size_t nr = 0;
+
+	for (size_t k = 0; unit && k < unit->nr_kinds; k++)
+		if (strcmp(unit->kinds[k].name, strchr(gone, '/') + 1))
+			rest[nr++] = unit->kinds[k];
+	if (!unit || nr == unit->nr_kinds)
+		return refuse_without(loader, draft, gone);
+	unit->kinds = rest;
+	unit->nr_kinds = nr;
+	return 0;
+}
+
 /* "without": what is not inherited. */
 static int take_away(struct loader *loader, struct draft *draft, const json_t *without)
 {
@@ -102,11 +138,13 @@ static int take_away(struct loader *loader, struct draft *draft, const json_t *w
 			const char *gone = json_string_value(name);
 
 			if (!draft_drop(draft, kinds[k].kind, gone))
-				return FAULT(loader, draft->cpu.name,
-					     "is without %s, which it does not inherit", gone);
+				return refuse_without(loader, draft, gone);
 			if (kinds[k].aliases != DRAFT_KINDS)
 				draft_drop_aliases(draft, kinds[k].aliases, gone);
 		}
+	json_array_foreach(json_object_get(without, "kinds"), i, name)
+		if (take_kind_away(loader, draft, json_string_value(name)))
+			return -1;
 	return 0;
 }
 
