@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 
 import nehalem
 import variation
-from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, SANDYBRIDGES, WESTMERES, XEON_7100, XEON_7400, XEONS_7400, forks,
-                    late_library, programs, tool)
+from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, PAIRS_OF_XEONS, SANDYBRIDGES, WESTMERES, XEONS, forks, late_library,
+                    programs, tool)
 
 FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES) for further in list(kind)[1:]}
 
@@ -121,17 +121,30 @@ def core2(machines):
 
 @pytest.fixture
 def xeon_7400(machines):
-    return machines(**XEON_7400)
+    return machines(**XEONS["xeon_7400"])
 
 
 @pytest.fixture
 def xeon_7100(machines):
-    return machines(**XEON_7100)
+    return machines(**XEONS["xeon_7100"])
 
 
 @pytest.fixture
 def xeons_7400(machines):
-    return machines(**XEONS_7400)
+    return machines(**PAIRS_OF_XEONS["xeons_7400"])
+
+
+@pytest.fixture(params=XEONS)
+def xeon(request, machines):
+    return machines(**XEONS[request.param])
+
+
+@pytest.fixture(params=PAIRS_OF_XEONS)
+def xeons(request, machines):
+    """Two packages; `model` says of which."""
+    bench = machines(**PAIRS_OF_XEONS[request.param])
+    bench.model = request.param
+    return bench
 
 
 @pytest.fixture
@@ -173,7 +186,7 @@ def pytest_collection_modifyitems(items):
     for item in (i for i in items if {"booted", "mannered"} & set(getattr(i, "fixturenames", ()))):
         kind = [k for k in KINDS if k in item.fixturenames]
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        kind += [k for k in (*KERNELS[1:], *WESTMERES) if k in parameters]
+        kind += [k for k in (*KERNELS[1:], *WESTMERES, *XEONS, *PAIRS_OF_XEONS) if k in parameters]
         if kind:
             item.add_marker(pytest.mark.xdist_group("-".join(kind)))
     # Groups first: one that began last would keep the other workers waiting at the end.

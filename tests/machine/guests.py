@@ -34,10 +34,10 @@ FIRST = {"model": "core", "perfmon": "07300201,00000000,00000000"}
 SECOND = {"model": "unknown", "perfmon": "07300202,00000060,00000603"}
 THIRD = {"model": "unknown", "perfmon": "07280403,00000000,00000503"}
 CORE2 = {"model": "core2", "kernel": "6.12"}
-# Two cores, which are one module; two packages.
-XEON_7400 = {"model": "xeon-7400", "cores": 2}
-XEONS_7400 = {"model": "xeon-7400", "packages": 2, "kernel": "6.12"}
-XEON_7100 = {"model": "xeon-7100", "cores": 2}
+# Those with counters of the third-level cache and the bus: two cores, which are one module of the 7400; two packages.
+XEONS = {"xeon_7400": {"model": "xeon-7400", "cores": 2}, "xeon_7100": {"model": "xeon-7100", "cores": 2}}
+PAIRS_OF_XEONS = {"xeons_7400": {"model": "xeon-7400", "packages": 2, "kernel": "6.12"},
+                  "xeons_7100": {"model": "xeon-7100", "packages": 2}}
 NETBURST = {"model": "netburst"}
 TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-ex": "westmere-ex"}
 

@@ -13,7 +13,7 @@ import subprocess
 
 import nehalem
 import pytest
-from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, TABLES, THIRD, WESTMERES, XEON_7400, forks, tool
+from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, TABLES, THIRD, WESTMERES, XEONS, forks, tool
 
 # By facility, and the options of explain that go with it.
 EVENTS = {
@@ -221,7 +221,7 @@ def packed(attr):
 
 
 KINDS = {**{kernel: {"kernel": kernel} for kernel in KERNELS}, **WESTMERES, **SANDYBRIDGES,
-         **{name: row[0] for name, row in ARCHITECTURES.items()}, "nehalem-ex": {"model": "ex"}, "xeon-7400": XEON_7400}
+         **{name: row[0] for name, row in ARCHITECTURES.items()}, "nehalem-ex": {"model": "ex"}, "xeon-7400": XEONS["xeon_7400"]}
 
 
 def registers_of(machine):

@@ -10,6 +10,7 @@ from guests import nhmtap
 L3, FILLS, HITM = "l3bus/gbsq/", "l3bus/gbsq,fill=fill/", "l3bus/gbsq,snoop=hitm/"
 HIT = "l3bus/gbsq,snoop=hit/"
 SNOOPED, MOVED, MOVED_HITM = "l3bus/gsnpq,snoop=hitm/", "l3bus/fsb,type=all/", "l3bus/fsb,hitm/"
+CYCLES = {"xeons_7400": "cycles", "xeons_7100": "netburst/global_power_events,running/"}  # perf_event's; by ESCR
 COUNTERS, CONTROL = [0x107CC + n for n in range(8)], 0x107D8
 STATE = "/run/nhmtap/msr.json"
 
@@ -62,20 +63,21 @@ def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
         assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing had to leave the cache
 
 
-def test_a_line_that_another_core_has_modified_is_a_hitm(xeon_7400):
+def test_a_line_that_another_core_has_modified_is_a_hitm(xeon):
     taken = known.numbers("handover")["taken"]
     # The first run of each finds less in the caches. What the kernel hands over besides, when it moves the program, is
     # the same in both, and what goes on at the same time makes it more.
-    runs = {kind: [counted(xeon_7400, [HITM, HIT], f"handover 0 1 {kind} read", cpu=0) for _ in range(3)][1:]
+    runs = {kind: [counted(xeon, [HITM, HIT], f"handover 0 1 {kind} read", cpu=0) for _ in range(3)][1:]
             for kind in ("dirty", "clean")}
     dirty, clean = ({event: min(run[event] for run in found) for event in (HITM, HIT)} for found in runs.values())
     assert abs(dirty[HITM] - clean[HITM] - taken) <= 0.05 * taken
     assert abs(clean[HIT] - dirty[HIT] - taken) <= 0.1 * taken
 
 
-def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons_7400):
+def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons):
     taken = known.numbers("handover")["taken"]
-    runs = {kind: nhmtap(xeons_7400, "stat", "--msr", "-a", "--per", "socket", "-e", f"{SNOOPED},{MOVED_HITM},cycles", "--",
+    cycles = CYCLES[xeons.model]
+    runs = {kind: nhmtap(xeons, "stat", "--msr", "-a", "--per", "socket", "-e", f"{SNOOPED},{MOVED_HITM},{cycles}", "--",
                          "handover", "0", "1", kind, "read", cpu=0) for kind in ("dirty", "clean")}
     events = {e["name"]: e for e in runs["dirty"][0]["events"]}
     assert (events[SNOOPED]["cpus"], events[SNOOPED]["scope"], events[SNOOPED]["source"]) == ("0-1", "socket", "msr")
@@ -85,7 +87,7 @@ def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons_7400)
     assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.05 * taken
     assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.05 * taken
     assert abs(first[SNOOPED] - second[MOVED_HITM]) <= 0.05 * taken
-    assert first["cycles"] and second["cycles"]  # perf_event's, in the same run
+    assert first[cycles] and second[cycles]  # the cores' own counters, in the same run
 
 
 def test_a_package_is_counted_alone_by_its_cpu(xeons_7400):
@@ -124,7 +126,7 @@ def test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers(xeon_7400):
     assert [int(line[1], 16) for line in said[len(COUNTERS):]] == held
 
 
-# --- the Xeon 7100, of which only these counters are known -----------------------------------------------------------
+# --- the Xeon 7100, whose cores are NetBurst's -----------------------------------------------------------------------
 
 
 def test_a_xeon_7100_tells_its_cores_from_each_other(xeon_7100):
@@ -136,6 +138,15 @@ def test_a_xeon_7100_tells_its_cores_from_each_other(xeon_7100):
         assert both[0][event] - both[1][event] >= 0.9 * loads
     moved = counted(xeon_7100, [FILLS, MOVED], "chase memory")
     assert moved[FILLS] >= loads and abs(moved[FILLS] - moved[MOVED]) <= 20
+
+
+def test_a_xeon_7100s_cores_count_with_their_own_registers_beside_its_bus(xeon_7100):
+    operations = known.numbers("float")["SSEX_UOPS_RETIRED.PACKED_SINGLE"]
+    core = "netburst/packed_sp_uop,all,t0=usr/"
+    found = nhmtap(xeon_7100, "stat", "--msr", "-a", "--per", "core", "-e", core, "--", "taskset", "2", "float")
+    assert {r["core"]: r["value"] for r in found if r["type"] == "count"} == {0: 0, 1: operations}
+    both = counted(xeon_7100, [core, MOVED], "float")
+    assert both[core] == operations and both[MOVED]
 
 
 def test_a_xeon_7100s_registers_hold_what_explain_says_and_rdpmc_reads_them(xeon_7100):
@@ -157,7 +168,7 @@ def test_a_xeon_7100s_registers_hold_what_explain_says_and_rdpmc_reads_them(xeon
 
 
 def value_of(bench, event):
-    record, = records.parse(bench.say(f"nhmtap explain '{event}'"))
+    record, *_ = records.parse(bench.say(f"nhmtap explain '{event}'"))
     return int([r for r in record["registers"] if r["name"].endswith("CTL0")][0]["value"], 16)
 
 
@@ -165,10 +176,10 @@ def preset(register, count):
     return f"!msr 0 0x107cc={register | count:#x}"
 
 
-def test_a_count_goes_on_where_its_register_wraps(xeon_7400):
+def test_a_count_goes_on_where_its_register_wraps(xeon):
     loads = known.numbers("chase")["memory.loads"]
-    own = value_of(xeon_7400, FILLS)
-    said, found, _ = controlled(xeon_7400, FILLS, preset(own, 0xFFFFFF00), "enable", "!chase memory", "disable",
+    own = value_of(xeon, FILLS)
+    said, found, _ = controlled(xeon, FILLS, preset(own, 0xFFFFFF00), "enable", "!chase memory", "disable",
                                 "!msr 0 0x107cc 0x107d8")
     after, control_register = (int(line.split()[1], 16) for line in said.splitlines()[-2:])
     assert after & 0xFFFFFFFF < 1 << 20 and control_register == 1 << 48  # it has wrapped, and says so
@@ -207,17 +218,17 @@ def test_what_the_registers_held_is_put_back(xeon_7400):
     assert xeon_7400.say(f"cat {STATE}") == ""
 
 
-def test_what_a_killed_run_has_left_is_told_and_put_back_by_the_next(xeon_7400):
+def test_what_a_killed_run_has_left_is_told_and_put_back_by_the_next(xeon):
     held = 0x1234
-    xeon_7400.msr(f"0x107cc={held:#x}")
-    _, _, whole = controlled(xeon_7400, FILLS, "enable", end="kill -KILL $!; wait; cp /run/nhmtap/msr.json /opt/left")
-    left = json.loads(xeon_7400.say("cat /opt/left"))
+    xeon.msr(f"0x107cc={held:#x}")
+    _, _, whole = controlled(xeon, FILLS, "enable", end="kill -KILL $!; wait; cp /run/nhmtap/msr.json /opt/left")
+    left = json.loads(xeon.say("cat /opt/left"))
     assert [int(r["before"], 16) for r in left["registers"]] == [held], str(whole)
-    assert registers(xeon_7400)[0] >> 32  # nobody could put it back
-    units = facility(xeon_7400, "units")
+    assert registers(xeon)[0] >> 32  # nobody could put it back
+    units = facility(xeon, "units")
     assert not units["works"] and "killed" in units["remedy"]
-    assert counted(xeon_7400, [FILLS], "true")[FILLS] > 0
-    assert registers(xeon_7400)[0] == held
+    assert counted(xeon, [FILLS], "true")[FILLS] > 0
+    assert registers(xeon)[0] == held
 
 
 def test_another_program_that_takes_a_register_is_told_and_keeps_it(xeon_7400):
