@@ -226,6 +226,7 @@ def test_a_unit_whose_bits_contradict_each_other_is_refused(folder, refused, par
 @pytest.mark.parametrize("change, message", [
     ({"counters": [COUNTERS[0], {**COUNTERS[1], "starts": 1}]}, "MSR_CAT_COUNTER0: starts counter 1, which does not start it"),
     ({"counters": [{**COUNTERS[0], "starts": 2}]}, "MSR_CAT_COUNTER0: starts counter 2"),
+    ({"counters": [COUNTERS[1]] * 33}, "more than 32 counters"),
     ({"counters": [{k: v for k, v in COUNTERS[0].items() if k != "starts"}]}, "sound: MSR_CAT_ESCR0 has counters that do not exist"),
     ({"kinds": [{**SOUND, "masks": [{**TAIL, "high": 16}]}]}, "the bits of tail"),
     ({"kinds": [{**SOUND, "masks": [TAIL, {**TAIL, "name": "paw"}]}]}, "the bits of paw"),

@@ -821,17 +821,20 @@ static const struct unit_counter *escr_counters(struct loader *loader, const jso
 	return counters;
 }
 
+#define ESCR_COUNTERS_MOST 32 /* bits of struct unit_escr's counters */
+
 /* Of two counters that start each other, each is the other's. */
 static int check_escr_counters(struct loader *loader, const struct known_unit *unit)
 {
-	for (size_t i = 0; i < unit->nr_counters; i++) {
-		int starts = unit->counters[i].starts;
+	const struct unit_counter *all = unit->counters;
 
-		if (starts >= (int)unit->nr_counters ||
-		    (starts >= 0 && unit->counters[starts].starts != (int)i))
-			return FAULT(loader, unit->counters[i].name,
-				     "starts counter %d, which does not start it", starts);
-	}
+	if (unit->nr_counters > ESCR_COUNTERS_MOST)
+		return FAULT(loader, unit->name, "has more than %d counters", ESCR_COUNTERS_MOST);
+	for (size_t i = 0; i < unit->nr_counters; i++)
+		if (all[i].starts >= (int)unit->nr_counters ||
+		    (all[i].starts >= 0 && all[all[i].starts].starts != (int)i))
+			return FAULT(loader, all[i].name, "starts counter %d, which does not start it",
+				     all[i].starts);
 	return 0;
 }
 
@@ -878,7 +881,7 @@ static int check_escr_kind(struct loader *loader, const struct known_unit *unit,
 	__u64 taken = kind->always | ~ESCR_MASKS;
 
 	for (size_t e = 0; e < kind->nr_escrs; e++)
-		if (kind->escrs[e].counters >> unit->nr_counters)
+		if ((__u64)kind->escrs[e].counters >> unit->nr_counters)
 			return FAULT(loader, kind->name, "%s has counters that do not exist",
 				     kind->escrs[e].name);
 	if (kind->nr_metrics && unit->nr_replay != 2)
