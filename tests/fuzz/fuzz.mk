@@ -16,6 +16,7 @@ fuzz_parsers_formula  = tables/formula
 fuzz_parsers_maps     = $(addprefix naming/,maps symbols spans demangle)
 fuzz_parsers_notes    = naming/mappings
 fuzz_parsers_options  = option/option
+fuzz_parsers_pmu_events = tables/pmu_events json_file guarded
 fuzz_parsers_records  = output/restream output/flamegraph output/calls record/stored_code record/stored_lines
 fuzz_parsers_ring     = collection/sideband naming/mappings
 fuzz_parsers_tables   = $(addprefix tables/,tables loader form rows draft checks compose formula)
@@ -47,7 +48,8 @@ $(fuzz_measured:%=$(O)/fuzz/user/%.o): fuzz_flags += -fprofile-instr-generate -f
 
 $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $^ $(libs) $(fuzz_link_$*)
+	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $(filter-out %.h,$^) $(libs) $(fuzz_link_$*)
+$(O)/fuzz/tables $(O)/fuzz/pmu_events: tests/fuzz/files.h
 
 # It is the process that it calls itself.
 fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
@@ -72,7 +74,7 @@ fuzz_options_elf     = -max_len=65536
 fuzz_options_eh_frame = -max_len=65536 -timeout=1
 fuzz_options_records = -max_len=32768
 
-fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/folder $< $(fuzz_options)
+fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/$*-folder $< $(fuzz_options)
 
 # What is new goes into the first folder.
 fuzz_inputs = $(O)/fuzz/$*-corpus $(wildcard tests/fuzz/seeds/$*)

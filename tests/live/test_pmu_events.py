@@ -188,6 +188,9 @@ def test_what_perf_list_writes_is_read(nhmtap, explain, tmp_path):
     ({"notes.txt": "none"}, "", "no events of the core"),
     ({"mapfile.csv": "Family-model,Version,Filename,EventType\nGenuineIntel-6-AA,v1,x,core\n"}, "",
      "no row for GenuineIntel-6-55-4"),
+    # Each '+' behind another doubles what regcomp(3) makes of it: no memory would be enough for these.
+    ({"mapfile.csv": f"Family-model,Version,Filename,EventType\nGenuineIntel-6-5{'5' + '+' * 60},v1,x,core\n"}, "",
+     "no row for GenuineIntel-6-55-4"),
     ({"cache.json": "[{"}, "", "cache.json, line 1"),
     ({"mapfile.csv": "GenuineIntel-6-55,v1,nofolder,core\n"}, "", "nofolder can't be read"),
 ])

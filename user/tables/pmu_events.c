@@ -255,6 +255,19 @@ static int read_folder(struct reader *reader, const char *folder)
 
 /* --- mapfile.csv ------------------------------------------------------------------------------ */
 
+#define REPEATS_MOST 3
+
+/* regcomp(3) doubles its tree at each '+' behind another, so that a row could take all memory. No row needs
+ * more than "AuthenticAMD-23-[[:xdigit:]]+". */
+static bool is_modest(const char *pattern)
+{
+	size_t repeats = 0;
+
+	for (const char *at = pattern; *at; at++)
+		repeats += strchr("*+?", *at) != NULL;
+	return repeats <= REPEATS_MOST && !strpbrk(pattern, "{\\");
+}
+
 /* A row's pattern names a CPU with its stepping or without; then that of the machine does not count. */
 static bool is_cpu(const char *pattern, const char *cpuid)
 {
@@ -266,7 +279,7 @@ static bool is_cpu(const char *pattern, const char *cpuid)
 	for (const char *at = pattern; *at; at++)
 		dashes += *at == '-';
 	snprintf(anchored, sizeof(anchored), "^(%.200s)$", pattern);
-	if (regcomp(&expression, anchored, REG_EXTENDED | REG_NOSUB))
+	if (!is_modest(pattern) || regcomp(&expression, anchored, REG_EXTENDED | REG_NOSUB))
 		return false;
 	snprintf(plain, sizeof(plain), "%.*s",
 		 (int)(dashes < 3 ? strrchr(cpuid, '-') - cpuid : (long)strlen(cpuid)), cpuid);
