@@ -110,6 +110,7 @@ def test_a_schema_is_taken_into_the_program(tree):
     assert compiled(tree.make("all")) == {"user/embedded.c"}
 
 
+@pytest.mark.thorough  # each compiles the whole program
 @pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
 def test_another_version_is_taken_into_the_program(tree, version):
     tree.touch(version)
