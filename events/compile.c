@@ -119,9 +119,10 @@ struct layout {
 		X##VALUE(UNSIGNED, type, low), X##VALUE(UNSIGNED, type, high), X##VALUE(TEXT, type, usual),  \
 		X##VALUE(TEXT, type, usual_smt), X##VALUE(UNSIGNED, type, sets),                             \
 		X##LIST(LIST, type, values, &unit_number_layout)
+#define unit_start_MEMBERS(X, type) X##VALUE(UNSIGNED, type, counter), X##VALUE(TEXT, type, by)
 #define unit_counter_MEMBERS(X, type)                                                                        \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, cccr), X##VALUE(UNSIGNED, type, msr),               \
-		X##VALUE(UNSIGNED, type, cccr_msr), X##VALUE(SIGNED, type, starts),                          \
+		X##VALUE(UNSIGNED, type, cccr_msr), X##LIST(LIST, type, after, &unit_start_layout),          \
 		X##VALUE(TEXT, type, unusable)
 #define unit_escr_MEMBERS(X, type)                                                                           \
 	X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, msr), X##VALUE(UNSIGNED, type, counters)
@@ -216,6 +217,7 @@ LAYOUT(known_microcode);
 LAYOUT(known_kernel);
 LAYOUT(unit_number);
 LAYOUT(unit_field);
+LAYOUT(unit_start);
 LAYOUT(unit_counter);
 LAYOUT(unit_escr);
 LAYOUT(unit_metric);

@@ -44,7 +44,7 @@ KIND = {"name": "paws", "description": "Paws", "counters": [{"name": "MSR_PAW", 
 UNIT = {"name": "catbus", "description": "Cats in the bus", "scope": "package", "count_bits": 32, "wraps_in_ms": 100,
         "control": {"name": "MSR_CAT", "msr": "0x107D8", "freeze": 0, "unfreeze": 1, "reset": 2, "select": 16, "status": 48},
         "kinds": [KIND]}
-COUNTERS = [{"name": f"MSR_CAT_COUNTER{n}", "msr": f"0x30{n}", "cccr": f"MSR_CAT_CCCR{n}", "cccr_msr": f"0x36{n}", "starts": 1 - n} for n in (0, 1)]
+COUNTERS = [{"name": f"MSR_CAT_COUNTER{n}", "msr": f"0x30{n}", "cccr": f"MSR_CAT_CCCR{n}", "cccr_msr": f"0x36{n}", "after": [{"counter": 1 - n}]} for n in (0, 1)]
 TAIL = {"name": "tail", "title": "Tail", "low": 0, "high": 1, "description": "what it does"}
 SOUND = {"name": "sound", "title": "Sound", "code": "0x3F", "select": 7, "description": "Sounds",
          "escrs": [{"name": "MSR_CAT_ESCR0", "msr": "0x3A0", "counters": [0, 1]}], "masks": [TAIL]}
@@ -224,10 +224,10 @@ def test_a_unit_whose_bits_contradict_each_other_is_refused(folder, refused, par
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"counters": [COUNTERS[0], {**COUNTERS[1], "starts": 1}]}, "MSR_CAT_COUNTER0: starts counter 1, which does not start it"),
-    ({"counters": [{**COUNTERS[0], "starts": 2}]}, "MSR_CAT_COUNTER0: starts counter 2"),
+    ({"counters": [COUNTERS[0], {**COUNTERS[1], "after": [{"counter": 1}]}]}, "MSR_CAT_COUNTER1: is started by counter 1, which it is itself"),
+    ({"counters": [COUNTERS[0]]}, "MSR_CAT_COUNTER0: is started by counter 1, which does not exist"),
     ({"counters": [COUNTERS[1]] * 33}, "more than 32 counters"),
-    ({"counters": [{k: v for k, v in COUNTERS[0].items() if k != "starts"}]}, "sound: MSR_CAT_ESCR0 has counters that do not exist"),
+    ({"counters": [{k: v for k, v in COUNTERS[0].items() if k != "after"}]}, "sound: MSR_CAT_ESCR0 has counters that do not exist"),
     ({"kinds": [{**SOUND, "masks": [{**TAIL, "high": 16}]}]}, "the bits of tail"),
     ({"kinds": [{**SOUND, "masks": [TAIL, {**TAIL, "name": "paw"}]}]}, "the bits of paw"),
     ({"kinds": [{**SOUND, "metrics": [{"name": "loud", "description": "Loud ones", "enable": "0x1", "matrix": "0x1"}]}]}, "two registers"),

@@ -540,8 +540,26 @@ MUTANTS = [
     ),
     Mutant(
         "netburst-cascade-of-the-same-pair",
-        PMU, "(int)(n ^ 2)", "(int)(n ^ 1)",
+        PMU, "next == (n ^ 2)", "next == (n ^ 1)",
         "netburst::test_the_second_counter_of_a_cascade_starts_when_the_first_overflows",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-extended-cascade-by-the-other-flag",
+        PMU, "return extended && (next", "return cascade && (next",
+        "netburst::test_counters_16_and_17_start_two_each_when_they_overflow",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-extended-cascade-into-the-wrong-counter",
+        PMU, "(n == 16 ? 12 : 15)", "(n == 16 ? 15 : 12)",
+        "netburst::test_counters_16_and_17_start_two_each_when_they_overflow",
+        unseen=WRITES,
+    ),
+    Mutant(
+        "netburst-third-pair-is-started-by-none",
+        PMU, "next == n + 2 && next >= 16", "false",
+        "netburst::test_counters_16_and_17_start_two_each_when_they_overflow",
         unseen=WRITES,
     ),
     Mutant(

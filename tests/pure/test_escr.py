@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 CPU = "--cpu=netburst"
 # Figures of ESCR and CCCR.
 T0, T1, TAG_ENABLE = 3 << 2, 3, 1 << 4
-ENABLE, COMPARE, COMPLEMENT, EDGE, CASCADE, ALWAYS = 1 << 12, 1 << 18, 1 << 19, 1 << 24, 1 << 30, 3 << 16
+EXTENDED, ENABLE, COMPARE, COMPLEMENT, EDGE, CASCADE, ALWAYS = 1 << 11, 1 << 12, 1 << 18, 1 << 19, 1 << 24, 1 << 30, 3 << 16
 CRU_ESCR0, CRU_ESCR1, CRU_ESCR2, TBPU_ESCR0, FIRM_ESCR0 = 0x3B8, 0x3B9, 0x3CC, 0x3C2, 0x3A4
 
 
@@ -74,6 +74,34 @@ def test_a_counter_that_is_to_overflow_begins_so_far_below(written):
     assert first == [(cccr(12), select(4)), (CRU_ESCR0, escr(2, 1)), (counter(12), (1 << 40) - 1000), (cccr(12), select(4) | ENABLE)]
     # The other one is never enabled but by the first's overflow.
     assert second == [(cccr(14), select(4) | CASCADE), (CRU_ESCR1, escr(1, 1)), (counter(14), 0)]
+
+
+RETIRED, COMPLETED, BRANCH = "instr_retired,nbogusntag", "instr_completed,nbogus", "branch_retired,mmtp"
+STALLS = ["resource_stall,sbfull", "uop_type,tagloads"]
+
+
+@pytest.mark.parametrize("events, starts", [
+    # The counters of an event that overflows and of those that cascade after it, and bit 30 or 11 that says so: 0 may start 2
+    # and 1 may start 3 of the same group, and back; 14 and 15 the third pair besides; 16 and 17 two each, by extended cascading.
+    ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade"], [(12, 0), (14, CASCADE)]),
+    ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade,overflow=9", f"{BRANCH},cascade"], [(12, 0), (14, CASCADE), (16, CASCADE)]),
+    ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade", f"{BRANCH},cascade"], [(16, 0), (17, EXTENDED), (12, EXTENDED)]),
+    ([*STALLS, f"{RETIRED},overflow=9", f"{COMPLETED},cascade", f"{BRANCH},cascade"], [(17, 0), (16, EXTENDED), (15, EXTENDED)]),
+    (["retired_branch_type,call,overflow=9", "tc_misc,flush,cascade"], [(4, 0), (6, CASCADE)]),
+])
+def test_counters_cascade_as_the_manual_couples_them(written, events, starts):
+    found = written("-e", ",".join(f"netburst/{e}/" for e in events))[-len(starts):]
+    assert [(writes[0][0] - cccr(0), writes[0][1] & (CASCADE | EXTENDED)) for writes in found] == starts
+    # None but the first is enabled by nhmtap.
+    assert [writes[-1][1] & ENABLE for writes in found if writes[-1][0] == writes[0][0]] == [ENABLE]
+
+
+def test_the_manuals_example_of_extended_cascading_is_its_value(written):
+    """It has 04038800H in MSR_IQ_CCCR0, with an interrupt, which is bit 26: instructions once counter 16 has overflowed."""
+    (starter, *_), (follower, *_), _ = written("-e", "netburst/execution_event,nbogus0,overflow=4096/,"
+                                               "netburst/instr_retired,nbogusntag,nbogustag,t0=none,t1=all,cascade/,"
+                                               "netburst/mispred_branch_retired,nbogus,cascade/")
+    assert starter[0] == cccr(16) and follower == (cccr(12), 0x04038800 & ~(1 << 26))
 
 
 def test_a_replay_metric_writes_its_two_registers(written):
@@ -169,8 +197,10 @@ def test_what_the_registers_cannot_say_is_refused_at_its_place(nhmtap, event, wo
      ["instr_completed", "MSR_CRU_ESCR0 with 12 13 16, or MSR_CRU_ESCR1 with 14 15 17", "another run"]),
     (["ioq_active_entries,own", "bnr,bit0", "snoop,bit2"], ["'netburst/snoop", "leave nothing"]),
     (["instr_retired,nbogusntag", "uops_retired,nbogus,cascade"], ["no event before it overflows", "overflow=N"]),
-    (["instr_retired,nbogusntag,overflow=9", "x87_fp_uop,all,cascade"], ["coupled with", "same group"]),
-    (["instr_retired,nbogusntag,overflow=9", "uops_retired,nbogus,cascade", "branch_retired,mmtp,cascade"], ["coupled with"]),
+    (["instr_retired,nbogusntag,overflow=9", "x87_fp_uop,all,cascade"], ["are coupled", "same group"]),
+    (["retired_branch_type,call,overflow=9", "tc_misc,flush,cascade", "tc_ms_xfer,cisc,cascade"], ["tc_ms_xfer", "are coupled"]),
+    (["instr_retired,nbogusntag,overflow=9", "uops_retired,nbogus,cascade", "branch_retired,mmtp,cascade", "machine_clear,clear,cascade"],
+     ["machine_clear", "are coupled"]),
     (["replay_event,nbogus,metric=split_load", "replay_event,bogus,metric=split_load"], ["has a metric too"]),
 ])
 def test_what_the_counters_cannot_do_together_is_refused(nhmtap, events, words):

@@ -128,22 +128,28 @@ const struct event *escr_starter(const struct events *events, const struct event
 	return NULL;
 }
 
+/* How a counter starts after the one of the event that is to start it, or NULL. */
+static const struct unit_start *start_of(const struct events *events, const struct event *event, int counter)
+{
+	const struct unit_counter *own = &event->msr->counters[counter];
+	const struct event *starter = escr_starter(events, event);
+
+	for (size_t i = 0; starter && i < own->nr_after; i++)
+		if (own->after[i].counter == starter->unit_counter)
+			return &own->after[i];
+	return NULL;
+}
+
 /* Whether the event may have this ESCR and counter, beside those before it that have theirs. */
 static bool free_for(const struct events *events, const struct event *event, __u32 escr, int counter)
 {
-	const struct unit_counter *counters = event->msr->counters;
-	const struct event *starter;
-
-	if (counters[counter].unusable)
+	if (event->msr->counters[counter].unusable)
 		return false;
 	for (const struct event *other = events->list; other < event; other++)
 		if (other->msr == event->msr && other->unit_counter >= 0 &&
 		    (other->unit_counter == counter || other->kind->escrs[other->unit_escr].msr == escr))
 			return false;
-	if (!cascades(event))
-		return true;
-	starter = escr_starter(events, event);
-	return starter && starter->unit_counter >= 0 && counters[starter->unit_counter].starts == counter;
+	return !cascades(event) || start_of(events, event, counter);
 }
 
 /* Places the events from this one on up to `end`, those that were given up left out. Tries all choices. */
@@ -187,9 +193,12 @@ void escr_place(struct events *events)
 	for (size_t i = 0; i < events->nr; i++) {
 		struct event *event = &events->list[i];
 
-		if (event->msr && event->msr->counters && event->unit_counter >= 0)
-			snprintf(event->counter, sizeof(event->counter), "%.8s %hhd", event->msr->name,
-				 (signed char)event->unit_counter);
+		if (!event->msr || !event->msr->counters || event->unit_counter < 0)
+			continue;
+		if (cascades(event))
+			event->start = start_of(events, event, event->unit_counter);
+		snprintf(event->counter, sizeof(event->counter), "%.8s %hhd", event->msr->name,
+			 (signed char)event->unit_counter);
 	}
 }
 
@@ -198,7 +207,11 @@ void escr_place(struct events *events)
 /* A counter that cascades is enabled by another one's overflow. */
 __u32 escr_cccr(const struct event *event, bool counts)
 {
-	return CCCR_VALUE(event->attr.config) | (counts && !cascades(event) ? CCCR_ENABLE : 0);
+	__u32 value = CCCR_VALUE(event->attr.config);
+
+	if (event->start && event->start->by)
+		value ^= CCCR_CASCADE | CCCR_EXTENDED;
+	return value | (counts && !cascades(event) ? CCCR_ENABLE : 0);
 }
 
 __u64 escr_start(const struct event *event)
@@ -239,6 +252,8 @@ static void add_cccr(struct registers *registers, const struct event *event, boo
 	unit_add_field(reg, "Enable", counts ? "the counter counts" : "the counter stands still", 12, 12);
 	unit_add_field(reg, "ESCR_Select", event->kind->escrs[event->unit_escr].name, CCCR_SELECT,
 		       CCCR_SELECT + 2);
+	if (event->start && event->start->by)
+		unit_add_field(reg, event->start->by, "counts from that counter's overflow on", 11, 11);
 	unit_add_field(reg, "Active_Thread", "has to be 3: whichever threads are active", 16, 17);
 	add_fields(reg, event->msr->fields, event->msr->nr_fields, 0);
 }

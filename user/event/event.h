@@ -27,6 +27,7 @@ struct event {
 	const struct unit_kind *kind;	 /* of the unit */
 	int unit_counter;		 /* of the unit, in the order of its kinds; -1: the plan finds none */
 	int unit_escr;			 /* of the kind, where it has ESCRs */
+	const struct unit_start *start;	 /* what starts its counter, if that cascades */
 	const struct unit_metric *metric; /* of the kind, or NULL */
 	size_t at;			  /* where it begins in the list that it was parsed from */
 	char unit[32];		 /* of one count after scale: "ns", "Joules"; "" for a plain number */

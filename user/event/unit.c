@@ -260,8 +260,9 @@ size_t unit_own_registers(const struct event *event, struct own_register *list)
 		return 1;
 	}
 	counter = &unit->counters[event->unit_counter];
-	list[nr++] = (struct own_register){counter->cccr_msr, escr_cccr(event, false),
-					   (__u32) ~(CCCR_ENABLE | CCCR_CASCADE | CCCR_OVERFLOW)};
+	list[nr++] =
+		(struct own_register){counter->cccr_msr, escr_cccr(event, false),
+				      (__u32) ~(CCCR_ENABLE | CCCR_CASCADE | CCCR_EXTENDED | CCCR_OVERFLOW)};
 	list[nr++] = (struct own_register){event->kind->escrs[event->unit_escr].msr,
 					   ESCR_VALUE(event->attr.config), ~0ULL};
 	for (size_t r = 0; event->metric && r < unit->nr_replay; r++)
@@ -283,7 +284,8 @@ struct unit_number unit_register(const struct known_unit *unit, size_t which)
 
 bool unit_in_use(const struct known_unit *unit, __u64 value)
 {
-	return unit->counters ? value & (CCCR_ENABLE | CCCR_CASCADE) : value >> unit->count_bits;
+	return unit->counters ? value & (CCCR_ENABLE | CCCR_CASCADE | CCCR_EXTENDED)
+			      : value >> unit->count_bits;
 }
 
 /* Whether one of the numbers is the address. */

@@ -50,13 +50,11 @@ static int check_cascade(const struct events *events, const struct event *event,
 		return instead(refusal, "give an event before it the term overflow=N");
 	}
 	because(refusal,
-		"it cascades from '%s', which counts on %s: only the counter that this one is coupled with, "
-		"in "
-		"the other pair of the group, can go on from there, and it is not to be had",
-		starter->name, starter->counter);
+		"it cascades from '%s', and no two of the counters that are left for them are coupled",
+		starter->name);
 	according(refusal, "%s", event->msr->source);
-	return instead(refusal, "take two events of the same group of counters (nhmtap explain shows them), "
-				"each once");
+	return instead(refusal, "take events of the same group of counters (nhmtap explain shows them), each "
+				"once");
 }
 
 static int check_escr(const struct events *events, const struct event *event, struct refusal *refusal)

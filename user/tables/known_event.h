@@ -157,7 +157,8 @@ struct unit_number {
 #define CCCR_ENABLE	      (1U << 12)
 #define CCCR_SELECT	      13
 #define CCCR_ALWAYS	      (3U << 16)
-#define CCCR_CASCADE	      (1U << 30)
+#define CCCR_EXTENDED	      (1U << 11) /* cascades after counter 16 or 17 */
+#define CCCR_CASCADE	      (1U << 30) /* cascades after any other */
 #define CCCR_OVERFLOW	      (1U << 31)
 
 /* Counters that Linux has no driver for, or a wrong one: they are programmed and read through /dev/cpu/N/msr.
@@ -186,7 +187,12 @@ struct known_unit {
 	const struct unit_counter {
 		const char *name, *cccr; /* "MSR_IQ_COUNTER0", "MSR_IQ_CCCR0" */
 		__u32 msr, cccr_msr;
-		__s8 starts; /* the counter that begins when this one overflows, if it cascades; -1: none */
+		/* The counters whose overflow starts it, if it cascades. */
+		const struct unit_start {
+			__u8 counter;
+			const char *by; /* the flag at CCCR_EXTENDED's place; NULL: CCCR_CASCADE */
+		} * after;
+		size_t nr_after;
 		const char *unusable; /* why it never counts, or NULL */
 	} * counters;
 	size_t nr_counters;

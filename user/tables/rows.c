@@ -803,6 +803,17 @@ static int load_units(struct loader *loader, struct draft *draft, const json_t *
 
 /* --- counters with ESCRs ---------------------------------------------------------------------- */
 
+static const struct unit_start *escr_starts(struct loader *loader, const json_t *entries)
+{
+	struct unit_start *starts = keep(loader, json_array_size(entries), sizeof(*starts));
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(entries, i, entry)
+		starts[i] = (struct unit_start){number(entry, "counter", 0), text(entry, "by")};
+	return starts;
+}
+
 static const struct unit_counter *escr_counters(struct loader *loader, const json_t *entries)
 {
 	struct unit_counter *counters = keep(loader, json_array_size(entries), sizeof(*counters));
@@ -815,7 +826,8 @@ static const struct unit_counter *escr_counters(struct loader *loader, const jso
 			.cccr = text(entry, "cccr"),
 			.msr = hexadecimal(entry, "msr"),
 			.cccr_msr = hexadecimal(entry, "cccr_msr"),
-			.starts = number(entry, "starts", -1),
+			.after = escr_starts(loader, json_object_get(entry, "after")),
+			.nr_after = json_array_size(json_object_get(entry, "after")),
 			.unusable = text(entry, "unusable"),
 		};
 	return counters;
@@ -823,18 +835,20 @@ static const struct unit_counter *escr_counters(struct loader *loader, const jso
 
 #define ESCR_COUNTERS_MOST 32 /* bits of struct unit_escr's counters */
 
-/* Of two counters that start each other, each is the other's. */
 static int check_escr_counters(struct loader *loader, const struct known_unit *unit)
 {
-	const struct unit_counter *all = unit->counters;
-
 	if (unit->nr_counters > ESCR_COUNTERS_MOST)
 		return FAULT(loader, unit->name, "has more than %d counters", ESCR_COUNTERS_MOST);
-	for (size_t i = 0; i < unit->nr_counters; i++)
-		if (all[i].starts >= (int)unit->nr_counters ||
-		    (all[i].starts >= 0 && all[all[i].starts].starts != (int)i))
-			return FAULT(loader, all[i].name, "starts counter %d, which does not start it",
-				     all[i].starts);
+	for (size_t c = 0; c < unit->nr_counters; c++) {
+		const struct unit_counter *counter = &unit->counters[c];
+
+		for (size_t i = 0; i < counter->nr_after; i++)
+			if (counter->after[i].counter >= unit->nr_counters || counter->after[i].counter == c)
+				return FAULT(loader, counter->name, "is started by counter %u, %s",
+					     counter->after[i].counter,
+					     counter->after[i].counter == c ? "which it is itself"
+									    : "which does not exist");
+	}
 	return 0;
 }
 
@@ -940,7 +954,7 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 	};
 	/* The event's number, its masks, the ESCR's, and what this program sets. */
 	__u64 taken = 0x3fULL << ESCR_EVENT | ESCR_MASKS | 7U << CCCR_SELECT | CCCR_ALWAYS | CCCR_ENABLE |
-		      CCCR_OVERFLOW;
+		      CCCR_EXTENDED | CCCR_OVERFLOW;
 
 	if (check_sources(loader, "", table) || check_entries(loader, kinds, "name") ||
 	    check_entries(loader, fields, "name") || check_escr_counters(loader, &unit) ||
