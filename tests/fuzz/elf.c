@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the naming of code in ELF files, in memory: a file for each input is most of the cost. Whatever the
- * bytes: no crash, no leak, no endless search, and names within their bounds.
+ * Fuzzes the naming of code in ELF files, in memory: a file for each input is most of the cost, and is made
+ * for those that name another one. Whatever the bytes: no crash, no leak, no endless search, and names within
+ * their bounds.
  */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "naming/demangle.h"
 #include "naming/message.h"
@@ -36,9 +39,24 @@ static void check(struct read_file *file, __u64 address)
 		abort();
 }
 
-static int open_nothing(bool ours, const char *path)
+static struct input {
+	const unsigned char *data;
+	size_t size;
+	int fd; /* a file of it, once one is asked for, or -1 */
+} input;
+
+/* The file with its debug information, and the alternate file that it shares with others, is the input too;
+ * by its build-id only one of an even size. */
+static int open_itself(bool ours, const char *path)
 {
-	return -1;
+	if (input.size % 2 && strstr(path, "/.build-id/"))
+		return -1;
+	if (input.fd < 0) {
+		input.fd = memfd_create("input", MFD_CLOEXEC);
+		if (input.fd < 0 || write(input.fd, input.data, input.size) != (ssize_t)input.size)
+			abort();
+	}
+	return dup(input.fd);
 }
 
 #define MEMORY	 (64UL << 20)
@@ -48,11 +66,12 @@ static int open_nothing(bool ours, const char *path)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	static const struct place place = {.path = "/nonexistent/file"};
-	static const struct debug_folders folders = {&place, "/nonexistent", open_nothing};
+	static const struct debug_folders folders = {&place, "/nonexistent", open_itself};
 	char *copy = malloc(size + 1);
 	struct read_file file;
 	struct image image;
 
+	input = (struct input){data, size, -1};
 	memcpy(copy, data, size);
 	if (image_from_memory(&image, copy, size))
 		return 0;
@@ -63,6 +82,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	if (symbols_bytes(&file.symbols) + (file.lines ? lines_bytes(file.lines) : 0) > MEMORY)
 		abort();
 	read_file_release(&file);
+	if (input.fd >= 0)
+		close(input.fd);
 	return 0;
 }
 

@@ -57,12 +57,15 @@ fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_se
 # The input is in the place of the kernel's ring.
 fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap__consume)
 
+# An hour passes where the input says so.
+fuzz_link_writers = -Wl,--wrap=clock_gettime
+
+# A file of programs is read by another process: a name is made up.
+fuzz_link_records = -Wl,--wrap=naming_file
+
 # What a target starts from, and what it needs besides.
-$(O)/fuzz/elf-corpus: tests/fuzz/elf-seeds
+$(O)/fuzz/elf-corpus $(O)/fuzz/eh_frame-corpus: $(O)/fuzz/%-corpus: tests/fuzz/%-seeds
 	$(Q)$< $@
-$(O)/fuzz/eh_frame-corpus:
-	$(Q)mkdir -p $@ && for file in /bin/true /lib64/ld-linux-x86-64.so.2; do objcopy -O binary --only-section=.eh_frame \
-		--set-section-flags .eh_frame=alloc $$file $@/$$(basename $$file); done
 $(O)/fuzz/%-corpus:
 	$(Q)mkdir -p $@
 $(O)/fuzz/host:

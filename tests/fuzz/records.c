@@ -32,6 +32,28 @@ static bool add_names(void *of, const json_t *record, json_t *list)
 	return added;
 }
 
+const struct name *__wrap_naming_file(struct naming *of, const char *path, const char *build_id,
+				      __u64 offset);
+
+/* As many functions as the offset's lowest bits say, inlined in the last; the longer the path, the longer is
+ * the second's name. */
+const struct name *__wrap_naming_file(struct naming *of, const char *path, const char *build_id, __u64 offset)
+{
+	static char longest[NAMING_SYMBOL_MAX + 1];
+	static const struct frame frames[] = {
+		{.symbol = "inner", .file = "cats.c", .line = 7},
+		{.symbol = longest, .file = "cats.h"},
+		{.symbol = "outer", .offset = 16, .file = "cats.c", .line = 40},
+	};
+	static struct name name = {.build_id = "6b09", .frames = frames};
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[strlen(path) * 64 % NAMING_SYMBOL_MAX] = '\0';
+	name.nr = offset % 4;
+	name.why = name.nr ? NULL : "there is no such file";
+	return &name;
+}
+
 static bool is_record(const json_t *record)
 {
 	return json_is_string(json_object_get(record, "type")) &&
@@ -57,25 +79,40 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+static void draw(struct flamegraph *flamegraph)
+{
+	struct text page = {0};
+
+	if (flamegraph_events(flamegraph))
+		flamegraph_page(flamegraph, "fuzz", &page);
+	free(page.bytes);
+	flamegraph_release(flamegraph);
+}
+
+/* An empty line is where the second stream begins, of the graph that is reversed. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct sink sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
 	struct restream restream = {.sink = &sink, .change = add_names, .list_of = stored_list};
-	struct flamegraph *flamegraph = flamegraph_new();
+	struct flamegraph *flamegraph = flamegraph_new(), *reversed = flamegraph_new();
 	int fd = memfd_create("records", MFD_CLOEXEC);
 	struct stored_lines lines;
-	struct text page = {0};
 	const char *line;
 	ssize_t length;
 	bool whole;
 
 	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
+	flamegraph_reverse(reversed);
+	flamegraph_part(reversed, 0.5, 2);
 	stored_lines_open(&lines, fd);
 	while ((length = stored_lines_next(&lines, &line, &whole)) > 0) {
 		json_t *record = whole ? json_loadb(line, length, 0, NULL) : NULL;
 
 		flamegraph_take(flamegraph, record);
+		flamegraph_take(reversed, record);
+		if (length == 1)
+			flamegraph_second(reversed);
 		if (record && is_record(record) && line[length - 1] == '\n')
 			restream_record(&restream, record, line, length);
 		else
@@ -83,10 +120,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	}
 	stored_lines_close(&lines);
 	restream_end(&restream);
-	if (flamegraph_events(flamegraph))
-		flamegraph_page(flamegraph, "fuzz", &page);
-	free(page.bytes);
-	flamegraph_release(flamegraph);
+	draw(flamegraph);
+	draw(reversed);
 	sink_close(&sink);
 	close(fd);
 	return 0;

@@ -2,12 +2,14 @@
 /*
  * Fuzzes what writes records as metrics: OpenMetrics, Prometheus' older form, OTLP. The records are of the
  * forms that nhmtap makes; their texts are others', such as names of processes, functions and cgroups. An
- * input is lines: the first byte says the record's type, and the rest its texts, with a tab between two. No
- * crash, no leak; each page is lines of its grammar, and OTLP is JSON.
+ * input is lines: the first byte says the record's type, and the rest its texts, with a tab between two; "h"
+ * is an hour, after which series are forgotten. No crash, no leak; each page is lines of its grammar, and
+ * OTLP is JSON.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <jansson.h>
@@ -22,7 +24,19 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 enum { OPENMETRICS, PROMETHEUS, OTLP, FORMATS };
 static const char *const names[FORMATS] = {"openmetrics", "prometheus", "otlp"};
 static const struct format *formats[FORMATS];
-static int written; /* what OTLP's stream is written to */
+static int written; /* what the streams are written to, one after the other */
+static time_t later_s;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int err = __real_clock_gettime(clock, now);
+
+	now->tv_sec += later_s;
+	return err;
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -30,7 +44,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	for (size_t i = 0; i < FORMATS; i++)
 		formats[i] = format_find(names[i], NULL, &refusal);
-	written = memfd_create("otlp", MFD_CLOEXEC);
+	written = memfd_create("written", MFD_CLOEXEC);
 	return 0;
 }
 
@@ -107,6 +121,29 @@ static json_t *profile_of(const struct words *words)
 			 "samples", "aggregated", number(words, 2), "lost", "table_full", number(words, 3));
 }
 
+/* Two functions, of which one is inlined in the other, and what stacks of them were sampled. */
+static json_t *frames_of(const struct words *words)
+{
+	return json_pack("{s:s, s:[{s:o, s:o, s:[{s:o}]}, {s:o, s:s}]}", "type", "frames", "frames", "symbol",
+			 text(words, 0), "module", text(words, 1), "inlined", "symbol", text(words, 2),
+			 "module", text(words, 3), "offset", "0x10");
+}
+
+static json_t *stacks_of(const struct words *words)
+{
+	return json_pack("{s:s, s:o, s:s, s:[{s:[i, I], s:I}, {s:{s:o, s:o}, s:I}]}", "type", "profile",
+			 "event", text(words, 0), "start_time", "2026-01-31T23:59:59.000000000Z", "entries",
+			 "stack", 0, number(words, 1), "samples", number(words, 2), "code", "module",
+			 text(words, 1), "symbol", text(words, 3), "samples", number(words, 2));
+}
+
+static json_t *offcore_of(const struct words *words)
+{
+	return json_pack("{s:s, s:o, s:[{s:o, s:o, s:I}]}", "type", "offcore", "cgroup", text(words, 0),
+			 "cells", "request", text(words, 1), "response", text(words, 2), "value",
+			 number(words, 3));
+}
+
 static json_t *mem_of(const struct words *words)
 {
 	char from[24];
@@ -126,7 +163,8 @@ static json_t *gap_of(const struct words *words)
 static const struct {
 	char letter;
 	json_t *(*record)(const struct words *words);
-} types[] = {{'c', count_of}, {'m', metric_of}, {'p', profile_of}, {'l', mem_of}, {'g', gap_of}};
+} types[] = {{'c', count_of}, {'m', metric_of}, {'p', profile_of}, {'l', mem_of},
+	     {'g', gap_of},   {'f', frames_of}, {'s', stacks_of},  {'o', offcore_of}};
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
 /* --- what is written -------------------------------------------------------------------------- */
@@ -194,17 +232,12 @@ static void check_page(char *page, bool ends)
 }
 
 /* A document is a line. */
-static void check_documents(void)
+static void check_documents(const char *text)
 {
-	static char text[1 << 20];
-	ssize_t size = pread(written, text, sizeof(text), 0);
-	const char *end = text + size, *next;
-
-	expect(size >= 0 && size < (ssize_t)sizeof(text));
-	for (const char *line = text; line < end; line = next + 1) {
+	for (const char *line = text, *next; *line; line = next + 1) {
 		json_t *document;
 
-		next = memchr(line, '\n', end - line);
+		next = strchr(line, '\n');
 		expect(next);
 		document = json_loadb(line, next - line, JSON_REJECT_DUPLICATES, NULL);
 		expect(json_array_size(json_object_get(document, "resourceMetrics")) == 1);
@@ -214,16 +247,22 @@ static void check_documents(void)
 
 static void finish(struct stream *streams)
 {
-	for (size_t i = 0; i < OTLP; i++) {
-		struct text page = {0};
+	static char text[1 << 20];
 
-		formats[i]->page(&streams[i], &page);
-		check_page(page.bytes, i == OPENMETRICS);
-		free(page.bytes);
+	for (size_t i = 0; i < FORMATS; i++) {
+		ssize_t size;
+
+		expect(!ftruncate(written, 0) && !lseek(written, 0, SEEK_SET));
+		expect(!formats[i]->finish(&streams[i]) && !sink_flush(&streams[i].sink));
+		size = pread(written, text, sizeof(text), 0);
+		expect(size >= 0 && size < (ssize_t)sizeof(text));
+		text[size] = '\0';
+		expect(strlen(text) == (size_t)size);
+		if (i == OTLP)
+			check_documents(text);
+		else
+			check_page(text, i == OPENMETRICS);
 	}
-	expect(!ftruncate(written, 0) && !lseek(written, 0, SEEK_SET));
-	expect(!formats[OTLP]->finish(&streams[OTLP]) && !sink_flush(&streams[OTLP].sink));
-	check_documents();
 }
 
 static void take(struct stream *streams, const char *line, size_t size)
@@ -237,35 +276,43 @@ static void take(struct stream *streams, const char *line, size_t size)
 			continue;
 		record = types[t].record(&words);
 		expect(record);
-		for (size_t i = 0; i < FORMATS; i++)
+		for (size_t i = 0; i < FORMATS; i++) {
+			if (types[t].record == frames_of)
+				calls_define(&streams[i].calls, record);
 			formats[i]->write(&streams[i], record);
+		}
 		json_decref(record);
 	}
 }
 
+#define FINISHED_MOST 4 /* times, of an input: a page takes longer than the records */
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct stream streams[FORMATS] = {0};
+	size_t finished = 0;
 	const char *line = (const char *)data, *end = line + size, *next;
 
 	for (size_t i = 0; i < FORMATS; i++)
 		streams[i] = (struct stream){
-			.format = formats[i], .series = 16, .activity = "fuzz", .sink = {.fd = -1}};
-	streams[OTLP].sink.fd = dup(written);
+			.format = formats[i], .series = 16, .activity = "fuzz", .sink = {.fd = dup(written)}};
 	for (; line < end; line = next + 1) {
 		next = memchr(line, '\n', end - line);
 		next = next ? next : end;
 		if (next > line)
 			take(streams, line, next - line);
-		if (next > line && *line == '.')
+		if (next > line && *line == '.' && finished++ < FINISHED_MOST)
 			finish(streams);
+		if (next > line && *line == 'h')
+			later_s += 3601;
 	}
 	finish(streams);
 	for (size_t i = 0; i < FORMATS; i++) {
 		if (streams[i].own)
 			formats[i]->release(&streams[i]);
 		free(streams[i].line.text);
+		calls_release(&streams[i].calls);
+		expect(!sink_close(&streams[i].sink));
 	}
-	expect(!sink_close(&streams[OTLP].sink));
 	return 0;
 }
