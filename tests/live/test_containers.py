@@ -160,6 +160,8 @@ def test_counts_by_switches_are_those_of_perfs_events_of_each_cgroup(nhmtap, tmp
                 for _ in range(times):
                     puppet.do("faults=100")
                 puppet.do("spin=50")
+            for puppet in (a, b, c):  # each answers before it sleeps again
+                wait_asleep(puppet.pid)
             perf.stdin.close()
         result = running.end()
         for puppet in (a, b, c):
