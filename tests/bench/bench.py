@@ -139,6 +139,14 @@ class PeerFailed(Exception):
     """What is compared with ended badly: there is no figure then."""
 
 
+def perf(*arguments):
+    """What perf writes to stdout."""
+    done = subprocess.run(["perf", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PeerFailed(f"bench: perf {' '.join(arguments)} failed: {done.stderr}")
+    return done.stdout
+
+
 # --- figures -------------------------------------------------------------------------------------
 
 class Figures:
@@ -704,10 +712,8 @@ CHURN = "while :; do /bin/true; /bin/ls > /dev/null; done"
 
 def missed_ticks(data, hz):
     """Of a perf.data of a timer on every CPU: how many of its ticks have no sample, and how many there were."""
-    said = subprocess.run(["perf", "script", "-i", data, "-F", "cpu,time"], check=True, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     times = {}
-    for cpu, seconds in re.findall(r"\[(\d+)\]\s+([\d.]+):", said):
+    for cpu, seconds in re.findall(r"\[(\d+)\]\s+([\d.]+):", perf("script", "-i", data, "-F", "cpu,time")):
         times.setdefault(cpu, []).append(float(seconds))
     ticks = [round((later - earlier) * hz) for on_one in times.values() for earlier, later in zip(on_one, on_one[1:])]
     return sum(nr - 1 for nr in ticks if nr > 1), sum(ticks)
@@ -722,8 +728,8 @@ def measure_churn(figures, folder, options):
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.cpu_count()))
     churns = [subprocess.Popen(["sh", "-c", CHURN]) for _ in range(os.cpu_count())]
-    perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
-                             "--", "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    recording = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
+                                  "--", "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run = subprocess.Popen(nhmtap("profile", "-e", "cpu-clock", "-a", "-g", "-F", 99, "--by", "cgroup,symbol", "-I", 1000,
                                   "--duration", options.seconds, "-o", out), stdout=subprocess.DEVNULL)
     try:
@@ -735,7 +741,7 @@ def measure_churn(figures, folder, options):
         for churn in churns:
             churn.kill()
             churn.wait()
-        perf.wait()
+        recording.wait()
         os.sched_setaffinity(0, own)
     end = records(out)[-1]
     samples, own = end["samples"], end["overhead"]
@@ -873,10 +879,8 @@ def compile_recorded(folder):
                 for (int i = 0; i < {i} + 3; i++) m[s].emplace_back(i, s + std::to_string(i));
                 std::sort(m[s].begin(), m[s].end()); return m; }}\n""")
     # Debian 12's perf aborts now and then when it goes through what it has recorded: -B keeps it from that at its end.
-    done = subprocess.run(["perf", "record", "-q", "-B", "--no-bpf-event", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
-                           "clang++", "-O2", "-c", "-o", os.devnull, source], stdout=subprocess.DEVNULL)
-    if done.returncode:
-        raise PeerFailed(f"bench: perf record of clang++ failed: status {done.returncode}")
+    perf("record", "-q", "-B", "--no-bpf-event", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
+         "clang++", "-O2", "-c", "-o", os.devnull, source)
     return data
 
 
@@ -922,7 +926,8 @@ def cost(command, stdin=os.devnull):
     with open(stdin, "rb") as file:
         done = subprocess.run([COST, *command], stdin=file, stdout=subprocess.DEVNULL, text=True, stderr=subprocess.PIPE)
     if done.returncode:
-        raise (PeerFailed if command[0] == "perf" else SystemExit)(f"bench: {' '.join(command)} failed: {done.stderr}")
+        failure = PeerFailed if command[0] == "perf" else SystemExit
+        raise failure(f"bench: {' '.join(command)} failed: {done.stderr}")
     said = done.stderr.split()
     return int(said[-2]) / 1e9, int(said[-1])
 
