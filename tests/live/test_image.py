@@ -423,7 +423,7 @@ def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, c
                               "interval_ms": 20}]}
     with Nhmtap(images.bundle(tmp_path / "run", root, config, change=UNLIMITED), NAME) as container:
         container.until(lambda r: r["type"] == "start" and r["activity"] == "counts")
-        pid, descriptors, memory = container.pid(), set(), []
+        pid, descriptors, memory = container.pid(), [], []
         for first in range(0, 1000, 50):
             for i in range(first, first + 50):
                 os.mkdir(f"{folder}/c{i}")
@@ -431,9 +431,10 @@ def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, c
             for i in range(first, first + 50):
                 os.rmdir(f"{folder}/c{i}")
             container.until(lambda r: r["type"] == "target" and r["change"] == "gone", first + 50)
-            descriptors.add(len(os.listdir(f"/proc/{pid}/fd")))
+            descriptors.append(len(os.listdir(f"/proc/{pid}/fd")))
             memory.append(anonymous_kib(pid))
         container.end()
-    assert len(descriptors) == 1
+    # One that is open at the moment it is looked at, for a file that is being read, is none that was left.
+    assert min(descriptors[-5:]) <= min(descriptors[:5]), descriptors
     settled = memory[len(memory) // 2:]
     assert sum(after > before for before, after in zip(settled, settled[1:])) <= 4, memory

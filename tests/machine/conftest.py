@@ -14,7 +14,7 @@ import variation
 from guests import (CORE2, KERNELS, LITTLE_KALLSYMS, PAIRS_OF_XEONS, SANDYBRIDGES, WESTMERES, XEONS, forks, late_library,
                     programs, tool)
 
-FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES) for further in list(kind)[1:]}
+FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES, XEONS, PAIRS_OF_XEONS) for further in list(kind)[1:]}
 
 
 def pytest_configure(config):
