@@ -69,7 +69,7 @@ def what_is_wrong(tried, done, command):
     if done.returncode and not done.stderr:
         return "no message"
     try:
-        records = tried.records() if tried.writes and command not in ("folded", "pprof") else None
+        records = tried.records() if tried.writes and command not in ("folded", "pprof", "flamegraph") else None
         if command == "schema" and not done.returncode:
             json.loads(done.stdout)
     except (AssertionError, ValueError) as error:

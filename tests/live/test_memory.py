@@ -46,7 +46,7 @@ def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path,
         told = f"allocation {place}: {done.stderr.decode(errors='replace')}"
         assert done.returncode in STATUSES, told
         assert done.returncode == 0 or done.stderr, told
-        if command in ("stat", "profile", "stacks", "mem", "run"):
+        if command in ("stat", "profile", "stacks", "mem", "run", "symbolize"):
             tried.records()
         elif command == "schema" and done.returncode == 0:
             json.loads(done.stdout)

@@ -202,6 +202,34 @@ def test_what_has_no_events_for_this_cpu_is_refused(nhmtap, tmp_path, files, bel
     assert "option --pmu-events" in result.err and why in result.err and "perfmon" in result.err
 
 
+@pytest.mark.parametrize("at", ["", "/list.json", "/x86/mapfile.csv"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
+def test_what_is_no_plain_file_is_refused_and_not_waited_for(nhmtap, tmp_path, at, kind):
+    """As the path itself, as a file of its folder, and as the map of a tree."""
+    file = tmp_path / f"files{at}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        file.write_text("[]", encoding="ascii")
+        os.truncate(file, 1 << 40)
+    result = nhmtap("list", "--pmu-events", tmp_path / "files", timeout=240)
+    assert result.status == 1 and "option --pmu-events" in result.err
+
+
+def test_its_texts_steer_no_terminal(nhmtap, tmp_path):
+    root = hosts.build(tmp_path / "host", CPUS["skylakex"][2])
+    events = [{"EventName": "CATS\u009b2J", "BriefDescription": "a\u202egpj", "EventCode": "0xC1"}]
+    path = written(tmp_path, {"list.json": events}) + "/list.json"
+    for arguments in (["list", "--format", "table"], ["explain", "CATS\u009b2", "--format", "table"],
+                      ["explain", "CATS\u009b2J", "--format", "table"]):
+        said = nhmtap(*arguments, "--host-root", root, "--pmu-events", path)
+        assert r"CATS\u009b2J" in said.out + said.err
+        assert "\u009b" not in said.out + said.err and "\u202e" not in said.out + said.err
+
+
 def test_a_name_that_no_source_has_is_likened_to_those_that_it_has(nhmtap, tmp_path):
     root = hosts.build(tmp_path / "host", CPUS["skylakex"][2])
     path = written(tmp_path / "perfmon", PERFMON)
