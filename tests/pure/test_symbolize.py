@@ -246,6 +246,22 @@ def test_streams_that_are_mixed_are_kept_apart(compiled):
         assert len(own.records) > 3
 
 
+@pytest.mark.parametrize("part", [{}, {"part": 1, "parts": 2}], ids=["whole", "waiting for a part"])
+def test_runs_without_an_end_cost_time_in_proportion(part, tmp_path):
+    """The time that the program computes: for 8 times as many runs about 8 times as much, not 64."""
+    def cost(number):
+        lines = [json.dumps({"type": "profile", "schema_version": "2.0.0", "time": "2026-01-31T23:59:59.123456789Z", "seq": 0,
+                             "run_id": f"{i:032x}", "entries": [], **part}) + "\n" for i in range(number)]
+        (tmp_path / "in").write_text("".join(lines), encoding="ascii")
+        begin = os.times()
+        done = subprocess.run([NHMTAP, "symbolize", tmp_path / "in"], capture_output=True, text=True, check=True)
+        end = os.times()
+        assert sorted(done.stdout.splitlines(keepends=True)) == lines
+        return end.children_user - begin.children_user
+
+    assert cost(32000) < 24 * max(cost(4000), 0.02)
+
+
 def test_a_record_whose_other_parts_are_missing_passes_as_it_is(compiled):
     first, second, third = (profile(*many(compiled, 3), part=i, parts=3) for i in (1, 2, 3))
     records = stream(first, second, third)

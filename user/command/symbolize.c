@@ -229,8 +229,8 @@ static int run(const struct options *options, struct refusal *refusal)
 	struct symbolizing symbolizing = {.options = options, .input = -1, .kernels = json_object()};
 	int status;
 
-	symbolizing.restream =
-		(struct restream){&symbolizing.sink, add_names, stored_list, &symbolizing, NULL};
+	symbolizing.restream = (struct restream){
+		.sink = &symbolizing.sink, .change = add_names, .list_of = stored_list, .of = &symbolizing};
 	symbolizing.naming = naming_open(&settings);
 	read_boot_id(&symbolizing);
 	status = symbolize(&symbolizing, refusal);

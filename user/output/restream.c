@@ -37,6 +37,7 @@ static struct restreamed_run *run_of(struct restream *restream, const json_t *re
 	run = xcalloc(1, sizeof(*run));
 	run->id = xstrdup(id ? id : "");
 	run->next = restream->runs;
+	restream->nr_runs++;
 	return restream->runs = run;
 }
 
@@ -47,6 +48,7 @@ static void forget(struct restream *restream, struct restreamed_run *run)
 	while (*at != run)
 		at = &(*at)->next;
 	*at = run->next;
+	restream->nr_runs--;
 	free(run->pieces);
 	free(run->id);
 	free(run);
@@ -219,27 +221,52 @@ static void keep(struct restreamed_run *run, json_t *record, const char *line, s
 	memcpy(run->pieces[run->nr++].line, line, size);
 }
 
-static int restream_one(struct restream *restream, json_t *record, const char *line, size_t size)
+static int take_record(struct restream *restream, struct restreamed_run *run, json_t *record,
+		       const char *line, size_t size)
 {
-	struct restreamed_run *run = run_of(restream, record);
 	const char *list = restream->list_of(record);
 	bool cut = json_object_get(record, "part"), next = cut && continues(run, record, list);
-	const char *type = json_string_value(json_object_get(record, "type"));
 	int err = next ? 0 : release_pieces(restream, run);
 
 	if (err)
 		return err;
 	/* A part whose other parts are missing is left as it is: where to cut it anew is not known. */
-	if (list && (!cut || next || continues(run, record, list))) {
-		keep(run, record, line, size);
-		if (cut && (json_int_t)run->nr < integer(record, "parts"))
-			return 0;
-		return put_whole(restream, run, list);
-	}
-	err = put_shifted(restream, run, record, line, size);
-	if (type && !strcmp(type, "end"))
-		forget(restream, run);
+	if (!list || (cut && !next && !continues(run, record, list)))
+		return put_shifted(restream, run, record, line, size);
+	keep(run, record, line, size);
+	return cut && (json_int_t)run->nr < integer(record, "parts") ? 0 : put_whole(restream, run, list);
+}
+
+/* Of so many runs something is known at a time: each record looks for its own among them. */
+#define RUNS_MOST 1000
+
+/* The run that has waited longest for the other parts of a record passes those that it has. */
+static int pass_oldest(struct restream *restream)
+{
+	struct restreamed_run *oldest = NULL;
+	int err;
+
+	for (struct restreamed_run *run = restream->runs; run; run = run->next)
+		oldest = run->nr ? run : oldest;
+	if (!oldest)
+		return 0;
+	err = release_pieces(restream, oldest);
+	if (!oldest->shift)
+		forget(restream, oldest);
 	return err;
+}
+
+static int restream_one(struct restream *restream, json_t *record, const char *line, size_t size)
+{
+	int failed = restream->nr_runs > RUNS_MOST ? pass_oldest(restream) : 0;
+	struct restreamed_run *run = run_of(restream, record);
+	const char *type = json_string_value(json_object_get(record, "type"));
+	int err = take_record(restream, run, record, line, size);
+
+	/* Of a run whose records are where they were, nothing needs to be known. */
+	if ((type && !strcmp(type, "end")) || (!run->shift && !run->nr))
+		forget(restream, run);
+	return err ? err : failed;
 }
 
 int restream_record(struct restream *restream, json_t *record, const char *line, size_t size)

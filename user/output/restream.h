@@ -18,7 +18,8 @@ struct restream {
 	bool (*change)(void *of, const json_t *record, json_t *list);
 	const char *(*list_of)(const json_t *record); /* the member that is its list, NULL: none */
 	void *of;
-	struct restreamed_run *runs;
+	struct restreamed_run *runs; /* of which something has to be known */
+	size_t nr_runs;
 };
 
 /* A record, which is consumed, and its line as it was, with its end. Unchanged records are written as they
