@@ -559,7 +559,7 @@ MUTANTS = [
     Mutant(
         "netburst-third-pair-is-started-by-none",
         PMU, "next == n + 2 && next >= 16", "false",
-        "netburst::test_counters_16_and_17_start_two_each_when_they_overflow",
+        "netburst::test_a_cascade_goes_on_through_all_three_pairs_of_its_group",
         unseen=WRITES,
     ),
     Mutant(
