@@ -215,6 +215,7 @@ def test_both_forms_of_rdpmc_read_a_counter(registers):
 
 
 EVERY_TERM = ["netburst/instr_retired,nbogusntag,bogustag,tag=0x5,t0=os,overflow=0x123456789/", "netburst/uops_retired,bogus,cascade,t1=usr/",
+              "netburst/branch_retired,mmtp,cascade/",
               "netburst/bsq_allocation,req_type=write,req_len=eight,mem_type=wb,req_dem_type/", "netburst/ioq_allocation,type=0x1f,all_read,own/",
               "netburst/replay_event,nbogus,metric=split_store/", "netburst/retired_branch_type,conditional,return,edge,complement,threshold=3/",
               "netburst/x87_fp_uop,all,compare,tag_enable/"]
@@ -232,7 +233,7 @@ def test_the_registers_hold_what_explain_says(registers):
                 low = int(low or high)
                 assert int(r["value"], 16) >> low & (2 << int(high) - low) - 1 == field["value"], field
     said, _, whole = controlled(registers, EVERY_TERM, "!msr 0 " + " ".join(map(hex, written)))
-    assert {int(a, 16): int(v, 16) for a, v in said[-len(written):]} == written and len(written) == 3 * 7 + 2, str(whole)
+    assert {int(a, 16): int(v, 16) for a, v in said[-len(written):]} == written and len(written) == 3 * 8 + 2, str(whole)
 
 
 def test_a_counter_that_the_kernel_or_a_program_uses_is_refused(registers):
