@@ -891,7 +891,7 @@ PROT_EXEC = 4
 
 def keep_distinct(data, most):
     """Takes the samples out of a perf.data whose address another one has, and those beyond `most`, and what is not
-    about the program. Returns the "PATH OFFSET" lines of those that are left."""
+    about the program. Returns the addresses that are left, and what was mapped: [(begin, end, offset, path)]."""
     with open(data, "rb") as file:
         old = file.read()
     header = list(struct.unpack_from("<8sQQQQQQQQ", old))
@@ -900,23 +900,28 @@ def keep_distinct(data, most):
     while at < begin + size:
         kind, _, length = struct.unpack_from("<IHH", old, at)
         if kind == PERF_RECORD_MMAP2:
-            address, covers, offset, prot = struct.unpack_from("<QQQ24xI", old, at + 16)
+            start, covers, offset, prot = struct.unpack_from("<QQQ24xI", old, at + 16)
             path = old[at + 72:at + length].split(b"\0")[0].decode()
             if prot & PROT_EXEC and path.startswith("/"):
-                mapped.insert(0, (address, address + covers, offset, path))
-        address = struct.unpack_from("<Q", old, at + 8)[0] if kind == PERF_RECORD_SAMPLE else None
-        if kind in OF_A_PROGRAM and (address is None or (address not in seen and len(seen) < most)):
+                mapped.append((start, start + covers, offset, path))
+        address = struct.unpack_from("<Q", old, at + 8) if kind == PERF_RECORD_SAMPLE else None
+        if kind in OF_A_PROGRAM and (not address or (address not in seen and len(seen) < most)):
             events += old[at:at + length]
             seen |= {address} - {None}
         at += length
     header[6] = len(events)
     with open(data, "wb") as file:  # no features: what they describe is not there any more
         file.write(struct.pack("<8sQQQQQQQQ", *header) + bytes(32) + old[104:begin] + events)
+    return [address for address, in seen], mapped
+
+
+def places_of(addresses, mapped):
+    """Which files the addresses are in: "PATH OFFSET" lines."""
     lines = []
-    for address in seen:
-        for start, end, offset, path in mapped:
-            if start <= address < end:
-                lines.append(f"{path} {address - start + offset:x}\n")
+    for address in addresses:
+        for begin, end, offset, path in reversed(mapped):
+            if begin <= address < end:
+                lines.append(f"{path} {address - begin + offset:x}\n")
                 break
     return lines
 
@@ -943,7 +948,7 @@ def leave_cache(paths):
 def measure_names(figures, folder, options):
     """10,000 distinct addresses of clang and its libraries, named by perf and here."""
     data, places = compile_recorded(folder), os.path.join(folder, "places")
-    lines = keep_distinct(data, 10_000)
+    lines = places_of(*keep_distinct(data, 10_000))
     with open(places, "w", encoding="utf-8") as file:
         file.writelines(lines)
     files = {line.split()[0] for line in lines}

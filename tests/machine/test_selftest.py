@@ -35,7 +35,7 @@ MODELS = {
     "unknown": (dict(SECOND, perfmon="0x07300202,0x00,0x0603"),
                 LATENCY | CALLS | ACCESS_BITS | TABLE | {"edges", "frozen", "uncore"}),
 }
-# One with a table and one without; the others repeat that.
+# One with a table and one without; the others, with stores or without, are thorough.
 FEW = {"nehalem", "unknown"}
 
 

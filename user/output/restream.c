@@ -237,7 +237,8 @@ static int take_record(struct restream *restream, struct restreamed_run *run, js
 	return cut && (json_int_t)run->nr < integer(record, "parts") ? 0 : put_whole(restream, run, list);
 }
 
-/* Of so many runs something is known at a time: each record looks for its own among them. */
+/* Each record looks for its run among those of which something is known. Beyond so many, a run no longer
+ * waits for the other parts of a record. */
 #define RUNS_MOST 1000
 
 /* The run that has waited longest for the other parts of a record passes those that it has. */
