@@ -23,7 +23,7 @@ def program(name):
 def build_shim(name, folder):
     """Builds a shim of tests/shims in a folder and returns its path."""
     path = os.path.join(folder, f"{name}.so")
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", path, os.path.join(HERE, "shims", f"{name}.c")], check=True)
+    subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", path, os.path.join(HERE, "shims", f"{name}.c")], check=True)
     return path
 
 

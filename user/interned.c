@@ -35,46 +35,71 @@ static __u64 hash_of(const void *item, size_t size)
 	return hash;
 }
 
-/* The slot of an item, or the free one where it would go. */
-static __u32 *slot_of(const struct interned *interned, const void *item)
+/* The first slot that may be an item's. */
+static size_t first_slot(const struct interned *interned, __u32 hash)
 {
-	size_t at = hash_of(item, interned->size) & (interned->nr_slots - 1);
+	return hash & (interned->nr_slots - 1);
+}
 
-	while (interned->slots[at] &&
-	       memcmp(interned_at(interned, interned->slots[at] - 1), item, interned->size))
-		at = (at + 1) & (interned->nr_slots - 1);
-	return &interned->slots[at];
+static size_t next_slot(const struct interned *interned, size_t at)
+{
+	return (at + 1) & (interned->nr_slots - 1);
+}
+
+/* The slot of an item, or the free one where it would go. */
+static struct interned_slot *slot_of(const struct interned *interned, const void *item, __u32 hash)
+{
+	size_t at = first_slot(interned, hash);
+
+	for (;; at = next_slot(interned, at)) {
+		struct interned_slot *slot = &interned->slots[at];
+
+		if (!slot->number || (slot->hash == hash &&
+				      !memcmp(interned_at(interned, slot->number - 1), item, interned->size)))
+			return slot;
+	}
 }
 
 /* Keeps at least half of the slots free. */
 static void grow(struct interned *interned)
 {
+	struct interned_slot *before = interned->slots;
+	size_t nr_before = interned->nr_slots;
+
 	interned->list = xroom(interned->list, interned->nr, &interned->room, interned->size);
 	if (2 * (interned->nr + 1) <= interned->nr_slots)
 		return;
-	free(interned->slots);
-	interned->nr_slots = interned->nr_slots ? 2 * interned->nr_slots : 128;
+	interned->nr_slots = nr_before ? 2 * nr_before : 128;
 	interned->slots = xcalloc(interned->nr_slots, sizeof(*interned->slots));
-	for (size_t number = 0; number < interned->nr; number++)
-		*slot_of(interned, interned_at(interned, number)) = number + 1;
+	for (size_t i = 0; i < nr_before; i++) {
+		size_t at = first_slot(interned, before[i].hash);
+
+		if (!before[i].number)
+			continue;
+		while (interned->slots[at].number)
+			at = next_slot(interned, at);
+		interned->slots[at] = before[i];
+	}
+	free(before);
 }
 
 __u32 interned_number(struct interned *interned, const void *item)
 {
-	__u32 *slot;
+	__u32 hash = hash_of(item, interned->size);
+	struct interned_slot *slot;
 
 	grow(interned);
-	slot = slot_of(interned, item);
-	if (!*slot) {
+	slot = slot_of(interned, item, hash);
+	if (!slot->number) {
 		memcpy(interned->list + interned->nr * interned->size, item, interned->size);
-		*slot = ++interned->nr;
+		*slot = (struct interned_slot){++interned->nr, hash};
 	}
-	return *slot - 1;
+	return slot->number - 1;
 }
 
 __u32 interned_find(const struct interned *interned, const void *item)
 {
-	return interned->nr ? *slot_of(interned, item) : 0;
+	return interned->nr ? slot_of(interned, item, hash_of(item, interned->size))->number : 0;
 }
 
 /* What comes next is expected to be as much as what there was: an eighth of the room is a lot less. */

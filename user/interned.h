@@ -12,7 +12,10 @@ struct interned {
 	size_t nr;   /* items so far: numbers 0 to nr - 1 */
 	char *list;  /* the items by number */
 	size_t room;
-	__u32 *slots; /* open addressing: number + 1, or 0 for a free slot */
+	struct interned_slot {
+		__u32 number; /* and one more; 0: the slot is free */
+		__u32 hash;   /* so that few other items have to be looked at */
+	} * slots;	      /* open addressing */
 	size_t nr_slots;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sets the clock for one process: CLOCK_REALTIME is ahead by as many ns as the file STEP_FILE says, which
- * may be changed while the process goes on. */
+ * may be changed while the process goes on. The other clocks cost what they cost without it: the C library asks
+ * no system call for them. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 static long long step(void)
 {
@@ -23,8 +23,13 @@ static long long step(void)
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
-	long err = syscall(SYS_clock_gettime, clock, now);
+	static int (*unchanged)(clockid_t, struct timespec *);
 	long long ns;
+	int err;
+
+	if (!unchanged)
+		unchanged = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	err = unchanged(clock, now);
 
 	if (err || clock != CLOCK_REALTIME)
 		return err;

@@ -26,13 +26,20 @@ struct question {
 	__u64 address;
 	__u32 pid;
 	__u32 detail;
-	char comm[16]; /* "": not known */
 };
 
-/* What is known of an address before its name is looked up. */
+/* What has one answer: a place in a file is the same for each process that has it somewhere, and the kernel
+ * for all. Code that was made at run time is each process's own. */
+struct place {
+	struct mapped_file
+		*file; /* NULL: not known, or the kernel; counted, so that no other gets its address */
+	__u64 address; /* offset in a file that is one */
+	__u32 pid;     /* 0: whatever process */
+	__u32 detail;
+};
+
 struct answer {
 	__u32 number; /* of the code */
-	__u32 ambiguous;
 	__u64 *cause; /* the account's */
 };
 
@@ -42,8 +49,8 @@ struct codes {
 	struct code_account *account;
 	__u64 since, deadline, waiting;
 	struct text *texts[BUCKETS];
-	struct interned questions; /* struct question */
-	struct answer *answers;	   /* by the question's number */
+	struct interned places; /* struct place */
+	struct answer *answers; /* by the place's number */
 	size_t room;
 	struct interned codes; /* struct code */
 	struct interned
@@ -68,7 +75,7 @@ struct codes *codes_new(struct mappings *mappings, struct background *background
 	codes->since = since;
 	codes->deadline = deadline;
 	codes->waiting = waiting;
-	interned_init(&codes->questions, sizeof(struct question));
+	interned_init(&codes->places, sizeof(struct place));
 	interned_init(&codes->codes, sizeof(struct code));
 	interned_init(&codes->files, sizeof(const struct mapped_file *));
 	return codes;
@@ -88,8 +95,10 @@ void codes_release(struct codes *codes)
 	for (size_t i = 0; i < codes->files.nr; i++)
 		free(codes->paths[i]);
 	free(codes->paths);
+	for (size_t i = 0; i < codes->places.nr; i++)
+		mapped_file_put(((const struct place *)interned_at(&codes->places, i))->file);
 	interned_release(&codes->files);
-	interned_release(&codes->questions);
+	interned_release(&codes->places);
 	interned_release(&codes->codes);
 	free(codes->answers);
 	free(codes);
@@ -265,30 +274,24 @@ static void put_place(const struct question *question, const struct spot *spot, 
 	}
 }
 
-static struct answer answer(struct codes *codes, const struct question *question)
+static struct answer answer(struct codes *codes, const struct question *question, const struct spot *spot)
 {
 	bool kernel = address_is_kernel(question->address);
 	struct code_account *account = codes->account;
 	struct answer answer = {.cause = &account->named};
 	struct code code = {0};
-	struct spot spot = {0};
 
 	if (kernel)
 		code.module = kept(codes, "[kernel]");
-	else if (question->pid)
-		spot = mappings_find(codes->mappings, question->pid,
-				     question->comm[0] ? question->comm : NULL, question->address,
-				     codes->since);
-	answer.ambiguous = spot.ambiguous;
-	if (!kernel && !spot.file)
+	if (!kernel && !spot->file)
 		answer.cause = question->pid ? &account->no_mapping : &account->no_pid;
-	if (!kernel && !spot.file && !(question->detail & ~(CODE_MODULE | CODE_RETURN)))
+	if (!kernel && !spot->file && !(question->detail & ~(CODE_MODULE | CODE_RETURN)))
 		code.module = kept(codes, "[unknown]");
-	if (spot.file)
-		put_module(codes, &spot, &code);
-	if (question->detail & (CODE_SYMBOL | CODE_LINE) && (kernel || spot.file)) {
+	if (spot->file)
+		put_module(codes, spot, &code);
+	if (question->detail & (CODE_SYMBOL | CODE_LINE) && (kernel || spot->file)) {
 		__u64 *cause;
-		const struct name *name = look_up(codes, question, &spot, &cause);
+		const struct name *name = look_up(codes, question, spot, &cause);
 
 		if (kernel && name && name->module)
 			code.module = kept(codes, name->module);
@@ -299,32 +302,49 @@ static struct answer answer(struct codes *codes, const struct question *question
 	}
 	if (question->detail & CODE_PLACE ||
 	    (question->detail & ~(CODE_MODULE | CODE_RETURN) && !code.symbol))
-		put_place(question, &spot, &code);
+		put_place(question, spot, &code);
 	if (!code.has_offset)
 		code.build_id = NULL;
 	answer.number = interned_number(&codes->codes, &code);
 	return answer;
 }
 
+static struct place place_of(const struct question *question, const struct spot *spot)
+{
+	bool in_file = spot->file && spot->file->kind != FILE_ANONYMOUS;
+
+	return (struct place){.file = spot->file,
+			      .address = in_file ? spot->offset : question->address,
+			      .pid = in_file ? 0 : question->pid,
+			      .detail = question->detail};
+}
+
 __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const char *comm, __u64 address,
 		   __u64 count)
 {
-	bool kernel = address_is_kernel(address); /* the same for all */
-	struct question question = {address, kernel ? 0 : pid, detail, ""};
-	size_t known = codes->questions.nr;
-	__u32 number;
+	struct question question = {address, address_is_kernel(address) ? 0 : pid, detail};
+	size_t known = codes->places.nr;
+	struct spot spot = {0};
+	struct place place;
 	struct answer *found;
+	__u32 number;
 
-	if (comm && !kernel)
-		memcpy(question.comm, comm, sizeof(question.comm));
-	number = interned_number(&codes->questions, &question);
+	if (question.pid)
+		spot = mappings_find(codes->mappings, pid, comm && comm[0] ? comm : NULL, address,
+				     codes->since);
+	place = place_of(&question, &spot);
+	number = interned_number(&codes->places, &place);
 	if (number == known) {
 		codes->answers = xroom(codes->answers, number, &codes->room, sizeof(*codes->answers));
-		codes->answers[number] = answer(codes, &question);
+		if (place.file)
+			mapped_file_again(place.file);
 	}
 	found = &codes->answers[number];
+	/* What was read too late for one process may be there for the next. */
+	if (number == known || found->cause == &codes->account->no_time)
+		*found = answer(codes, &question, &spot);
 	*found->cause += count;
-	codes->account->ambiguous += found->ambiguous ? count : 0;
+	codes->account->ambiguous += spot.ambiguous ? count : 0;
 	return found->number;
 }
 

@@ -662,10 +662,13 @@ static bool search(const struct process *process, const char *comm, __u64 addres
 			const struct mapping *mapping = &life->space->list[i];
 			struct spot found = {.file = mapping->file,
 					     .offset = address - mapping->begin + mapping->offset};
-			enum likelihood likely = likelihood(life, comm);
+			enum likelihood likely;
 			__u64 time;
 
-			if (address < mapping->begin || address >= mapping->end || likely < likeliest)
+			if (address < mapping->begin || address >= mapping->end)
+				continue;
+			likely = likelihood(life, comm);
+			if (likely < likeliest)
 				continue;
 			time = lived(interval, life, mapping, now);
 			if (!time)
