@@ -506,25 +506,6 @@ def test_code_made_at_run_time_is_walked_by_its_frame_pointers_and_said_to_be(nh
     assert [frames[i].get("guessed", False) for i in told["stack"]] == [i == 2 for i in range(len(by_frame))]
 
 
-PROGRAM_OF_32_BITS = r"""
-static char pages[300][4096] __attribute__((aligned(4096)));
-__attribute__((noinline, noclone)) void leaf(int i) { *(volatile char *)pages[i] = 1; asm volatile(""); }
-__attribute__((noinline, noclone)) void middle(int i) { leaf(i); asm volatile(""); }
-__attribute__((noinline, noclone)) void outer(void) { for (int i = 0; i < 300; i++) middle(i); asm volatile(""); }
-void begin(void) { outer(); asm volatile("int $0x80" :: "a"(1), "b"(0)); }
-asm(".globl _start\n_start: xor %ebp, %ebp\ncall begin\n.type _start, @function\n.size _start, . - _start");
-"""
-
-
-def test_a_program_of_32_bits_is_walked_by_the_kernel(nhmtap, tmp_path):
-    (tmp_path / "small.c").write_text(PROGRAM_OF_32_BITS)
-    subprocess.run(["gcc", "-m32", "-O2", "-fno-omit-frame-pointer", "-fno-pic", "-nostdlib", "-static", "-o",
-                    tmp_path / "small", tmp_path / "small.c"], check=True)
-    result = nhmtap.into(tmp_path / "out", "profile", "-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm",
-                         "--", tmp_path / "small")
-    assert named(result)["_start", "begin", "outer", "middle", "leaf"] == 300
-
-
 def test_the_stubs_that_call_a_library_are_walked(nhmtap, tmp_path):
     library, source = tmp_path / "libstub.c", tmp_path / "stub.c"
     library.write_text("void callee(void) { }")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Stacks walked by tables on the emulated Nehalem, of a program without frame pointers whose calls are known. A precise
 sample's instruction is not where the interrupt came, from whose registers the stack is walked."""
+import subprocess
+
 import pytest
 
 import chain
@@ -95,3 +97,25 @@ def test_branches_have_the_stacks_of_the_samples_that_they_came_with(any_kernel,
     known = {(before, after) for before, after in pairs if after in BEFORE and after != "own0"}
     assert result.units == '"unit":"branches"\n'
     assert len(known) > 15 and all(BEFORE[after] == before for before, after in known)
+
+
+# Debian's kernels run such programs. This machine's may not.
+PROGRAM_OF_32_BITS = r"""
+static char pages[300][4096] __attribute__((aligned(4096)));
+__attribute__((noinline, noclone)) void leaf(int i) { *(volatile char *)pages[i] = 1; asm volatile(""); }
+__attribute__((noinline, noclone)) void middle(int i) { leaf(i); asm volatile(""); }
+__attribute__((noinline, noclone)) void outer(void) { for (int i = 0; i < 300; i++) middle(i); asm volatile(""); }
+void begin(void) { outer(); asm volatile("int $0x80" :: "a"(1), "b"(0)); }
+asm(".globl _start\n_start: xor %ebp, %ebp\ncall begin\n.type _start, @function\n.size _start, . - _start");
+"""
+
+
+def test_a_program_of_32_bits_is_walked_by_the_kernel(any_kernel, tmp_path):
+    (tmp_path / "small.c").write_text(PROGRAM_OF_32_BITS)
+    subprocess.run(["gcc", "-m32", "-O2", "-fno-omit-frame-pointer", "-fno-pic", "-nostdlib", "-static", "-o",
+                    tmp_path / "small", tmp_path / "small.c"], check=True)
+    done = any_kernel.run("cat > small; chmod +x small; nhmtap profile -g -e page-faults:u -c 1 --by symbol,comm --format json "
+                          "-- ./small", paranoid=-1, stdin=(tmp_path / "small").read_bytes())
+    assert done.status == 0, str(done)
+    found = stacks.named(records.Result(0, done.stdout, ""))
+    assert found["_start", "begin", "outer", "middle", "leaf"] == 300
