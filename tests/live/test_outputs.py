@@ -312,6 +312,19 @@ def test_a_file_that_may_not_get_longer_is_an_error_and_ends_with_a_whole_record
     assert parse(out.read_text())[0]["type"] == "start"
 
 
+@pytest.mark.parametrize("when, status", [("2", 0), ("2+", 3)], ids=["once", "from then on"])
+def test_a_file_that_would_block_is_tried_again_and_nobody_waits_for_it_to_change(nhmtap, tmp_path, when, status):
+    """As that of a file system whose server is busy. epoll can't watch files."""
+    out = tmp_path / "out"
+    result = nhmtap("stat", "-e", "page-faults", "-I", "20", "-o", out, "--", "sleep", "0.1", timeout=60,
+                    before=["strace", "-o", "/dev/null", "-P", out, "-e", f"inject=write:error=EAGAIN:when={when}"],
+                    env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})  # a process has only one tracer
+    assert result.status == status, result.err
+    assert "Resource temporarily unavailable" in result.err
+    records = parse(out.read_text())
+    assert records[0]["type"] == "start" and (records[-1]["type"] == "end") == (not status)
+
+
 def test_the_command_has_the_signal_of_long_files_as_it_was(nhmtap, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))

@@ -493,7 +493,7 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
-/* The disk is full, or there is no connection: the queue keeps what waits. */
+/* The disk is full or has no time, or there is no connection: the queue keeps what waits. */
 static void suspend(struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;

@@ -252,6 +252,13 @@ static bool is_full(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
+/* Errors that pass without anybody telling so. The server of a file system may have no time for a write, and
+ * epoll doesn't watch files. */
+static bool will_pass(const struct sink *sink, int error)
+{
+	return sink->most && (is_full(error) || (error == EAGAIN && sink->regular));
+}
+
 /* A pipe that is writable takes this much, unless another writer is faster. */
 static ssize_t write_where_room_is(int fd, const char *text, size_t size)
 {
@@ -322,13 +329,13 @@ int sink_flush(struct sink *sink)
 			sink->stopped = 0;
 			sink->pause_ns = 0;
 			queue_advance(queue, n);
+		} else if (n && will_pass(sink, errno)) {
+			sink->stopped = errno;
+			return 0;
 		} else if (!n || errno == EAGAIN) {
 			return 0;
 		} else if (sink->address && errno != EINTR) {
 			sink_lose(sink, errno);
-			return 0;
-		} else if (is_full(errno) && sink->most) {
-			sink->stopped = errno;
 			return 0;
 		} else if (errno != EINTR) {
 			return failed(sink, errno);
