@@ -9,57 +9,27 @@ import os
 import resource
 
 import pytest
-from attacked import EACH_COMMAND, STATUSES, Attacked
+from attacked import EACH_COMMAND, Allocations, Attacked
 
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
-
-
-class Tried(Attacked):
-    """Runs with a different failing allocation each time."""
-
-    def __init__(self, shim, folder, command):
-        super().__init__(folder, command)
-        self.shim = shim
-        counted = folder / "count"
-        assert self.run(COUNT_TO=str(counted)).returncode in STATUSES
-        self.total = int(counted.read_text())
-
-    def run(self, *before, **environment):
-        return super().run(*before, LD_PRELOAD=self.shim, **environment)
-
-
-def places(total):
-    """Which allocations fail: all of the first ones, because they differ, then a spread of the others."""
-    if not TRIED:
-        return range(1, total + 1)
-    return sorted({*range(1, 4), *(1 + i * (total - 1) // TRIED for i in range(TRIED + 1))})
 
 
 @EACH_COMMAND
 @pytest.mark.parametrize("which", ["once", "from then on"])
 def test_without_memory_it_ends_with_a_message_and_whole_records(shim, tmp_path, command, which):
-    tried = Tried(shim("fail_alloc"), tmp_path, command)
-    again = {"FAIL_ALL": "1"} if which != "once" else {}
-    said = 0
-    for place in places(tried.total):
-        done = tried.run(FAIL_AT=str(place), **again)
-        told = f"allocation {place}: {done.stderr.decode(errors='replace')}"
-        assert done.returncode in STATUSES, told
-        assert done.returncode == 0 or done.stderr, told
-        if command in ("stat", "profile", "stacks", "mem", "run", "symbolize"):
-            tried.records()
-        elif command == "schema" and done.returncode == 0:
-            json.loads(done.stdout)
-        said += b"no more memory" in done.stderr
+    allocations = Allocations(Attacked(tmp_path, command), shim("fail_alloc"))
+    said, found = allocations.try_them(allocations.spread(TRIED), **({} if which == "once" else {"FAIL_ALL": "1"}))
+    assert not found, "\n".join(found)
     assert said, "no allocation of the program's own was tried"
 
 
 def test_the_end_record_says_that_there_was_no_memory(shim, tmp_path):
-    tried = Tried(shim("fail_alloc"), tmp_path, "stat")
+    attacked = Attacked(tmp_path, "stat")
+    allocations = Allocations(attacked, shim("fail_alloc"))
     ends = []
-    for place in places(tried.total):
-        tried.run(FAIL_AT=str(place))
-        ends += [r for r in tried.records() if r["type"] == "end" and r["reason"] == "out_of_memory"]
+    for place in allocations.spread(TRIED):
+        allocations.run(FAIL_AT=str(place))
+        ends += [r for r in attacked.records() if r["type"] == "end" and r["reason"] == "out_of_memory"]
     assert ends
     assert {end["exit_status"] for end in ends} == {2}
 
