@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sets the clock for one process: CLOCK_REALTIME is ahead by as many ns as the file STEP_FILE says, which
- * may be changed while the process goes on. The other clocks cost what they cost without it: the C library asks
- * no system call for them. */
+ * may be changed while the process goes on. The other clocks cost what they cost without it: the C library
+ * asks no system call for them. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
