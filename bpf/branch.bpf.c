@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Branches that were taken, from the last branch record that comes with a sample: from where to where,
- * how often, how often mispredicted; and the straight code between each two. Nothing of a single
- * sample is kept.
+ * Aggregates the taken branches in the branch stack (last branch record) that comes with each sample: from
+ * where to where, how often, how often mispredicted, and the straight-line code between one branch and the
+ * next. Single samples are not kept.
  */
 #include "vmlinux.h"
 #ifdef STACKS
@@ -13,7 +13,7 @@
 
 /* The keys of entries; see profile.bpf.c. */
 const volatile _Bool by_edge, by_range, by_pid, by_cgroup, by_comm;
-#ifdef STACKS /* without it an entry fits into a cache line */
+#ifdef STACKS /* without a stack, key and value fit into a cache line */
 const volatile _Bool by_stack;
 #endif
 
@@ -38,13 +38,14 @@ struct key {
 #endif
 };
 
-/* Begins as struct value_head does. With the key it fills a cache line, if that has no stack. */
+/* Begins like struct value_head. Key and value together fill a cache line if the key has no stack. */
 struct value {
 	__u64 samples;
 	__u64 period;
 };
 
-/* Beside kind, pid, from and to there is often nothing. */
+/* The key's members behind kind, pid, from and to are often unused; then only the first three words are
+ * hashed and compared. */
 #ifdef STACKS
 #define KEY_WORDS (sizeof(struct key) / 8)
 #else
@@ -52,7 +53,7 @@ struct value {
 #endif
 #include "table.bpf.h"
 
-/* Where the kernel copies a sample's branches to: 1536 bytes, too many for a program's own. */
+/* The kernel copies the branches of a sample here: 1536 bytes, more than fit on a program's stack (512). */
 struct stack {
 	struct branch branches[BRANCHES_MOST];
 };
@@ -63,10 +64,10 @@ struct {
 	__type(value, struct stack);
 } stacks SEC(".maps");
 
-/* The sample as its entries see it. */
+/* What all entries of one sample share. */
 struct sample {
-	struct key key; /* what all of its entries have in common */
-	__u64 hash;	/* of that */
+	struct key key; /* the members that are the same in all of its entries */
+	__u64 hash;	/* of these members */
 	number_t pid;
 	number_t depth; /* branches in its stack */
 };
@@ -117,8 +118,8 @@ static __always_inline void add(struct table *table, __u32 which, struct sample 
 	table_add_further(table, which, &sample->key, hash);
 }
 
-/* From the target of one branch the CPU went straight on to the next one, unless an interrupt or a
- * system call came in between and is not in the stack. */
+/* Adds the code between the target of one branch and the next branch. It was executed in a straight line
+ * unless an interrupt or a system call came in between that is missing from the branch stack. */
 static __always_inline void add_range(struct table *table, __u32 which, struct sample *sample, __u64 begin,
 				      __u64 end)
 {
@@ -128,9 +129,9 @@ static __always_inline void add_range(struct table *table, __u32 which, struct s
 	    straight ? end : 0);
 }
 
-/* Enters what is asked for of one branch of the stack; the newest is the first. It is not static, so the
- * kernel verifies it once and not for each branch and each path that led there: on Linux 6.1 that is 2,600
- * steps for by_range instead of 168,000. */
+/* Adds the requested entries for the i-th branch of the stack; branch 0 is the newest. The function is not
+ * static, so the kernel verifies it once instead of once for each branch and each path that leads to a call:
+ * on Linux 6.1 that is 2,600 steps for by_range instead of 168,000. */
 __noinline int add_branch(struct table *table, __u32 which, struct sample *sample, const struct stack *stack,
 			  __u32 i)
 {
@@ -190,7 +191,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	began = table_begin(table);
 	take_sample(ctx, table, table_enter(table), stack);
 	table_leave(table, began);
-	/* 0: the sample ends here; nothing is written to a ring. */
+	/* 0: perf writes no record of the sample into the event's ring. */
 	return 0;
 }
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counts for each cgroup, whatever their number, with the counters of whole CPUs: where a CPU goes over from
- * one cgroup to another (PERF_COUNT_SW_CGROUP_SWITCHES), what its counters have counted since the last time
- * is added to the sums of the cgroup that leaves, which is still current there.
+ * Counts any number of cgroups with the counters of whole CPUs: when a CPU switches from one cgroup to
+ * another (PERF_COUNT_SW_CGROUP_SWITCHES), what its counters have counted since the last time is added to the
+ * sums of the cgroup that is switched out, which is still the current one at that moment.
  *
- * The program is attached to that event, on each CPU. User space has it run in between, to add what has been
- * counted since the last switch (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU). A CPU's sums are written by
- * programs on this CPU alone, and those never run inside each other: a switch does not happen while
- * interrupts are off, or preemption.
+ * The program is attached to that event on each CPU. Between switches, user space runs it to add what has
+ * been counted so far (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU). The sums of a CPU are written only by
+ * programs on this CPU. These never nest: no switch happens while interrupts or preemption are disabled.
  *
- * The kernel does not run the program of an event while its CPU is inside another one, or inside a call of
- * bpf(2) that works on a map (bpf_prog_active), which may be preempted. The event counts the switch all the
- * same, so the program sees that it was passed over, and puts what was counted since into a slot of its own.
- * A program on the tracepoint sched_switch would not be passed over, but it is run at every switch between
- * threads, needs the kernel's BTF to see who comes, and comes before the kernel counts the switch for the one
- * that leaves.
+ * The kernel skips the program of an event while its CPU is inside another BPF program, or inside a bpf(2)
+ * call that changes a map (bpf_prog_active), which may be preempted. The event still counts the switch, so
+ * the next run sees from its count that switches were missed, and adds what was counted since the last time
+ * to a slot of its own (CGROUP_MISSED). A program on the tracepoint sched_switch would not be skipped, but it
+ * would run at every switch between threads, would need the kernel's BTF to see which task comes next, and
+ * would run before the kernel updates the counts of the cgroup that is switched out.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -23,12 +22,12 @@
 #include "shared.h"
 
 const volatile __u32 nr_events = 0;
-const volatile __u32 nr_slots = 1; /* of a CPU, before its last ones; a power of two */
+const volatile __u32 nr_slots = 1; /* slots of a CPU, without CGROUP_LAST_SLOTS; a power of two */
 
-/* What user space puts among the counters of a CPU, behind the events: the event of switches. */
+/* Entries of a CPU in the map of counters: its events, then the event that counts cgroup switches. */
 #define COUNTERS (nr_events + 1)
 
-/* User space makes all of these as long as there are CPUs, and the values as long as there are events. */
+/* User space sizes these maps: by the number of CPUs, and the counters also by the number of events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -54,7 +53,8 @@ static __always_inline struct cgroup_sums *last_sums(__u32 cpu, enum cgroup_last
 	return bpf_map_lookup_elem(&sums, &index);
 }
 
-/* The slot of the cgroup that is current. */
+/* Returns the sums of the current cgroup. Takes a slot if it has none yet, and the slot CGROUP_OTHERS if none
+ * is free. */
 static __always_inline struct cgroup_sums *find_sums(__u32 cpu)
 {
 	__u64 id = bpf_get_current_cgroup_id();
@@ -79,8 +79,8 @@ static __always_inline struct cgroup_sums *find_sums(__u32 cpu)
 	return at;
 }
 
-/* How many switches of this CPU the program has missed since the last time. `seen`: it runs at a switch now.
- */
+/* Returns how many cgroup switches of this CPU the program has missed since its last run. `seen` is 1 if the
+ * program runs at a switch now, else 0. */
 static __always_inline __u64 missed(struct cgroup_cpu *cpu, __u32 this_cpu, __u64 seen)
 {
 	struct bpf_perf_event_value now;
@@ -93,7 +93,8 @@ static __always_inline __u64 missed(struct cgroup_cpu *cpu, __u32 this_cpu, __u6
 	return since - seen;
 }
 
-/* What has been counted since the last time is the current cgroup's, if no switch was missed. */
+/* Adds what has been counted since the last run to the current cgroup, or to CGROUP_MISSED if a switch was
+ * missed. */
 static __always_inline void add_up(struct cgroup_cpu *cpu, __u32 this_cpu, __u64 seen)
 {
 	__u64 without = missed(cpu, this_cpu, seen);

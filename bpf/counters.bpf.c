@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads counters of the CPU that it runs on, all in one run. It is attached to nothing: user space has
- * the kernel run it on a CPU (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU), which is one interrupt
- * there. read(2) of another CPU's counters is one for each of them.
+ * Reads several counters of the CPU that it runs on in one run. It is attached to nothing: user space runs it
+ * on a CPU (BPF_PROG_TEST_RUN with BPF_F_TEST_RUN_ON_CPU), which takes one interrupt there, whereas read(2)
+ * of another CPU's counters takes one for each counter.
  *
- * Such a run does not count as a program at work (bpf_prog_active), so that samples that are taken
- * meanwhile reach their own programs.
+ * Such a run does not raise bpf_prog_active, so samples that are taken meanwhile still reach their programs.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -13,7 +12,7 @@
 #include "counters.bpf.h"
 #include "shared.h"
 
-/* As long as the counters, too. */
+/* Has as many entries as the map of counters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -29,13 +28,13 @@ static long read_one(__u32 i, const __u32 *first)
 
 	if (!reading)
 		return 1;
-	/* Its first three members are a struct bpf_perf_event_value. */
+	/* The first three members are laid out like struct bpf_perf_event_value. */
 	reading->error = bpf_perf_event_read_value(&counters, index, (struct bpf_perf_event_value *)reading,
 						   sizeof(struct bpf_perf_event_value));
 	return 0;
 }
 
-/* Its arguments: the place of the first counter, and how many follow it. */
+/* Its arguments are the index of the first counter and the number of counters. */
 SEC("raw_tracepoint")
 int read_counters(struct bpf_raw_tracepoint_args *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The counters that a program reads by bpf_perf_event_read_value(). User space makes the map as long as there
- * are counters. */
+/* The counters that a program reads with bpf_perf_event_read_value(). User space sets the map's size to the
+ * number of counters. */
 #ifndef NHMTAP_COUNTERS_BPF_H
 #define NHMTAP_COUNTERS_BPF_H
 

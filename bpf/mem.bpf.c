@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads and how long they took, by where they found their data (always), and by what was loaded, by
- * which code and in whom. What a sample holds is read directly where the kernel can tell the program
- * what its context is (since 6.2), and with probe_read_kernel() elsewhere: one object, relocated to the
- * running kernel.
+ * Aggregates loads and their latency by where they found their data (always), and on request by the address
+ * that was loaded, the code and the task. The members of a sample are read directly where the kernel tells
+ * the program the type of its context (since 6.2), and with probe_read_kernel() elsewhere. One object serves
+ * both: it is relocated to the running kernel.
  */
 #include "vmlinux.h"
 #include "stack.bpf.h"
@@ -45,7 +45,8 @@ struct value {
 #include "table.bpf.h"
 #include "task.bpf.h"
 
-/* Whether each sample also goes into the CPU's ring, with its keys; the table then has but the source. */
+/* Each sample is also written into the CPU's ring, with its keys; the table's key is then the source
+ * alone. */
 const volatile _Bool stream;
 
 struct sample {
@@ -61,7 +62,7 @@ struct ring {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* user space makes it the number of CPUs where there is a stream */
+	__uint(max_entries, 1); /* user space makes it the number of CPUs if there is a stream */
 	__type(key, __u32);
 	__type(value, struct ring);
 } rings SEC(".maps");
@@ -69,17 +70,17 @@ struct {
 #define CACHELINE_MASK 63ULL
 #define PAGE_MASK      4095ULL
 
-/* What was measured of a load; what was not is zero. */
+/* What was measured of a load; members that were not measured are zero. */
 struct load {
 	__u64 address;
 	__u64 latency;
 	__u64 source;
-	__u64 interrupts; /* the event's in this tick */
-	__u64 physical;	  /* address; kernels before 6.3 know it only when the program has run */
+	__u64 interrupts; /* of the event in this timer tick: perf_event's hw.interrupts */
+	__u64 physical;	  /* physical address; kernels before 6.3 fill it in only after the program has run */
 };
 
-/* The members of a sample that were not asked for, or not measured, hold what was in the kernel's
- * stack before. Since 6.1 its flags say which are good; kernels before that cleared them. */
+/* Members of a sample that were not requested, or not measured, hold leftovers of the kernel's stack. Since
+ * Linux 6.1 the sample's flags say which members are valid; older kernels clear the others. */
 static __always_inline void keep_measured(struct load *load, __u64 flags)
 {
 	if (!(flags & PERF_SAMPLE_ADDR))
@@ -111,7 +112,7 @@ static __always_inline void probe_load(struct bpf_perf_event_data *ctx, struct l
 		keep_measured(load, BPF_CORE_READ(data, sample_flags));
 }
 
-/* Costs no call: the verifier makes the cast a move and the accesses loads. */
+/* Takes no call: the verifier replaces the cast by a move, and the accesses by loads. */
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 
 static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct load *load)
@@ -133,8 +134,9 @@ static __always_inline void read_load(struct bpf_perf_event_data *ctx, struct lo
 	keep_measured(load, data->sample_flags);
 }
 
-/* The node whose memory holds the data, where the answer came from memory. A cache of another package
- * that forwards a clean line does so for lines that are at home here: guide, Table 16, code 8. */
+/* Returns the node whose memory holds the data if the load was answered from memory. A cache of another
+ * package that forwards a clean line does so only for lines whose home is this node: guide, Table 16, code
+ * 8. */
 static __always_inline __u32 node_of(__u64 source)
 {
 	const __u64 local = (__u64)PERF_MEM_LVL_LOC_RAM << PERF_MEM_LVL_SHIFT;
@@ -149,7 +151,7 @@ static __always_inline __u32 node_of(__u64 source)
 	return NODE_UNKNOWN;
 }
 
-/* 2^i <= value < 2^(i+1), and the last bucket for all that is larger. */
+/* Returns i with 2^i <= value < 2^(i+1), and the last bucket for all larger values. */
 static __always_inline __u32 bucket_of(__u64 value)
 {
 	__u32 bucket = 0;
@@ -269,7 +271,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 	__u64 hash, period = period_of(ctx, table);
 
 	read_load(ctx, &load);
-	/* The kernel marks the event so before it runs the program on the sample that was one too many. */
+	/* The kernel sets this mark before it runs the program for the sample at which it throttles the
+	 * event. */
 	if (load.interrupts == MAX_INTERRUPTS)
 		table->generations[which].throttled++;
 	hash = location_in_key(&key, &load, ctx->regs.rip);
@@ -289,7 +292,8 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 		add_latency(value, load.latency);
 }
 
-/* The stack has been walked before: both together would need more of the program's stack than there is. */
+/* Called after stack_of() has returned: if both were inlined into one function they would exceed the 512
+ * bytes of a program's stack. */
 static __noinline int take_with_stack(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,
 				      __u32 stack)
 {

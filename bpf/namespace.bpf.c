@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds the pid namespace of the task that runs it, and where this kernel keeps what task.bpf.h reads.
- * It is attached to nothing: user space runs it once (BPF_PROG_TEST_RUN), and gives what it found to the
- * programs as constants.
+ * Finds the pid namespace of the task that runs it, and the offsets in this kernel of the members that
+ * task.bpf.h reads. It is attached to nothing: user space runs it once (BPF_PROG_TEST_RUN), and passes the
+ * result to the other programs as constants.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -21,7 +21,7 @@ struct {
 SEC("raw_tracepoint")
 int find_namespace(struct bpf_raw_tracepoint_args *ctx __attribute__((unused)))
 {
-	/* What task.bpf.h uses: a kernel that does not have it is found out here. */
+	/* The types that task.bpf.h reads: on a kernel that lacks one, this program is what fails. */
 	const struct task_struct *task = bpf_get_current_task_btf();
 	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	__u32 zero = 0, level = BPF_CORE_READ(pid, level);

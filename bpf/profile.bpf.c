@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Samples and what they stand for, by where and in whom they were taken. */
+/* Counts samples and the occurrences that they stand for, by the code and the task where they were taken. */
 #include "vmlinux.h"
 #include "stack.bpf.h"
 #include "task.bpf.h"
 
-/* Which members of the key are used; the others stay zero. User space sets them before loading, so that the
+/* Which members of the key are used; the others stay zero. User space sets these before loading, so that the
  * verifier removes the code of those that are off. */
 const volatile _Bool by_ip, by_cgroup, by_pid, by_tid, by_cpu, by_comm, by_stack;
 
@@ -18,7 +18,7 @@ struct key {
 	comm_t comm;
 };
 
-/* Begins as struct value_head does. */
+/* Begins like struct value_head. */
 struct value {
 	__u64 samples;
 	__u64 period;
@@ -74,7 +74,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	}
 	table_add(table, which, &key, hash, period_of(ctx, table));
 	table_leave(table, began);
-	/* 0: the sample ends here; nothing is written to a ring. */
+	/* 0: perf writes no record of the sample into the event's ring. */
 	return 0;
 }
 

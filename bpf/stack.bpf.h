@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The stack of a sample, by its id, for the key of an aggregation; see struct stored_stack. The kernel's
- * frames are those of its own call chain; the user's too, by frame pointers, or they are walked by tables:
- * unwind.bpf.h.
+ * The stack of a sample as an id in the key of an aggregation; see struct stored_stack. The kernel's frames
+ * come from its own call chain. The user's frames come from the kernel's walk by frame pointers, or are
+ * walked by tables: unwind.bpf.h.
  *
- * They are written where the next new stack would stand. Most stacks are not new: then that room is just not
- * taken, and nothing was copied.
+ * Frames are written where the next new stack would be stored. Most stacks are already known: then that room
+ * is simply not taken, and nothing had to be copied.
  */
 #ifndef NHMTAP_STACK_BPF_H
 #define NHMTAP_STACK_BPF_H
@@ -17,33 +17,37 @@
 /* Set by user space before loading. */
 const volatile _Bool kernel_stacks, user_stacks;
 const volatile __u32 max_stack = STACK_DEFAULT; /* frames of both sides together */
-const volatile __u32 chain_marks;		/* words of a side's chain that are not frames: 0 or 1 */
+const volatile __u32 chain_marks;		/* words in a side's chain that are not frames: 0 or 1 */
 
 #define STACK_LONGEST (sizeof(struct stored_stack) / 8 + STACK_FRAMES)
 
 struct stacks {
 	struct stacks_head head;
-	__u64 words[STACK_WORDS + STACK_LONGEST]; /* there is always room to look at one more */
+	__u64 words[STACK_WORDS + STACK_LONGEST]; /* there is always room for one more stack, which may turn
+						     out to be known */
 	struct stack_slot {
 		__u64 hash;
 		__u32 id;
-		__u32 epoch; /* another than the head's: free */
+		__u32 epoch; /* the slot is free if this is not the head's epoch */
 	} slots[STACK_SLOTS];
-	struct unwind_walk walk; /* too large for a program's stack, which ten functions share */
+	struct unwind_walk
+		walk; /* too large for a program's stack (512 bytes), which all its functions share */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2); /* user space makes it twice the number of CPUs: one a generation */
+	__uint(max_entries, 2); /* user space makes it twice the number of CPUs: one area per generation */
 	__type(key, __u32);
 	__type(value, struct stacks);
 } stack_areas SEC(".maps");
 
-/* What has a loop is not static: the kernel then verifies it once, by itself, not for each way there. It
- * knows max_stack, and goes through no more frames than that. */
+/* Functions with a loop are not static: the kernel then verifies each once, by itself, instead of once for
+ * each path that leads to a call. It knows the value of max_stack, so it follows a loop no further than
+ * that. */
 
-/* Writes frames of one side, no more than max_stack - `before`; returns how many there are. */
+/* Writes the frames of one side (0 or BPF_F_USER_STACK) behind the `before` frames that are there, up to
+ * max_stack in all. Returns how many were written. */
 static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *frames, __u64 before,
 					__u64 side)
 {
@@ -53,7 +57,7 @@ static __always_inline __u64 get_frames(struct bpf_perf_event_data *ctx, __u64 *
 	return bytes > 0 ? bytes / sizeof(*frames) & STACK_FRAMES : 0;
 }
 
-/* The hash of a stack of `nr` frames that stands at the given word. */
+/* Returns the hash of the stack of `nr` frames that begins at the given word. */
 __noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 {
 	const struct stored_stack *stack;
@@ -72,8 +76,8 @@ __noinline __u64 hash_stack(const struct stacks *stacks, __u64 word, __u64 nr)
 	return hash;
 }
 
-/* The id that stands for the hash: `next`, if the stack is new; STACK_FULL, if it is and there is no slot
- * for it, or no room for its words. */
+/* Returns the id of the stack with this hash. A new stack gets the id `next`, or STACK_FULL if there is no
+ * free slot for it or no room for its words (`room` is 0). */
 __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32 room)
 {
 	__u32 at = hash;
@@ -99,8 +103,8 @@ __noinline __u32 find_stack(struct stacks *stacks, __u64 hash, __u32 next, __u32
 	return STACK_FULL;
 }
 
-/* Puts the frame that the walk has come to at the given word, and goes on to its caller. Returns 0, or why
- * there is none: enum stack_end. */
+/* Writes the walk's current frame at the given word, and goes on to its caller. Returns 0, or the reason why
+ * there is no caller: enum stack_end. */
 __noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk *walk)
 {
 	int end;
@@ -112,8 +116,9 @@ __noinline int walk_frame(struct stacks *stacks, __u64 word, struct unwind_walk 
 	return end & STUCK ? unwind_guess(walk, end & ~STUCK) : end;
 }
 
-/* Walks the user's frames of the stack that stands at the given word, behind its `kernel` ones. Returns how
- * many there are, and above them how the walk ended: enum stack_end. */
+/* Walks the user's frames of the stack that begins at the given word, and writes them behind its `kernel`
+ * frames. Returns the number of the user's frames; its upper 16 bits say how the walk ended: enum
+ * stack_end. */
 __noinline __u32 walk_stack(struct stacks *stacks, __u64 word, __u32 kernel, struct unwind_walk *walk)
 {
 	__u32 nr, end = STACK_CUT;
@@ -132,13 +137,14 @@ __noinline __u32 walk_stack(struct stacks *stacks, __u64 word, __u32 kernel, str
 	return STACK_CUT << 16 | nr;
 }
 
-/* Whether the sample was taken in user mode: it then has no frames of the kernel. */
+/* Whether the sample was taken in user mode; it has no frames of the kernel then. */
 static __always_inline _Bool in_user_mode(struct bpf_perf_event_data *ctx)
 {
 	return (ctx->regs.cs & 3) == 3;
 }
 
-/* The user's frames, behind the kernel's; *how becomes its end, and above it whether there are guesses. */
+/* Writes the user's frames behind the kernel's and returns how many there are. The low byte of *how is the
+ * stack's end (enum stack_end), the byte above it enum stack_guessed. */
 static __always_inline __u64 user_frames(struct bpf_perf_event_data *ctx, struct stacks *stacks, __u64 used,
 					 __u64 kernel, __u32 *how)
 {
@@ -153,16 +159,17 @@ static __always_inline __u64 user_frames(struct bpf_perf_event_data *ctx, struct
 		return done & STACK_FRAMES;
 	}
 	user = get_frames(ctx, stack->frames, kernel, BPF_F_USER_STACK);
-	if (tables_walk && user) /* no list: all but the first are by frame pointers */
+	if (tables_walk && user) /* the process has no list: the kernel has walked all frames but the first by
+				    frame pointers */
 		*how = STACK_NO_TABLE | GUESSED_ALL << 8;
 	else if (tables_walk)
-		*how = STACK_WHOLE; /* the kernel's own thread */
+		*how = STACK_WHOLE; /* a kernel thread, which has no user's frames */
 	return user;
 }
 
-/* The id of the sample's stack in the given generation. Not inline: its local variables would make the stack
- * of programs that take no stacks larger than 64 bytes, and Linux (6.13) allocates such a stack elsewhere,
- * where it is not in the cache. */
+/* Returns the id of the sample's stack in the given generation. Not inline: its local variables would make
+ * the stack of programs that take no stacks larger than 64 bytes, and Linux (6.13) allocates such a stack
+ * elsewhere, in memory that is not in the cache. */
 static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 {
 	__u32 area = 2 * bpf_get_smp_processor_id() + which;
@@ -173,7 +180,7 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 
 	if (!stacks)
 		return STACK_FAILED;
-	used = stacks->head.used & (STACK_WORDS - 1); /* always less; for the verifier */
+	used = stacks->head.used & (STACK_WORDS - 1); /* always less; the mask tells the verifier so */
 	stack = (struct stored_stack *)&stacks->words[used];
 	if (kernel_stacks && !in_user_mode(ctx))
 		kernel = get_frames(ctx, stack->frames, 0, 0);

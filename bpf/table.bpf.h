@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of an aggregation: open addressing over a fixed number of slots, one table a CPU, in an array map
- * that user space maps. No map call is made while a sample is handled but the lookup of the CPU's own table,
- * which the kernel inlines: bpf() calls and helpers that change maps make the kernel skip programs on that
- * CPU without a word (bpf_prog_active, kernel/events/core.c).
+ * The table of an aggregation: open addressing over a fixed number of slots, one table per CPU, in an array
+ * map that user space maps. While a sample is handled, the only map operation is the lookup of the CPU's own
+ * table, which the kernel inlines: bpf() calls and helpers that change maps make the kernel silently skip
+ * other programs on that CPU (bpf_prog_active, kernel/events/core.c).
  *
- * Programs on one CPU never run inside each other (the same counter sees to that), so what a program writes
- * needs no atomic operations. Which of the table's two generations it writes, user space says: see struct
+ * Programs on one CPU never nest (the same counter sees to that), so what a program writes needs no atomic
+ * operations. User space selects which of the table's two generations a program writes: see struct
  * table_head.
  *
- * A file includes this once it has defined struct key, struct value and KEY_WORDS: how many words at the
- * keys' beginning are ever told apart in this run. A value begins as struct value_head does; a slot is free
- * as long as it has no samples.
+ * A file includes this after it has defined struct key, struct value and KEY_WORDS, the number of words at
+ * the beginning of a key that are used in this run. A value begins like struct value_head; a slot is free as
+ * long as its value has no samples.
  *
- * No separate totals are kept. The sum of the slots and of the samples without a slot is the total, and each
- * store into another cache line that is saved is an eighth of the cost of a sample.
+ * There are no separate totals. The total is the sum of all slots and of the samples without a slot. Each
+ * cache line that a sample need not write saves an eighth of its cost.
  */
 #ifndef NHMTAP_TABLE_BPF_H
 #define NHMTAP_TABLE_BPF_H
@@ -27,9 +27,9 @@ _Static_assert(sizeof(struct key) % 8 == 0 && sizeof(struct key) / 8 <= KEY_WORD
 struct slot {
 	struct key key;
 	struct value value;
-} __attribute__((aligned(64))); /* a cache line, where it fits */
+} __attribute__((aligned(64))); /* a cache line, if it fits */
 
-/* Of the slots, and of the order, the first half is generation 0. */
+/* Of `slots` and of `order`, the first half is generation 0. */
 struct table {
 	struct table_head head;
 	struct generation_head generations[2];
@@ -45,8 +45,8 @@ struct {
 	__type(value, struct table);
 } tables SEC(".maps");
 
-/* User space changes the event's period while it runs; some runs of the program are timed. Set before
- * loading. */
+/* Set before loading. `paced`: user space changes the event's period while it runs. `timed`: some runs of the
+ * program are timed. */
 const volatile _Bool paced, timed;
 
 /* The table of the CPU that the program runs on. */
@@ -57,13 +57,13 @@ static __always_inline struct table *table_of_this_cpu(void)
 	return bpf_map_lookup_elem(&tables, &this_cpu);
 }
 
-/* When a run begins that is to be timed; 0: it is not. For table_leave(). */
+/* Returns the time at which this run begins, for table_leave(), or 0 if the run is not to be timed. */
 static __always_inline __u64 table_begin(const struct table *table)
 {
 	return timed && !(table->head.turns / 2 & (TIMED_ONE_IN - 1)) ? bpf_ktime_get_ns() : 0;
 }
 
-/* How many occurrences a sample stands for. To be asked once a sample. */
+/* Returns how many occurrences the sample stands for. Must be called once per sample. */
 static __always_inline __u64 period_of(struct bpf_perf_event_data *ctx, struct table *table)
 {
 	__u64 period = ctx->sample_period;
@@ -79,9 +79,9 @@ static __always_inline __u64 period_of(struct bpf_perf_event_data *ctx, struct t
 }
 
 /*
- * Enters the table; table_leave() leaves it. Returns which of its generations the sample is to go into.
- * The addition is a locked one, before which no load is done that comes after it: either user space sees
- * that the program is inside, or the program sees the generation that user space has named.
+ * Enters the table; table_leave() leaves it. Returns the generation that the sample is to go into. The
+ * addition is locked, so that no later load is done before it: either user space sees that the program is
+ * inside, or the program sees the generation that user space has selected.
  */
 static __always_inline __u32 table_enter(struct table *table)
 {
@@ -104,8 +104,8 @@ static __always_inline int keys_equal(const struct key *a, const struct key *b)
 	return words_equal((const __u64 *)a, (const __u64 *)b, KEY_WORDS);
 }
 
-/* The index of the generation's slot that comes first for a hash. The compiler knows that it is less than
- * their number and would drop the check; the verifier of Linux 6.1 needs it. */
+/* Returns the index of the first slot of the generation that is tried for a hash. The compiler knows that it
+ * is less than the number of slots and would drop the final mask, which the verifier of Linux 6.1 needs. */
 static __always_inline __u32 slot_index(__u32 which, __u32 hash)
 {
 	__u32 index = which * TABLE_SLOTS + (hash & (TABLE_SLOTS - 1));
@@ -115,8 +115,8 @@ static __always_inline __u32 slot_index(__u32 which, __u32 hash)
 }
 
 /*
- * The unusual case: the first slot is free, or another key's. Gives the slot's index, or -1. The kernel
- * verifies a function that is not static once, and not again for each path that leads to a call.
+ * The unusual case: the first slot is free or has another key. Returns the index of the key's slot, or -1 if
+ * there is none. Not static, so that the kernel verifies it once and not for each path that leads to a call.
  */
 __noinline int table_search(struct table *table, __u32 which, const struct key *key, __u32 hash)
 {
@@ -149,15 +149,15 @@ static __always_inline struct slot *table_find(struct table *table, __u32 which,
 	struct slot *slot = &table->slots[slot_index(which, hash)];
 	int index;
 
-	barrier_var(key); /* stays in memory: registers would spill it a second time */
+	barrier_var(key); /* keeps the key in memory: in registers it would be spilled a second time */
 	if (likely(slot->value.samples && keys_equal(&slot->key, key)))
 		return slot;
 	index = table_search(table, which, key, hash);
 	return index < 0 ? NULL : &table->slots[index & (2 * TABLE_SLOTS - 1)];
 }
 
-/* Adds the sample to its key's, taking a slot for a key that is new. Returns the value, for what else is
- * to be added to it; NULL if all slots of the key are taken by others, which is counted. */
+/* Adds the sample to its key's value, taking a slot if the key is new. Returns the value, so that the caller
+ * can add to its other members, or NULL if all slots that the key may have are taken, which is counted. */
 static __always_inline struct value *table_add(struct table *table, __u32 which, const struct key *key,
 					       __u32 hash, __u64 period)
 {
@@ -173,7 +173,7 @@ static __always_inline struct value *table_add(struct table *table, __u32 which,
 	return &slot->value;
 }
 
-/* The same for an entry that a sample makes besides; see entry_kind_t. */
+/* The same for a further entry of a sample; see entry_kind_t. */
 static __always_inline __attribute__((unused)) void table_add_further(struct table *table, __u32 which,
 								      const struct key *key, __u32 hash)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The numbers of the task that runs, as nhmtap's own pid namespace has them: those of its records, of
- * /proc and of the kernel's notes. bpf_get_current_pid_tgid() has those of the initial namespace.
+ * The ids of the current task in nhmtap's own pid namespace, as in its records, in /proc and in the kernel's
+ * notes (perf's side-band records). bpf_get_current_pid_tgid() returns those of the initial namespace.
  *
- * User space sets the constants before loading. In the initial namespace all are 0, and nothing is done
- * that was not done without them. The offsets come from namespace.bpf.c: relocated accesses here would
- * make every program need the kernel's BTF.
+ * User space sets the constants before loading. In the initial namespace all are 0, and the helper's ids are
+ * used as they are. The offsets come from namespace.bpf.c: relocated accesses here would make every program
+ * need the kernel's BTF.
  */
 #ifndef NHMTAP_TASK_BPF_H
 #define NHMTAP_TASK_BPF_H
@@ -15,11 +15,11 @@
 
 /* nhmtap's pid namespace as stat(2) of /proc/self/ns/pid has it; inode 0: the initial one. */
 const volatile __u64 namespace_device, namespace_inode;
-/* struct own_namespace; address 0: not known, and tasks of deeper namespaces then have no number. */
+/* From struct own_namespace. If the address is 0 (not known), tasks of deeper namespaces have no number. */
 const volatile __u64 namespace_address;
 const volatile __u32 namespace_level, leader_offset, pid_offset, level_offset, upid_offset;
 
-/* A task's number in its pid namespace of nhmtap's level: struct upid, include/linux/pid.h. */
+/* A task's number in the pid namespace at nhmtap's level: struct upid, include/linux/pid.h. */
 struct number {
 	__u32 number;
 	__u32 padding;
@@ -35,8 +35,8 @@ static __always_inline __u32 number_in(const char *pid, __u32 level)
 	return number.address == namespace_address ? number.number : 0;
 }
 
-/* Of a task that the verifier knows as one. 0: it is in no namespace of nhmtap's. What is loaded from a
- * pointer to nothing is 0. */
+/* Returns the number of a task whose pointer the verifier trusts; 0 if the task is not in nhmtap's namespace.
+ * Loads through a NULL pointer give 0. */
 static __always_inline __u32 number_of(const char *task)
 {
 	const char *pid = *(const char *const *)(task + pid_offset);
@@ -44,7 +44,7 @@ static __always_inline __u32 number_of(const char *task)
 	return number_in(pid, *(const __u32 *)(pid + level_offset));
 }
 
-/* Of a task of which nothing but the address is known. */
+/* The same for a task of which only the address is known. */
 static __always_inline __u32 number_of_any(__u64 task)
 {
 	const char *pid = NULL;
@@ -55,7 +55,8 @@ static __always_inline __u32 number_of_any(__u64 task)
 	return number_in(pid, level);
 }
 
-/* By loads of the kernel's memory that the verifier allows: a helper's call takes as long as all of them. */
+/* Uses loads of the kernel's memory that the verifier allows: one call of a helper would take as long as all
+ * of them together. */
 static __noinline __u64 ids_in_namespace(void)
 {
 	struct bpf_pidns_info ids = {};
@@ -68,14 +69,14 @@ static __noinline __u64 ids_in_namespace(void)
 		process = number_of(leader);
 		return (__u64)process << 32 | (task == leader ? process : number_of(task));
 	}
-	/* Fails for a task whose own namespace is another one, a deeper one too. */
+	/* Fails for a task whose own namespace is not this one, even if it is a descendant. */
 	if (bpf_get_ns_current_pid_tgid(namespace_device, namespace_inode, &ids, sizeof(ids)))
 		return 0;
 	return (__u64)ids.tgid << 32 | ids.pid;
 }
 
-/* As bpf_get_current_pid_tgid(): the process in the upper half, the thread in the lower one. Both are 0
- * for a task that is in no namespace of nhmtap's. */
+/* Like bpf_get_current_pid_tgid(): the process in the upper half, the thread in the lower half. Both are 0
+ * for a task that is not in nhmtap's namespace. */
 static __always_inline __u64 current_ids(void)
 {
 	return namespace_inode ? ids_in_namespace() : bpf_get_current_pid_tgid();

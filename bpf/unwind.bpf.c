@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps the lists of what processes have mapped right at the moment when that changes: a child has its
- * parent's, and a program that is executed has none until user space has made it.
+ * Keeps the lists of what processes have mapped right at the moment when they change: a forked child gets its
+ * parent's list, and after an exec a process has none until user space has made one.
  */
 #include "vmlinux.h"
 #include "task.bpf.h"
@@ -61,14 +61,14 @@ int on_exec(void *ctx __attribute__((unused)))
 		(node).slots = bpf_core_field_offset(type, slot);                                            \
 	} while (0)
 
-/* User space runs it once: BPF_PROG_TEST_RUN. */
+/* Stores the offsets that struct unwind_kernel needs. User space runs it once: BPF_PROG_TEST_RUN. */
 SEC("raw_tracepoint")
 int find_layout(void *ctx __attribute__((unused)))
 {
 	__u32 zero = 0;
 	struct unwind_kernel *kernel = bpf_map_lookup_elem(&unwind_kernels, &zero);
 
-	/* Before 6.1, mappings were kept in another way. */
+	/* Before 6.1, mappings were kept in an rb tree, which is not supported. */
 	if (!kernel || !bpf_core_field_exists(struct mm_struct, mm_mt))
 		return 0;
 	kernel->root = bpf_core_field_offset(struct mm_struct, mm_mt.ma_root);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks a user's stack by tables: mapping, file, row, rule; then the caller's registers by the rule. Where
- * there is no table, a frame pointer may help, if what it leads to is a return address: the frame is marked
- * as guessed then.
+ * Walks a user's stack by tables: the address leads to its mapping, the mapping to a file, the file to a row,
+ * the row to a rule, and the rule gives the caller's registers. If there is no table, the frame pointer is
+ * tried; it is accepted if it leads to a return address, and the frame is then marked as guessed.
  *
- * What has a loop is not static: the kernel then verifies it once, by itself. Such functions are verified
- * even where nothing calls them, so each first checks whether there are tables: without tables there are no
- * maps.
+ * Functions with a loop are not static: the kernel then verifies each once, by itself. Such functions are
+ * verified even if nothing calls them, so each first checks whether there are tables: without tables the maps
+ * do not exist.
  */
 #ifndef NHMTAP_UNWIND_BPF_H
 #define NHMTAP_UNWIND_BPF_H
@@ -16,10 +16,11 @@
 #include "unwind_maps.bpf.h"
 
 /* Set by user space before loading. */
-const volatile _Bool tables_walk; /* user's stacks are walked by tables */
-const volatile _Bool precise;	  /* samples are: the registers' ip is not the interrupt's */
+const volatile _Bool tables_walk; /* the user's stacks are walked by tables */
+const volatile _Bool precise; /* samples are precise: their ip is that of the sampled instruction, not of the
+				 interrupt, unlike the other registers */
 
-/* Rules that were looked up before: most samples come by the same calls. */
+/* A cache of rules that were looked up before: most samples come through the same calls. */
 #define UNWIND_CACHED 1024 /* a power of two */
 
 struct unwind_cached {
@@ -28,33 +29,35 @@ struct unwind_cached {
 	__u64 rule;
 };
 
-/* Words of the stack that are read at once: several frames mostly lie in them. */
+/* Words of the user's stack that are copied at once: they usually hold several frames. */
 #define UNWIND_COPIED 64 /* a power of two */
-#define UNWIND_BELOW  6	 /* of them, those below what was asked for: other registers that were saved there */
+#define UNWIND_BELOW  6	 /* of these, words below the requested address: other saved registers are there */
 
 struct unwind_walk {
 	__u64 ip, sp;
 	struct unwind_register {
 		__u64 value;
-		__u64 at; /* where it stands, not read yet: few frames need it; 0: it was read */
+		__u64 at; /* the address of the saved value, which is read only if it is needed (few frames
+			     need it); 0: `value` is valid */
 	} bp, bx;
-	__u64 at;  /* where the row is looked for: a return address may lie behind its function */
-	__u64 tag; /* the list's serial, and the files' epoch; UNWIND_NO_TAG: there is no list */
-	/* The process's list: */
+	__u64 at;  /* where the row is looked up: not always ip, since a return address may lie behind its
+		      function */
+	__u64 tag; /* the list's serial and the files' epoch; UNWIND_NO_TAG if there is no list */
+	/* The process's list: where it is, and how many mappings it has. */
 	__u32 list, nr;
 	/* The mapping that `at` lies in; the next frame often lies in the same. */
 	__u64 begin, end, bias;
 	__u32 file;
-	__u32 listed;  /* the mapping is the list's */
-	__u32 guessed; /* frames, so far */
-	/* The page of that file that a row was looked for in last: */
+	__u32 listed;  /* the mapping was found in the list, not by the kernel's own records */
+	__u32 guessed; /* guessed frames so far */
+	/* The page of that file in which a row was looked up last: */
 	__u64 page; /* its address; 1: none yet */
 	__u64 rows; /* struct unwind_page */
 	__u32 page_file;
 	__u32 rules;
-	__u64 mark;   /* of the frame that was found last: FRAME_GUESSED, … */
-	__u64 copied; /* where the copy is from; 0: there is none */
-	/* Up to here, a walk begins with zeroes. */
+	__u64 mark;   /* of the frame that was found last: FRAME_GUESSED or FRAME_INTERRUPTED */
+	__u64 copied; /* the address that the copy begins at; 0: there is no copy */
+	/* The members above are set to zero when a walk begins. */
 	__u64 copy[UNWIND_COPIED];
 	struct unwind_cached cached[UNWIND_CACHED];
 };
@@ -76,8 +79,8 @@ static __always_inline __u64 unwind_two_words(const struct unwind_block *block, 
 
 #define MAPPING_WORDS (sizeof(struct unwind_mapping) / 4)
 
-/* 1 if a <= b, else 0, of numbers below 2^63. Without a branch: the verifier would go both ways each time,
- * and the CPU would guess. */
+/* Returns 1 if a <= b, else 0, for numbers below 2^63. Has no branch: the verifier would follow both ways
+ * each time, and the CPU would often mispredict it. */
 static __always_inline __u32 unwind_no_later(__u64 a, __u64 b)
 {
 	__u64 sign = (a - b - 1) >> 63;
@@ -101,8 +104,8 @@ __noinline __u64 kernel_word(__u64 address)
 	return word;
 }
 
-/* What a node of a maple tree has for the address: another node, or of a leaf what is mapped there.
- * lib/maple_tree.c, mtree_lookup_walk(). */
+/* Returns the entry of a maple tree's node for the address: another node, or in a leaf what is mapped there.
+ * Follows lib/maple_tree.c, mtree_lookup_walk(). */
 __noinline __u64 unwind_look_in_node(__u64 node, __u64 at)
 {
 	const struct unwind_kernel *kernel;
@@ -118,20 +121,20 @@ __noinline __u64 unwind_look_in_node(__u64 node, __u64 at)
 	for (slot = 0; slot < 15 && slot < layout->nr_pivots; slot++) {
 		__u64 pivot = kernel_word(node + layout->pivots + 8 * slot);
 
-		if (pivot >= at || (slot && !pivot)) /* 0: this slot is the last one */
+		if (pivot >= at || (slot && !pivot)) /* 0: no further pivot, so this is the last slot */
 			break;
 	}
 	return kernel_word(node + layout->slots + 8 * slot);
 }
 
-/* The kernel's own record of the current process's mapping that `at` lies in; 0: none. The tree is read
- * without its lock, so nothing read from it is trusted. */
+/* Returns the kernel's vm_area_struct of the current process's mapping that contains the address; 0 if there
+ * is none. The tree is read without its lock, so nothing that is read from it is trusted. */
 static __always_inline __u64 unwind_find_area(const struct unwind_kernel *kernel, __u64 at)
 {
 	__u64 mm = kernel_word(bpf_get_current_task() + kernel->mm), entry = kernel_word(mm + kernel->root);
 	__u32 leaf = 0;
 
-	if (!mm || (entry & 3) != 2) /* one mapping alone has no node */
+	if (!mm || (entry & 3) != 2) /* a single mapping is stored in the root itself, without a node */
 		return 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MAPLE_HEIGHT_MAX && !leaf; i++) {
@@ -141,7 +144,7 @@ static __always_inline __u64 unwind_find_area(const struct unwind_kernel *kernel
 	return kernel_word(entry + kernel->owner) == mm ? entry : 0;
 }
 
-/* Finds the mapping that walk->at lies in by what the kernel knows; returns 0, or -1 if it is in none. */
+/* Finds the mapping that contains walk->at in the kernel's own records; returns 0, or -1 if there is none. */
 __noinline int unwind_find_vma(struct unwind_walk *walk)
 {
 	const struct unwind_kernel *kernel;
@@ -184,7 +187,7 @@ __noinline int unwind_find_vma(struct unwind_walk *walk)
 	return 0;
 }
 
-/* Finds the mapping that walk->at lies in by the process's list; returns 0, or -1 if it is in none. */
+/* Finds the mapping that contains walk->at in the process's list; returns 0, or -1 if there is none. */
 __noinline int unwind_find_mapping(struct unwind_walk *walk)
 {
 	const struct unwind_block *block;
@@ -214,7 +217,8 @@ __noinline int unwind_find_mapping(struct unwind_walk *walk)
 	return -1;
 }
 
-/* By the kernel's own record, where it is newer than the list. */
+/* Finds the mapping that contains walk->at: in the list, or, if the list does not have it yet, in the
+ * kernel's records. Returns 0, or -1 if there is none. */
 static __always_inline int unwind_find(struct unwind_walk *walk)
 {
 	if (walk->at >= walk->begin && walk->at < walk->end)
@@ -222,7 +226,7 @@ static __always_inline int unwind_find(struct unwind_walk *walk)
 	return unwind_find_mapping(walk) ? unwind_find_vma(walk) : 0;
 }
 
-/* The last of the page's rows that begins no later than `low_bits`: its rule's number. */
+/* Returns the number of the rule of the page's last row that begins at or before `low_bits`. */
 __noinline __u32 unwind_search(__u32 position, __u32 nr, __u32 low_bits)
 {
 	const struct unwind_block *block;
@@ -244,8 +248,8 @@ __noinline __u32 unwind_search(__u32 position, __u32 nr, __u32 low_bits)
 	return block->words[position & (UNWIND_BLOCK_WORDS - 1)] >> 16;
 }
 
-/* Looks up the page of the file's table that has the address. Returns -1, or what frame there is without
- * one: enum unwind_frame. */
+/* Makes the page of the file's table that has the address the walk's page. Returns -1, or the frame to use if
+ * there is no such page: enum unwind_frame. */
 __noinline int unwind_find_page(struct unwind_walk *walk, __u64 address)
 {
 	const struct unwind_block *block;
@@ -277,7 +281,7 @@ __noinline int unwind_find_page(struct unwind_walk *walk, __u64 address)
 	return -1;
 }
 
-/* The rule at the address of the walk's file, a struct unwind_rule; its frame may be FRAME_NO_TABLE. */
+/* Returns the rule (struct unwind_rule) at an address of the walk's file; its frame may be FRAME_NO_TABLE. */
 static __always_inline __u64 unwind_rule_at(struct unwind_walk *walk, __u64 address)
 {
 	const struct unwind_block *block;
@@ -299,7 +303,7 @@ static __always_inline struct unwind_cached *unwind_cached_of(struct unwind_walk
 	return &walk->cached[(walk->at * 0x9e3779b97f4a7c15ULL) >> 54 & (UNWIND_CACHED - 1)];
 }
 
-/* The rule at walk->at, where it is not among those that were looked up before. */
+/* Returns the rule at walk->at, if the cache does not have it, and puts it there. */
 __noinline __u64 unwind_look_up(struct unwind_walk *walk)
 {
 	struct unwind_cached *cached;
@@ -309,7 +313,8 @@ __noinline __u64 unwind_look_up(struct unwind_walk *walk)
 	if (!tables_walk || !walk || unwind_find(walk))
 		return FRAME_NO_TABLE;
 	rule = unwind_rule_at(walk, walk->at - walk->bias);
-	/* In a system call ip is behind the instruction, which may be behind the function. */
+	/* In a system call, ip is behind the syscall instruction, which may be the last one of its
+	 * function. */
 	if ((rule & 15) == FRAME_NONE && walk->at == walk->ip)
 		return unwind_rule_at(walk, walk->at - 1 - walk->bias);
 	frame = rule & 15;
@@ -332,7 +337,8 @@ static __always_inline __u64 unwind_rule(struct unwind_walk *walk)
 
 /* --- the user's memory ---------------------------------------------------------------------------- */
 
-/* Has the two words at the address in the copy. Returns where, or less if they can't be read. */
+/* Copies the user's stack so that the copy has the two words at the address. Returns their index in the copy,
+ * or -1 if they can't be read. */
 __noinline int unwind_copy(struct unwind_walk *walk, __u64 address)
 {
 	if (!tables_walk || !walk)
@@ -340,12 +346,12 @@ __noinline int unwind_copy(struct unwind_walk *walk, __u64 address)
 	walk->copied = address - 8 * UNWIND_BELOW;
 	if (!bpf_probe_read_user(walk->copy, sizeof(walk->copy), (void *)walk->copied))
 		return UNWIND_BELOW;
-	/* The stack's end, or a page that nobody has touched. */
+	/* This happens at the stack's end, or if a page was never touched: read just the two words. */
 	walk->copied = 0;
 	return bpf_probe_read_user(walk->copy, 2 * sizeof(walk->copy[0]), (void *)address) ? -1 : 0;
 }
 
-/* Reads two words. Returns 0, or less if they can't be read. */
+/* Reads two words. Returns 0, or -1 if they can't be read. */
 static __always_inline int unwind_read(struct unwind_walk *walk, __u64 address, __u64 words[2])
 {
 	__u64 offset = address - walk->copied;
@@ -361,7 +367,7 @@ static __always_inline int unwind_read(struct unwind_walk *walk, __u64 address, 
 	return 0;
 }
 
-/* Whether what stands before the address is a call: e8, or ff with /2. */
+/* Whether the instruction before the address is a call: opcode e8, or ff with /2. */
 static __always_inline _Bool unwind_follows_call(__u64 address)
 {
 	__u8 code[8];
@@ -373,9 +379,9 @@ static __always_inline _Bool unwind_follows_call(__u64 address)
 #undef CALL_AT
 }
 
-#define UNWIND_FRAME_MOST (64UL << 20) /* no frame is larger */
+#define UNWIND_FRAME_MOST (64UL << 20) /* larger frames are taken for errors */
 
-/* Has a register's value there. Returns 0, or less where its memory can't be read. */
+/* Makes a register's value valid. Returns 0, or -1 if the memory where it was saved can't be read. */
 static __always_inline int unwind_fetch(struct unwind_walk *walk, struct unwind_register *which)
 {
 	__u64 words[2];
@@ -388,7 +394,8 @@ static __always_inline int unwind_fetch(struct unwind_walk *walk, struct unwind_
 	return 0;
 }
 
-/* By the frame pointer, where `why` there is no other way. */
+/* Goes to the caller by the frame pointer. Returns 0, or `why`, the reason why tables could not be used, if
+ * the frame pointer does not lead to a return address. */
 __noinline int unwind_guess(struct unwind_walk *walk, int why)
 {
 	__u64 saved[2], bp;
@@ -412,8 +419,9 @@ __noinline int unwind_guess(struct unwind_walk *walk, int why)
 	return 0;
 }
 
-/* Where the kernel has put the registers before it called a signal's handler, seen from what the handler
- * returns to: struct ucontext, arch/x86/include/uapi/asm/{ucontext,sigcontext}.h. */
+/* Offsets of the registers that the kernel has saved before it called a signal's handler, from the stack
+ * pointer at the address that the handler returns to: struct ucontext,
+ * arch/x86/include/uapi/asm/{ucontext,sigcontext}.h. */
 #define SIGNAL_BP 120
 #define SIGNAL_BX 128
 #define SIGNAL_SP 160
@@ -432,8 +440,8 @@ static __always_inline int unwind_signal(struct unwind_walk *walk)
 	return 0;
 }
 
-/* Goes from a frame to its caller. Returns 0, or why there is none: enum stack_end; with STUCK, where tables
- * do not say. */
+/* Goes from a frame to its caller. Returns 0, or the reason why there is no caller: enum stack_end. STUCK is
+ * added if the tables have no usable rule, so that the frame pointer may be tried. */
 #define STUCK 0x100
 static __always_inline int unwind_step(struct unwind_walk *walk)
 {
@@ -478,7 +486,7 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	if (frame <= walk->sp || frame - walk->sp > UNWIND_FRAME_MOST ||
 	    unwind_read(walk, frame - sizeof(saved), saved))
 		return STACK_UNREADABLE;
-	/* A frame pointer stands beside the return address: one reading has both. */
+	/* A saved frame pointer next to the return address was read together with it. */
 	if (rule.bp == BP_AT_FRAME && rule.bp_offset == -16)
 		walk->bp = (struct unwind_register){.value = saved[0]};
 	else if (rule.bp == BP_AT_FRAME)
@@ -494,27 +502,29 @@ static __always_inline int unwind_step(struct unwind_walk *walk)
 	walk->sp = frame;
 	walk->ip = saved[1];
 	walk->at = saved[1] - 1;
-	return saved[1] ? 0 : STACK_WHOLE; /* what the kernel starts has zero there */
+	return saved[1] ? 0 : STACK_WHOLE; /* the kernel starts threads with 0 in place of a return address */
 }
 
 #define USER_CS_64 0x33 /* arch/x86/include/asm/segment.h, __USER_CS */
 
-/* The user's registers: those of the sample, or what the kernel has put aside of them. Returns whether they
- * are of 64-bit code. */
+/* Takes the user's registers: those of the sample, or those that the kernel has saved at its entry. Returns
+ * whether they belong to 64-bit code. */
 static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	const struct pt_regs *regs;
 	__u64 cs = ctx->regs.cs, ip;
 
 	walk->sp = ctx->regs.rsp;
-	/* Of a precise sample, whose code is the user's, the rest may be the kernel's. */
+	/* In a precise sample the code may be the user's while the other registers are already the
+	 * kernel's. */
 	if ((cs & 3) == 3 && (__s64)walk->sp >= 0) {
 		walk->ip = ctx->regs.rip;
 		walk->bp.value = ctx->regs.rbp;
 		walk->bx.value = ctx->regs.rbx;
-		/* The kernel's own walk begins where the interrupt came. */
+		/* ip is that of the sampled instruction; the kernel's call chain begins at that of the
+		 * interrupt, which the other registers belong to. 1 skips PERF_CONTEXT_USER. */
 		if (precise &&
-		    bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1 /* its mark */) == sizeof(ip))
+		    bpf_get_stack(ctx, &ip, sizeof(ip), BPF_F_USER_STACK | 1 /* skip mark */) == sizeof(ip))
 			walk->ip = ip;
 	} else {
 		regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -529,7 +539,7 @@ static __always_inline _Bool unwind_registers(struct bpf_perf_event_data *ctx, s
 	return (cs & 0xffff) == USER_CS_64;
 }
 
-/* Gets ready to walk the current process's stack; returns false where it can't be walked by tables. */
+/* Prepares to walk the current process's stack. Returns false if it can't be walked by tables. */
 static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struct unwind_walk *walk)
 {
 	__u32 pid = current_ids() >> 32;
@@ -554,7 +564,7 @@ static __always_inline _Bool unwind_begin(struct bpf_perf_event_data *ctx, struc
 			walk->tag = (__u64)serial << 32 | files->epoch;
 		}
 	}
-	/* Without a list yet, the kernel is asked. */
+	/* Without a list, mappings are looked up in the kernel's records, if their layout is known. */
 	if (!walk->nr) {
 		kernel = bpf_map_lookup_elem(&unwind_kernels, &zero);
 		if (!kernel || !kernel->mm)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The memory of the tables by which stacks are walked: user space makes it once, and all programs share it.
- */
+/* The maps with the tables by which stacks are walked. User space makes them once, and all programs share
+ * them. */
 #ifndef NHMTAP_UNWIND_MAPS_BPF_H
 #define NHMTAP_UNWIND_MAPS_BPF_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Keys are made of words of 64 bits: what the aggregations do with them. */
+/* Operations on keys, which consist of 64-bit words. */
 #ifndef NHMTAP_WORDS_BPF_H
 #define NHMTAP_WORDS_BPF_H
 
@@ -21,8 +21,8 @@ static __always_inline __u64 hash_word(__u64 hash, __u64 word)
 	return hash ^ (hash >> 32);
 }
 
-/* Sets two neighbouring members of 32 bits by one store: keys are compared by words, and a load that
- * two stores have to serve waits until both are in the cache. */
+/* Sets two adjacent 32-bit members by one store: keys are compared by words, and a load of a word that two
+ * stores have written has to wait until both have reached the cache. */
 static __always_inline void set_word(__u32 *members, __u64 word)
 {
 	__builtin_memcpy(members, &word, sizeof(word));
@@ -30,8 +30,8 @@ static __always_inline void set_word(__u32 *members, __u64 word)
 
 #define KEY_WORDS_MOST 16
 
-/* Whether two keys, made of words, are equal. One branch for all words: this code is rarely in the cache,
- * where each branch costs more than the loads. */
+/* Whether two keys, made of words, are equal. Has one branch for all words: this code is rarely in the cache,
+ * and then each branch costs more than the loads. */
 static __always_inline int words_equal(const __u64 *a, const __u64 *b, int words)
 {
 	__u64 difference = 0;
