@@ -22,8 +22,8 @@ struct aggregation {
 	struct bpf_object *object;
 	struct layout layout;
 	struct table_layout table;
-	unsigned int stack_frames;	    /* of a stack at most */
-	struct stack_areas *areas;	    /* NULL: no stacks */
+	unsigned int stack_frames;	    /* the most frames of a stack */
+	struct stack_areas *areas;	    /* NULL: there are no stacks */
 	const struct unwind_memory *unwind; /* NULL: stacks are not walked by tables */
 	struct table_reader *reader;
 	bool stream;
@@ -188,8 +188,8 @@ int aggregation_attach(struct aggregation *aggregation, int fd, const struct hos
 		       struct refusal *refusal)
 {
 	const struct bpf_program *program = bpf_object__next_program(aggregation->object, NULL);
-	/* Not bpf_program__attach_perf_event(): it enables the event at once, and its link closes
-	 * the descriptor, which is libperf's. */
+	/* Not bpf_program__attach_perf_event(): it enables the event at once, and its link closes the
+	 * descriptor, which belongs to libperf. */
 	int link = bpf_link_create(bpf_program__fd(program), fd, BPF_PERF_EVENT, NULL);
 
 	if (link < 0)

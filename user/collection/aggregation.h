@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An aggregation of bpf/ at work: loaded once for each event, attached to its descriptors, its
- * tables mapped, and read by a reader.
+ * An aggregation of bpf/ in use: a BPF program that is loaded once for each event and attached to its
+ * descriptors. Its tables are mapped, and read by a table reader.
  */
 #ifndef NHMTAP_AGGREGATION_H
 #define NHMTAP_AGGREGATION_H
@@ -19,43 +19,46 @@ struct aggregation;
 struct unwind_memory;
 
 /*
- * Opens the aggregation of this name (its file's: "profile") with the keys of `by` ("pid,ip") told
- * apart, and those that it always tells apart, for which it has no constant by_NAME. Nothing is loaded
- * yet. Returns 0, or -1 with the refusal. The caller owns *aggregation up to aggregation_close().
+ * Opens the aggregation of this name (that of its file: "profile"). Its keys are those of `by` ("pid,ip"),
+ * and those that it always has, for which it has no constant by_NAME. Nothing is loaded yet. Returns 0, or -1
+ * with the refusal. The caller owns *aggregation up to aggregation_close().
  */
 int aggregation_open(struct aggregation **aggregation, const char *name, const char *by,
 		     struct refusal *refusal);
 void aggregation_close(struct aggregation *aggregation);
 
-/* The bytes that its tables will take in the kernel. */
+/* The bytes that its tables will take in the kernel, once loaded. */
 size_t aggregation_bytes(const struct aggregation *aggregation, const struct host *host);
 
-/* Loads it into the kernel and maps its tables, one for each possible CPU. */
+/* Loads the program into the kernel and maps its tables, one for each possible CPU. Returns 0, or -1 with the
+ * refusal. */
 int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal);
 
-/* Attaches its program to a descriptor of perf_event_open, which stays the caller's. */
+/* Attaches the program to a descriptor of perf_event_open(2), which stays the caller's. Returns 0, or -1 with
+ * the refusal. */
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
 		       struct refusal *refusal);
 
-/* Detaches it, before the descriptor is closed: a program that is attached keeps its event. */
+/* Detaches the program. Must be called before the descriptor is closed: an attached program keeps its event
+ * alive. */
 void aggregation_detach(struct aggregation *aggregation, int fd);
 
-/* Writes each sample into a ring as well, with the keys of `by`; the tables then keep only the keys that they
- * always have. Call before loading. */
+/* Has each sample also written into a ring, with the keys of `by`; the tables then have only the keys that
+ * they always have. Must be called before loading. */
 void aggregation_stream(struct aggregation *aggregation);
 
-/* Which sides' frames the stacks are to have, and how many of both together, if stacks are among the
- * keys. `chain`: the kernel takes the chain of each sample by itself (PERF_SAMPLE_CALLCHAIN), and its first
- * word says whose frames follow (PERF_CONTEXT_KERNEL, …). To be called before loading. */
+/* Selects the stacks' sides (kernel, user) and the most frames of both together, if stacks are among the
+ * keys. `chain`: the kernel takes the call chain of each sample itself (PERF_SAMPLE_CALLCHAIN); its first
+ * word then says which side's frames follow (PERF_CONTEXT_KERNEL, …). Must be called before loading. */
 void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user, unsigned int frames,
 			bool chain);
 
-/* Has the users' stacks walked by the tables in this memory, which must live longer; of samples whose
- * registers are not all of one moment, if they are `precise`. To be called before loading. */
+/* Has the user's stacks walked by the tables in this memory, which must outlive the aggregation. `precise`:
+ * the samples are, so their registers are not all of one moment. Must be called before loading. */
 void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise);
 
-/* Has its program time some of its runs, and weigh samples as aggregation_weigh() says. To be called before
- * loading. */
+/* Has the program time some of its runs, and count samples with the periods given by aggregation_weigh().
+ * Must be called before loading. */
 void aggregation_pace(struct aggregation *aggregation);
 
 /* See collection/table_reader.h. */
@@ -63,18 +66,19 @@ void aggregation_weigh(struct aggregation *aggregation, __u64 opened, __u64 held
 void aggregation_carry(struct aggregation *aggregation, int cpu, __u64 count, __u64 most);
 struct table_runs aggregation_runs(const struct aggregation *aggregation);
 
-/* Keeps a key of `by` in the tables without showing it. */
+/* Keeps a key of `by` in the tables, but does not show it in records. */
 void aggregation_conceal(struct aggregation *aggregation, const char *name);
 
-/* The next sample of the stream: see rings_next(). */
+/* Gives the next sample of the stream: see rings_next(). */
 bool aggregation_next(struct aggregation *aggregation, __u64 before, struct streamed *sample, __u64 *lost);
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
-/* How many samples a CPU's table has room for, however different their keys and however deep their stacks. */
+/* How many samples a CPU's table has room for in any case, even if all have different keys and stacks of the
+ * greatest depth. */
 size_t aggregation_room(const struct aggregation *aggregation);
 
-/* Reads its tables, looks how full they are, empties them: see collection/table_reader.h. */
+/* Read the tables, tell how full they are, empty them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
 unsigned int aggregation_fill(const struct aggregation *aggregation);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);

@@ -18,7 +18,7 @@
 #include "memory.h"
 #include "shared.h"
 
-/* Of a CPU, without its last ones; a power of two. */
+/* Slots of a CPU, without CGROUP_LAST_SLOTS; a power of two. */
 #define SLOTS  1024UL
 #define STRIDE (SLOTS + CGROUP_LAST_SLOTS)
 
@@ -136,7 +136,7 @@ void cgroup_switches_close(struct cgroup_switches *switches)
 	free(switches);
 }
 
-/* Where the program reads it. Returns 0 or -errno. */
+/* Puts a counter where the program reads it. Returns 0 or -errno. */
 static int put_counter(const struct cgroup_switches *switches, int cpu, size_t i, int fd)
 {
 	__u32 index = cpu * (switches->events + 1) + i;
@@ -212,7 +212,7 @@ void cgroup_switches_each(const struct cgroup_switches *switches, cgroup_sums_fn
 	}
 }
 
-/* Nothing runs in it any more, so that no program writes its sums. */
+/* Nothing runs in the cgroup any more, so no program writes its sums. */
 void cgroup_switches_release(struct cgroup_switches *switches, __u64 id)
 {
 	for (size_t i = 0; id != CGROUP_NONE && id < CGROUP_NO_CGROUP && i < switches->nr_cpus * STRIDE;

@@ -20,7 +20,7 @@ static void wait_and_exec(char **argv, const struct inherited *inherited, int go
 	sigprocmask(SIG_SETMASK, &inherited->signals, NULL);
 	if (inherited->limited)
 		setrlimit(RLIMIT_NOFILE, &inherited->descriptors);
-	/* Without the byte the parent has given up: nothing is to be run. */
+	/* Without the byte, the parent has given up: nothing is executed. */
 	if (read(go, &byte, 1) != 1)
 		_exit(0);
 	privileges_of_command();
@@ -102,7 +102,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 	if (write(child->go_fd, "", 1) != 1)
 		error = errno;
 	close_fd(&child->go_fd);
-	/* The pipe closes without a word when exec succeeds. */
+	/* When exec succeeds, the pipe is closed without any data. */
 	do
 		got = read(child->failure_fd, &error, sizeof(error));
 	while (got < 0 && errno == EINTR);
@@ -111,7 +111,7 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 		return 0;
 
 	collect(child, 0);
-	/* A file that is there and not found all the same is a script without its interpreter. */
+	/* If a file exists and yet ENOENT is returned, it is a script whose interpreter does not exist. */
 	if (error == ENOENT && strchr(argv[0], '/') && !access(argv[0], F_OK)) {
 		refuse(refusal, STATUS_NOT_EXECUTABLE, "command '%s'", argv[0]);
 		refusal->error = error;
@@ -127,7 +127,8 @@ int child_go(struct child *child, char **argv, struct refusal *refusal)
 						  : "");
 }
 
-/* What was left to nhmtap as PID 1. The child may have ended meanwhile, and its status is wanted. */
+/* Reaps orphans, which nhmtap gets as PID 1. The child may have ended meanwhile, and its status must not be
+ * lost. */
 static void collect_orphans(struct child *child)
 {
 	siginfo_t ended = {0};

@@ -12,11 +12,11 @@
 #include "refusal.h"
 
 struct child {
-	pid_t pid;	/* 0: there is none */
-	int go_fd;	/* writing here, or closing it, lets the child go or end; -1 */
-	int failure_fd; /* delivers the errno of an exec that failed; -1 */
+	pid_t pid;	/* 0: there is no child */
+	int go_fd;	/* writing lets the child exec, closing lets it end; -1: closed */
+	int failure_fd; /* delivers the errno if exec fails; -1: closed */
 	bool exited;
-	int wait_status; /* waitpid(2)'s, once exited */
+	int wait_status; /* of waitpid(2), once exited */
 	__u64 began_ns;	 /* CLOCK_MONOTONIC: when it was let go */
 	struct spent {
 		__u64 elapsed_ns; /* from then to its end */
@@ -25,31 +25,32 @@ struct child {
 	} spent;		   /* once exited */
 };
 
-/* What nhmtap changes for itself and a command is to have as it was. */
+/* What nhmtap changes for itself, and a command gets back as it was. */
 struct inherited {
 	sigset_t signals;	   /* blocked ones */
 	struct rlimit descriptors; /* RLIMIT_NOFILE */
-	bool limited;		   /* they are known */
+	bool limited;		   /* `descriptors` is valid */
 };
 
 /*
- * Forks the child. It restores what was inherited and waits. Returns 0, or -1 with the refusal filled in.
+ * Forks the child, which restores what it inherited and waits. Returns 0, or -1 with the refusal.
  */
 int child_start(struct child *child, char **argv, const struct inherited *inherited, struct refusal *refusal);
 
-/* Lets it exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable);
- * the child is gone then. */
+/* Lets the child exec. Returns 0, or -1 with the refusal (status 127: not found, 126: not executable); the
+ * child has then ended and been reaped. */
 int child_go(struct child *child, char **argv, struct refusal *refusal);
 
-/* Collects the exits that there are, without waiting: the child's, and those of orphans, whose parent
- * nhmtap is where it is PID 1. Returns whether the child has ended. Where its status is refused, that is
- * said on stderr, and it has ended with status 3. */
+/* Reaps what has exited, without waiting: the child, and orphans, whose parent nhmtap is if it is PID 1.
+ * Returns whether the child has ended. If the kernel refuses to tell its status, this is reported on stderr,
+ * and the status is taken to be 3. */
 bool child_reap(struct child *child);
 
 /* Its exit status as the shell has it: the command's own, or 128 + the signal that ended it. */
 int child_status(const struct child *child);
 
-/* Ends a child that was never let go, closes what is open. A running command is left running. */
+/* Ends a child that was never allowed to exec, and closes the descriptors. A running command keeps
+ * running. */
 void child_release(struct child *child);
 
 #endif

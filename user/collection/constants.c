@@ -73,7 +73,7 @@ bool constants_set(struct bpf_object *object, const char *name, __u64 value)
 
 /* --- what is told apart ----------------------------------------------------------------------- */
 
-/* The key that constant i stands for; NULL for other constants. */
+/* The key that the i-th constant switches on; NULL for other constants. */
 static const char *choice(const struct constants *constants, int i)
 {
 	const char *name = name_of(constants, i);
@@ -81,7 +81,7 @@ static const char *choice(const struct constants *constants, int i)
 	return strncmp(name, BY, strlen(BY)) ? NULL : name + strlen(BY);
 }
 
-/* The value of a key's choice; NULL if the program has none about it. */
+/* The value of the constant that switches a key on; NULL if there is none. */
 static bool *find_choice(const struct constants *constants, const char *name, size_t length)
 {
 	for (int i = 0; i < btf_vlen(constants->section); i++) {
@@ -108,7 +108,8 @@ static int refuse_key(const struct constants *constants, const char *by, const c
 	return instead(refusal, "keys: %s", known);
 }
 
-/* Entries of several kinds have different keys: none is then named that every one has. */
+/* Whether entries are of one kind. If there are several, their keys differ, and a key without a constant
+ * can't be named in `by`. */
 static bool one_kind(const struct layout *layout)
 {
 	return !layout_key_of_type(layout, "entry_kind_t");
@@ -122,7 +123,7 @@ static int choose(const struct constants *constants, const struct layout *layout
 	for (const char *at = NULL; (at = list_next(by, at, &length));) {
 		bool *chosen = find_choice(constants, at, length);
 
-		/* A key that there is no choice about may be named as well. */
+		/* A key that is always on may also be named. */
 		if (!chosen && !(one_kind(layout) && layout_key(layout, at, length)))
 			return refuse_key(constants, by, at, length, refusal);
 		if (chosen)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The constants of a BPF object (const volatile), which user space sets before the object is loaded. Those
- * named by_KEY switch a key on.
+ * The constants (const volatile) of a BPF object, which user space sets before the object is loaded. A
+ * constant by_KEY switches the key KEY on.
  */
 #ifndef NHMTAP_CONSTANTS_H
 #define NHMTAP_CONSTANTS_H
@@ -18,9 +18,9 @@ struct bpf_object;
 bool constants_set(struct bpf_object *object, const char *name, __u64 value);
 
 /*
- * Has the program tell the keys of `by` ("pid,ip") apart. Members of the layout's key that it does not
- * tell apart are no longer shown, and layout->by is filled in: what was asked for, in the order of the
- * key, then what stands for no member of it. Returns 0, or -1 with the refusal: there is no such key.
+ * Switches on the keys of `by` ("pid,ip"). Members of the layout's key that are off are marked as not shown,
+ * and layout->by is filled in: the keys that are on, in the order of the members, then those that are no
+ * member. Returns 0, or -1 with the refusal if there is no such key.
  */
 int constants_tell_apart(struct bpf_object *object, struct layout *layout, const char *by,
 			 struct refusal *refusal);

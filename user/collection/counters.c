@@ -27,32 +27,32 @@
 
 /* An event at a place. */
 struct cell {
-	struct perf_evsel *evsel; /* NULL: none, or one that was opened without libperf */
-	int fd;			  /* -1: not open; the evsel's, if there is one */
-	struct count before;	  /* of descriptors that have been closed: their CPU went offline */
-	struct count last;	  /* of this one, when it could last be read */
+	struct perf_evsel *evsel; /* NULL: none, or the event was opened without libperf */
+	int fd;			  /* -1: not open; belongs to the evsel, if there is one */
+	struct count before;	  /* of descriptors that were closed because their CPU went offline */
+	struct count last;	  /* of the open descriptor, when it could last be read */
 };
 
 struct counters {
 	const struct plan *plan;
 	struct places places;
-	struct cell *cells;		  /* by place, one after the other */
-	struct cpus cpus;		  /* the target's, or, of all CPUs, every one that may come */
-	int *cgroups;			  /* descriptors of the target's, -1: not open */
-	size_t nr_cgroups;		  /* places of cgroups, one of which may be vacant */
-	struct cpu_reader *reader;	  /* NULL: each counter is read by itself */
-	size_t reader_cgroups;		  /* how many it has room for */
+	struct cell *cells;		  /* by place; the events of a place follow each other */
+	struct cpus cpus;		  /* the target's CPUs; if it has all CPUs, every possible one */
+	int *cgroups;			  /* descriptors of the target's cgroups, -1: not open */
+	size_t nr_cgroups;		  /* the target's cgroups that have places; some may be vacant */
+	struct cpu_reader *reader;	  /* NULL: each counter is read separately */
+	size_t reader_cgroups;		  /* the number of cgroups that the reader has room for */
 	struct cgroup_switches *switches; /* NULL: each cgroup has events of its own */
-	char switches_why[160];		  /* "": they are there, or nobody wants them */
+	char switches_why[160];		  /* "": they are used, or nobody wants them */
 	struct msr_counters *registers;	  /* of events that perf_event does not count; NULL: there are none */
 	struct cgroup_count {
-		struct count now, kept; /* kept: of cgroups in it that are gone */
-	} * of_cgroups;			/* an event's behind each other for each cgroup */
+		struct count now, kept; /* kept: of cgroups inside it that have been removed */
+	} * of_cgroups; /* one element per cgroup and event; the events of a cgroup follow each other */
 	size_t nr_of_cgroups;
 	bool enabled;
-	bool switched; /* since all were last read, one after the other */
-	bool stalled;  /* a place is, or has been */
-	size_t opened; /* places, each as often as it was */
+	bool switched; /* enabled or disabled since all were last read */
+	bool stalled;  /* some place is stalled, or has been */
+	size_t opened; /* places, each as often as it was opened */
 	size_t unfollowed;
 };
 
@@ -70,7 +70,7 @@ bool counters_has(const struct counters *counters, size_t event, size_t place)
 	return !counts || cpus_has(counts, counters->places.list[place].cpu);
 }
 
-/* libperf passes no flags, so that the system call is made here. */
+/* libperf can't pass flags, so the system call is made here. */
 static int open_in_cgroup(struct cell *cell, const struct perf_event_attr *attr, int cgroup, int cpu,
 			  int leader)
 {
@@ -106,13 +106,14 @@ static int open_on_thread(struct cell *cell, struct perf_event_attr *attr, int c
 	return err;
 }
 
-/* How many CPUs, or threads, the places are of: all stand behind each other, and so for each cgroup. */
+/* The number of CPUs, or threads, that the places have. Their places follow each other, and are repeated for
+ * each cgroup. */
 static size_t nr_cpus(const struct counters *counters)
 {
 	return counters->nr_cgroups ? counters->places.nr / counters->nr_cgroups : counters->places.nr;
 }
 
-/* Where the reader has an event: those of a CPU stand behind each other there. */
+/* The index of an event in the reader, where those of one CPU follow each other. */
 static size_t place_in_reader(const struct counters *counters, size_t event, size_t place)
 {
 	size_t events = counters->plan->events.nr, cpus = nr_cpus(counters);
@@ -143,7 +144,7 @@ static void close_place(struct counters *counters, size_t place)
 	counters->places.list[place].open = false;
 }
 
-/* Opens every event at a place. Returns 0, or -errno with nothing of it open, and the event that
+/* Opens every event at a place. Returns 0, or -errno with none of them open, and *failed is the event that
  * failed. */
 static int open_place(struct counters *counters, size_t p, size_t *failed)
 {
@@ -187,8 +188,8 @@ static void drop(struct counters *counters)
 	counters->opened = 0;
 }
 
-/* Each event needs a descriptor for each CPU and thread. The soft limit protects programs that use select(2);
- * the hard limit is the one that applies. */
+/* Each event needs a descriptor for each CPU and thread. The soft limit only protects programs that use
+ * select(2), so it is raised to the hard limit, less those that are kept. */
 static void raise_descriptor_limit(rlim_t kept)
 {
 	struct rlimit limit;
@@ -200,7 +201,7 @@ static void raise_descriptor_limit(rlim_t kept)
 }
 
 /* Descriptors that are kept free for the run itself: its timers, the processes it waits for, the files it
- * reads. If events took them all, the run could not even be told to end. */
+ * reads. If events took them all, the run could not even receive a request to end. */
 #define KEPT_DESCRIPTORS 16
 
 void counters_free_descriptors(void)
@@ -208,7 +209,7 @@ void counters_free_descriptors(void)
 	raise_descriptor_limit(0);
 }
 
-/* Opens all events at all places whose CPU is online. Returns 0 or -errno, and the event that
+/* Opens all events at all places whose CPU is online. Returns 0 or -errno, and *failed is the event that
  * failed. */
 static int open_places(struct counters *counters, const struct cpus *online, size_t *failed)
 {
@@ -230,9 +231,9 @@ static int open_places(struct counters *counters, const struct cpus *online, siz
 #define ATTEMPTS 5
 
 /*
- * A thread that appears between the listing and the opening is followed only if its parent's events were
- * already open, and nothing tells whether they were. If the threads are the same before and after, none was
- * missed; otherwise it is tried again.
+ * A thread that appears between the listing and the opening is counted only if its parent's events were
+ * already open, and there is no way to find out. If the list of threads is the same before and after, none
+ * was missed; otherwise all is opened anew.
  */
 static int open_on_threads(struct counters *counters, const struct host *host, size_t *failed,
 			   struct refusal *refusal)
@@ -374,7 +375,7 @@ void counters_close(struct counters *counters)
 {
 	if (!counters)
 		return;
-	/* First, so that it need not be told of each counter. */
+	/* Closed first, so that it need not be told of each counter that is closed. */
 	cpu_reader_close(counters->reader);
 	counters->reader = NULL;
 	cgroup_switches_close(counters->switches);
@@ -391,8 +392,8 @@ void counters_close(struct counters *counters)
 
 /* --- switching and reading -------------------------------------------------------------------- */
 
-/* Leaders are disabled when they are opened; they switch their groups. Returns 0 or -errno of the
- * first that can't be switched. */
+/* Leaders are opened disabled, and switch their whole groups. Returns 0, or -errno of the first that can't be
+ * switched. */
 static int switch_place(struct counters *counters, size_t place, unsigned long request)
 {
 	const struct events *events = &counters->plan->events;
@@ -445,13 +446,14 @@ int counters_set_period(struct counters *counters, size_t event, size_t place, _
 	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
-/* What came of reading a cell. A pinned event that could not run reads as nothing at all, and so may one
- * whose CPU has gone: the last reading stays valid. */
+/* Takes the result of reading a cell. A pinned event that could not run reads as nothing, and so may one
+ * whose CPU has gone offline: then the previous reading stays valid. */
 static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
 {
 	struct place *at = &counters->places.list[place];
 
-	/* Whatever runs on a CPU, its events are enabled all the time; a cgroup's while it runs. */
+	/* On a CPU, an enabled event's enabled time always advances, whatever runs; a cgroup's advances only
+	 * while the cgroup runs. */
 	if (now->enabled_ns && now->enabled_ns == cell->last.enabled_ns && counters->enabled && at->open &&
 	    at->cpu >= 0 && at->cgroup < 0)
 		counters->stalled = at->stalled = true;
@@ -464,7 +466,8 @@ static bool by_registers(const struct counters *counters, size_t event)
 	return counters->plan->events.list[event].msr;
 }
 
-/* Of the read_format that all events have: struct count. Returns how many bytes there were, or -errno. */
+/* Reads a count in the read_format that all events have: struct count. Returns the number of bytes read, or
+ * -errno. */
 static int read_cell(struct counters *counters, size_t event, size_t place)
 {
 	struct cell *cell = cell_at(counters, event, place);
@@ -537,7 +540,8 @@ static void open_reader(struct counters *counters, size_t cgroups)
 		put_place(counters, p);
 }
 
-/* Room for twice as many cgroups, so that it need not grow with each that appears. */
+/* A new reader has room for twice as many cgroups and this many more, so that it need not be replaced for
+ * each that appears. */
 #define MORE_CGROUPS 8
 
 void counters_expect_readings(struct counters *counters)
@@ -550,9 +554,9 @@ void counters_expect_readings(struct counters *counters)
 							     : 1);
 }
 
-/* Reads the first event of a thread, whose clock runs while the thread or one of its children runs; all
- * events follow the same children. Returns whether none has run since all were last read, so that no event
- * has counted. */
+/* Reads the first event of a thread. Its clock runs while the thread or one of its children runs, and all
+ * events follow the same children. Returns whether none has run since all were last read; then no event has
+ * counted anything. */
 static bool slept(struct counters *counters, size_t place)
 {
 	struct cell *first = cell_at(counters, 0, place);
@@ -585,8 +589,8 @@ static void read_place(struct counters *counters, size_t place, bool together)
 	}
 }
 
-/* Reads all that is counted on the i-th CPU, or of the i-th thread. What the BPF reader can't read, for
- * example on an offline CPU, is read by read(2). */
+/* Reads all events on the i-th CPU, or of the i-th thread. What the BPF reader can't read, for example on an
+ * offline CPU, is read with read(2). */
 static void read_cpu(struct counters *counters, size_t i)
 {
 	size_t cpus = nr_cpus(counters), events = counters->plan->events.nr;
@@ -598,7 +602,8 @@ static void read_cpu(struct counters *counters, size_t i)
 		read_place(counters, p, together);
 }
 
-/* A thread that goes to each CPU in turn. Where it may not go it reads from afar. */
+/* The thread that reads each CPU's counters on that CPU. If it may not run on a CPU, it reads the counters
+ * from where it is. */
 static void *walk(void *of)
 {
 	struct counters *counters = of;
@@ -616,12 +621,12 @@ static void *walk(void *of)
 	return NULL;
 }
 
-/* Without a BPF reader, going to each CPU pays off from this many events on: it costs a thread and a
+/* Without a BPF reader, reading on each CPU pays off from this number of events on: it costs a thread and a
  * migration for each CPU, and saves an interrupt for each event and CPU. */
 #define WORTH_GOING 16
 
-/* A thread of its own goes from CPU to CPU: the caller's affinity must not change, since its children inherit
- * it. Returns whether they were read. */
+/* Reads all counters in a thread that moves from CPU to CPU. It is not the calling thread, whose affinity
+ * must not change, since its children inherit it. Returns whether the counters were read. */
 static bool read_walking(struct counters *counters)
 {
 	pthread_t walker;
@@ -671,20 +676,20 @@ size_t counters_unfollowed(const struct counters *counters)
 
 /* --- CPUs that go and come -------------------------------------------------------------------- */
 
-/* What it has counted stays counted. */
+/* Closes a cell and keeps its count. */
 static void retire(struct counters *counters, size_t event, size_t place)
 {
 	struct cell *cell = cell_at(counters, event, place);
 
 	if (by_registers(counters, event))
-		return; /* the registers are others' on the package as well */
+		return; /* the registers are shared by other CPUs of the package */
 	read_cell(counters, event, place);
 	count_add(&cell->before, &cell->last);
 	cell->last = (struct count){0};
 	close_cell(counters, event, place);
 }
 
-/* Events whose counter is shared go over to another CPU that shares it: the kernel moves them
+/* Events whose counter is shared by several CPUs stay open: the kernel moves them to another of these CPUs
  * (perf_pmu_migrate_context()). */
 void counters_leave(struct counters *counters, int cpu)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The events of a plan, opened on its target through libperf, to be switched and read. */
+/* The events of a plan, opened on its target through libperf, so that they can be enabled, disabled and
+ * read. */
 #ifndef NHMTAP_COUNTERS_H
 #define NHMTAP_COUNTERS_H
 
@@ -16,77 +17,78 @@
 struct counters;
 
 /*
- * Opens every event of the plan at every place of its target; child is the command's process, 0 if
- * there is none. All are disabled. The caller owns *counters up to counters_close(). Returns 0, or -1
- * with the refusal filled in and nothing left open.
+ * Opens every event of the plan at every place of its target. `child` is the command's process, 0 if there is
+ * none. All events are disabled. The caller owns *counters up to counters_close(). Returns 0, or -1 with the
+ * refusal and nothing left open.
  */
 int counters_open(struct counters **counters, const struct plan *plan, pid_t child, struct host *host,
 		  struct refusal *refusal);
 void counters_close(struct counters *counters);
 
-/* Some descriptors are kept free while counters and what is attached to them are opened; from here on
- * they may be used. */
+/* Allows descriptors to be used that were kept free while counters, and what is attached to them, were
+ * opened. Must be called after that. */
 void counters_free_descriptors(void);
 
-/* Switches all events, and the copies that children have inherited; or enables those of a place that was
- * joined, if the others are. Returns 0 or -errno. */
+/* Enable or disable all events, including the copies that children have inherited. counters_enable_at()
+ * enables the events of a place that was joined, if all others are enabled. Return 0 or -errno. */
 int counters_enable(struct counters *counters);
 int counters_disable(struct counters *counters);
 int counters_enable_at(struct counters *counters, size_t place);
 
-/* Has an event take samples by another period at a place, or by another frequency, as it was opened; its
- * inherited copies do not. Nothing happens where it is not open. Returns 0 or -errno. */
+/* Sets the period of an event at a place, or its frequency if it was opened with one. Copies that were
+ * inherited keep theirs. Does nothing if the event is not open there. Returns 0 or -errno. */
 int counters_set_period(struct counters *counters, size_t event, size_t place, __u64 period);
 
-/* The count of an event so far, summed over its places, with the children of its threads. It never
- * becomes less. Returns 0 or -errno. */
+/* Reads an event and gives its count so far, summed over its places, including the children of its threads.
+ * The count never decreases. Returns 0 or -errno. */
 int counters_read(struct counters *counters, size_t event, struct count *count);
 
-/* Prepares for reading all events many times, by whatever the kernel allows that makes it cheaper. To be
- * called before they are enabled. */
+/* Prepares for reading all events many times, in the cheapest way that the kernel allows. Must be called
+ * before they are enabled. */
 void counters_expect_readings(struct counters *counters);
 
-/* Reads all events at all places; what can't be read stays as it was. */
+/* Reads all events at all places. A count that can't be read keeps its last value. */
 void counters_read_all(struct counters *counters);
 
-/* In how many ns some counter might wrap twice, so that all have to be read once in that time; 0: none does.
- */
+/* The time in ns in which some counter might wrap twice; all counters must be read at least once in that
+ * time. 0: no counter wraps. */
 __u64 counters_pace(const struct counters *counters);
 
-/* Why the count of an event has ended before its time, in words, once for each register; NULL: there is no
- * more to tell. */
+/* The reason why an event has stopped being counted early, once for each of its registers, as a constant
+ * text; NULL if there is no further reason to report. */
 const char *counters_lost(struct counters *counters, size_t event);
 
-/* What an event had counted at a place when it was last read, with what it counted there before its CPU
- * went offline. It never becomes less. */
+/* The count of an event at a place when it was last read, including what it had counted there before its CPU
+ * went offline. It never decreases. */
 void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count);
 
-/* The places, those without open events among them; and how many were opened, each as often as it
- * was. */
+/* All places, including those without open events; and how often a place was opened. */
 const struct places *counters_places(const struct counters *counters);
 size_t counters_opened(const struct counters *counters);
 
-/* Whether an event is counted at a place when its CPU is online: one whose counter is shared is counted
- * on one of the CPUs that share it. */
+/* Whether an event is counted at a place while its CPU is online. If several CPUs share a counter, the event
+ * is counted on one of them. */
 bool counters_has(const struct counters *counters, size_t event, size_t place);
 
-/* The descriptor of an event at a place, -1: not open there. */
+/* The descriptor of an event at a place; -1 if it is not open there. It stays the counters'. */
 int counters_fd(const struct counters *counters, size_t event, size_t place);
 
-/* A CPU has gone offline: closes the events there, and keeps what they have counted. The kernel does
- * not bring them back with the CPU: perf_event_exit_cpu_context(), kernel/events/core.c. */
+/* Must be called when a CPU has gone offline: closes its events, and keeps their counts. The kernel does not
+ * reopen them when the CPU comes back: perf_event_exit_cpu_context(), kernel/events/core.c. */
 void counters_leave(struct counters *counters, int cpu);
 
-/* Whether the clock of an event of some CPU has not moved between two readings: struct place. */
+/* Whether the enabled time of some CPU's event has stood still between two readings: see `stalled` of struct
+ * place. */
 bool counters_stalled(const struct counters *counters);
 
-/* Opens the events at a place again, disabled. Returns 0 or -errno: nothing is open there then. */
+/* Opens the events of a place again, disabled. Returns 0, or -errno with none of them open. */
 int counters_join(struct counters *counters, size_t place);
 
 /*
- * Whether counts of the target's cgroups are summed up at the switches from one to another; if not, why, NULL
- * if nobody asked for it. After gathering, counters_each_sums() gives what is known of each cgroup, and the
- * owner decides what to do with it: counters_put_cgroup() adds to a cgroup's count.
+ * Whether the counts of the target's cgroups are added up at switches from one cgroup to another. If not,
+ * counters_switches_why() gives the reason; NULL if nobody requested it. After counters_gather(),
+ * counters_each_sums() gives the sums of each cgroup that is known, and the caller decides which of the
+ * target's cgroups each belongs to: counters_put_cgroup() adds it to that cgroup's count.
  */
 bool counters_by_switches(const struct counters *counters);
 const char *counters_switches_why(const struct counters *counters);
@@ -95,31 +97,33 @@ void counters_each_sums(const struct counters *counters, cgroup_sums_fn each, vo
 void counters_put_cgroup(struct counters *counters, size_t i, const struct count *counts);
 void counters_last_cgroup(const struct counters *counters, size_t event, size_t i, struct count *count);
 
-/* What was counted of one that is gone is forgotten; or it is kept for the i-th cgroup, which it was in. */
+/* For the sums of a cgroup that has been removed: counters_release_sums() releases them; counters_keep_sums()
+ * adds them permanently to the target's i-th cgroup, which it was in. */
 void counters_release_sums(struct counters *counters, __u64 id);
 void counters_keep_sums(struct counters *counters, size_t i, const struct count *counts);
 
-/* Switches from one cgroup to another, and those that were missed. */
+/* The number of switches from one cgroup to another, and how many of them were missed. */
 void counters_switches(const struct counters *counters, __u64 *all, __u64 *missed);
 
-/* The target has taken in a cgroup in its i-th place, which is vacant or behind all others: what was counted
- * there stays in the sum of all, and is forgotten where cgroups are told apart. Nothing is open there yet. */
+/* Must be called when the target has taken in a cgroup as its i-th, in a vacant place or behind all others.
+ * What an earlier cgroup has counted in this place stays in the total, but is forgotten if counts are per
+ * cgroup. No events are open in the new cgroup yet. */
 void counters_take_in_cgroup(struct counters *counters, size_t i);
 
 /* The id of the target's i-th cgroup, whose events are open. */
 __u64 counters_cgroup_id(const struct counters *counters, size_t i);
 
-/* Whether the target's i-th cgroup is still the one whose events are open. */
+/* Whether the target's i-th cgroup still exists as the one whose events are open. */
 bool counters_has_cgroup(const struct counters *counters, size_t i);
 
-/* It has gone: closes its events, and keeps what they have counted. */
+/* Must be called when the i-th cgroup has been removed: closes its events, and keeps their counts. */
 void counters_leave_cgroup(struct counters *counters, size_t i);
 
-/* A cgroup of its path is looked for, whose events can then be opened with counters_join(). Returns 0 or
- * -errno: ENOENT, there is none. */
+/* Looks for a cgroup at the path of the i-th one. Its events can then be opened with counters_join(). Returns
+ * 0 or -errno, ENOENT if there is none. */
 int counters_join_cgroup(struct counters *counters, size_t i);
 
-/* Threads that appeared while the events were being opened and may not be followed. */
+/* The number of threads that appeared while the events were being opened, and that may not be counted. */
 size_t counters_unfollowed(const struct counters *counters);
 
 #endif

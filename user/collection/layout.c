@@ -25,7 +25,7 @@ static const struct btf_member *member_of(const struct btf *btf, const struct bt
 	return NULL;
 }
 
-/* What a member that is an array consists of. */
+/* The type of an array member's elements. */
 static const struct btf_type *element_of(const struct btf *btf, const struct btf_member *member)
 {
 	return resolved(btf, btf_array(resolved(btf, member->type))->type);

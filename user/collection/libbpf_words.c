@@ -7,7 +7,7 @@
 
 #include <bpf/libbpf.h>
 
-/* Of the call in progress; NULL: there is none. */
+/* Of the innermost pair of calls; NULL: there is none. */
 static struct libbpf_words *current;
 
 static int remember(enum libbpf_print_level level, const char *format, va_list args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What libbpf says while it does something: kept for whoever asked it, instead of written to stderr. */
+/* Keeps libbpf's warnings for the caller of libbpf, instead of writing them to stderr. */
 #ifndef NHMTAP_LIBBPF_WORDS_H
 #define NHMTAP_LIBBPF_WORDS_H
 
@@ -8,8 +8,8 @@ struct libbpf_words {
 	struct libbpf_words *outer;
 };
 
-/* Between the two, libbpf's warnings go to `words`. They may be nested. libbpf has one callback for the
- * process, without a context; it is ours from the first of these calls on. */
+/* Between these two calls, libbpf's warnings go to `words`. Pairs of calls may be nested. libbpf has one
+ * callback for the process, without a context; the first call replaces it for good. */
 void libbpf_words_begin(struct libbpf_words *words);
 void libbpf_words_end(struct libbpf_words *words);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The only file that is compiled against libperf's internal headers. */
+/* The only file that uses libperf's internal headers. */
 #ifdef LIBPERF_TREE
 #include <stddef.h>
 #include <linux/types.h>
 #else
-/* Installed internal headers need types of the kernel tree; these have the same layout. */
+/* libperf's installed internal headers need types of the kernel tree; these have the same layout. */
 #include <sys/types.h>
 #include <linux/perf_event.h>
 struct list_head {

@@ -24,28 +24,29 @@
 /* A unit on a CPU. */
 struct site {
 	const struct known_unit *unit;
-	int cpu;	   /* the plan's, which stands for all that share it */
-	struct cpus share; /* those, as far as they were online */
-	int fd;		   /* of the device of one of them */
-	__u32 used;	   /* counters that are this run's, by their bits of the control */
+	int cpu;	   /* the plan's CPU, which stands for all that share the unit */
+	struct cpus share; /* the CPUs that share it and were online */
+	int fd;		   /* the device of one of them */
+	__u32 used;	   /* the counters that this run has taken, by their bits in the control register */
 };
 
 struct msr_counter {
 	size_t event, site;
-	__u32 bit; /* of the control's */
+	__u32 bit; /* in the control register */
 	int width;
-	/* What it takes, and what that held: first the register that says whose it is, last the count's. */
+	/* The registers that it takes, and their old contents. The first one identifies the owner, the last
+	 * one has the count. */
 	struct own_register own[OWN_REGISTERS];
 	__u64 before[OWN_REGISTERS];
 	size_t nr;
-	__u32 enabled; /* with ESCRs: what the CCCR gets so that it counts, or waits for its start */
-	__u64 last;    /* the count that was read last */
+	__u32 enabled; /* counters with ESCRs: the value with which the CCCR counts, or waits to be started */
+	__u64 last;    /* the last reading of the register */
 	__u64 total;
-	__u64 since_ns; /* CLOCK_MONOTONIC, when it was switched on or read last; 0: off */
+	__u64 since_ns; /* CLOCK_MONOTONIC of the last start or reading; 0: off */
 	__u64 enabled_ns, ran_ns;
-	bool wrapped;	  /* its overflow status is set */
-	const char *lost; /* NULL: it counts */
-	bool told;	  /* that it is lost */
+	bool wrapped;	  /* its overflow status was set at the last reading */
+	const char *lost; /* why it is lost; NULL: it counts */
+	bool told;	  /* the loss has been reported */
 };
 
 struct msr_counters {
@@ -54,13 +55,13 @@ struct msr_counters {
 	size_t nr_sites;
 	struct msr_counter *list;
 	size_t nr;
-	int state;     /* the file; -1: not open */
-	pid_t process; /* whose they are: no child's of it */
+	int state;     /* the state file; -1: not open */
+	pid_t process; /* the process that took the registers; its children must not restore them */
 	bool written, on;
 	struct msr_counters *next;
 };
 
-/* Those that are open, for ends that close nothing. */
+/* All that are open, for exits that do not close them. */
 static struct msr_counters *open_ones;
 
 /* --- registers -------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ static bool is_own(const struct own_register *own, __u64 value)
 	return (value & own->mask) == (own->value & own->mask);
 }
 
-/* Of counters that have a control; there is nothing to do for others. */
+/* Writes to the unit's control register. Does nothing for counters without one. */
 static int command(const struct site *site, int which, __u32 counters)
 {
 	return site->unit->control ? write_register(site->fd, site->unit->control_msr,
@@ -170,7 +171,8 @@ static int check_readable(int fd, const struct known_unit *unit, int cpu, const 
 	return instead(refusal, "in a virtual machine it is not there; run it on the host");
 }
 
-/* The kernel's own driver has them, if it is one for these counters. */
+/* Refuses counters that are in use: by the kernel's own driver, if it has one for them, or by another
+ * program. */
 static int refuse_in_use(const struct known_unit *unit, int cpu, const struct unit_number *reg, __u64 value,
 			 struct refusal *refusal)
 {
@@ -185,8 +187,8 @@ static int refuse_in_use(const struct known_unit *unit, int cpu, const struct un
 					cpu, (__u32)reg->value);
 }
 
-/* Reads the control, and what selects of all counters of the unit; they are in use if one selects something.
- */
+/* Reads the control register, and those that select the events of all counters of the unit. The counters are
+ * in use if one of them selects something. */
 static int check_free(int fd, const struct known_unit *unit, int cpu, struct refusal *refusal)
 {
 	struct unit_number reg;
@@ -208,8 +210,7 @@ static int check_free(int fd, const struct known_unit *unit, int cpu, struct ref
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* The file holds the old contents while registers are in use; its lock is held as long as the process lives.
- */
+/* The file has the old contents while registers are taken; it stays locked as long as the process lives. */
 #define STATE_FOLDER "/run/nhmtap"
 #define STATE_FILE   STATE_FOLDER "/msr.json"
 #define STATE_MOST   (1 << 20)
@@ -242,7 +243,8 @@ static const struct known_unit *unit_of(const struct host *host, __u32 msr)
 	return NULL;
 }
 
-/* A register that somebody else has taken since stays his, and so do those that it is with. */
+/* Restores an entry of the file. A register that somebody else has taken meanwhile is left alone, and so are
+ * the other registers of that counter. */
 static void put_one_back(const struct host *host, const json_t *entry)
 {
 	__u32 msr = hex_member(entry, "msr");
@@ -303,8 +305,8 @@ static int refuse_locked(int fd, struct refusal *refusal)
 	return instead(refusal, "wait until it has ended");
 }
 
-/* Opens the file, and puts back what a process has left there that is gone. Returns its descriptor, or -1
- * with the refusal. */
+/* Opens the file, and restores registers that a process which has ended has left there. Returns the
+ * descriptor, or -1 with the refusal. */
 static int take_state(const struct host *host, struct refusal *refusal)
 {
 	int fd;
@@ -418,7 +420,8 @@ static size_t site_of(struct msr_counters *counters, const struct known_unit *un
 	return i;
 }
 
-/* A counter for each event of a unit and each CPU of the target that counts for the others. */
+/* Makes a counter for each event of a unit, on each of the target's CPUs that stands for those that share the
+ * unit. */
 static void make_list(struct msr_counters *counters, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->events.nr; i++) {
@@ -471,14 +474,14 @@ static int refuse_write(const struct msr_counters *counters, const struct msr_co
 	return instead(refusal, "see dmesg; nhmtap doctor says what may keep registers from being written");
 }
 
-/* Writes a register whose counter stands still, and reads it back. */
+/* Writes a register whose counter is stopped, and reads it back. */
 static int program_register(const struct site *site, const struct msr_counter *counter,
 			    const struct own_register *reg, bool *kept)
 {
 	__u64 value = 0;
 	int err = write_register(site->fd, reg->msr, reg->value);
 
-	/* Where the count is in the same register it is cleared now. */
+	/* If this register also holds the count, the count is cleared now. */
 	if (!err)
 		err = command(site, site->unit->reset, 1U << counter->bit);
 	if (!err)
@@ -487,8 +490,8 @@ static int program_register(const struct site *site, const struct msr_counter *c
 	return err;
 }
 
-/* Writes what selects the event, and where its count begins, while the counter is frozen; first the register
- * that says whose it is, so that the others are put back whatever happens. */
+/* Writes the event selection and the initial count while the counter is frozen. The register that identifies
+ * the owner is written first, so that the others are restored whatever happens. */
 static int program(struct msr_counters *counters, struct msr_counter *counter, struct refusal *refusal)
 {
 	struct site *site = &counters->sites[counter->site];
@@ -572,7 +575,7 @@ int msr_counters_open(struct msr_counters **result, const struct plan *plan, str
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Calls nothing but what a signal handler may. */
+/* Restores the registers. Async-signal-safe. */
 static void put_back(struct msr_counters *counters)
 {
 	if (!counters->written || counters->process != getpid())
@@ -591,7 +594,8 @@ static void put_back(struct msr_counters *counters)
 		command(site, site->unit->unfreeze, 1U << counter->bit);
 	}
 	if (ftruncate(counters->state, 0))
-		return; /* the next run finds registers that are not its own any more, and leaves them */
+		return; /* the registers stay in the file: the next run finds that they are not its own any
+			   more, and leaves them */
 }
 
 void msr_counters_put_back(void)
@@ -627,7 +631,8 @@ void msr_counters_close(struct msr_counters *counters)
 #define WRAPPED_AWAY  "its register was not read in time, and may have wrapped more than once"
 #define CAN_T_BE_READ "its register can't be read any more: the CPUs that share it are offline"
 
-/* The CPU whose device is open has gone offline; another one that shares the unit may be there. */
+/* Reads a register if the CPU whose device is open has gone offline: opens that of another CPU that shares
+ * the unit. */
 static int read_elsewhere(struct msr_counters *counters, struct site *site, __u32 msr, __u64 *value)
 {
 	for (int cpu = cpus_next(&site->share, 0); cpu >= 0; cpu = cpus_next(&site->share, cpu + 1)) {
@@ -667,7 +672,8 @@ static int read_status(struct msr_counters *counters, const struct msr_counter *
 	return err;
 }
 
-/* Reads the count, and whether what selects the event is in its registers still; each of them once. */
+/* Reads the count, and finds out whether the registers that select the event are unchanged. Reads each
+ * register once. */
 static int read_own(struct msr_counters *counters, const struct msr_counter *counter, bool *own, __u64 *count)
 {
 	struct site *site = &counters->sites[counter->site];
@@ -685,8 +691,8 @@ static int read_own(struct msr_counters *counters, const struct msr_counter *cou
 	return err;
 }
 
-/* A count that became smaller has wrapped, and its overflow status is set. The status also reveals a wrap
- * between two readings, but only the first. */
+/* Returns why a count can't be used, NULL if it can. A count that has decreased has wrapped, and its overflow
+ * status must be set. The status also shows a wrap that left the count larger, but only the first one. */
 static const char *judge(const struct msr_counter *counter, const struct site *site, __u64 count,
 			 bool overflowed, __u64 elapsed_ns)
 {
@@ -701,7 +707,7 @@ static const char *judge(const struct msr_counter *counter, const struct site *s
 	return NULL;
 }
 
-/* Its count ends; the register, and whether it is frozen, is somebody else's. */
+/* Stops counting. The register, and whether it is frozen, belongs to somebody else now. */
 static void lose(struct msr_counters *counters, struct msr_counter *counter, const char *why)
 {
 	counter->lost = why;
@@ -729,7 +735,7 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 		return err;
 	}
 	count = value & mask;
-	/* It may have overflowed between the two readings. */
+	/* It may have overflowed between the two reads. */
 	if (count < counter->last && !overflowed)
 		read_status(counters, counter, &overflowed);
 	lost = own ? judge(counter, site, count, overflowed, elapsed) : TAKEN_OVER;
@@ -744,8 +750,8 @@ static int read_counter(struct msr_counters *counters, struct msr_counter *count
 	return 0;
 }
 
-/* Of a counter with a CCCR: a start by another one's overflow outlasts a halt, and the overflow stays told.
- */
+/* Starts or stops a counter with a CCCR. A start that another counter's overflow has caused is remembered
+ * over a stop, and the overflow flag is kept. */
 static int switch_cccr(struct msr_counters *counters, struct msr_counter *counter, bool on)
 {
 	struct site *site = &counters->sites[counter->site];
@@ -763,7 +769,7 @@ static int switch_cccr(struct msr_counters *counters, struct msr_counter *counte
 	return write_register(site->fd, counter->own->msr, value);
 }
 
-/* Where counting begins: a count that stood in the register is none of this run's. */
+/* Starts a site's counters. What is in the registers before does not belong to this run. */
 static int begin_site(struct msr_counters *counters, size_t which)
 {
 	struct site *site = &counters->sites[which];
@@ -790,7 +796,7 @@ static int end_site(struct msr_counters *counters, size_t which)
 	struct site *site = &counters->sites[which];
 	int first = command(site, site->unit->freeze, site->used);
 
-	/* Those that start others come before them in the list, and halt before them. */
+	/* In the list, a counter that starts others comes before them, so it is stopped first. */
 	for (size_t i = 0; i < counters->nr; i++)
 		if (counters->list[i].site == which) {
 			int err = switch_cccr(counters, &counters->list[i], false);

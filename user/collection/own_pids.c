@@ -64,7 +64,8 @@ static void set(struct bpf_object *object, const struct pid_namespace *namespace
 		__u64 value;
 	} constants[] = {
 		{"namespace_device", kernel_device(namespace->device)},
-		/* No task is in one that can't be told: each is then looked for by the address. */
+		/* If the inode is not known, use one that no task has: each task is then looked up by the
+		 * namespace's address. */
 		{"namespace_inode", namespace->inode ? namespace->inode : ~0ULL},
 		{"namespace_address", own->address},
 		{"namespace_level", own->level},
@@ -80,7 +81,7 @@ static void set(struct bpf_object *object, const struct pid_namespace *namespace
 
 void own_pids_set(struct bpf_object *object)
 {
-	/* Found once: reading the kernel's BTF takes longer than loading a program. */
+	/* Looked up once: reading the kernel's BTF takes longer than loading a program. */
 	static struct own_namespace own;
 	static bool tried;
 	struct pid_namespace namespace = pid_namespace();

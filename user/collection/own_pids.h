@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Has BPF programs number tasks as nhmtap's own pid namespace does: bpf/task.bpf.h. */
+/* Makes BPF programs number tasks like nhmtap's own pid namespace: bpf/task.bpf.h. */
 #ifndef NHMTAP_OWN_PIDS_H
 #define NHMTAP_OWN_PIDS_H
 
@@ -7,17 +7,17 @@
 
 struct bpf_object;
 
-/* To be called before the object is loaded. Does nothing in the initial namespace. */
+/* Must be called before the object is loaded. Does nothing in the initial namespace. */
 void own_pids_set(struct bpf_object *object);
 
 /*
- * Where the kernel has nhmtap's pid namespace. Returns 0 or -errno: ENOENT or ESRCH, the kernel does not
- * describe its types (BTF); others are those of loading and running a BPF program.
+ * Finds the kernel's structure of nhmtap's pid namespace. Returns 0 or -errno: ENOENT or ESRCH if the kernel
+ * does not describe its types (BTF), others from loading and running a BPF program.
  */
 int own_pids_find(struct own_namespace *own);
 
-/* A device of stat(2) as the kernel numbers it: with 12 bits of major and 20 of minor number,
- * include/linux/kdev_t.h. */
+/* Converts a device number of stat(2) to the kernel's own form, with 12 bits of major and 20 bits of minor
+ * number: include/linux/kdev_t.h. */
 __u64 kernel_device(__u64 device);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counts of pairs of addresses: a trace has tens of millions of branches a second, and few different
+/* Counts of pairs of addresses. A branch trace has tens of millions of branches a second, but few different
  * ones. */
 #ifndef NHMTAP_PAIRS_H
 #define NHMTAP_PAIRS_H
@@ -10,17 +10,17 @@
 
 struct pair {
 	__u64 from, to;
-	__u64 counts[2]; /* both zero: a free slot */
+	__u64 counts[2]; /* both zero: the slot is free */
 };
 
-/* Starts as {0}; the caller frees slots. */
+/* Initialized with {0}; the caller frees slots. */
 struct pairs {
 	struct pair *slots; /* open addressing */
 	size_t nr_slots;    /* a power of two */
 	size_t nr;
 };
 
-/* Makes room for one pair more. */
+/* Makes room for one more pair. */
 void pairs_grow(struct pairs *pairs);
 
 /* Forgets all pairs. */

@@ -46,7 +46,7 @@ static int add_process(struct places *places, pid_t pid)
 	return 0;
 }
 
-/* /proc has a folder for every thread, though it lists those of whole processes only. */
+/* /proc has a directory for every thread, though it lists only those of processes. */
 static int add_thread(struct places *places, pid_t tid)
 {
 	char path[64];
@@ -66,13 +66,13 @@ static int gone(struct refusal *refusal, const char *what, pid_t id)
 	return instead(refusal, "it may have ended; see ps -e%s", *what == 't' ? "L" : "");
 }
 
-/* nhmtap's own thread, which needs no permission. */
+/* Whether the target is nhmtap's own thread, for which no permission is needed. */
 static bool is_self(const struct target *target)
 {
 	return !target->nr_pids && target->nr_tids == 1 && target->tids[0] == gettid();
 }
 
-/* Threads are listed by the numbers that /proc has. */
+/* Refuses if /proc belongs to another pid namespace: threads are found by the numbers in /proc. */
 static int foreign(struct refusal *refusal)
 {
 	refuse(refusal, STATUS_REFUSED, "processes or threads by their ids");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The places at which a plan's events are counted: a CPU, a thread or a cgroup on a CPU each. */
+/* The places at which a plan's events are counted. Each is a CPU, a thread, or a cgroup on a CPU. */
 #ifndef NHMTAP_PLACES_H
 #define NHMTAP_PLACES_H
 
@@ -14,13 +14,14 @@
 
 struct place {
 	int cpu;      /* -1: any */
-	pid_t tid;    /* -1: whatever runs there */
-	int cgroup;   /* one of the target's, by its index; -1: any cgroup */
-	bool open;    /* its events are; not while its CPU is offline */
-	bool seen;    /* they were, at some time */
-	bool away;    /* its cgroup is: there is nothing that could be opened */
-	__u64 ran_ns; /* of a thread: its first event's clock, when all were last read */
-	bool stalled; /* the clock of an event of the CPU stood still: it was gone, though it may be back */
+	pid_t tid;    /* -1: all threads */
+	int cgroup;   /* the index of one of the target's cgroups; -1: not limited to a cgroup */
+	bool open;    /* its events are open; not while its CPU is offline */
+	bool seen;    /* they have been open at some time */
+	bool away;    /* its cgroup does not exist, so that nothing can be opened */
+	__u64 ran_ns; /* threads: the enabled time of its first event, when all events were last read */
+	bool stalled; /* the enabled time of an event of the CPU stood still: the CPU was offline, though it
+			 may be back */
 };
 
 struct places {
@@ -28,20 +29,21 @@ struct places {
 	size_t nr;
 };
 
-/* Adds a place on each of these CPUs, for a cgroup by its index; -1: for everything that runs there. */
+/* Adds a place on each of these CPUs, for the target's cgroup of this index; -1: for everything that runs
+ * there. */
 void places_add_cpus(struct places *places, const struct cpus *cpus, int cgroup);
 
-/* A place for the one thread. */
+/* Adds a place for one thread. */
 void places_of_thread(struct places *places, pid_t tid);
 
-/* A place for each thread of the target's processes, and each thread of the target, as they are
- * now. Returns 0, or -1 with the refusal: one is not there. */
+/* Adds a place for each thread of the target's processes, and for each thread of the target, as they are now.
+ * Returns 0, or -1 with the refusal if one does not exist. */
 int places_of_threads(struct places *places, const struct target *target, struct refusal *refusal);
 
-/* How many threads of `now` are not in `before`. */
+/* The number of threads in `now` that are not in `before`. */
 size_t places_new(const struct places *before, const struct places *now);
 
-/* Whether a place is on a CPU that is online, or on any; and how many are. */
+/* Whether a place is on a CPU that is online, or on any CPU; and the number of such places. */
 bool place_online(const struct place *place, const struct cpus *online);
 size_t places_online(const struct places *places, const struct cpus *online);
 

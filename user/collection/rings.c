@@ -17,7 +17,7 @@ struct rings {
 	char *mapped; /* nr_cpus rings behind each other */
 	int nr_cpus;
 	size_t sample_size;
-	__u64 *read;  /* samples of each ring that have been read */
+	__u64 *read;  /* samples of each ring that have been read so far */
 	char *sample; /* the last one that was read */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The stream of samples beside an aggregation's tables: a ring a CPU in mapped memory, which the program
+/* The stream of samples beside an aggregation's tables: one ring per CPU in mapped memory, which the program
  * overwrites without waiting; see bpf/shared.h. */
 #ifndef NHMTAP_RINGS_H
 #define NHMTAP_RINGS_H
@@ -15,21 +15,22 @@ struct rings;
 struct streamed {
 	__u64 time; /* CLOCK_MONOTONIC, ns */
 	__u64 address, latency, period;
-	const void *key; /* as the aggregation's layout describes it; valid up to the next one */
+	const void *key; /* laid out as the aggregation's layout says; valid up to the next call */
 };
 
-/* Before the object is loaded: makes room for so many CPUs. Keys have so many bytes. */
+/* Must be called before the object is loaded: makes room for nr_cpus rings, whose keys have key_size
+ * bytes. */
 struct rings *rings_prepare(struct bpf_object *object, int nr_cpus, size_t key_size);
-/* Once it is loaded: maps the rings. Returns 0 or -errno. */
+/* Must be called after the object is loaded: maps the rings. Returns 0 or -errno. */
 int rings_map(struct rings *rings);
 
-/* The bytes that the ring of a CPU takes. */
+/* The bytes of one CPU's ring. */
 size_t rings_bytes(size_t key_size);
 
 void rings_close(struct rings *rings);
 
-/* The next sample of all CPUs, in the order of their times, if it is older than `before`. Returns
- * false if there is none. Samples that were overwritten before they were read add to *lost. */
+/* Gives the next sample of all CPUs, in the order of their times, if it is older than `before`. Returns false
+ * if there is none. Samples that were overwritten before they could be read are added to *lost. */
 bool rings_next(struct rings *rings, __u64 before, struct streamed *sample, __u64 *lost);
 
 #endif

@@ -13,12 +13,13 @@
 
 #include "clock.h"
 
-/* Where it can't be measured, and what a measurement is held to be possible between. */
+/* The estimate if it can't be measured, and the limits of what a measurement is believed to be. In ns. */
 #define COST_GUESSED 5000
 #define COST_LEAST   100
 #define COST_MOST    50000
 
-/* The least of many short tries was not disturbed: by other programs, nor by the other thread of the core. */
+/* Of many short tries the shortest is used: it was not disturbed by other programs or by the other thread of
+ * the core. */
 #define TRIES 12
 
 #define SELDOM (1ULL << 40)
@@ -46,10 +47,11 @@ static void touch(void)
 	munmap((void *)memory, PAGES * page);
 }
 
-/* What is measured, with a period by which samples come often, but not so often that the kernel stops them:
- * 40,000 a second are less than half of its usual limit, kernel.perf_event_max_sample_rate. A thread's time
- * has no other programs in it, which a busy CPU gives its time to; but an interrupt of the timer may not be
- * in it either (CONFIG_IRQ_TIME_ACCOUNTING). */
+/* What is measured, with a period at which samples are frequent, but not so frequent that the kernel
+ * throttles the event: 40,000 a second are less than half of its usual limit,
+ * kernel.perf_event_max_sample_rate. The CPU time of the thread does not include other programs, which a busy
+ * CPU also runs, but it may not include a timer's interrupts either (CONFIG_IRQ_TIME_ACCOUNTING); so the
+ * timer is measured by real time. */
 static const struct {
 	__u32 type;
 	__u64 config, period;
@@ -61,7 +63,7 @@ static const struct {
 	[IN_KERNEL] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 1, touch, CLOCK_THREAD_CPUTIME_ID},
 };
 
-/* Each is disabled when the work is done. */
+/* The time of the work, and the event's count. The event is disabled when the work is done. */
 struct measured {
 	__u64 ns, count;
 };
@@ -104,7 +106,7 @@ static bool measure(int fd, enum kind kind, struct measured *least)
 	return true;
 }
 
-/* In turns, so that both meet the same machine. */
+/* Measures both in turns, so that they run under the same conditions. */
 static bool measure_both(enum kind kind, int seldom, int often, struct measured *counted,
 			 struct measured *sampled)
 {

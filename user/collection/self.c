@@ -55,9 +55,9 @@ struct self *self_begin(void)
 		self_end(self);
 		return NULL;
 	}
-	/* libperf passes no flags to the kernel; a COMMAND is not to get this. */
+	/* libperf passes no flags to the kernel, and a COMMAND must not inherit this descriptor. */
 	fcntl(libperf_fd(self->evsel, 0, 0), F_SETFD, FD_CLOEXEC);
-	/* Without the page it is read by read(2). */
+	/* If the page can't be mapped, the event is read with read(2). */
 	perf_evsel__mmap(self->evsel, 0);
 	return self;
 }
@@ -66,7 +66,7 @@ bool self_instructions(struct self *self, __u64 *instructions)
 {
 	struct perf_counts_values values = {0};
 
-	/* Of an event that has been on its counter since it was opened the page's times are still 0. */
+	/* If an event has been on its counter since it was opened, the times in its page are still 0. */
 	if (!self || perf_evsel__read(self->evsel, 0, 0, &values) || !values.val || values.run < values.ena)
 		return false;
 	*instructions = values.val;

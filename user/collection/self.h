@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nhmtap's own instructions, for its report of its own cost. */
+/* nhmtap's own instructions, which it reports as part of its cost. */
 #ifndef NHMTAP_SELF_H
 #define NHMTAP_SELF_H
 
@@ -8,15 +8,16 @@
 
 struct self;
 
-/* Begins to count the instructions of this thread, not of others that it starts, with those of the kernel for
- * it where that is allowed. NULL where it can't be counted: a machine without a PMU, no permission. */
+/* Starts to count the instructions of the calling thread, without threads that it starts, and including the
+ * kernel's on its behalf if that is permitted. Returns NULL if they can't be counted: no PMU, or no
+ * permission. The caller owns it up to self_end(). */
 struct self *self_begin(void);
 
-/* How many so far, read from the counter itself, without a system call, where the machine lets it
- * (libperf does). Returns false if it had no counter all the time. */
+/* Gives the number of instructions so far. It is read from the counter itself, without a system call, if the
+ * machine allows that (libperf does it). Returns false if the event did not have a counter all the time. */
 bool self_instructions(struct self *self, __u64 *instructions);
 
-/* Whether the kernel's side is in it. */
+/* Whether the kernel's instructions are included. */
 bool self_has_kernel(const struct self *self);
 
 void self_end(struct self *self);

@@ -24,18 +24,18 @@
 #include "host/processes.h"
 #include "memory.h"
 
-/* A ring's size. A dynamically linked program's start is about 1 KiB of notes, and they are read
+/* A ring's size. The start of a dynamically linked program writes about 1 KiB of notes, and they are read
  * some milliseconds later. */
 #define RING_PAGES 64
 
-/* Descriptors that following the threads of given processes may take; beyond, all processes are
- * listened to, by one a CPU. */
+/* The most descriptors for following the threads of given processes; if more would be needed, all processes
+ * are followed, with one descriptor per CPU. */
 #define DESCRIPTORS_MOST 256
 
 /* A CPU's event and its ring, with the oldest note. */
 struct ring {
 	int cpu;
-	bool of_all; /* notes of every process on this CPU; it ends when the CPU goes offline */
+	bool of_all; /* has the notes of every process on this CPU; ends when the CPU goes offline */
 	struct perf_evlist *list;
 	struct perf_evsel *evsel;
 	struct perf_mmap *map;
@@ -44,11 +44,11 @@ struct ring {
 };
 
 struct sideband {
-	struct perf_thread_map *threads; /* whom to listen to on the CPUs that were online at first */
+	struct perf_thread_map *threads; /* the threads to listen to on the CPUs that were online at first */
 	int epoll;
 	struct ring **rings;
 	size_t nr_rings;
-	struct ring *handed_out; /* whose oldest note the caller has; NULL: none */
+	struct ring *handed_out; /* the caller has its oldest note; NULL: none */
 	__u64 lost;
 };
 
@@ -59,7 +59,7 @@ static int say_nothing(enum libperf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/* Notes that only later kernels write. */
+/* Kinds of notes that older kernels do not write. */
 struct extras {
 	bool cgroups;	/* since 5.7 */
 	bool build_ids; /* since 5.12 */
@@ -77,7 +77,7 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TIME,
-		.sample_id_all = 1, /* the time is behind every note */
+		.sample_id_all = 1, /* appends the time to every note */
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.exclude_kernel = 1, /* it counts nothing; without the kernel it needs less permission */
@@ -88,7 +88,7 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 		.task = 1,
 		.cgroup = extras.cgroups,
 		.build_id = extras.build_ids,
-		.watermark = 1, /* in bytes, so that any note wakes the reader */
+		.watermark = 1, /* the watermark is in bytes, so that any note wakes the reader */
 		.wakeup_watermark = 1,
 		.inherit = !every_process(threads),
 	};
@@ -122,7 +122,7 @@ static void close_event(struct ring *ring)
 
 static int watch(struct sideband *sideband, const struct ring *ring)
 {
-	/* Edge-triggered, since the ring of a thread that has ended reports a hangup for ever. The first of
+	/* Edge-triggered, since the ring of a thread that has ended reports a hangup forever. The first of
 	 * several threads owns the ring; the others write into it. */
 	struct epoll_event readable = {.events = EPOLLIN | EPOLLET};
 
@@ -189,8 +189,8 @@ size_t sideband_processes(const struct target *target, pid_t **pids)
 	return nr;
 }
 
-/* All threads of the target's processes, because any of them may map a file for the others; NULL: there
- * are too many, or one has ended. */
+/* All threads of the target's processes, because each may map a file for the others; NULL if there are too
+ * many, or one has ended. */
 static struct perf_thread_map *threads_of_processes(const struct target *target, int nr_cpus)
 {
 	struct target processes = {0};
@@ -212,7 +212,7 @@ static struct perf_thread_map *threads_of_processes(const struct target *target,
 	return map;
 }
 
-/* Whom to listen to. */
+/* The threads to listen to. */
 static struct perf_thread_map *threads_of(const struct target *target, pid_t child, int nr_cpus)
 {
 	struct perf_thread_map *map = NULL;
@@ -241,7 +241,7 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
 	int nr_cpus = cpus_count(&host->online), err;
 
-	libperf_init(say_nothing); /* it then knows the size of a page, too, which rings need */
+	libperf_init(say_nothing); /* this also tells libperf the page size, which rings need */
 	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
 	sideband->threads = threads_of(target, child, nr_cpus);
 	err = sideband->epoll < 0 ? -errno : open_all(sideband, &host->online);
@@ -286,8 +286,8 @@ static bool listens_on(const struct sideband *sideband, int cpu)
 }
 
 /* An event of a thread survives when its CPU goes offline; an event of all processes does not. On a CPU that
- * comes online all processes are followed: those that run there may be children of a process that is followed
- * elsewhere. */
+ * comes online all processes are followed, because children of a process that is followed elsewhere may run
+ * there. */
 bool sideband_follow(struct sideband *sideband, const struct cpus *online, const struct cpus *gone)
 {
 	struct perf_thread_map *all = had(perf_thread_map__new_dummy());
@@ -321,8 +321,9 @@ void sideband_woken(struct sideband *sideband)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Behind every note. libperf copies a note that wraps around the ring's end, but no more bytes than its union
- * has. The time of a note with a longer path is then unknown, and the time of the note before it is used. */
+/* Returns the time, which is at the end of every note. libperf copies a note that wraps around the ring's
+ * end, but no more bytes than its union has. The time of a note with a longer path is then unknown, and
+ * `otherwise`, the time of the previous note, is used. */
 static __u64 time_of(const union perf_event *event, __u64 otherwise)
 {
 	__u64 time;
@@ -354,7 +355,7 @@ static void mapped(const union perf_event *event, struct sideband_note *note)
 	memcpy(note->build_id, mmap2->build_id, note->build_id_size);
 }
 
-/* What a note is about; false: nothing that is asked for. */
+/* Fills in the note. Returns false if it is of no interest. */
 static bool read_note(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
 	switch (event->header.type) {
@@ -388,16 +389,16 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 	return false;
 }
 
-/* Returns whether the event is one that the caller wants. The kernel numbers processes as nhmtap's pid
- * namespace does; those that are in none of its have all the same number, 0, or -1 once they have ended
- * (perf_event_pid_type(), kernel/events/core.c). */
+/* Returns whether the event is a note for the caller. The kernel numbers processes as nhmtap's pid namespace
+ * does. A process that is not in it has the number 0, or -1 once it has ended (perf_event_pid_type(),
+ * kernel/events/core.c), and can't be told from others. */
 static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
 	return read_note(sideband, event, note) && (note->pid > 0 || note->kind == SIDEBAND_CGROUP);
 }
 
-/* The ring's oldest note is then held, if it has one. Without perf_mmap__read_done(), which would
- * step over what has come since the last look. */
+/* Holds the ring's oldest note, if it has one. Does not call perf_mmap__read_done(), which would skip notes
+ * that came since the last look. */
 static bool hold(struct ring *ring)
 {
 	if (ring->event)

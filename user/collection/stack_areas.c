@@ -24,7 +24,7 @@ struct stack_areas *stack_areas_prepare(struct bpf_object *object, int nr_cpus, 
 
 	if (!map)
 		return NULL;
-	/* A program that takes no stacks has no code that would need it. */
+	/* A program that takes no stacks does not use the map. */
 	bpf_map__set_autocreate(map, frames);
 	if (!frames)
 		return NULL;
@@ -66,7 +66,7 @@ int stack_areas_map(struct stack_areas *areas)
 	if (mapped == MAP_FAILED)
 		return -errno;
 	areas->mapped = mapped;
-	/* Slots that were never used are of epoch 0. */
+	/* Slots that were never used have epoch 0. */
 	for (int cpu = 0; cpu < areas->nr_cpus; cpu++)
 		for (unsigned int which = 0; which < 2; which++)
 			area(areas, cpu, which)->epoch = 1;

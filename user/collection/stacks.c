@@ -11,8 +11,8 @@
 struct stacks {
 	unsigned int frames;
 	struct interned hashes; /* of the stacks, by number */
-	size_t *offsets;	/* in words, by number: where the stack stands */
-	size_t room;		/* numbers that there are offsets for */
+	size_t *offsets;	/* by number: the word at which the stack begins */
+	size_t room;		/* the number of stacks that `offsets` has room for */
 	__u64 *words;		/* the stacks behind each other, each a struct stored_stack */
 	size_t nr_words, words_room;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Keys with their values, summed over CPUs and over the readings of an interval; then forgotten. */
+/* Keys with their values, summed over CPUs and over the readings of an interval, until they are cleared. */
 #ifndef NHMTAP_SUMS_H
 #define NHMTAP_SUMS_H
 
@@ -15,22 +15,22 @@ struct sums {
 	const struct layout *layout;
 	bool *maximum; /* for each word of a value: merge by the maximum, not the sum */
 	struct interned keys;
-	__u64 *values;	       /* by the key's number: layout.value_size bytes each */
-	size_t room;	       /* keys that there are values for */
+	__u64 *values;	       /* by the key's number: layout.value_size bytes for each */
+	size_t room;	       /* the number of keys that `values` has room for */
 	struct stacks *stacks; /* the keys' stacks; NULL: there are none */
 };
 
-/* Stacks of up to so many frames are told apart; 0: none are. The layout must live as long. */
+/* `stack_frames`: the most frames of a stack; 0: there are no stacks. The layout must outlive the sums. */
 void sums_init(struct sums *sums, const struct layout *layout, unsigned int stack_frames);
 void sums_release(struct sums *sums);
 
-/* Adds values to those of a key, whose stack is a number of sums->stacks. */
+/* Adds values to those of a key; its stack must be a number of sums->stacks. */
 void sums_add(struct sums *sums, const void *key, const __u64 *values);
 
-/* The values of a key, by its number. */
+/* The values of the key with this number. */
 const __u64 *sums_at(const struct sums *sums, __u32 number);
 
-/* Forgets all keys, and gives back memory that they have not used. */
+/* Forgets all keys, and frees memory that they did not need. */
 void sums_clear(struct sums *sums);
 
 #endif

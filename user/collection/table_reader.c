@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "shared.h"
 
-/* A program takes less than a microsecond, or a few for a long stack. */
+/* A program is inside a table for less than a microsecond, or a few for a deep stack. */
 #define LOOKS_BEFORE_YIELD 1000
 #define LONGEST_WAIT_NS	   1000000000ULL
 
@@ -29,13 +29,13 @@ struct table_reader {
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
 	struct stack_areas *areas;  /* NULL: no stacks */
 	int nr_cpus;
-	char *tables;		/* mapped: nr_cpus tables behind each other */
-	bool *behind;		/* of each CPU: the generation that was switched from is not read yet */
-	struct sums sums[2];	/* those being gathered, and those of the last reading */
+	char *tables;	     /* mapped: nr_cpus tables behind each other */
+	bool *behind;	     /* for each CPU: the generation that programs have left has not been read yet */
+	struct sums sums[2]; /* those being gathered, and those of the last reading */
 	unsigned int gathering; /* which of the two */
-	size_t most_keys;	/* that may be gathered */
+	size_t most_keys;	/* the most that may be gathered */
 	struct reading counts;	/* so far; its entries are those of the last reading */
-	size_t room;		/* entries that there is room for */
+	size_t room;		/* the number of entries that there is room for */
 };
 
 struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
@@ -100,16 +100,16 @@ static struct generation_head *generation_of(const struct table_reader *reader, 
 	return (struct generation_head *)((char *)head_of(reader, cpu) + reader->table->generations) + which;
 }
 
-/* The generation that programs of the CPU are to use now. */
+/* The generation that the CPU's programs are to use now. */
 static unsigned int current(const struct table_reader *reader, int cpu)
 {
 	return head_of(reader, cpu)->generation & 1;
 }
 
 /*
- * Has the programs of all CPUs use their tables' other generation, which is empty. Whether a program is
- * inside is looked at only when all can see this (table_enter()): this and the first load of `turns` are
- * sequentially consistent. A fence would say the same, but TSan knows none.
+ * Makes the programs of all CPUs use their tables' other generation, which is empty. Whether a program is
+ * inside is checked only when all can see this (see table_enter()): this store and the first load of `turns`
+ * are sequentially consistent. A fence would do the same, but TSan does not support fences.
  */
 static void switch_generations(struct table_reader *reader)
 {
@@ -120,8 +120,8 @@ static void switch_generations(struct table_reader *reader)
 	}
 }
 
-/* Waits until no program is inside the generation that was switched from. Returns false if one stays
- * there for too long. */
+/* Waits until no program uses the generation that was switched from. Returns false if one stays inside for
+ * too long. */
 static bool wait_until_left(const struct table_reader *reader, int cpu)
 {
 	const __u64 *turns = &head_of(reader, cpu)->turns;
@@ -177,7 +177,8 @@ struct table_runs table_reader_runs(const struct table_reader *reader)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* See entry_kind_t in bpf/shared.h: an aggregation without it has one entry a sample. */
+/* Whether an entry stands for a sample: see entry_kind_t in bpf/shared.h. Without that member, each entry
+ * does. */
 static bool stands_for_sample(const struct table_reader *reader, const char *key)
 {
 	const struct member *kind = reader->kind;
@@ -185,13 +186,14 @@ static bool stands_for_sample(const struct table_reader *reader, const char *key
 	return !kind || *(const __u32 *)(key + kind->offset) == 0;
 }
 
-/* Where a key has its stack. */
+/* The member of a key that has its stack. */
 static __u32 *stack_in(const struct table_reader *reader, void *key)
 {
 	return (__u32 *)((char *)key + reader->stack->offset);
 }
 
-/* Adds to the sums. A key's stack has a different id in each area. */
+/* Adds values to the sums. The same stack has a different id in each area, so the id is replaced by the
+ * stack's number. */
 static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
 		const __u64 *values)
 {
@@ -213,7 +215,7 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 	sums_add(sums, words, values);
 }
 
-/* A key that is among the sums needs none. */
+/* Whether a key has room among the sums. One that is already there needs none. */
 static bool has_room(const struct table_reader *reader, int cpu, unsigned int which, const char *key)
 {
 	const struct sums *sums = &reader->sums[reader->gathering];
@@ -232,7 +234,7 @@ static bool has_room(const struct table_reader *reader, int cpu, unsigned int wh
 	return *stack && interned_find(&sums->keys, words);
 }
 
-/* Counted as the program counts samples that find no room in its table. */
+/* Counts the samples as lost, like a BPF program whose table is full. */
 static void lose(struct table_reader *reader, const char *key, const struct value_head *value)
 {
 	struct reading *counts = &reader->counts;

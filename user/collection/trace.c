@@ -13,21 +13,22 @@
 
 #include "memory.h"
 
-#define AREA_MOST  (4 << 20) /* perf record's */
+#define AREA_MOST  (4 << 20) /* as perf record's */
 #define AREA_LEAST (64 << 10)
-/* The kernel's notices, one for each piece of the trace: a buffer's half, or a turn on a CPU. */
+/* The kernel's notices, one for each piece of the trace. A piece is half of a buffer, or what a thread did
+ * between two context switches. */
 #define NOTICE_PAGES 16
-/* Where there is less room the driver may have stopped without a word: bts_buffer_reset() keeps a
+/* If there is less room than this, the driver may have stopped without a notice: bts_buffer_reset() keeps a
  * margin (4080 bytes) and whole pieces. */
 #define ROOM_LEAST 8192
 
 struct buffer {
 	int fd;
-	struct perf_event_mmap_page *page; /* with the notices behind it */
+	struct perf_event_mmap_page *page; /* the notices follow it */
 	char *area;
 	size_t place;
 	pid_t pid, tid; /* once the trace has begun */
-	bool full;	/* it must be started again */
+	bool full;	/* the trace must be restarted */
 };
 
 struct trace {
@@ -53,7 +54,7 @@ static void unmap(const struct trace *trace, struct buffer *buffer)
 		munmap(buffer->page, trace->page_size + notices_size(trace));
 }
 
-/* Both are writable: otherwise the kernel would overwrite what has not been read. */
+/* Both are mapped writable: otherwise the kernel would overwrite what has not been read. */
 static int map_area(struct trace *trace, struct buffer *buffer)
 {
 	void *area;
@@ -171,7 +172,7 @@ __u64 trace_bytes(const struct trace *trace)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* perf_event_open(2). What else there is of a notice is not asked for. */
+/* perf_event_open(2). Other members of a notice are not requested. */
 struct notice {
 	struct perf_event_header header;
 	union {
@@ -204,8 +205,8 @@ static void give(const struct reader *reader, const struct trace_record *records
 	reader->take(reader->context, &traced);
 }
 
-/* A piece lies in one stretch of memory, and begins with a whole record: bts_buffer_setup_aux(). What is
- * between two pieces is filling. */
+/* A piece lies in one stretch of memory, and begins with a whole record: bts_buffer_setup_aux(). Between two
+ * pieces there is padding. */
 static void take_piece(struct reader *reader, const struct notice *notice)
 {
 	const struct trace *trace = reader->trace;
@@ -248,7 +249,7 @@ static void take_notice(struct reader *reader, const struct notice *notice)
 			kinds[i].take(reader, notice);
 }
 
-/* One may go on at the ring's beginning. Sizes are multiples of 8, so that a header never does. */
+/* A notice may wrap around the ring's end. Sizes are multiples of 8, so a header never does. */
 static size_t next_notice(const struct reader *reader, __u64 at, struct notice *notice)
 {
 	const char *ring = (const char *)reader->buffer->page + reader->trace->page_size;
@@ -263,7 +264,7 @@ static size_t next_notice(const struct reader *reader, __u64 at, struct notice *
 static void read_buffer(struct reader *reader)
 {
 	struct perf_event_mmap_page *page = reader->buffer->page;
-	/* Read before the notices: everything before this head has its notice already. */
+	/* Read before the notices, so that everything before this head has its notice already. */
 	__u64 head = head_of(reader->buffer);
 	__u64 end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), at = page->data_tail;
 	__u64 full = reader->trace->loss.buffer_full;
@@ -295,8 +296,8 @@ void trace_read(struct trace *trace, void (*take)(void *context, const struct tr
 		read_buffer(&(struct reader){trace, &trace->buffers[i], take, context});
 }
 
-/* Nothing changes for an event that runs. One that could not start for want of room counts as enabled and
- * would be tried again only when its thread is scheduled next, unless it is switched off first. */
+/* Does nothing to an event that runs. An event that could not start because its buffer was full still counts
+ * as enabled. Unless it is disabled first, it would be tried again only when its thread is scheduled next. */
 void trace_resume(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nr; i++) {

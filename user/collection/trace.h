@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A branch trace (BTS) as it comes out of the kernel: the buffers that the hardware writes to, one for
- * each thread that is traced, and what the kernel says about them. libperf maps rings of records, but
- * not the AUX area beside them that a trace needs, so both are mapped and read here.
+ * A branch trace (BTS) as it comes from the kernel: the buffers that the hardware writes, one for each traced
+ * thread, and the kernel's notices about them. libperf maps rings of records, but not the AUX area that a
+ * trace needs, so both are mapped and read here.
  */
 #ifndef NHMTAP_TRACE_H
 #define NHMTAP_TRACE_H
@@ -24,22 +24,22 @@ struct trace_record {
 struct trace;
 
 /*
- * Maps a buffer for each place of an event of the intel_bts PMU: of 4 MiB, or of the most that the
- * kernel gives. It is never overwritten: where it is full, the trace stops. The caller owns *trace up
- * to trace_close(), which is to come before counters_close(). Returns 0 or -errno.
+ * Maps a buffer for each place of an event of the intel_bts PMU: 4 MiB, or as much as the kernel allows. It
+ * is never overwritten: when it is full, the trace stops. The caller owns *trace up to trace_close(), which
+ * must be called before counters_close(). Returns 0 or -errno.
  */
 int trace_open(struct trace **trace, const struct counters *counters, size_t event);
 void trace_close(struct trace *trace);
 
-/* A descriptor that is readable when there is much to be read, or a buffer is full. */
+/* A descriptor that becomes readable when there is much to read, or a buffer is full. */
 int trace_descriptor(const struct trace *trace);
 
-/* Bytes of one buffer, and those that all have been given so far. */
+/* The bytes of one buffer, and the bytes of all traces so far. */
 size_t trace_buffer_size(const struct trace *trace);
 __u64 trace_bytes(const struct trace *trace);
 
-/* A thread, and branches that it took one after the other, valid during the call. With none, branches
- * are missing between those before and those that follow. */
+/* A thread, and branches that it took one after the other, valid during the call. nr = 0: branches are
+ * missing between the previous ones and the next. */
 struct traced {
 	pid_t pid, tid;
 	size_t place; /* of the event: see counters_places() */
@@ -47,16 +47,18 @@ struct traced {
 	size_t nr;
 };
 
-/* Reads all that there is and gives the buffers free again. */
+/* Reads all that there is, calling `take` for each piece, and frees the buffers for new branches. */
 void trace_read(struct trace *trace, void (*take)(void *context, const struct traced *traced), void *context);
 
-/* Lets threads go on being traced whose trace the kernel has stopped. */
+/* Restarts the trace of threads whose trace the kernel has stopped. */
 void trace_resume(struct trace *trace);
 
-/* What is missing, since the beginning. */
+/* What is missing since the beginning. */
 struct trace_loss {
-	__u64 buffer_full;  /* times that a buffer was full: what came then, up to its reading, is missing */
-	__u64 notices_lost; /* notices of the kernel, each of a piece of the trace, that found no room */
+	__u64 buffer_full;  /* times that a buffer was full: branches from then up to its reading are missing
+			     */
+	__u64 notices_lost; /* notices of the kernel that found no room; each stands for a piece of the trace
+			     */
 };
 struct trace_loss trace_loss(const struct trace *trace);
 

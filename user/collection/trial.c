@@ -21,11 +21,11 @@
 
 /* --- something to measure --------------------------------------------------------------------- */
 
-#define WORK_NS	   10000000  /* several of the scheduler's and of a sampling clock's ticks */
-#define WORK_BYTES (1 << 20) /* beyond a core's second level cache: loads go off the core */
+#define WORK_NS	   10000000  /* several ticks of the scheduler and of a sampling clock */
+#define WORK_BYTES (1 << 20) /* more than a core's second level cache, so that loads leave the core */
 #define LINE	   64
 
-/* Loads, stores, branches, page faults and system calls, of this thread. */
+/* Does loads, stores, branches, page faults and system calls in this thread. */
 static void work(void)
 {
 	__u64 end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
@@ -89,7 +89,7 @@ static void close_trial(struct opened *opened)
 	plan_release(&opened->plan);
 }
 
-/* Measures the work. While it is being measured, `look` may look at the events. */
+/* Measures the work. `look` is called while the events are enabled. */
 static int measure(struct opened *opened, struct host *host, struct found *found,
 		   void (*look)(const struct opened *opened, void *result), void *result,
 		   struct refusal *refusal)
@@ -116,7 +116,7 @@ static int measure(struct opened *opened, struct host *host, struct found *found
 #define BRANCH_PROGRAM "branch"
 #define BRANCH_KEYS    "edge"
 
-/* Whether some entry is of a branch, and not of a sample alone. */
+/* Whether some entry is a branch, not only a sample. */
 static bool has_branch(const struct layout *layout, const struct reading *reading)
 {
 	const struct member *kind = layout->keys;
@@ -231,7 +231,8 @@ static __u64 rdpmc(__u32 counter)
 #endif
 }
 
-/* As linux/perf_event.h says at perf_event_mmap_page: again, if the kernel wrote meanwhile. */
+/* Reads the page as linux/perf_event.h describes at perf_event_mmap_page: again if the kernel wrote it
+ * meanwhile. */
 static void look_at_page(const struct opened *opened, void *result)
 {
 	int fd = counters_fd(opened->counters, 0, 0);
@@ -296,7 +297,7 @@ int trial_trace(const struct trial *trial, struct host *host, struct found *foun
 
 /* --- cgroups ---------------------------------------------------------------------------------- */
 
-/* libperf passes no flags, so the system call is made here. Returns a descriptor or -errno. */
+/* libperf can't pass flags, so the system call is made here. Returns a descriptor or -errno. */
 static int open_cgroup(const char *path, struct perf_event_attr *attr, int cpu)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
@@ -313,7 +314,8 @@ static int open_cgroup(const char *path, struct perf_event_attr *attr, int cpu)
 int trial_cgroup(const struct trial *trial, struct host *host, struct found *found, struct refusal *refusal)
 {
 	struct plan plan = {0};
-	/* The root of the hierarchy that perf events belong to: one of their own, else cgroup2. */
+	/* The root of the hierarchy that perf events belong to: that of perf_event's version 1, if it is
+	 * mounted, else cgroup2. */
 	const char *path = host->cgroup_v1[0] ? host->cgroup_v1 : host->cgroup_mount;
 	int fd, err;
 
@@ -362,7 +364,7 @@ int trial_cycles(struct host *host)
 			close(fd);
 			return level;
 		}
-		/* Other obstacles are reported when the event is opened for the run. */
+		/* Other errors are reported when the event is opened for the run. */
 		if (errno != EINVAL && errno != EOPNOTSUPP && errno != ENOENT)
 			return level;
 	}
@@ -371,6 +373,6 @@ int trial_cycles(struct host *host)
 
 bool trial_perf_filtered(void)
 {
-	/* Flags that no kernel knows are refused before anything else is looked at. */
+	/* Flags that no kernel knows are refused before anything else is checked. */
 	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, ~0UL) < 0 && (errno == EPERM || errno == ENOSYS);
 }

@@ -17,12 +17,12 @@
 #include "memory.h"
 #include "plan/denial.h"
 
-/* Room is given out by units of a cache line. */
+/* Room is given out in units of a cache line. */
 #define UNIT_WORDS 16
 #define UNITS	   (UNWIND_BLOCK_WORDS / UNIT_WORDS)
 
-/* Lists of what processes have mapped come and go by the thousand, and are small: what was given back up to
- * this many units is kept for the next one of its size. */
+/* Lists of what processes have mapped come and go by the thousand, and are small. A piece of up to this many
+ * units that was given back is kept for the next request of the same size. */
 #define SPARE_UNITS 32
 
 struct spares {
@@ -34,7 +34,7 @@ struct block {
 	int fd;
 	struct unwind_block *mapped;
 	size_t nr_free; /* units */
-	size_t first;	/* none before it is free */
+	size_t first;	/* no unit before it is free */
 	bool taken[UNITS];
 };
 
@@ -48,7 +48,7 @@ struct unwind_memory {
 	struct block *blocks[UNWIND_BLOCKS];
 	size_t nr_blocks, most_blocks;
 	size_t units;			       /* taken */
-	struct spares spares[SPARE_UNITS + 1]; /* by units; they are not free in their blocks */
+	struct spares spares[SPARE_UNITS + 1]; /* by units; their blocks count them as taken */
 };
 
 static const char *const shared[] = {"unwind_blocks", "unwind_files", "unwind_processes", "unwind_inodes",
@@ -70,7 +70,7 @@ static void *map_of(const struct unwind_memory *memory, const char *name, size_t
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Whether the programs know how the kernel keeps what is mapped. */
+/* Whether the programs know how this kernel stores mappings. */
 static bool knows_layout(const struct unwind_memory *memory)
 {
 	struct unwind_kernel kernel;
@@ -167,7 +167,7 @@ int unwind_memory_open(struct unwind_memory **result, size_t most, const struct 
 	if (memory->most_blocks > UNWIND_BLOCKS)
 		memory->most_blocks = UNWIND_BLOCKS;
 	err = load(memory, true, &words);
-	if (err) { /* without the kernel's BTF, say */
+	if (err) { /* for example without the kernel's BTF */
 		unload(memory);
 		err = load(memory, false, &words);
 	}
@@ -182,7 +182,7 @@ int unwind_memory_open(struct unwind_memory **result, size_t most, const struct 
 		return bpf_denied(refusal, host, "making memory for tables of stacks", -err, words.last);
 	}
 	*result = memory;
-	unwind_memory_take(memory, UNIT_WORDS); /* position 0 is none */
+	unwind_memory_take(memory, UNIT_WORDS); /* takes position 0, which means "none" */
 	return 0;
 }
 
@@ -227,7 +227,7 @@ bool unwind_memory_finds(const struct unwind_memory *memory)
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-/* The first run of so many free units; UNITS: there is none. */
+/* Returns the first run of this many free units; UNITS if there is none. */
 static size_t find_room(struct block *block, size_t units)
 {
 	size_t run = 0;
@@ -261,7 +261,7 @@ static void mark_free(struct unwind_memory *memory, __u32 position, size_t units
 	     (position & (UNWIND_BLOCK_WORDS - 1)) / UNIT_WORDS, units, false);
 }
 
-/* Gives what is spare back to its blocks. Returns whether there was any. */
+/* Gives spare pieces back to their blocks. Returns whether there were any. */
 static bool free_spares(struct unwind_memory *memory)
 {
 	bool any = false;
@@ -282,7 +282,7 @@ static size_t units_of(size_t words)
 	return (words + UNIT_WORDS - 1) / UNIT_WORDS;
 }
 
-/* Room in a block; 0: there is none. */
+/* Takes room in a block. Returns its position; 0 if there is none. */
 static __u32 take_room(struct unwind_memory *memory, size_t units)
 {
 	for (size_t i = 0; i < memory->nr_blocks; i++) {
@@ -365,8 +365,8 @@ size_t unwind_memory_bytes(struct unwind_memory *memory)
 	return bytes;
 }
 
-/* The kernel waits for all programs before it comes back from changing a map of maps:
- * maybe_wait_bpf_programs(), kernel/bpf/syscall.c. Here it changes nothing. */
+/* Before a change of a map of maps returns, the kernel waits for all running programs:
+ * maybe_wait_bpf_programs(), kernel/bpf/syscall.c. This call writes the value that is already there. */
 void unwind_memory_wait(const struct unwind_memory *memory)
 {
 	__u32 zero = 0;
