@@ -164,8 +164,8 @@ void *realloc(void *memory, size_t size)
 
 #else
 
-/* Sanitizers end with a status that nhmtap never has (README lists those that it has), and that
- * ASAN_OPTIONS may change: by default it is 1, which a refused option has as well. */
+/* Sanitizers exit with a status that nhmtap itself never has (nhmtap(1) lists its own), unless ASAN_OPTIONS
+ * changes it: their default is 1, which nhmtap also returns for a refused option. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 

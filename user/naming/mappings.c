@@ -365,7 +365,7 @@ static bool has_room(struct mappings *mappings)
 
 /* --- taking in -------------------------------------------------------------------------------- */
 
-/* A new mapping ends the old ones that it overlaps; what remains on either side stays. */
+/* Whether the process has this mapping already. */
 static bool is_there(const struct space *space, const struct mapping *new)
 {
 	for (size_t i = 0; i < space->nr; i++) {
@@ -394,6 +394,7 @@ static void add_part(struct mappings *mappings, struct space *space, const struc
 	space_add(mappings, space, &part);
 }
 
+/* A new mapping ends the old ones that it overlaps; what remains of them on either side stays. */
 static void replace(struct mappings *mappings, struct space *space, const struct mapping *new)
 {
 	size_t nr = space->nr;
