@@ -178,6 +178,7 @@ def test_the_fuzzers_can_be_built_and_run(tree):
     assert len(targets) >= 14 and done.stderr.count("DONE") == len(targets)
 
 
+@pytest.mark.thorough  # builds and runs the benchmark
 def test_what_the_benchmark_leans_on_is_still_there(tree):
     # Its bounds are not checked here. This only shows that it measures. Where Debian 12's perf aborts, the benchmark
     # says so and has no figures that compare with it.

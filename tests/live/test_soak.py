@@ -5,6 +5,7 @@ import contextlib
 from soak import Soak, judge
 
 
+@pytest.mark.thorough  # half a minute of trouble
 def test_a_session_among_everything_that_may_happen_stays_true():
     soak = Soak(30, seed=1)
     with contextlib.closing(soak):

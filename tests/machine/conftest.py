@@ -178,8 +178,16 @@ KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", 
          "xeons_7400")
 
 
+# Those of other processors than a Nehalem.
+OTHERS = {"core2", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep", "sandybridge_threads",
+          "westmere", "xeon", "xeon_7100", "xeon_7400", "xeons", "xeons_7400"}
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if OTHERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.thorough)
     for item in (i for i in items if hasattr(i, "callspec")):
         if any(value in FURTHER for value in item.callspec.params.values() if isinstance(value, str)):
             item.add_marker(pytest.mark.thorough)
