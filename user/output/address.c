@@ -17,7 +17,7 @@
 #define UNIX "unix:"
 #define TCP  "tcp:"
 
-/* A peer that answers nothing for so long is gone. */
+/* A peer that does not acknowledge anything for this long is considered gone. */
 #define SILENT_MS 30000
 
 static bool begins(const char *text, const char *with)
@@ -119,7 +119,7 @@ int address_connect(const struct address *address)
 
 	if (fd < 0)
 		return -1;
-	/* Fails harmlessly where it is not TCP. */
+	/* Fails on unix sockets, which do not need it. */
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
 	if (!connect(fd, (const struct sockaddr *)&address->socket, address->length) || errno == EINPROGRESS)
 		return fd;

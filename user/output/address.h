@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where a socket connects to, or listens: "unix:PATH" or "tcp:HOST:PORT". */
+/* Addresses of sockets to connect to or to listen on: "unix:PATH" or "tcp:HOST:PORT". */
 #ifndef NHMTAP_ADDRESS_H
 #define NHMTAP_ADDRESS_H
 
@@ -13,21 +13,21 @@ struct address {
 	socklen_t length;
 };
 
-/* Whether a place is one of these, and no file. */
+/* Whether a place is such an address; otherwise it is the path of a file. */
 bool address_is(const char *place);
 
-/* Reads an address; a host's name is looked up, once. asked: the option that has it. Returns 0, or -1 with
- * the refusal. */
+/* Parses an address. A host name is resolved once, here. `asked` is the option that gave the address, for the
+ * message. Returns 0, or -1 with the refusal. */
 int address_read(struct address *address, const char *asked, const char *place, struct refusal *refusal);
 
-/* Whether only programs of this machine can reach it: a unix socket, or loopback. */
+/* Whether only programs on this machine can connect: true for a unix socket and for loopback. */
 bool address_is_local(const struct address *address);
 
-/* The path of a unix socket's address, NULL if it is none. */
+/* The path of a unix socket, borrowed from the address; NULL for TCP. */
 const char *address_path(const struct address *address);
 
-/* A socket that is connected, or about to be: what is sent before waits, or fails as connecting did.
- * Returns -1 with errno set where it failed already. */
+/* Starts to connect, without waiting, and returns a non-blocking socket; the caller closes it. A failure that
+ * shows later is returned by the first write(2). Returns -1 with errno set if connecting failed at once. */
 int address_connect(const struct address *address);
 
 #endif

@@ -49,7 +49,7 @@ static __u64 address_of(const json_t *program, const json_t *place)
 	return 0;
 }
 
-/* Adds the entries of a kind that are the program's own, behind their number. */
+/* Adds the number of entries of this kind that lie in the program, then a line for each of them. */
 static void add_entries(struct text *text, const json_t *record, const char *kind, const char *between)
 {
 	const json_t *program = json_object_get(record, "program");
@@ -90,7 +90,7 @@ static int write_autofdo(struct stream *stream, const json_t *record)
 	return err;
 }
 
-/* A compiler's profile is of one program, in a form of its own. */
+/* The format holds one program and one count for each branch. Refuses options that ask for more. */
 static int check_autofdo(const struct stream *stream, const struct options *options, size_t nr_events,
 			 struct refusal *refusal)
 {

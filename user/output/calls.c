@@ -45,8 +45,8 @@ size_t calls_in(const json_t *frame)
 struct call calls_at(const json_t *frame, size_t i)
 {
 	const json_t *list = json_object_get(frame, "inlined"), *inlined = json_array_get(list, i);
-	/* The place where it calls the function that is inlined in it; for the innermost one, the place where
-	 * the CPU is. */
+	/* An inlined function's caller is at the place of the call. The innermost function is at the place of
+	 * the CPU. */
 	const json_t *inner = i ? json_array_get(list, i - 1) : NULL;
 
 	return (struct call){
@@ -64,7 +64,7 @@ bool calls_of_kernel(const json_t *frame)
 	static const char *const of_users[] = {"[vdso]", "[anon]", "[unknown]"};
 	const char *address = text_of(frame, "address"), *module = text_of(frame, "module");
 
-	/* The upper half of the addresses: 16 digits, the first of them 8 or more. */
+	/* The kernel's addresses are in the upper half: they have 16 digits, and the first is 8 or more. */
 	if (address)
 		return strlen(address) == 18 && strchr("89abcdef", address[2]);
 	for (size_t i = 0; i < sizeof(of_users) / sizeof(of_users[0]); i++)
@@ -73,7 +73,7 @@ bool calls_of_kernel(const json_t *frame)
 	return module && module[0] == '[' && !text_of(frame, "offset");
 }
 
-/* A name that was cut does not end within a character (UTF-8). */
+/* Cuts a name to `wanted` bytes, but not within a UTF-8 character. */
 static void cut(char *name, size_t size, size_t wanted)
 {
 	size_t end = size - 1;
@@ -87,7 +87,7 @@ static void cut(char *name, size_t size, size_t wanted)
 	name[end] = '\0';
 }
 
-/* Characters that would end a line or a name, or steer a terminal. */
+/* Replaces characters that would end a line or a name in a folded line, or that control a terminal. */
 static void clean(char *name, size_t size)
 {
 	char shown[CALLS_NAME_MAX];

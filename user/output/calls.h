@@ -10,26 +10,26 @@
 /* Commands whose records have stacks: see struct format. */
 #define COMMANDS_OF_STACKS "profile,mem,branch"
 
-/* The frames that the stacks of the records to come are made of. Starts as {0}. */
+/* The frames that the stacks of the following records refer to. Starts as {0}. */
 struct calls {
-	json_t *defined; /* the record of type frames; its parts joined */
+	json_t *defined; /* the last record of type frames, with its parts joined */
 };
 
-/* Takes in a record of type frames: it takes the place of the one before, or is a further part of it.
- * The record is not kept. */
+/* Takes in a record of type frames. It replaces the one before, or is appended if it is a further part of the
+ * same record. The record is not kept. */
 void calls_define(struct calls *calls, const json_t *frames);
 void calls_release(struct calls *calls);
 
 /* A frame by its id, NULL if it was not defined. */
 const json_t *calls_frame(const struct calls *calls, json_int_t id);
 
-/* A function that a frame stands for. What was inlined into it comes first. */
+/* One of the functions that a frame stands for. Inlined functions come before those they are inlined in. */
 struct call {
 	const json_t *frame;
-	const char *symbol; /* NULL: not known */
-	const char *file;   /* source file, NULL: not known */
-	json_int_t line;    /* 0: not known */
-	bool inlined;	    /* into the next one */
+	const char *symbol; /* NULL if not known */
+	const char *file;   /* source file; NULL if not known */
+	json_int_t line;    /* 0 if not known */
+	bool inlined;	    /* inlined in the next function */
 };
 
 /* How many functions a frame stands for: at least one. */
@@ -38,24 +38,23 @@ struct call calls_at(const json_t *frame, size_t i);
 
 bool calls_of_kernel(const json_t *frame);
 
-/* "main", "libc.so.6+0x2724a", "[kernel]+0x…" or "[unknown]": without control characters, and with ':' for
- * each ';', which folded lines are made of. Returns name. */
+/* Writes "main", "libc.so.6+0x2724a", "[kernel]+0x…" or "[unknown]", without control characters and with ':'
+ * in place of ';', which separates functions in folded lines. Returns name. */
 const char *calls_name(const struct call *call, char *name, size_t size);
 
-/* Who an entry is about, by its keys: "comm", "comm-PID/TID" or what of these there is; "all" if there is
- * nothing of it. */
+/* The owner of an entry, from its keys: "comm", "comm-PID/TID" or as much of this as there is; "all" if the
+ * entry has none of these keys. Returns name. */
 const char *calls_owner(const json_t *entry, char *name, size_t size);
 
 #define CALLS_NAME_MAX 1100
 
-/* Whether a record, or a part of one, has entries with stacks. */
+/* Whether the record, or a part of it, has entries with stacks. */
 bool calls_lead_to(const json_t *record);
 
-/* How often an entry, or a rest, came: its samples, or its branches. */
+/* The count of an entry or of `rest`: its samples, or its branches. */
 json_int_t calls_count(const json_t *entry);
 
-/* What the calls led to where that is more than a place: a branch, as "main -> work". Returns name; NULL if
- * there is nothing. */
+/* The branch that the stack led to, as "main -> work". Returns name, or NULL if the entry is no branch. */
 const char *calls_end(const json_t *entry, char *name, size_t size);
 
 #endif

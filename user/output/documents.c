@@ -11,14 +11,14 @@
 #include "memory.h"
 
 #define MOMENT	   "%t"
-#define UNFINISHED ".new" /* behind a file's name until all of it is written */
+#define UNFINISHED ".new" /* suffix of a file's name until the file is complete */
 
 bool documents_is_pattern(const char *path)
 {
 	return path && strstr(path, MOMENT);
 }
 
-/* 20260131T235959.123456789Z: names in the order of time. */
+/* 20260131T235959.123456789Z, so that the alphabetical order of names is the order of time. */
 static void print_moment(const struct timespec *time, FILE *out)
 {
 	struct tm tm;
@@ -28,7 +28,7 @@ static void print_moment(const struct timespec *time, FILE *out)
 		tm.tm_hour, tm.tm_min, tm.tm_sec, time->tv_nsec);
 }
 
-/* The path of a document's file, and `behind` after it; to be freed. */
+/* The path of a document's file, followed by `behind`. The caller frees it. */
 static char *path_of(const char *pattern, const struct timespec *since, const char *behind)
 {
 	const char *at, *next;
@@ -45,8 +45,10 @@ static char *path_of(const char *pattern, const struct timespec *since, const ch
 	return path;
 }
 
-/* Records hold addresses and command lines, so other users can't read them. A page that is replaced again and
- * again is for a collector of another user. */
+/*
+ * Records hold addresses and command lines, so the files of a pattern are not readable by other users. A
+ * single file that is replaced again and again is meant for a collector that runs as another user, so it is.
+ */
 static int create(const struct documents *documents, const char *path)
 {
 	int mode = documents_is_pattern(documents->path) ? 0640 : 0644;
@@ -146,7 +148,7 @@ int documents_write(const struct documents *documents)
 	int fd = create(documents, unfinished),
 	    err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
 
-	/* Some file systems report only now that there was no room. */
+	/* Some file systems report only at close(2) that the disk is full. */
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;
 	if (!err && rename(unfinished, path))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whole documents, where a place takes one after the other and not a stream: files that appear under their
- * name when all of them is written, and requests of HTTP. The number that waits is bounded: if there are too
- * many, the oldest is dropped and counted.
+ * Whole documents, for places that take one document after the other and not a stream: files that appear
+ * under their name only once they are complete, and HTTP requests. The number of bytes that may wait is
+ * bounded: beyond the bound the oldest documents are dropped and their records counted.
  */
 #ifndef NHMTAP_DOCUMENTS_H
 #define NHMTAP_DOCUMENTS_H
@@ -17,39 +17,39 @@ struct document {
 	struct document *next;
 	char *bytes;
 	size_t size;
-	unsigned long long records;   /* that are in it */
-	struct timespec since, until; /* what it tells of, CLOCK_REALTIME */
+	unsigned long long records;   /* number of records in it */
+	struct timespec since, until; /* the interval that it covers, CLOCK_REALTIME */
 };
 
 struct documents {
-	const char
-		*path; /* "%t" in it: a file for each, with its `since`; else each replaces the one before */
+	const char *path; /* with "%t" in it: a file for each document, named by `since`; otherwise each
+			     document replaces the one before */
 	struct document *first, **end;
 	size_t bytes;
-	bool full;		    /* too many wait, since the last one that was added */
-	unsigned long long dropped; /* records of documents that went, since somebody asked */
+	bool full;		    /* the bound was exceeded when a document was last added */
+	unsigned long long dropped; /* records in dropped documents, since the caller last reset it */
 };
 
-/* Whether a path is a pattern. */
+/* Whether a path is a pattern, that is, contains "%t". */
 bool documents_is_pattern(const char *path);
 
-/* Whether files can be written there; path stays the caller's, and must live as long. Returns 0, or -errno.
- */
+/* Checks that files can be created at the path, and begins an empty list. The path is borrowed and must
+ * outlive the list. Returns 0, or -errno. */
 int documents_open(struct documents *documents, const char *path);
 
-/* Without files. */
+/* Begins an empty list without checking that files can be created, for documents that are sent elsewhere. */
 void documents_begin(struct documents *documents, const char *path);
 void documents_release(struct documents *documents);
 
-/* Adds one, whose bytes are copied. Of more than `most` bytes (0: without a bound) the oldest go, but for
- * `kept` from the first on, and the last. */
+/* Adds a document and copies its bytes. If all together then have more than `most` bytes (0: no bound), the
+ * oldest are dropped; but never the first `kept`, which are being sent, nor the new one. */
 void documents_add(struct documents *documents, const struct document *document, size_t most,
 		   unsigned int kept);
 
-/* Forgets the first. */
+/* Removes the first document and frees it. */
 void documents_pop(struct documents *documents);
 
-/* Writes the first into its file. Returns 0 or -errno. */
+/* Writes the first document into its file, and renames the file once it is complete. Returns 0 or -errno. */
 int documents_write(const struct documents *documents);
 
 #endif

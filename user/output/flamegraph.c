@@ -13,49 +13,50 @@
 #include "output/member.h"
 #include "record/record.h"
 
-/* What kind of code a node is: bits of the page's own. */
+/* The kind of code of a node, as bits that the page's script reads. */
 enum { OTHER = 0, USER = 1, KERNEL = 2, INLINED = 4 };
 
-/* The key of an event's nodes: a function appears once below each caller. */
+/* The key of a node in an event's graph: a function is one node for each of its callers. */
 struct node_key {
-	__u32 parent; /* its number; NOBODY: the root */
-	__u32 name;   /* its place in the texts */
+	__u32 parent; /* the parent's number; NOBODY for the root */
+	__u32 name;   /* index in `texts` */
 	__u64 kind;
 };
 #define NOBODY (~0U)
 
 struct node {
-	__u32 code;	  /* name, place and kind: in the codes */
-	__u64 samples[2]; /* of the first stream and of the second */
+	__u32 code;	  /* index in `codes` */
+	__u64 samples[2]; /* in the first stream and in the second */
 };
 
-/* What a frame is of. */
+/* What identifies the code of a node. */
 struct code_key {
-	__u32 name, place; /* in the texts */
+	__u32 name, place; /* indices in `texts` */
 	__u64 kind;
 };
 
 struct graph {
 	char name[192];
-	const char *unit;     /* of what its nodes count */
-	struct interned keys; /* of nodes, by number: a parent's is less than its children's */
+	const char *unit;     /* of the nodes' counts */
+	struct interned keys; /* of the nodes, by number; a parent's number is the lower one */
 	struct node *nodes;
 	size_t room;
-	__u64 lost[2]; /* samples that are in no entry */
+	__u64 lost[2]; /* samples that are in no entry, for each stream */
 };
 
 struct flamegraph {
 	struct calls calls;
-	json_t *texts;	/* in their order */
-	json_t *places; /* {text: its place} */
+	json_t *texts;	/* in the order of their indices */
+	json_t *places; /* {text: its index in `texts`} */
 	struct interned codes;
 	struct graph *graphs;
 	size_t nr;
-	int stream; /* the one that is being read: 0, 1 */
+	int stream; /* the stream that is being read: 0 or 1 */
 	bool reverse;
-	double from_s, to_s; /* the part of the time, since the stream's first interval began */
-	double began_s[2];   /* that is, since 1970; NAN: none yet */
-	size_t left_out;     /* intervals that are of other parts */
+	double from_s, to_s; /* the wanted part of a stream, in seconds since its first interval began */
+	double began_s[2];   /* when the first interval of each stream began, s since 1970; NAN: not known yet
+			      */
+	size_t left_out;     /* number of intervals outside of the wanted part */
 };
 
 struct flamegraph *flamegraph_new(void)
@@ -98,7 +99,7 @@ void flamegraph_part(struct flamegraph *flamegraph, double from_s, double to_s)
 void flamegraph_second(struct flamegraph *flamegraph)
 {
 	flamegraph->stream = 1;
-	calls_release(&flamegraph->calls); /* its frames have numbers of their own */
+	calls_release(&flamegraph->calls); /* frames are numbered anew in each run */
 }
 
 size_t flamegraph_left_out(const struct flamegraph *flamegraph)
@@ -122,7 +123,7 @@ static __u64 count_of(const json_t *entry)
 
 static __u32 add_text(struct flamegraph *flamegraph, const char *text)
 {
-	json_t *value = value_text(text, strlen(text)); /* a text that was cut may end within a character */
+	json_t *value = value_text(text, strlen(text)); /* may be cut within a UTF-8 character */
 	json_t *known = json_object_get(flamegraph->places, json_string_value(value));
 
 	if (!known) {
@@ -134,7 +135,7 @@ static __u32 add_text(struct flamegraph *flamegraph, const char *text)
 	return json_integer_value(known);
 }
 
-/* Adds samples to a node; returns its number. */
+/* Adds samples to the child of this name, which is created if it does not exist. Returns its number. */
 static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 parent, const char *name,
 		      const char *place, unsigned int kind, __u64 samples)
 {
@@ -155,7 +156,7 @@ static __u32 add_node(struct flamegraph *flamegraph, struct graph *graph, __u32 
 	return number;
 }
 
-/* What was sampled, and by what command if that is another than profile. */
+/* The graph of the record's event. The command is part of its name, unless it is profile. */
 static struct graph *graph_of(struct flamegraph *flamegraph, const json_t *record)
 {
 	const char *type = string(record, "type");
@@ -202,8 +203,8 @@ static __u32 add_frame(struct flamegraph *flamegraph, struct graph *graph, __u32
 	return parent;
 }
 
-/* From the outermost function to the innermost below their owner; reversed, each function is above its
- * callers, and the owner comes last. */
+/* Adds the entry's functions below their owner, from the outermost to the innermost. With --reverse the
+ * innermost function comes first, then its callers, and the owner comes last. */
 static void take_entry(struct flamegraph *flamegraph, struct graph *graph, __u32 root, const json_t *entry)
 {
 	__u64 samples = count_of(entry);
@@ -259,7 +260,7 @@ static void take_profile(struct flamegraph *flamegraph, const json_t *record)
 		graph->lost[flamegraph->stream] += json_integer_value(count);
 }
 
-/* Whether the interval begins in the part of the time that is wanted. */
+/* Whether the interval begins within the wanted part of the time. */
 static bool in_part(struct flamegraph *flamegraph, const json_t *record)
 {
 	double *began = &flamegraph->began_s[flamegraph->stream];
@@ -285,7 +286,8 @@ void flamegraph_take(struct flamegraph *flamegraph, const json_t *record)
 		take_profile(flamegraph, record);
 }
 
-/* JSON for use in a page: '<' is escaped, so no name can end the element. */
+/* Adds JSON that is safe within an HTML page: '<' is escaped, so that no name can close the element that
+ * holds it. */
 static void add_json(struct text *page, json_t *value)
 {
 	char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
@@ -306,12 +308,12 @@ static void add_json(struct text *page, json_t *value)
 
 /* --- nodes in the order in which the page draws them ------------------------------------------ */
 
-/* Depth first, a node before its children, these by name: the same function is at the same place in every
- * graph of the program. A subtree is then one piece. */
+/* Nodes in depth-first order: a node before its children, and children by name. So a function is at the same
+ * place in all graphs of the program, and each subtree is contiguous. */
 struct order {
 	const struct flamegraph *flamegraph;
 	const struct graph *graph;
-	__u32 *first, *next; /* of a node: its first child, its next sibling */
+	__u32 *first, *next; /* of each node: its first child and its next sibling */
 };
 
 static const char *name_of(const struct order *order, __u32 number)
@@ -358,7 +360,7 @@ static void find_children(struct order *order)
 	free(list);
 }
 
-/* The numbers of nodes in order, and the depth of each. */
+/* Fills in the numbers of the nodes in that order, and the depth of each. */
 static void put_in_order(struct order *order, __u32 *numbers, __u32 *depths)
 {
 	__u32 *path = xmalloc((order->graph->keys.nr + 1) * sizeof(*path));
@@ -397,7 +399,8 @@ static void add_column(struct text *page, const char *name, const struct graph *
 	text_add(page, "]");
 }
 
-/* Columns, as a browser reads hundreds of thousands of numbers faster than of lists. */
+/* Writes an array for each column of the nodes, because browsers parse arrays of numbers faster than hundreds
+ * of thousands of objects. */
 static void add_graph(struct text *page, const struct flamegraph *flamegraph, const struct graph *graph)
 {
 	size_t size = graph->keys.nr * sizeof(__u32);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The stacks of a stored stream of records, or the difference of two streams, as one page that draws them:
- * flamegraph.html. */
+/* Makes one HTML page that draws the stacks of a stored stream of records, or the difference of two streams.
+ * The page's template is flamegraph.html. */
 #ifndef NHMTAP_FLAMEGRAPH_H
 #define NHMTAP_FLAMEGRAPH_H
 
@@ -14,25 +14,29 @@ struct flamegraph;
 struct flamegraph *flamegraph_new(void);
 void flamegraph_release(struct flamegraph *flamegraph);
 
-/* Before anything is taken in: each function above its callers; only intervals that begin in this part of the
- * time, in seconds since the stream's first began. */
+/*
+ * These two must be called before any record is taken in. flamegraph_reverse() puts each function above its
+ * callers; flamegraph_part() takes only intervals that begin within this part of the stream, in seconds since
+ * its first interval began.
+ */
 void flamegraph_reverse(struct flamegraph *flamegraph);
 void flamegraph_part(struct flamegraph *flamegraph, double from_s, double to_s);
 
-/* What is taken in from here on is the second stream's; the page shows how it differs from the first. */
+/* Records that are taken in from here on belong to the second stream. The page shows how it differs from the
+ * first. */
 void flamegraph_second(struct flamegraph *flamegraph);
 
-/* How many intervals were of other parts of the time. */
+/* The number of intervals that were left out because they are of other parts of the time. */
 size_t flamegraph_left_out(const struct flamegraph *flamegraph);
 
-/* Takes in a record of any type, in the order of the stream; it is not kept. Intervals add up; events stay
- * apart. */
+/* Takes in a record of any type, in the order of the stream; the record is not kept. Intervals are summed up,
+ * and each event has its own graph. */
 void flamegraph_take(struct flamegraph *flamegraph, const json_t *record);
 
-/* How many events with stacks there are. */
+/* The number of events with stacks. */
 size_t flamegraph_events(const struct flamegraph *flamegraph);
 
-/* Adds the page, whose heading is `title`. */
+/* Appends the page to `page`, with `title` as its heading. */
 void flamegraph_page(const struct flamegraph *flamegraph, const char *title, struct text *page);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * One entry or count a line, and nothing nested: a row of a database's table. A line has what its record has,
- * its keys, a value, and the total of this series since the run began.
- */
+/* One line for each entry or count, without nested values: a row of a database table. A line has the common
+ * members of its record, its keys, a value, and the total of its series since the run began. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,10 +11,10 @@
 #include "record/compact.h"
 #include "record/record.h"
 
-/* Series whose totals are kept; those that come later have none. */
+/* The number of series whose totals are kept. Later series are written without a total. */
 #define TOTALS_MOST 65536
 
-/* A line while it is made, and the key of its series. */
+/* The line that is being made, and the key of its series. */
 struct flat {
 	json_t *line;
 	struct compact series;
@@ -52,7 +50,8 @@ static struct flat begin(struct stream *stream, const json_t *record)
 	return flat;
 }
 
-/* Cuts whole functions of that many bytes off the stack's outermost end. Returns false if there are none. */
+/* Cuts whole functions off the outermost end of the stack until at least `bytes` bytes are gone. Returns
+ * false if there is nothing to cut. */
 static bool cut_stack(json_t *line, size_t bytes)
 {
 	const json_t *stack = json_object_get(line, "stack");
@@ -86,7 +85,7 @@ static int end(struct stream *stream, struct flat *flat)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Adds the value to the total of its series. */
+/* Adds the value to the total of its series, and the total to the line. */
 static void add_total(struct stream *stream, struct flat *flat)
 {
 	const json_t *value = json_object_get(flat->line, "value");
@@ -129,7 +128,8 @@ static int write_row(void *context, const struct row *row)
 	return end(taking->stream, &flat);
 }
 
-/* What is missing has no value member, or sums would include it. */
+/* Writes a line for lost samples. It has no member `value`, because sums over that member must not include
+ * what was lost. */
 static int write_lost(struct stream *stream, const json_t *record, const char *cause, json_int_t nr)
 {
 	struct flat flat = begin(stream, record);

@@ -10,11 +10,11 @@
 #include "output/text.h"
 #include "record/record.h"
 
-/* What becomes rows of a type of records. */
+/* How a type of record is turned into rows. */
 struct flattened {
 	const char *type;
-	const char *list;  /* its entries; NULL: the record is one */
-	const char *value; /* of an entry: what sums up */
+	const char *list;  /* member with the entries; NULL: the record itself is the row */
+	const char *value; /* member of an entry that can be summed up */
 };
 
 static const struct flattened flattened[] = {
@@ -27,14 +27,14 @@ struct flattening {
 	const json_t *record;
 	const struct calls *calls;
 	bool stacks;
-	const char *sum; /* the member that is the value */
+	const char *sum; /* member that can be summed up */
 	int (*take)(void *context, const struct row *row);
 	void *context;
 };
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-/* Members that are not part of a series' key. */
+/* Members that are measured values, and so not part of a series' key. */
 static bool is_measured(const char *name)
 {
 	static const char *const names[] = {
@@ -50,7 +50,7 @@ static bool is_measured(const char *name)
 	return false;
 }
 
-/* A piece of code: symbol and module have no prefix where there is but one. */
+/* Adds a piece of code. Where a row has only one, the names `symbol` and `module` have no prefix. */
 static void add_code(struct row *row, const char *name, const json_t *code)
 {
 	bool alone = !strcmp(name, "code") || !strcmp(name, "ip");
@@ -67,7 +67,7 @@ static void add_code(struct row *row, const char *name, const json_t *code)
 	}
 }
 
-/* The code of an entry with a stack is its innermost function's. */
+/* Takes the innermost function of the stack as the code of the entry. */
 static void add_innermost(struct row *row, const struct calls *calls, const json_t *stack)
 {
 	const json_t *frame = calls_frame(calls, json_integer_value(json_array_get(stack, 0)));
@@ -80,7 +80,7 @@ static void add_innermost(struct row *row, const struct calls *calls, const json
 	json_object_set(row->keys, "module", json_object_get(frame, "module"));
 }
 
-/* From the outermost function to the innermost, as folded stacks have them. */
+/* Adds the stack as text from the outermost function to the innermost, as in folded stacks. */
 static void add_stack(struct row *row, const struct calls *calls, const json_t *stack)
 {
 	struct text text = {0};

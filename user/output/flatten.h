@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a record counts, as rows without anything nested: one for each of its entries, or for itself. */
+/* Turns a record into rows without nested values: one row for each entry, or one for the record itself. */
 #ifndef NHMTAP_FLATTEN_H
 #define NHMTAP_FLATTEN_H
 
@@ -9,15 +9,15 @@
 struct calls;
 
 struct row {
-	json_t *keys;	     /* the key of its series: names with texts, numbers or booleans */
-	json_t *values;	     /* what was measured beside value */
-	const json_t *value; /* what sums up; NULL: there is none */
+	json_t *keys;	     /* the key of the series: {name: text, number or boolean} */
+	json_t *values;	     /* other measured values */
+	const json_t *value; /* the value that can be summed up; NULL if there is none */
 };
 
 /*
- * Calls `take` for each row, which is gone afterwards; calls: the frames of its stacks, of which the
- * innermost function is the row's symbol; stacks: whether they become one text each, too, or are left out.
- * Returns 0, or what `take` returned first that was not.
+ * Calls `take` for each row, which is valid only during the call. `calls` has the frames of the stacks; a
+ * row's symbol is the innermost function. With `stacks` each stack is also added as one text; otherwise it is
+ * left out. Returns 0, or the first result of `take` that is not 0.
  */
 int flatten(const json_t *record, const struct calls *calls, bool stacks,
 	    int (*take)(void *context, const struct row *row), void *context);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A line a stack, as Brendan Gregg's stackcollapse-perf.pl writes it and flamegraph.pl reads it: who ran,
- * the functions from the outermost to the innermost, and the samples; of an interval each once. A branch
- * comes behind the stack of the sample that it came with, and is counted for itself.
+ * A line for each stack, as Brendan Gregg's stackcollapse-perf.pl writes it and flamegraph.pl reads it: the
+ * owner, the functions from the outermost to the innermost, and the number of samples. A stack has one line
+ * in each interval. A branch is appended to the stack of the sample that it came with, and has a count of its
+ * own.
  *
  *     demo;main;work;step 1203
  *     demo;main;read;entry_SYSCALL_64_[k];vfs_read_[k] 17
@@ -28,7 +29,7 @@ static void add_frame(struct text *text, const json_t *frame)
 	}
 }
 
-/* Adds samples to the line's. */
+/* Adds samples to the count of this line. */
 static void add_line(json_t *lines, const char *line, json_int_t samples)
 {
 	samples += json_integer_value(json_object_get(lines, line));

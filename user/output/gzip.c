@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-/* zlib.h, deflateInit2(). */
+/* 16 more than the window's bits asks deflateInit2() for a gzip header: zlib.h. */
 #define GZIP_WINDOW  (15 + 16)
 #define MEMORY_LEVEL 8
 
@@ -16,7 +16,8 @@ char *gzip(const void *bytes, size_t size, size_t *zipped_size)
 	unsigned char *zipped;
 	uLong room;
 
-	/* It fails only if memory is exhausted, as every allocation here. */
+	/* deflateInit2() fails only if memory is exhausted; like every allocation here, that ends the
+	 * process. */
 	if (deflateInit2(&zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		memory_is_out();
@@ -24,7 +25,7 @@ char *gzip(const void *bytes, size_t size, size_t *zipped_size)
 	zipped = xmalloc(room);
 	zip.next_out = zipped;
 	zip.avail_out = room;
-	deflate(&zip, Z_FINISH); /* there is room: it ends at once */
+	deflate(&zip, Z_FINISH); /* the buffer has room for all of it, so one call is enough */
 	*zipped_size = room - zip.avail_out;
 	deflateEnd(&zip);
 	return (char *)zipped;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* gzip's form of what is written. */
+/* Compression in the format of gzip. */
 #ifndef NHMTAP_GZIP_H
 #define NHMTAP_GZIP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The same, gzipped; to be freed. */
+/* Compresses the bytes. The caller frees the result. */
 char *gzip(const void *bytes, size_t size, size_t *zipped_size);
 
-/* Whether it is already. */
+/* Whether the bytes are in the format of gzip already. */
 bool gzip_is(const void *bytes, size_t size);
 
 #endif

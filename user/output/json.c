@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A record a line. */
+/* Each record as a line of JSON. */
 #include <string.h>
 
 #include "output/output.h"
 #include "record/record.h"
 
-/* A literal's text. */
+/* Copies a string literal without its 0, and returns the end. */
 #define PUT(at, text) mempcpy(at, text, sizeof(text) - 1)
 
-#define BEGIN_MOST 200 /* up to seq, but for the type */
+#define BEGIN_MOST 200 /* bytes of the members up to seq, without the type */
 
 /* "{"type":"count","schema_version":…,"seq":7": what comes first in every record. */
 static void begin(struct stream *stream, const char *type)
@@ -30,7 +30,7 @@ static void begin(struct stream *stream, const char *type)
 	at = PUT(at, "\",\"seq\":");
 	line->used = at - line->text;
 	compact_add_integer(line, stream->records);
-	if (stream->activity) { /* a name has nothing to escape */
+	if (stream->activity) { /* an activity's name contains nothing to escape */
 		compact_add_text(line, ",\"activity\":\"");
 		compact_add_text(line, stream->activity);
 		compact_add(line, "\"", 1);
@@ -47,7 +47,7 @@ static int end(struct stream *stream)
 	return err;
 }
 
-/* Of a list whose elements are written already, those. */
+/* Adds a member. For the list whose elements stream->elements holds already, these bytes are used. */
 static void add_member(struct stream *stream, char separator, const char *name, const json_t *value)
 {
 	struct compact *line = &stream->line;
@@ -67,7 +67,7 @@ static void add_member(struct stream *stream, char separator, const char *name, 
 
 static int write_line(struct stream *stream, const json_t *record)
 {
-	/* A record of no stream has its version already. */
+	/* A record that was not written by a stream yet has no schema_version. */
 	bool bare = json_object_get(record, "schema_version");
 	const char *member;
 	json_t *value;

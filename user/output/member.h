@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Members of a record, as what reads records wants them. */
+/* Access to members of a record, with a default for those that are missing. */
 #ifndef NHMTAP_MEMBER_H
 #define NHMTAP_MEMBER_H
 
@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-/* A member's text, "" if it has none. */
+/* The text of a member, borrowed; "" if there is none. */
 static inline const char *string(const json_t *record, const char *name)
 {
 	const char *value = json_string_value(json_object_get(record, name));
@@ -17,13 +17,13 @@ static inline const char *string(const json_t *record, const char *name)
 	return value ? value : "";
 }
 
-/* A member's whole number, 0 if it has none. */
+/* The integer of a member; 0 if there is none. */
 static inline json_int_t integer(const json_t *record, const char *name)
 {
 	return json_integer_value(json_object_get(record, name));
 }
 
-/* A member that is a time, "2026-01-31T23:59:59.123456789Z", in ns since 1970; 0 if it has none. */
+/* The time of a member, "2026-01-31T23:59:59.123456789Z", in ns since 1970; 0 if there is none. */
 static inline __u64 moment(const json_t *record, const char *name)
 {
 	struct tm tm = {0};

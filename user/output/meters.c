@@ -11,11 +11,11 @@
 #include "output/member.h"
 #include "record/overhead.h"
 
-/* For cgroups, without --series. */
+/* The limit of series for cgroups where --series is not given. */
 #define OWNERS_MOST 10000
 
-/* What comes and goes makes room for others once it had no value for so long; that is looked for this often.
- */
+/* A series that had no value for UNUSED_S may be dropped for a new one. Such series are searched for once in
+ * LOOK_S. */
 #define UNUSED_S 3600
 #define LOOK_S	 60
 
@@ -42,7 +42,7 @@ static struct meter *family_of(struct meters *meters, enum meter_kind kind, cons
 	return family;
 }
 
-/* Labels of which there are few, whatever runs. */
+/* Labels with few different values, whatever programs run. */
 static bool is_few(const char *label)
 {
 	static const char *const few[] = {"activity", "event",	  "cpu",     "node",	 "socket",
@@ -76,7 +76,7 @@ static bool all_few(const json_t *labels)
 	return true;
 }
 
-/* The labels as one text, up to the next call. */
+/* The labels as one text, valid until the next call. */
 static const char *text_of(struct meters *meters, const json_t *labels)
 {
 	meters->text.used = 0;
@@ -119,7 +119,8 @@ static struct meter_series *new_series(struct meters *meters, struct meter *mete
 	return &meter->series[meter->nr++];
 }
 
-/* The series with these labels, which are consumed. One too many becomes part of `other`. */
+/* Returns the series with these labels, whose reference is consumed. If the limit is reached, it returns the
+ * series that sums up all others. */
 static struct meter_series *series_of(struct meters *meters, struct meter *meter, json_t *labels)
 {
 	const json_t *place = json_object_get(meter->index, text_of(meters, labels));
@@ -214,7 +215,8 @@ static json_t *labels_of(const struct taking *taking)
 	return labels;
 }
 
-/* Whose a count is, as long as there is a bound: functions, pids and addresses only where one was given. */
+/* Labels that name the owner of a count. Without --series these are the only unlimited labels that are used:
+ * functions, pids and addresses are not. */
 static bool is_owner(const char *label)
 {
 	static const char *const owners[] = {"cgroup", "container.id", "container.runtime", "k8s.pod.uid",
@@ -260,7 +262,7 @@ static void set(struct meters *meters, const char *name, const char *unit, const
 	series->number = number;
 }
 
-/* Several counts of an interval may be one series: their times add up. */
+/* Several counts of one interval may belong to one series; their times are added up. */
 static void set_running(const struct taking *taking, const struct row *row, json_t *labels)
 {
 	struct meter *family = family_of(taking->meters, METER_GAUGE, "event_running", "ratio",
@@ -291,7 +293,7 @@ static int take_count(void *context, const struct row *row)
 	return 0;
 }
 
-/* An unknown one is left out. */
+/* Takes the value of a metric. A metric without a value is left out. */
 static int take_metric(void *context, const struct row *row)
 {
 	const struct taking *taking = context;

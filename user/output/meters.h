@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records as series of metrics: counters, gauges, histograms. Labels are the keys of series; the number of
- * series with labels that have no natural limit (functions, pids, addresses, cgroups) is bounded: where there
- * are too many, those go that had no value for an hour.
+ * Records as series of metrics: counters, gauges, histograms. The keys of an entry become labels. The number
+ * of series is limited for labels without a natural limit (functions, pids, addresses, cgroups): once the
+ * limit is reached, series that had no value for an hour are dropped.
  */
 #ifndef NHMTAP_METERS_H
 #define NHMTAP_METERS_H
@@ -20,19 +20,19 @@ struct calls;
 
 enum meter_kind { METER_COUNTER, METER_GAUGE, METER_HISTOGRAM, METER_INFO };
 
-/* Latencies from 2^i up to twice as many are in bucket i; the last is open. */
+/* Bucket i holds latencies from 2^i to 2^(i+1) - 1; the last bucket holds all longer ones as well. */
 #define METER_BUCKETS 16
 
 struct meter_series {
-	json_t *labels; /* {name: text or whole number} */
-	char *text;	/* the same as a page has them, once it has; freed with the series */
+	json_t *labels; /* {name: text or integer} */
+	char *text;	/* the labels as the page shows them, made at first use; freed with the series */
 	bool set;	/* it has a value */
-	bool bounded;	/* it counts towards the limit */
-	time_t used;	/* when it was asked for last, seconds of CLOCK_MONOTONIC */
-	double number;	/* of a gauge, or of a counter with fractions */
-	__u64 count;	/* of a counter, or of what is in a histogram */
+	bool bounded;	/* it counts toward the limit */
+	time_t used;	/* last use, seconds of CLOCK_MONOTONIC */
+	double number;	/* value of a gauge, or of a counter with fractions */
+	__u64 count;	/* value of a counter; number of values in a histogram */
 	__u64 sum, buckets[METER_BUCKETS];
-	/* Of a share: of the interval that began then. */
+	/* Sums for a gauge that is a share, in the interval that began at `since`. */
 	__u64 part, whole;
 	char since[TIME_TEXT];
 };
@@ -40,36 +40,37 @@ struct meter_series {
 struct meter {
 	struct meter *next;
 	enum meter_kind kind;
-	char *name, *unit, *help; /* unit: "" if it has none */
-	json_t *index;		  /* {labels as text: their place} */
+	char *name, *unit, *help; /* unit is "" if it has none */
+	json_t *index;		  /* {labels as text: index in `series`} */
 	struct meter_series *series;
 	size_t nr;
-	bool whole; /* counts whole things */
+	bool whole; /* its values are integers */
 };
 
 struct meters {
 	struct meter *families, **end;
-	__u64 limit; /* series with labels that are bounded */
+	__u64 limit; /* most series with labels without a natural limit */
 	__u64 used;
-	time_t looked;	     /* for series that are not used any more; as above */
-	double spent;	     /* CPU time of nhmtap itself, when counters began */
-	struct compact text; /* labels that are looked for */
+	time_t looked;	     /* when unused series were last searched for, seconds of CLOCK_MONOTONIC */
+	double spent;	     /* nhmtap's own CPU time in s when the counters began */
+	struct compact text; /* buffer for the labels to look up */
 	bool entries;	     /* entries become series as well */
 };
 
-/* `series`: how many there may be of entries; 0: entries are none. To be released. */
+/* `series` is the limit of series for entries; with 0, entries do not become series. The caller calls
+ * meters_release(). */
 struct meters *meters_new(__u64 series);
 void meters_release(struct meters *meters);
 
-/* Takes what a record says, of an activity (NULL: of none), and with these frames in its stacks. Returns
- * whether there was something. */
+/* Takes in a record of an activity (NULL: of none). `calls` has the frames of its stacks. Returns whether the
+ * record has any metrics. */
 bool meters_take(struct meters *meters, const char *activity, const struct calls *calls,
 		 const json_t *record);
 
 /* Takes nhmtap's own cost so far, and its version. */
 void meters_take_self(struct meters *meters);
 
-/* Counters begin anew; a gauge without a new value since then is unset. */
+/* Sets all counters back to 0. A gauge is not shown until it has a new value. */
 void meters_begin_anew(struct meters *meters);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * A page of OpenMetrics 1.0 text, or of the form that Prometheus had before it (text format 0.0.4), which
- * node exporter's textfile folder and promtool read: all that the run has counted so far.
- */
+/* A page of OpenMetrics 1.0 text, or of the Prometheus text format 0.0.4 before it, which node exporter's
+ * textfile folder and promtool read. The page has all counts since the run began. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +14,8 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Adds words as a part of a name: "per 1000 instructions" → "per_1000_instructions", "%" → "percent". */
+/* Adds words in the form of a metric name: "per 1000 instructions" → "per_1000_instructions", "%" →
+ * "percent". */
 static void add_words(struct text *name, const char *words)
 {
 	if (!strcmp(words, "%"))
@@ -32,7 +31,7 @@ static bool ends(const char *text, const char *with)
 	return length >= other && !strcmp(text + length - other, with);
 }
 
-/* The whole name of a family, with its unit at its end; to be freed. */
+/* The complete name of a family, with its unit as the suffix. The caller frees it. */
 static char *name_of(const struct meter *family)
 {
 	struct text name = {0}, unit = {0};
@@ -79,7 +78,7 @@ static void add_label(struct text *page, const char *name, const json_t *value, 
 	text_add(page, "\"");
 }
 
-/* "a="1",b="2"", which stays as it is. */
+/* The labels as `a="1",b="2"`. They are made once and kept in the series. */
 static const char *labels_of(struct meter_series *series)
 {
 	struct text text = {0};
@@ -94,7 +93,7 @@ static const char *labels_of(struct meter_series *series)
 	return series->text = text.bytes;
 }
 
-/* `bound`: of a bucket; "": it is none. */
+/* Adds a line. `bound` is the upper bound of a histogram's bucket; "" for any other line. */
 static void add_line(struct text *page, const char *name, const char *behind, struct meter_series *series,
 		     const char *bound, __u64 count)
 {
@@ -110,7 +109,7 @@ static void add_histogram(struct text *page, const char *name, struct meter_seri
 	__u64 below = 0;
 	char bound[32];
 
-	/* Latencies are whole: less than 2^(i+1) is no more than one less. */
+	/* Latencies are integers, so less than 2^(i+1) is the same as at most 2^(i+1) - 1. */
 	for (int i = 0; i < METER_BUCKETS - 1; i++) {
 		below += series->buckets[i];
 		snprintf(bound, sizeof(bound), "le=\"%lu.0\"", (2UL << i) - 1);
@@ -121,7 +120,7 @@ static void add_histogram(struct text *page, const char *name, struct meter_seri
 	add_line(page, name, "_count", series, "", series->count);
 }
 
-/* What a sample's name has behind that of its family. */
+/* The suffix that a sample's name has beyond the name of its family. */
 static const char *suffix_of(const struct meter *family)
 {
 	return family->kind == METER_COUNTER ? "_total" : family->kind == METER_INFO ? "_info" : "";
@@ -144,7 +143,8 @@ static void add_series(struct text *page, const struct meter *family, const char
 
 /* --- the page --------------------------------------------------------------------------------- */
 
-/* What a name is said of: before OpenMetrics that was the whole name of its lines. */
+/* Adds a family. In the format before OpenMetrics (`before`), HELP and TYPE take the complete name of the
+ * samples, suffix included. */
 static void add_family(struct text *page, const struct meter *family, bool before)
 {
 	static const char *const kinds[] = {"counter", "gauge", "histogram", "info"};

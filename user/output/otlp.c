@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * OpenTelemetry's metrics in OTLP's JSON: a line, or a request, is MetricsData (opentelemetry-proto,
- * metrics.proto and metrics_service.proto: both have one member of the same name) with what was counted since
- * the one before. Whole numbers of 64 bits are texts there, and enumerations are numbers.
+ * OpenTelemetry's metrics in OTLP's JSON encoding. A line, or a request, is a MetricsData message with what
+ * was counted since the previous one. (In metrics.proto and metrics_service.proto of opentelemetry-proto,
+ * MetricsData and the request have a single member of the same name.) The encoding has 64-bit integers as
+ * strings, and enumerations as numbers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@
 
 struct otlp {
 	struct meters *meters;
-	__u64 since, until; /* what is gathered tells of this time, ns since 1970 */
-	__u64 records;	    /* that have something in it */
-	json_t *resource;   /* as OTLP has it */
+	__u64 since, until; /* the interval of the gathered points, ns since 1970 */
+	__u64 records;	    /* number of records that had any metrics */
+	json_t *resource;   /* the resource's attributes, in OTLP's form */
 };
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ static json_t *attributes_of(const json_t *labels)
 	return attributes;
 }
 
-/* What OpenTelemetry asks of every resource, where nobody has said it. */
+/* Adds the attributes that OpenTelemetry requires of every resource, where the user has not set them. */
 static json_t *resource_of(const struct stream *stream)
 {
 	json_t *own = json_copy(json_object_get(stream->start, "resource")), *attributes;
@@ -80,7 +81,7 @@ static json_t *histogram_point(json_t *point, const struct meter_series *series)
 
 	for (int i = 0; i < METER_BUCKETS; i++) {
 		json_array_append_new(buckets, whole(series->buckets[i]));
-		/* The upper one is within: latencies are whole numbers. */
+		/* OTLP's bounds are inclusive, and latencies are integers. */
 		if (i < METER_BUCKETS - 1)
 			json_array_append_new(bounds, json_real((2UL << i) - 1));
 	}
@@ -133,7 +134,7 @@ static json_t *metric_of(const struct meter *meter, json_t *points)
 	return metric;
 }
 
-/* Without the program's version, which is its scope's. */
+/* The metrics, without the one that has the program's version, which the scope has. */
 static json_t *metrics_of(const struct otlp *otlp)
 {
 	json_t *metrics = json_array();
@@ -175,7 +176,7 @@ static int take(struct stream *stream, const json_t *record)
 	return 0;
 }
 
-/* Nothing was counted: there is nothing to say. */
+/* Writes what was gathered, or nothing if no record had any metrics. */
 static int put_metrics(struct stream *stream)
 {
 	struct otlp *otlp = otlp_of(stream);

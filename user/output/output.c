@@ -22,10 +22,11 @@
 
 /* --- formats ---------------------------------------------------------------------------------- */
 
-/* The linker defines these for a section whose name is an identifier. */
+/* The linker defines these symbols: the section's name is a C identifier. */
 extern const struct format *const __start_formats[], *const __stop_formats[];
 
-/* Those that all commands have come first, then those of all that measure. */
+/* The order of formats in --help: first those that all commands have, then those that all measuring commands
+ * have, then the rest. */
 static int rank_of(const struct format *format)
 {
 	return format->commands ? 2 : format->measured ? 1 : 0;
@@ -79,7 +80,7 @@ void formats_help(const char *command, FILE *out)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* A format that is read by whoever asks. */
+/* Opens a stream that has no sink: its format makes the page for /metrics when a client asks for it. */
 static int open_listening(struct stream *stream, struct refusal *refusal)
 {
 	stream->sink = (struct sink){.fd = -1, .path = LISTEN, .begun = true};
@@ -92,7 +93,8 @@ static int open_listening(struct stream *stream, struct refusal *refusal)
 	return instead(refusal, "write openmetrics=" LISTEN ", or ./" LISTEN " for a file of this name");
 }
 
-/* Only a session reconnects, replaces files, and has intervals. */
+/* Opens the place of a stream. Only streams of a session (queue_bytes is not 0) reconnect, replace files and
+ * write documents, since only a session has intervals and an event loop. */
 static int open_place(struct stream *stream, const struct place_of_output *place, struct refusal *refusal)
 {
 	bool session = place->queue_bytes, replaces = stream->format && stream->format->replaces;
@@ -125,7 +127,7 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	stream->sink.most = place->queue_bytes;
 	if (!stream->format)
 		stream->format = format_find(stream->sink.terminal ? "table" : "json", command, refusal);
-	/* GRND_INSECURE: an id must be unique, not secret, and must not wait for entropy at boot. */
+	/* GRND_INSECURE: the id must be unique, but not secret, and must not block early at boot. */
 	if (getrandom(id, sizeof(id), GRND_INSECURE) != sizeof(id))
 		memset(id, 0, sizeof(id));
 	hex_text(stream->run_id, id, sizeof(id));
@@ -141,7 +143,7 @@ int stream_open_options(struct stream *stream, const struct options *options, st
 	return err;
 }
 
-/* What comes first in every record. */
+/* Adds the members that come first in every record. */
 static json_t *with_envelope(struct stream *stream, const json_t *record)
 {
 	struct timespec now;
@@ -164,8 +166,8 @@ static int output(struct stream *stream, const json_t *record)
 	json_t *whole;
 	int err;
 
-	/* The envelope of a line is written without a JSON tree, which would be a large part of an interval's
-	 * cost. */
+	/* For formats that write JSON lines the envelope is written as text: adding it to the JSON tree would
+	 * be a large part of the cost of an interval. */
 	if (stream->format->lines || stream->format->numbered)
 		return stream->format->write(stream, record);
 	whole = with_envelope(stream, record);
@@ -203,7 +205,8 @@ size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base)
 	return count;
 }
 
-/* A record without its list's elements; of a part that is not the first, what all parts carry. */
+/* The record without the elements of its list. A part other than the first has only the members that every
+ * part keeps. */
 static json_t *frame_of(const json_t *record, const struct record_type *type, bool first)
 {
 	bool whole = first || !type->kept[0];
@@ -217,10 +220,10 @@ static json_t *frame_of(const json_t *record, const struct record_type *type, bo
 	return frame;
 }
 
-/* The room that the envelope, part and parts take at most. */
+/* The most bytes that the envelope, `part` and `parts` take. */
 #define ENVELOPE_MAX 300
 
-/* How long a record is without the elements of its list. */
+/* The number of bytes of a record without the elements of its list. */
 static size_t bytes_beside(const json_t *record, const char *list)
 {
 	struct compact text = {0};
@@ -234,8 +237,8 @@ static size_t bytes_beside(const json_t *record, const char *list)
 	return text.used + strlen("{\"\":[]}") + strlen(list);
 }
 
-/* Writes a record whose list has these elements, which are written already: once for their sizes and for all
- * parts. */
+/* Writes a record with these elements in its list. They are given as JSON text, because the text is made
+ * once: to measure it, and for all parts. */
 static int put_with(struct stream *stream, const json_t *record, const char *list, const char *text,
 		    size_t size)
 {
@@ -247,7 +250,7 @@ static int put_with(struct stream *stream, const json_t *record, const char *lis
 	return err;
 }
 
-/* In one piece, if it fits. */
+/* Writes the record in one piece if it fits into RECORD_MAX, otherwise in parts. */
 static int write_parts(struct stream *stream, const json_t *record, const struct record_type *type)
 {
 	const json_t *elements = json_object_get(record, type->list);
@@ -305,7 +308,7 @@ bool stream_takes(const struct stream *stream, const char *activity)
 	       has(stream->activities, activity);
 }
 
-/* A record that no stream has yet. */
+/* Adds the envelope to a record and writes it. The record is consumed. */
 static int write_record(struct stream *stream, json_t *record, const char *activity)
 {
 	const struct record_type *type = record_type_of(record);
@@ -329,14 +332,15 @@ bool stream_has_room(const struct stream *stream)
 	return stream->ending || sink_has_room(&stream->sink, 1);
 }
 
-/* A sample or a branch by itself: it is in a table as well. */
+/* Records of a single sample or branch. They are many, and losing them loses no counts: the tables have the
+ * same samples. */
 static bool is_single(const char *type)
 {
 	return !strcmp(type, "sample") || !strcmp(type, "traced");
 }
 
-/* Rare records may take as much room again as the queue, so that a stream that nobody reads for weeks stays
- * bounded as well. */
+/* Records that are rare may fill twice the queue, so that they are kept when samples have filled it. The
+ * bound is needed all the same: a stream may be unread for weeks. */
 static bool is_let_in(const struct stream *stream, const char *type)
 {
 	if (stream->ending || stream->admits == ADMIT_ALL)
@@ -350,7 +354,8 @@ static void count_missed(struct stream *stream, __u64 records)
 
 	if (!records)
 		return;
-	/* An interval that is missed as a whole has one time: it comes at its end. */
+	/* While a whole interval is being missed, the time is read for its first record and once more at its
+	 * end (stream_end_interval()), not for each record. */
 	if (stream->admits != ADMIT_NONE || !gap->records)
 		clock_gettime(CLOCK_REALTIME, &gap->until);
 	if (!gap->records && !gap->stopped)
@@ -358,7 +363,7 @@ static void count_missed(struct stream *stream, __u64 records)
 	gap->records += records;
 }
 
-/* Adds to the types what was missed of the last one. */
+/* Moves the count of the type that was missed last into `types`. */
 static void settle(struct gap *gap)
 {
 	json_int_t before;
@@ -370,7 +375,7 @@ static void settle(struct gap *gap)
 	gap->last_nr = 0;
 }
 
-/* The type's name stays where it is for as long as the types do. */
+/* last_type points to the key in `types`, which stays valid as long as `types` does. */
 static void begin_type(struct gap *gap, const char *type)
 {
 	settle(gap);
@@ -436,7 +441,8 @@ void stream_end_interval(struct stream *stream)
 
 void stream_finish(struct stream *stream, bool last)
 {
-	/* What can't be replaced is written once. */
+	/* A page that can't replace the previous one (on stdout or a socket) is written only at the end of
+	 * the run. A page for --listen is made when a client asks for it. */
 	bool waits = stream->scraped || (stream->format->replaces && !stream->sink.documents && !last);
 	struct timespec now;
 
@@ -458,7 +464,7 @@ static bool let_in(struct stream *stream, const char *type, const char *activity
 		stream_miss(stream, type);
 		return false;
 	}
-	/* A disk that is still full is reported once it no longer is. */
+	/* If the disk is still full, the gap is reported later, once it no longer is. */
 	if (stream->gap.records && !stream->sink.stopped)
 		stream_tell_gap(stream);
 	return true;
@@ -493,7 +499,8 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
-/* The disk is full or has no time, or there is no connection: the queue keeps what waits. */
+/* Reports that the disk is full or gives no room yet, or that the connection is lost. What waits stays in the
+ * queue. */
 static void suspend(struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where records go: streams, each in one format and to one place. A record gets what all have in common
- * (schema_version, time, run_id, seq, activity), and where the format asks for it, lists are cut into
- * parts so that no line is longer than RECORD_MAX.
+ * Output streams. Each writes records in one format to one place. A stream adds the members that all records
+ * have (schema_version, time, run_id, seq, activity). Where the format asks for it, a record with a long list
+ * is cut into parts, so that no line is longer than RECORD_MAX.
  */
 #ifndef NHMTAP_OUTPUT_H
 #define NHMTAP_OUTPUT_H
@@ -17,32 +17,31 @@
 struct stream;
 struct text;
 
-/* A format is one file, which registers itself. */
+/* An output format. Each is one source file, which registers it. */
 struct format {
-	const char *name;     /* "json" */
-	const char *help;     /* what it writes, in a few words */
-	bool people;	      /* for a screen: names instead of addresses, and no more than fits */
-	bool lines;	      /* a record a line: cut at RECORD_MAX */
-	bool numbered;	      /* its lines are other records, with an envelope of their own */
-	bool measured;	      /* only commands that measure have it */
-	const char *commands; /* it takes the records of these alone, a list; NULL: of all */
-	const char *keys;     /* the key that --by must have for it: "stack"; NULL: any */
-	/*
-	 * Refuses what the options ask for and the format has no place for; NULL: it takes everything.
-	 * Called before the events are planned (nr_events is 0) and after. Returns 0, or -1 with the refusal.
-	 */
+	const char *name; /* "json" */
+	const char *help; /* description for --help */
+	bool people;	  /* meant for a terminal: names instead of addresses, and only what fits */
+	bool lines;	  /* writes each record as a line, cut at RECORD_MAX */
+	bool numbered;	  /* its lines are not the records themselves, and have an envelope of their own */
+	bool measured;	  /* only commands that measure have it */
+	const char *commands; /* list of the commands that have it; NULL: all */
+	const char *keys;     /* key that --by must contain for it: "stack"; NULL: none */
+	/* Refuses options that the format can't serve; NULL: it serves all. Called twice: before the events
+	 * are planned, with nr_events 0, and after that. Returns 0, or -1 with the refusal. */
 	int (*check)(const struct stream *stream, const struct options *options, size_t nr_events,
 		     struct refusal *refusal);
-	/* Puts a record's text into the stream's sink, in one piece. Returns 0 or -errno. */
+	/* Writes the text of a record to the stream's sink, as one piece. Returns 0 or -errno. */
 	int (*write)(struct stream *stream, const json_t *record);
-	/* The same of a record that is a list of its members; NULL: a tree is made of it. */
+	/* Like write, for a record given as a list of members. NULL: a JSON tree is made, and write is
+	 * called. */
 	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
-	bool replaces; /* what an interval writes takes the place of what the one before has written */
-	/* For formats that gather records: writes what an interval gathered. Returns 0 or -errno. */
+	bool replaces; /* the output of each interval replaces the output of the one before */
+	/* For formats that gather records: writes what was gathered in an interval. Returns 0 or -errno. */
 	int (*finish)(struct stream *stream);
-	/* Adds what can be read at /metrics of --listen; NULL: nothing can. */
+	/* Appends the page that /metrics of --listen serves; NULL: the format can't be served there. */
 	void (*page)(struct stream *stream, struct text *page);
-	const char *media;			/* its type, as Content-Type has it */
+	const char *media;			/* media type for Content-Type */
 	void (*release)(struct stream *stream); /* frees stream->own */
 };
 
@@ -50,10 +49,11 @@ struct format {
 	static const struct format *const registered_##item __attribute__((section("formats"), used)) =      \
 		&(item)
 
-/* The i-th format, NULL after the last. */
+/* The i-th format; NULL for an index past the last one. */
 const struct format *format_at(size_t i);
 
-/* The format of this name, for a command; NULL: for any. Returns NULL with the refusal if there is none. */
+/* The format of this name that the command has (NULL: any command). Returns NULL with the refusal if there is
+ * none. */
 const struct format *format_find(const char *name, const char *command, struct refusal *refusal);
 
 /* Whether a command (NULL: any) has the format. */
@@ -62,114 +62,115 @@ bool format_is_of(const struct format *format, const char *command);
 /* Prints the formats that a command has, for --help. */
 void formats_help(const char *command, FILE *out);
 
-#define RECORD_MAX 8192 /* CRI-O and Docker cut longer lines of a container's log */
+#define RECORD_MAX 8192 /* longer lines of a container's log are split by CRI-O and Docker */
 
-/* How long each element of a list is in a line; bytes are free()d by whoever asked. */
+/* The number of bytes of each element of a list, written as JSON. The caller frees `bytes`. */
 struct sizes {
 	size_t *bytes, total;
 };
-/* `text`: takes the elements, with a comma between two. */
+/* Measures the elements of a list. Their text is appended to `text`, with commas between them. */
 struct sizes sizes_of(const json_t *list, struct compact *text);
 
-/* How many elements from `first` fit after `base` bytes in a record: at least one, if there is any, so that a
- * loop ends. */
+/* How many elements, beginning with `first`, fit into a record that has `base` bytes besides. At least one if
+ * any is left, so that the caller's loop ends. */
 size_t sizes_fitting(const struct sizes *sizes, size_t first, size_t base);
 
 #define QUEUE_BYTES (8 << 20)
 
-#define LISTEN "listen" /* the place that is /metrics of --listen */
+#define LISTEN "listen" /* place of a stream that /metrics of --listen serves */
 
-/* Where a stream goes. */
+/* Where a stream goes, and what it takes. */
 struct place_of_output {
-	const char *path;	  /* of a file or files, an address, or LISTEN; NULL: stdout */
-	const char *format;	  /* NULL: table on a terminal, else json */
-	bool append;		  /* what the file has stays */
-	size_t queue_bytes;	  /* how much may wait; 0: whoever writes waits, which no session does */
-	const json_t *activities; /* names of those whose records it takes; NULL: of all */
-	const json_t *types;	  /* of records that it takes; NULL: all */
-	__u64 series;		  /* how many entries become series of metrics; 0: none */
+	const char *path;	  /* path of a file, a pattern, an address, a URL, or LISTEN; NULL: stdout */
+	const char *format;	  /* NULL: table on a terminal, otherwise json */
+	bool append;		  /* keep the file's old contents */
+	size_t queue_bytes;	  /* most bytes that may wait; 0: writing blocks (never in a session) */
+	const json_t *activities; /* names of the activities whose records it takes; NULL: all */
+	const json_t *types;	  /* types of the records that it takes; NULL: all */
+	__u64 series;		  /* limit of series of metrics for entries; 0: entries are no series */
 };
 
-/* What a stream has missed since its last record. */
+/* Records that were dropped since the last record that was written. */
 struct gap {
 	__u64 records;
-	json_t *types;	       /* how many of each type; NULL: none was */
-	const char *last_type; /* that was missed: the next is mostly of the same; NULL: none was */
-	__u64 last_nr;	       /* how many of it, beside those in `types` */
-	const char *literal;   /* the same name, as stream_write_fields() has it; NULL: not known */
-	int stopped;	       /* errno for which it stood still, whether anything was missed or not; 0 */
+	json_t *types;	       /* {type: number dropped}; NULL: none was dropped */
+	const char *last_type; /* type of the last one dropped, mostly that of the next one too; NULL: none */
+	__u64 last_nr;	       /* how many of last_type, not yet added to `types` */
+	const char *literal;   /* the literal that stream_write_fields() got for last_type; NULL: not known */
+	int stopped;	       /* errno that stopped the output, even if nothing was dropped; else 0 */
 	struct timespec since, until; /* CLOCK_REALTIME */
 };
 
-/* Which records are let in. */
+/* Which records are accepted. */
 enum admission {
-	ADMIT_BY_ROOM, /* those that the queue has room for */
-	ADMIT_ALL,     /* those of an interval that found room */
-	ADMIT_NONE,    /* those of one that did not */
+	ADMIT_BY_ROOM, /* those for which the queue has room */
+	ADMIT_ALL,     /* all: the queue had room when the interval began */
+	ADMIT_NONE,    /* none: the queue had no room when the interval began */
 };
 
 struct stream {
 	struct sink sink;
 	enum admission admits;
-	bool ending; /* all are let in: no more will come */
+	bool ending; /* accept all records: the run is about to end */
 	struct gap gap;
-	const char *owner;     /* the activity that the stream's own records belong to; NULL: none */
-	struct source *source; /* of the session's loop: called when the sink takes more */
-	bool listening;	       /* for that */
+	const char *owner;     /* activity that the stream's own records are attributed to; NULL: none */
+	struct source *source; /* the session's event source, which calls when the sink can take more */
+	bool listening;	       /* `source` is registered for that */
 	const struct format *format;
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
-	/* What went before, of forms but JSON: */
-	json_t *start;	       /* the start record */
-	struct calls calls;    /* the frames of the stacks to come */
-	json_t *totals;	       /* flat's: of each series */
-	void *own;	       /* what the format gathers */
-	struct timespec since; /* what waits for the end of a document tells of the time from then on */
-	__u64 series;	       /* see struct place_of_output */
-	bool scraped;	       /* it is read by whoever asks, and written nowhere */
-	__u64 records;	       /* written so far */
-	__u64 records_seen, silent_since_ns; /* as the heartbeat last saw it; CLOCK_MONOTONIC */
-	const char *activity;		     /* whose record is being written; NULL: of none */
-	struct compact line;		     /* json's: the record that is being written */
+	/* State that formats other than JSON keep: */
+	json_t *start;			     /* the start record */
+	struct calls calls;		     /* frames of the stacks in the records that follow */
+	json_t *totals;			     /* the flat format's totals of each series */
+	void *own;			     /* the format's own state */
+	struct timespec since;		     /* begin of the interval that the next document covers */
+	__u64 series;			     /* see struct place_of_output */
+	bool scraped;			     /* a page for --listen: it has no sink */
+	__u64 records;			     /* number of records written so far */
+	__u64 records_seen, silent_since_ns; /* at the last heartbeat; the time is of CLOCK_MONOTONIC */
+	const char *activity;		     /* activity of the record that is being written; NULL: none */
+	struct compact line; /* buffer of the json format for the record that is being written */
 	struct elements {
-		const json_t *list; /* of the record; NULL: none is written yet */
+		const json_t *list; /* list of the record; NULL: its text is not made yet */
 		const char *text;
 		size_t size;
-	} elements;	  /* that are written already */
-	char section[40]; /* that the people's form has last begun */
-	bool verbose;	  /* the people's form says more */
-	bool intervals;	  /* there will be several records of a kind, at different times */
-	/* The people's form: each interval takes the place of the one before. */
+	} elements;	  /* text of the elements of a list, made in advance */
+	char section[40]; /* section that the table format has begun last */
+	bool verbose;	  /* the table format shows more */
+	bool intervals;	  /* there will be several intervals, so the time is shown */
+	/* The table format overwrites the previous interval on the screen. */
 	bool live;
-	char live_since[32]; /* the start of the interval that is on the screen */
-	int live_rows;	     /* lines that it has there */
+	char live_since[32]; /* start_time of the interval on the screen */
+	int live_rows;	     /* number of lines that it takes there */
 };
 
-/* Opens the sink and picks the format, of those that a command has (NULL: any). Returns 0, or -1 with the
- * refusal. The place stays the caller's, and must live as long. */
+/* Opens a stream: its format, which the command must have (NULL: any command), and its sink. Returns 0, or -1
+ * with the refusal. `place` is borrowed and must outlive the stream. */
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal);
 
-/* Whether records of an activity (NULL: of none) go there. */
+/* Whether the stream takes records of an activity (NULL: of none). */
 bool stream_takes(const struct stream *stream, const char *activity);
 
-/* What stands for an activity where a record is the session's own. */
+/* The name that stands in place of an activity's in the session's own records. */
 #define SESSION "session"
 
 /*
- * Writes a record of an activity (NULL: of none), which is consumed, if the stream takes records of that; it
- * takes the session's own in any case. One that finds no room is counted instead, and what was counted so is
- * told by a record of type gap before the next one. Returns 0 or -errno of the sink.
+ * Writes a record of an activity (NULL: of none) if the stream takes records of it; the session's own records
+ * are always taken. The record is consumed. A record for which there is no room is dropped and counted; the
+ * next record that is written is preceded by a gap record with these counts. Returns 0, or -errno of the
+ * sink.
  */
 int stream_write(struct stream *stream, json_t *record, const char *activity);
 
-/* Writes a record of this type (a literal) with these members, which is never cut. The list stays as it is.
- * Returns 0 or -errno of the sink. */
+/* Writes a record of this type, given as a list of members. `type` must be a string literal. The record is
+ * never cut. The list is not changed. Returns 0, or -errno of the sink. */
 int stream_write_fields(struct stream *stream, const char *type, const struct fields *fields,
 			const char *activity);
 
-/* Counts a record that is missed like the one before, so that one that nobody reads costs next to nothing.
- * Returns false if it is not. */
+/* Fast path for a stream that nobody reads: if the stream is dropping records of this very type, counts one
+ * more. Returns false, and does nothing, if it is not. */
 static inline bool stream_misses_likewise(struct stream *stream, const char *literal)
 {
 	if (stream->gap.literal != literal || stream->admits != ADMIT_NONE || stream->ending)
@@ -179,31 +180,35 @@ static inline bool stream_misses_likewise(struct stream *stream, const char *lit
 	return true;
 }
 
-/* Whether an interval, or a single sample, finds room. */
+/* Whether there is room for an interval, or for a single sample. */
 bool stream_has_room(const struct stream *stream);
 
-/* Begins and ends an interval's records: all of them are accepted, or none. The last interval of an activity
- * is accepted even without room. */
+/*
+ * Begin and end the records of an interval. They are accepted together or dropped together, depending on the
+ * room in the queue when the interval begins. For the last interval of an activity, twice the queue may be
+ * filled.
+ */
 void stream_begin_interval(struct stream *stream, bool last);
 void stream_end_interval(struct stream *stream);
 
-/* Counts a record of this type that found no room. */
+/* Counts a record of this type as dropped. */
 void stream_miss(struct stream *stream, const char *type);
 
-/* Writes a gap record for what was missed up to now, if anything was. */
+/* Writes a gap record if records were dropped since the last one. */
 void stream_tell_gap(struct stream *stream);
 
-/* Ends the document that an interval has made, or, with `last`, the run. */
+/* Ends the document that holds an interval or, with `last`, the run. */
 void stream_finish(struct stream *stream, bool last);
 
-/* As sink_flush(). A full disk or a lost connection is reported on stderr, and in a gap record when it has
- * passed. */
+/* Calls sink_flush(). A full disk or a lost connection is reported on stderr when it occurs, and in a gap
+ * record once it has passed. Returns as sink_flush(). */
 int stream_flush(struct stream *stream);
 
-/* Flushes and closes the sink. Returns 0 or -errno of the sink. */
+/* Flushes and closes the sink. Returns 0, or -errno of the sink. */
 int stream_close(struct stream *stream);
 
-/* For commands that run by themselves: a stream as --output and --format say. */
+/* Opens a stream as --output and --format say, for commands that do not measure. Returns 0, or -1 with the
+ * refusal. */
 int stream_open_options(struct stream *stream, const struct options *options, struct refusal *refusal);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A profile as pprof reads it: profile.proto (pprof.proto here), gzipped. Each sample has several values: how
- * many there were, and what they stand for, in the event's unit; see `measured`.
+ * A profile in the format of pprof: profile.proto (here pprof.proto), gzipped. Each sample has several
+ * values, such as the number of samples and the sum of their periods in the event's unit; see `measured`.
  *
- * A file's code lies at different addresses in each process; what is said of it is an offset in the file.
- * So each file gets a range of addresses of its own here, in which its offsets lie. The kernel's are as
- * they are.
+ * A file is mapped at different addresses in different processes, and records have offsets in files. So each
+ * file gets a range of addresses of its own in the profile, in which its offsets lie. Addresses of the kernel
+ * stay as they are.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@
 #include "output/output.h"
 #include "pprof.pb-c.h"
 
-#define RANGE_BITS 40 /* of a file: 1 TiB */
+#define RANGE_BITS 40 /* each file's range has 2^40 addresses: 1 TiB */
 
-/* The values of a sample: members of an entry. */
+/* A value of each sample, taken from a member of the entry. */
 struct measure {
-	const char *member, *type, *unit; /* no type: the event's own */
+	const char *member, *type, *unit; /* type NULL: type and unit are the event's own */
 };
 
 #define MEASURES 3
 
 struct measured {
-	const char *type; /* of records */
+	const char *type; /* type of the records */
 	struct measure measures[MEASURES];
 };
 
@@ -44,10 +44,10 @@ struct writing {
 	Pprof__Profile *profile;
 	const struct measure *measures;
 	const struct calls *calls;
-	json_t *texts, *mappings, *functions, *locations; /* {what is there already: its id or place} */
+	json_t *texts, *mappings, *functions, *locations; /* {key: id or index of what was added already} */
 };
 
-/* Appends to a list of the profile, which is freed with it. */
+/* Appends to a list of the profile. The list is freed with the profile. */
 #define APPEND(list, number, item)                                                                           \
 	((list) = xrealloc((list), ((number) + 1) * sizeof(*(list))), (list)[(number)++] = (item))
 
@@ -59,7 +59,7 @@ struct writing {
 		message;                                                                                     \
 	})
 
-/* The place of a text in the table of texts. */
+/* The index of a text in the string table, to which it is added if needed. */
 static int64_t add_text(struct writing *writing, const char *text)
 {
 	json_t *known = json_object_get(writing->texts, text);
@@ -83,7 +83,7 @@ static Pprof__ValueType *value_type(struct writing *writing, const char *type, c
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-/* The mapping of a frame's file, NULL if it has none. */
+/* The mapping of a frame's file; NULL if the frame has no file. */
 static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
 {
 	Pprof__Profile *profile = writing->profile;
@@ -161,8 +161,8 @@ static void add_lines(struct writing *writing, Pprof__Location *location, Pprof_
 	}
 }
 
-/* A caller's address is the one after the call; one less is inside the call. Frames that are told apart by
- * name alone have none, and are at their file's beginning. */
+/* The return address of a call is the address after it; one less lies within the call. Frames that are
+ * distinguished only by name have no address; they get the beginning of their file's range. */
 static uint64_t address_of(const json_t *frame, const Pprof__Mapping *mapping)
 {
 	uint64_t from = calls_of_kernel(frame) || !mapping ? 0 : mapping->memory_start;
@@ -202,7 +202,7 @@ static uint64_t location_of(struct writing *writing, json_int_t id)
 	return location->id;
 }
 
-/* A place that is none: it says why there is no stack. */
+/* A location that stands for no code, but for a text: the reason why there is no stack, or "[others]". */
 static uint64_t location_of_words(struct writing *writing, const char *words)
 {
 	const json_t *known = json_object_get(writing->locations, words);
@@ -217,7 +217,7 @@ static uint64_t location_of_words(struct writing *writing, const char *words)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* The keys beside the stack. */
+/* Adds the keys other than the stack as labels. */
 static void add_labels(struct writing *writing, Pprof__Sample *sample, const json_t *entry)
 {
 	static const char *const keys[] = {"comm", "pid", "tid", "cpu", "cgroup", "ip", "source"};
@@ -270,7 +270,7 @@ static void add_entry(struct writing *writing, const json_t *entry)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-/* Whether the event is one of the kernel's clocks, which count nanoseconds; by its request. */
+/* Whether the event, by its perf_event_attr, is one of the kernel's clocks, which count ns. */
 static bool is_clock(const json_t *attr)
 {
 	const char *config = string(attr, "config");

@@ -13,12 +13,12 @@
 #include "visible.h"
 
 static struct {
-	bool on;		 /* there is a line, or will be */
-	bool shown;		 /* it is on the screen */
+	bool on;		 /* progress is shown, once PROGRESS_NS have passed */
+	bool shown;		 /* the line is on the screen now */
 	__u64 began_ns, next_ns; /* CLOCK_MONOTONIC */
 } line;
 
-/* Before something else is written to stderr, and at the end. */
+/* Removes the line. Called before anything else is written to stderr, and at the end. */
 static void hide(void)
 {
 	if (!line.shown)
@@ -50,7 +50,7 @@ bool progress_due(void)
 	return true;
 }
 
-/* The cursor stays in the first column, so that other output overwrites the line. */
+/* The cursor is left in the first column, so that other output overwrites the line. */
 void progress_show(const char *format, ...)
 {
 	struct winsize size = {0};

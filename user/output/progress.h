@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One line on stderr that says how far a long run is, and is gone at its end. There is one for the process,
- * as there is one stderr. Where stderr is no terminal, or records go to one, nothing is ever shown.
+ * A line on stderr that shows the progress of a long run and is removed at the end. It is global state, as a
+ * process has one stderr. Nothing is shown where stderr is not a terminal, or where records are written to a
+ * terminal.
  */
 #ifndef NHMTAP_PROGRESS_H
 #define NHMTAP_PROGRESS_H
@@ -10,19 +11,20 @@
 #include <stddef.h>
 #include <linux/types.h>
 
-/* How often the line changes. Runs that are shorter show none. */
+/* Time between updates. A run that is shorter than this shows no line. */
 #define PROGRESS_NS 500000000ULL
 
-/* Begins, unless `quiet` or stderr is no terminal. Returns whether there will be a line. */
+/* Begins to show progress, unless `quiet` is set or stderr is not a terminal. Returns whether it will be
+ * shown. */
 bool progress_begin(bool quiet);
 
-/* Whether it is time to update the line; for commands that read and never wait. */
+/* Whether it is time for an update. For commands that read without waiting. */
 bool progress_due(void);
 
-/* Shows this text, cut to the terminal's width as it is now. */
+/* Shows this text, cut to the current width of the terminal. */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* No line any more. */
+/* Removes the line for good. */
 void progress_end(void);
 
 /* Shows how much of a file has been read: "42% of 3.1 MiB read", or "1.3 MiB read" where its size is not

@@ -33,16 +33,16 @@ struct push {
 	CURL *easy;
 	struct curl_slist *headers;
 	curl_mime *mime;
-	int epoll, timer; /* all that curl waits for is in epoll, and so is the timer */
+	int epoll, timer; /* curl's sockets and the timer are in the epoll set */
 	bool busy;
 	unsigned long long tries;
 	struct buffer {
 		char *bytes;
 		size_t size;
-	} body; /* that is on its way, where it is not the document's own */
+	} body; /* the request's body, where it is not the document's own bytes */
 	unsigned long long pause_ns, again_ns, looked_ns;
-	int stopped;  /* errno for which it stands still, 0 */
-	long refused; /* the status that was told last */
+	int stopped;  /* errno of the failure after which it pauses; 0: it does not pause */
+	long refused; /* the HTTP status that was reported last */
 };
 
 bool push_is(const char *place)
@@ -67,9 +67,9 @@ unsigned long long push_tries(const struct push *push)
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
-/* How a request is made of a document, by the URL's path. */
+/* Makes the request for a document. The form is selected by the path of the URL. */
 struct form {
-	const char *path; /* its end; NULL: any other */
+	const char *path; /* the path ends with this; NULL: any path */
 	void (*make)(struct push *push, const struct document *document);
 };
 
@@ -87,7 +87,7 @@ static void set_body(struct push *push, const char *bytes, size_t size)
 	curl_easy_setopt(push->easy, CURLOPT_POSTFIELDS, bytes);
 }
 
-/* As it is, gzipped on its way unless it is already. */
+/* Sends the document as it is. It is gzipped for the transport unless it is gzipped already. */
 static void make_plain(struct push *push, const struct document *document)
 {
 	add_header(push, "Content-Type", push->media);
@@ -100,8 +100,8 @@ static void make_plain(struct push *push, const struct document *document)
 	set_body(push, push->body.bytes, push->body.size);
 }
 
-/* Pyroscope, POST /ingest: the time and the format are parameters, and a profile of pprof's is a part of a
- * form. The name (name=…) is in the URL already. */
+/* Pyroscope, POST /ingest: time and format are URL parameters, and a pprof profile is a part of a multipart
+ * form. The user's URL already has the application's name (name=…). */
 static void make_ingest(struct push *push, const struct document *document)
 {
 	char *url = NULL;
@@ -196,7 +196,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
 	return 0;
 }
 
-/* ms: -1: none. */
+/* Arms the timer for curl; ms is -1 to disarm it. */
 static int on_timer(CURLM *multi, long ms, void *context)
 {
 	struct push *push = context;
@@ -208,7 +208,7 @@ static int on_timer(CURLM *multi, long ms, void *context)
 	return 0;
 }
 
-/* COMMAND inherits none. */
+/* Sockets are opened close-on-exec, so that COMMAND does not inherit them. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -305,13 +305,13 @@ static void forget_request(struct push *push)
 	push->body = (struct buffer){0};
 }
 
-/* The connection is kept for the next. */
+/* Starts the request. The connection is reused by later requests. */
 static void begin(struct push *push, const struct document *document)
 {
 	curl_easy_reset(push->easy);
 	set_options(push);
 	push->form->make(push, document);
-	/* It would wait a second for a server to say that it may go on. */
+	/* With this header curl would wait up to a second for the server's "100 Continue". */
 	add_header(push, "Expect", "");
 	curl_easy_setopt(push->easy, CURLOPT_HTTPHEADER, push->headers);
 	curl_multi_add_handle(push->multi, push->easy);
@@ -319,7 +319,7 @@ static void begin(struct push *push, const struct document *document)
 	push->tries++;
 }
 
-/* Statuses that ask for the same once more, by OTLP's table and RFC 9110. */
+/* Statuses after which the same request is to be repeated, by OTLP's table and RFC 9110. */
 static bool passes(long status)
 {
 	return status == 429 || (status >= 502 && status <= 504);
@@ -378,7 +378,7 @@ static void take_outcomes(struct push *push, struct documents *documents)
 	}
 }
 
-/* Returns whether there was something. */
+/* Lets curl handle the ready sockets and the timer. Returns whether there were any. */
 static bool act(struct push *push)
 {
 	struct epoll_event events[4];
@@ -402,7 +402,8 @@ static bool act(struct push *push)
 	return nr > 0;
 }
 
-/* While nothing is sent, there is nothing to do but to close connections that the server has closed. */
+/* Whether it pauses between two tries. Once in LOOK_NS it returns false, so that curl can close connections
+ * that the server has closed. */
 static bool is_pausing(struct push *push)
 {
 	unsigned long long now;

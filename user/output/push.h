@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Documents as requests of HTTP, one after the other: POST to one URL, in the form that the server at its
- * path documents. A request that an overloaded server refuses is sent again, after the pause that it asks
- * for, or after growing pauses.
+ * Sends documents by HTTP, one after the other: POST requests to one URL. The path of the URL selects the
+ * form of the request, as the server at such a path documents it. A request that an overloaded server refuses
+ * is repeated after the pause that the server asks for, or after increasing pauses.
  */
 #ifndef NHMTAP_PUSH_H
 #define NHMTAP_PUSH_H
@@ -14,27 +14,27 @@
 
 struct push;
 
-/* Whether a place is a URL. */
+/* Whether a place is a URL (http:// or https://). */
 bool push_is(const char *place);
 
-/* `format`, `media`: what documents are. The URL stays the caller's, and must live as long. Returns NULL with
- * the refusal. */
+/* `format` and `media` are the format and media type of the documents. The URL is borrowed and must outlive
+ * it. Returns NULL with the refusal on failure; the caller calls push_close(). */
 struct push *push_open(const char *url, const char *format, const char *media, struct refusal *refusal);
 void push_close(struct push *push);
 
-/* A descriptor that is readable when push_step() has something to do. */
+/* A file descriptor that becomes readable when push_step() has work to do. */
 int push_fd(const struct push *push);
 
-/* Whether the first document is on its way. */
+/* Whether the first document is being sent. */
 bool push_is_busy(const struct push *push);
 
-/* How often a document was sent on its way. */
+/* How many times a request was started. */
 unsigned long long push_tries(const struct push *push);
 
 /*
- * Does what can be done without waiting. Documents that the server has taken are removed; those that it
- * refuses for good are reported on stderr, counted as dropped, and removed. Returns 0, or the errno that
- * blocks it.
+ * Makes progress without blocking. A document that the server has accepted is removed from the list. One that
+ * it refuses for good is reported on stderr, counted as dropped, and removed. Returns 0, or the errno that
+ * prevents sending for now.
  */
 int push_step(struct push *push, struct documents *documents);
 

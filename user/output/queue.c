@@ -6,7 +6,7 @@
 
 #include "memory.h"
 
-/* An empty queue gives back more than this. */
+/* When the queue becomes empty, a buffer larger than this is freed. */
 #define ROOM_KEPT (1UL << 20)
 
 void queue_release(struct queue *queue)
@@ -16,7 +16,7 @@ void queue_release(struct queue *queue)
 	*queue = (struct queue){0};
 }
 
-/* Moves what waits to the front. */
+/* Moves the bytes that wait to the front of the buffer. */
 static void compact(struct queue *queue)
 {
 	size_t gone = queue->first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Records that wait to be written, as one text, with the places where each ends. */
+/* Records that wait to be written, as one text, with the offset at which each ends. */
 #ifndef NHMTAP_QUEUE_H
 #define NHMTAP_QUEUE_H
 
@@ -8,18 +8,18 @@
 /* Starts as {0}. */
 struct queue {
 	char *bytes;
-	size_t first;		 /* where the first record begins that is not written whole */
-	size_t done, used, room; /* what is written of the bytes, and what there is of them */
-	size_t *ends;		 /* of the records from the first on */
+	size_t first;		 /* offset of the first record that is not completely written */
+	size_t done, used, room; /* bytes that are written, that are in the buffer, and that it can hold */
+	size_t *ends;		 /* offset of the end of each record, from `first` on */
 	size_t nr, ends_room;
 };
 
 void queue_release(struct queue *queue);
 
-/* Adds a whole record. */
+/* Appends a complete record. The text is copied. */
 void queue_add(struct queue *queue, const char *text, size_t size);
 
-/* What is to be written next, and how much of it there is. */
+/* The bytes to be written next, and how many there are. */
 static inline const char *queue_next(const struct queue *queue)
 {
 	return queue->bytes + queue->done;
@@ -30,7 +30,8 @@ static inline size_t queue_waiting(const struct queue *queue)
 	return queue->used - queue->done;
 }
 
-/* How much is written of a record that is not written whole. */
+/* The number of bytes that are written of a record that is not complete yet; 0 if the last write ended with a
+ * record. */
 static inline size_t queue_torn(const struct queue *queue)
 {
 	return queue->done - queue->first;
@@ -39,10 +40,10 @@ static inline size_t queue_torn(const struct queue *queue)
 /* Marks this many more bytes as written. */
 void queue_advance(struct queue *queue, size_t size);
 
-/* A record that is not written whole is to be written again from its beginning. */
+/* A record that is partly written is written again from its beginning. */
 void queue_rewind(struct queue *queue);
 
-/* Forgets all that waits. */
+/* Drops all records that wait. */
 void queue_clear(struct queue *queue);
 
 #endif

@@ -11,12 +11,12 @@
 #include "record/compact.h"
 #include "record/type.h"
 
-/* A run's stream. */
+/* State for one run (run_id) in the stream. */
 struct restreamed_run {
 	struct restreamed_run *next;
 	char *id;
-	json_int_t shift; /* records more than there were */
-	/* The parts of a record whose others have not come yet, and their lines. */
+	json_int_t shift; /* how many records more than in the input were written */
+	/* The parts of a record of which more parts are to come, each with its line. */
 	struct piece {
 		json_t *record;
 		char *line;
@@ -68,7 +68,8 @@ static int put_record(struct restream *restream, const json_t *record)
 	return err;
 }
 
-/* As it was, but for its place among records that have become more. */
+/* Writes a record unchanged, except for `seq` and the number of records, which shift if earlier records were
+ * cut into more parts than before. */
 static int put_shifted(struct restream *restream, struct restreamed_run *run, json_t *record,
 		       const char *line, size_t size)
 {
@@ -95,7 +96,7 @@ static int release_pieces(struct restream *restream, struct restreamed_run *run)
 	return err;
 }
 
-/* What the output puts into every record. */
+/* Members that the output adds to every record. */
 static const char *const envelope[] = {"type", "schema_version", "time", "run_id", "seq", "activity", NULL};
 
 static void carry(json_t *frame, const json_t *first, const char *const *members)
@@ -105,7 +106,7 @@ static void carry(json_t *frame, const json_t *first, const char *const *members
 			json_object_set(frame, *members, json_object_get(first, *members));
 }
 
-/* The first part without its list, or what the others have of it. */
+/* The first part without its list; with `others`, only the members that the other parts have as well. */
 static json_t *frame_of(const json_t *first, const char *list, bool others)
 {
 	const struct record_type *type = record_type_of(first);
@@ -119,9 +120,9 @@ static json_t *frame_of(const json_t *first, const char *list, bool others)
 	return frame;
 }
 
-#define NUMBERS_MAX 60 /* part, parts, and a seq that grows */
+#define NUMBERS_MAX 60 /* room for part, parts, and the digits by which seq can grow */
 
-/* Writes one record with this list, in as many parts as it takes. Returns 0 or -errno. */
+/* Writes one record with this list, in as many parts as are needed. Returns 0 or -errno. */
 static int put_list(struct restream *restream, const json_t *first, const char *list, const json_t *elements,
 		    json_int_t seq, size_t *parts)
 {
@@ -162,7 +163,7 @@ static int put_list(struct restream *restream, const json_t *first, const char *
 
 /* --- a whole record ------------------------------------------------------------------------------ */
 
-/* All parts are there: changes them, and writes them. */
+/* Changes and writes a record of which all parts have come. */
 static int put_whole(struct restream *restream, struct restreamed_run *run, const char *list)
 {
 	json_int_t seq = integer(run->pieces[0].record, "seq") + run->shift;
@@ -199,7 +200,7 @@ static bool same(const json_t *first, const json_t *record, const char *member)
 	return (!a && !b) || json_equal(a, b);
 }
 
-/* Whether the record is the next part of those that wait. */
+/* Whether the record is the next part of the record whose parts wait. */
 static bool continues(const struct restreamed_run *run, const json_t *record, const char *list)
 {
 	const struct record_type *type = record_type_of(record);
@@ -230,18 +231,18 @@ static int take_record(struct restream *restream, struct restreamed_run *run, js
 
 	if (err)
 		return err;
-	/* A part whose other parts are missing is left as it is: where to cut it anew is not known. */
+	/* If earlier parts are missing the record is written as it is: without them it can't be cut anew. */
 	if (!list || (cut && !next && !continues(run, record, list)))
 		return put_shifted(restream, run, record, line, size);
 	keep(run, record, line, size);
 	return cut && (json_int_t)run->nr < integer(record, "parts") ? 0 : put_whole(restream, run, list);
 }
 
-/* Each record looks for its run among those of which something is known. Beyond so many, a run no longer
- * waits for the other parts of a record. */
+/* Every record is looked up in the list of runs that have any state. If more runs than this have state, the
+ * oldest no longer waits for the missing parts of its record. */
 #define RUNS_MOST 1000
 
-/* The run that has waited longest for the other parts of a record passes those that it has. */
+/* Writes the parts that are there of the run that has waited longest for further parts. */
 static int pass_oldest(struct restream *restream)
 {
 	struct restreamed_run *oldest = NULL;
@@ -264,7 +265,7 @@ static int restream_one(struct restream *restream, json_t *record, const char *l
 	const char *type = json_string_value(json_object_get(record, "type"));
 	int err = take_record(restream, run, record, line, size);
 
-	/* Of a run whose records are where they were, nothing needs to be known. */
+	/* A run without a shift and without waiting parts needs no state. */
 	if ((type && !strcmp(type, "end")) || (!run->shift && !run->nr))
 		forget(restream, run);
 	return err ? err : failed;

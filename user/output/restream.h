@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writes a stored stream of records again after some have grown: a list that was cut into parts is cut
- * anew, so that every record keeps within its length, and what counts records (seq, part, parts, the
- * end's records) is made to agree. Several streams may be mixed, line by line.
+ * Writes a stored stream of records again after some of its records have grown. A list that was cut into
+ * parts is cut anew, so that no record exceeds RECORD_MAX, and the members that number records (seq, part,
+ * parts, and `records` of the end record) are corrected. A stream may be a mix of several runs, line by line.
  */
 #ifndef NHMTAP_RESTREAM_H
 #define NHMTAP_RESTREAM_H
@@ -14,19 +14,20 @@
 
 struct restream {
 	struct sink *sink;
-	/* Changes the elements of a record's list in place; returns whether it has. `of`: as given. */
+	/* Changes the elements of a record's list in place. Returns whether it changed any. `of` is the
+	 * member below. */
 	bool (*change)(void *of, const json_t *record, json_t *list);
-	const char *(*list_of)(const json_t *record); /* the member that is its list, NULL: none */
+	const char *(*list_of)(const json_t *record); /* the member that is its list; NULL: none */
 	void *of;
-	struct restreamed_run *runs; /* of which something has to be known */
+	struct restreamed_run *runs; /* runs that have any state */
 	size_t nr_runs;
 };
 
-/* A record, which is consumed, and its line as it was, with its end. Unchanged records are written as they
- * were. Returns 0 or -errno of the sink. */
+/* Takes a record, which is consumed, and the line that it was read from, with its newline. A record that is
+ * not changed is written as that line. Returns 0, or -errno of the sink. */
 int restream_record(struct restream *restream, json_t *record, const char *line, size_t size);
 
-/* Writes what still waits for its other parts, unchanged. Returns as above. */
+/* Writes the records that still wait for further parts, unchanged. Returns 0, or -errno of the sink. */
 int restream_end(struct restream *restream);
 
 #endif

@@ -59,7 +59,7 @@ const char *row_name(const json_t *record, char *buffer, size_t size)
 	return buffer;
 }
 
-/* "2026-01-31T23:59:59.123456789Z" → "23:59:59.123", in front of every line of an interval. */
+/* "2026-01-31T23:59:59.123456789Z" becomes "23:59:59.123", at the beginning of each line of an interval. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record)
 {
 	if (stream->intervals)
@@ -101,7 +101,7 @@ static void code_cell(const json_t *code, char *buffer, size_t size)
 
 #define CELL_MAX 4096 /* longer than any name */
 
-/* A key's value as a cell; names may hold anything. */
+/* The value comes from a key, such as a name of a process, which may contain any character. */
 void row_cell(const json_t *value, char *buffer, size_t size)
 {
 	char text[CELL_MAX];
@@ -134,7 +134,7 @@ static int column_width(const json_t *entries, const char *name)
 	return width;
 }
 
-/* The last column needs no filling. */
+/* Removes the blanks that fill the last column. */
 void row_end(struct text *text)
 {
 	while (text->used && text->bytes[text->used - 1] == ' ')
@@ -183,7 +183,7 @@ void row_of_rest(struct text *text, const json_t *rest, json_int_t total)
 
 /* --- stacks ----------------------------------------------------------------------------------- */
 
-#define STACK_INDENT 24 /* columns: samples and share */
+#define STACK_INDENT 24 /* width of the columns samples and share */
 
 static void add_line(struct text *text, const char *words)
 {

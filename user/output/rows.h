@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the blocks of the people's form have in common: cells, and rows of entries. */
+/* Cells and rows of entries, which the tables of several record types share. */
 #ifndef NHMTAP_ROWS_H
 #define NHMTAP_ROWS_H
 
@@ -15,31 +15,31 @@ const char *row_grouped(json_int_t number, char *buffer, size_t size);
 /* 1234567.25 as "1,234,567.250"; returns buffer. */
 const char *row_grouped_real(double number, char *buffer, size_t size);
 
-/* The keys of a row of counts: "socket 0, core 1"; "" if there are none. Returns buffer. */
+/* The keys of a row of counts as text: "socket 0, core 1"; "" if it has none. Returns buffer. */
 const char *row_name(const json_t *record, char *buffer, size_t size);
 
-/* In percent; 0 of nothing. */
+/* `part` of `whole` in percent; 0 if whole is 0. */
 double row_share(json_int_t part, json_int_t whole);
 
-/* A key's value as text without control characters, which must not reach a terminal. */
+/* A key's value as text, without control characters, which would act on a terminal. */
 void row_cell(const json_t *value, char *buffer, size_t size);
 
-/* In front of a block: the time, where there are intervals. */
+/* Adds the time of the interval in front of a block, if there are several intervals. */
 void row_time(struct text *text, const struct stream *stream, const json_t *record);
 
 /* Whether a member of an entry is a key, not a value. */
 bool row_is_key(const char *name);
 
-/* Ends a row whose last column was filled with blanks, which go. */
+/* Ends a row: removes the blanks that fill the last column, and adds a newline. */
 void row_end(struct text *text);
 
-/* A table of entries: samples, their share of `total`, and the keys; and what --top left out (may be
- * NULL). */
+/* rows_of_entries() adds a table of entries: samples, their share of `total`, and the keys. row_of_rest()
+ * adds the sum of what --top left out; `rest` may be NULL. */
 void rows_of_entries(struct text *text, const json_t *entries, json_int_t total);
 void row_of_rest(struct text *text, const json_t *rest, json_int_t total);
 
-/* The same of entries with stacks: below each its functions, a line each, from the innermost; and these lines
- * alone. */
+/* rows_of_stacks() is rows_of_entries() for entries with stacks: below each entry are its functions, one a
+ * line, from the innermost. row_stack() adds only these lines. */
 void rows_of_stacks(struct text *text, const struct calls *calls, const json_t *entries, json_int_t total);
 void row_stack(struct text *text, const struct calls *calls, const json_t *entry);
 

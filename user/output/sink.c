@@ -25,8 +25,8 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Records hold addresses and command lines, so other users can't read them. O_APPEND: a file that another
- * program truncates (copytruncate) is written from its new end on. */
+/* Records hold addresses and command lines, so files are not readable by other users. O_APPEND: after another
+ * program has truncated the file (logrotate's copytruncate), writing continues at its new end. */
 static int open_file(const char *path, int flags)
 {
 	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | flags, 0640);
@@ -43,7 +43,8 @@ int sink_unwaiting(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
-/* The flags of stdout are shared with the shell and COMMAND. */
+/* Opens stdout anew if possible: its open file description, and so the flag O_NONBLOCK, is shared with the
+ * shell and with COMMAND. */
 static void take_stdout(struct sink *sink)
 {
 	int own = sink_unwaiting(STDOUT_FILENO);
@@ -65,7 +66,9 @@ static void look_at(struct sink *sink)
 		fcntl(sink->fd, F_SETFL, fcntl(sink->fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* A file that may not get longer is an error as any other: EFBIG. */
+/*
+ * Exceeding the limit of a file's size (RLIMIT_FSIZE) shall be an error like any other: EFBIG, not SIGXFSZ.
+ */
 static void block_size_signal(void)
 {
 	sigset_t size;
@@ -169,7 +172,7 @@ short sink_events(const struct sink *sink)
 {
 	if (sink->push)
 		return POLLIN;
-	/* A pipe reports that its reader has gone without being polled for it. */
+	/* POLLERR, by which a pipe reports that its reader is gone, is always polled for. */
 	return (sink->address ? POLLRDHUP : 0) | (sink_waits(sink) ? POLLOUT : 0);
 }
 
@@ -226,7 +229,8 @@ void sink_connect(struct sink *sink)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Removes the written part of a record, unless another program has written after it. */
+/* Truncates the file to remove the part of a record that was written, unless another program has appended to
+ * the file since. */
 static void take_back(struct sink *sink)
 {
 	off_t end = sink->regular ? lseek(sink->fd, 0, SEEK_CUR) : -1, torn = queue_torn(&sink->queue);
@@ -246,20 +250,21 @@ static int failed(struct sink *sink, int error)
 	return -error;
 }
 
-/* Errors that pass: somebody makes room, or cuts the file off. */
+/* Errors that may pass: somebody may free space, or truncate the file. */
 static bool is_full(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/* Errors that pass without anybody telling so. The server of a file system may have no time for a write, and
- * epoll doesn't watch files. */
+/* Errors that pass without a notice. A file system's server may refuse a write for a moment, and epoll does not
+ * watch files. */
 static bool will_pass(const struct sink *sink, int error)
 {
 	return sink->most && (is_full(error) || (error == EAGAIN && sink->regular));
 }
 
-/* A pipe that is writable takes this much, unless another writer is faster. */
+/* Writes at most as much as a writable pipe takes without blocking. If another process fills the pipe first,
+ * the write blocks after all. */
 static ssize_t write_where_room_is(int fd, const char *text, size_t size)
 {
 	struct pollfd room = {.fd = fd, .events = POLLOUT};
@@ -280,7 +285,8 @@ static ssize_t write_some(struct sink *sink, const char *text, size_t size)
 	return write(sink->fd, text, size);
 }
 
-/* Fails harmlessly on files that can't be truncated: pipes, devices. */
+/* Truncates the file before the first write, unless it is to be kept. Fails on pipes and devices, which can't
+ * be truncated; that is ignored. */
 static int begin_file(struct sink *sink)
 {
 	if (!sink->begun && ftruncate(sink->fd, 0) && errno != EINVAL)
@@ -351,8 +357,8 @@ bool sink_waits(const struct sink *sink)
 	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
 }
 
-/* If too much waits for a server, a document replaces the oldest: one after each try. More are not made in
- * the first place, so a run costs no more when its server is dead. */
+/* While the documents for a server exceed the bound, a new one, which drops the oldest, is made only once for
+ * each attempt to send. Making more would cost CPU time, only to drop them. */
 static bool is_document_wanted(const struct sink *sink, unsigned int times)
 {
 	return !sink->push || times > 1 || !sink->documents->full || push_tries(sink->push) != sink->cut_try;
@@ -408,10 +414,11 @@ int sink_put_last(struct sink *sink, const char *text, size_t size)
 	unsigned long long until = clock_ns(CLOCK_MONOTONIC) + LAST_WORD_NS;
 
 	if (sink->documents)
-		return 0; /* one would have to be made of it */
+		return 0; /* a document would have to be allocated for it */
 	if (sink_finish(sink, until) || queue_waiting(&sink->queue))
 		return sink->error ? -sink->error : -EAGAIN;
-	/* The text takes the place of what has been written, if there is room for it; it need not be kept. */
+	/* The queue is empty. It borrows the text, which is not allocated; its own buffer is not needed any
+	 * more. */
 	sink->queue = (struct queue){.bytes = (char *)text, .used = size, .ends = &size, .nr = 1};
 	return sink_finish(sink, until);
 }
@@ -469,11 +476,11 @@ int sink_close(struct sink *sink)
 		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
 	}
 	if (sink->push) {
-		push_close(sink->push); /* with the descriptor */
+		push_close(sink->push); /* its descriptor is closed by push_close() */
 		sink->push = NULL;
 		sink->fd = -1;
 	}
-	/* Some file systems report only now that there was no room. */
+	/* Some file systems report only at close(2) that the disk is full. */
 	if (sink->fd > STDERR_FILENO && close(sink->fd) && !sink->error)
 		sink->error = errno;
 	sink->fd = -1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the output goes: stdout, a file or a socket, in whole records. A session's sink never blocks: what
- * its reader does not take stays in a queue. Other commands block, since they have nothing else to do.
+ * The destination of an output: stdout, a file, a socket or a URL. Only complete records are written. In a
+ * session a sink never blocks: what its reader does not take stays in a queue. In other commands it blocks,
+ * because they have nothing else to do.
  */
 #ifndef NHMTAP_SINK_H
 #define NHMTAP_SINK_H
@@ -18,117 +19,127 @@ struct documents;
 struct push;
 
 struct sink {
-	int fd;			 /* -1: there is no connection */
-	const char *path;	 /* NULL: stdout */
-	struct address *address; /* of a socket that is connected again when lost; NULL: there is none */
-	struct documents
-		*documents; /* what is put goes there whole, at each sink_cut(); NULL: byte by byte */
-	struct push *push;  /* has the documents sent by HTTP; NULL: they are files */
+	int fd;			     /* -1: not connected */
+	const char *path;	     /* borrowed; NULL: stdout */
+	struct address *address;     /* of a socket, which is connected again if need be; else NULL */
+	struct documents *documents; /* made by sink_cut() of what was put; NULL: a stream */
+	struct push *push;	     /* sends the documents by HTTP; NULL: they are files */
 	bool terminal;
-	bool regular; /* a file: it has no reader that waits */
+	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
-	bool lent;   /* a pipe that others write to as well, and that makes whoever writes wait */
-	bool append; /* what the file has stays */
-	bool begun;  /* something has been written; the file's old contents are gone */
-	size_t most; /* bytes that may wait; 0: whoever puts more waits until they are written */
-	int error;   /* errno of the write that failed; nothing is written after it */
-	int stopped; /* errno for which it stands still, and which will pass: no room on the disk, no
-		      * connection; 0 */
-	bool lost;   /* the connection is, and is to be closed */
-	unsigned long long pause_ns, again_ns; /* before it is connected again, and when (CLOCK_MONOTONIC) */
-	const char *why;		       /* the reason of a failure, if it is not an I/O error; NULL */
+	bool lent;   /* a pipe shared with other writers, whose writes must block */
+	bool append; /* keep the file's old contents */
+	bool begun;  /* something was written: the old contents are gone */
+	size_t most; /* most bytes that may wait; 0: writing blocks */
+	int error;   /* errno of a failed write, after which nothing is written; 0 */
+	int stopped; /* errno of a failure that may pass (disk full, no connection), while it lasts; 0 */
+	bool lost;   /* the connection is lost; it is to be closed */
+	unsigned long long pause_ns, again_ns; /* pause before connecting again; its end, CLOCK_MONOTONIC */
+	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
 	struct queue queue;
-	unsigned long long bytes;      /* of all records that were put */
-	unsigned long long flushed_ns; /* CLOCK_MONOTONIC */
-	unsigned long long cut_try;    /* push_tries() when the last document was made */
+	unsigned long long bytes;      /* total of all records that were put */
+	unsigned long long flushed_ns; /* time of the last write, CLOCK_MONOTONIC */
+	unsigned long long cut_try;    /* push_tries() when a document was last made */
 };
 
-/* Opens the file, or stdout if path is NULL. The file's old contents stay until something is written;
- * with `append` they stay. Returns 0, or -1 with the refusal. */
+/* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
+ * kept only until the first record is written. The path is borrowed. Returns 0, or -1 with the refusal. */
 int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal);
 
-/* The same for a place that is an address: it is connected without waiting, and again when that was lost,
- * after pauses that grow. */
+/* Opens a sink for an address. The connection is made without waiting. If it is lost, it is made again after
+ * increasing pauses. Returns 0, or -1 with the refusal. */
 int sink_open_address(struct sink *sink, const char *place, struct refusal *refusal);
 
-/* The same for a place that takes whole documents: what is put waits for sink_cut(). */
+/* Opens a sink for documents in files: what is put is gathered until sink_cut(). Returns 0, or -1 with the
+ * refusal. */
 int sink_open_documents(struct sink *sink, const char *path, struct refusal *refusal);
 
-/* The same for a URL: each document is a request. format, media: what it is. */
+/* Opens a sink for documents that are sent to a URL, each in a request. `format` and `media` are the format
+ * and media type of the documents. Returns 0, or -1 with the refusal. */
 int sink_open_push(struct sink *sink, const char *url, const char *format, const char *media,
 		   struct refusal *refusal);
 
-/* Ends a document with this time; an empty one is dropped. */
+/* Makes a document, of this interval, from what was put since the last call; nothing if that is empty. */
 void sink_cut(struct sink *sink, const struct timespec *since, const struct timespec *until);
 
-/* How many records were dropped with documents for which there was no room, since it was asked last. */
+/*
+ * The number of records in documents that were dropped since the last call, because the bound was exceeded.
+ */
 unsigned long long sink_take_dropped(struct sink *sink);
 
-/* Whether there is another end, which may not be there. */
+/* Whether it writes to a server (a socket or a URL), which may be unreachable. */
 bool sink_is_remote(const struct sink *sink);
 
-/* Whether it has something that is not written. */
+/* Whether there is anything that is not written yet. */
 bool sink_has_left(const struct sink *sink);
 
-/* The events to wait for (poll(2)). */
+/* The poll(2) events to wait for before sink_flush() is called again. */
 short sink_events(const struct sink *sink);
 
-/* Whether it is a file that can be opened again. */
+/* Whether it is a file that sink_reopen() can open again. */
 bool sink_is_file(const struct sink *sink);
 
-/* Whether it is time to connect again; then sink_connect() does, which may take its time to succeed. */
+/* Whether it is time to connect again. sink_connect() does so; the connection may be complete only later. */
 bool sink_wants_connection(const struct sink *sink);
 void sink_connect(struct sink *sink);
 
-/* The connection is lost, for this reason; and closes it. A record that was begun is sent again. */
+/* Closes a connection that was lost because of `error`. A record that was partly sent will be sent again from
+ * its beginning. */
 void sink_lose(struct sink *sink, int error);
 void sink_hang_up(struct sink *sink);
 
-/* A new open file description of this pipe or terminal, which is non-blocking whatever others set on theirs;
- * -1: there is none. */
+/* Opens the pipe or terminal behind fd again, so that O_NONBLOCK is set for the new open file description
+ * alone and does not affect other processes. Returns the new descriptor; -1 if it can't be opened. */
 int sink_unwaiting(int fd);
 
-/* Opens the file again, which another program may have renamed. Where it can't be opened, the old one is
- * written on. A record that was begun is whole in the new file, and not in the old one. */
+/*
+ * Opens the file's path again, for a file that another program (logrotate) may have renamed. If that fails,
+ * the old file is kept. A record that was partly written is complete in the new file, and removed from the
+ * old.
+ */
 void sink_reopen(struct sink *sink);
 
-/* Adds one whole record's text. Returns 0, or -errno of a write that failed, now or before. */
+/* Appends the text of a complete record. Returns 0, or -errno of a write that failed, now or before. */
 int sink_put(struct sink *sink, const char *text, size_t size);
 
-/* Writes as much as is taken without waiting. Returns as sink_put(). After a failure a file ends with its
- * last whole record. */
+/* Writes as much as is possible without blocking. Returns as sink_put(). After a failure a file ends with its
+ * last complete record. */
 int sink_flush(struct sink *sink);
 
-/* The same, and waits until all is written or the time is over (CLOCK_MONOTONIC, ns; ~0: without an end). */
+/* Like sink_flush(), but blocks until everything is written or until `until_ns` (CLOCK_MONOTONIC; ~0: no
+ * limit). */
 int sink_finish(struct sink *sink, unsigned long long until_ns);
 
-/* Whether something waits for its reader to take it. */
+/* Whether there is anything to write that the reader has not taken yet. */
 bool sink_waits(const struct sink *sink);
 
-/* Whether so many times `most` may wait, and less does. Documents for a server take the place of older ones,
- * one after each try to send them. */
+/* Whether fewer bytes wait than `times` times `most`. For documents of a server it is true if a document is
+ * wanted: while their bound is exceeded, only one for each attempt to send, and it drops the oldest. */
 bool sink_has_room(const struct sink *sink, unsigned int times);
 
 /*
- * Whether records that will soon be followed by more are to be written now. Those for a regular file are
- * written at most five times a second, because write(2) is a large part of a short interval's cost. If not,
- * *due_ns (CLOCK_MONOTONIC) is set to when they are, if that is earlier.
+ * Whether sink_flush() is to be called now, given that more records will follow soon. Regular files are
+ * written at most five times a second, because write(2) is a large part of the cost of a short interval. If
+ * it returns false, *due_ns (CLOCK_MONOTONIC) is lowered to the time at which they are due.
  */
 bool sink_is_due(struct sink *sink, unsigned long long *due_ns);
 
-/* Whether there is no connection, or its server takes nothing now: it is tried again after a pause. */
+/*
+ * Whether there is no connection, or the server refuses documents for now. It is tried again after a pause.
+ */
 bool sink_is_away(const struct sink *sink);
 
-/* Drops what waits, if it would take the place of what a file has. */
+/* Drops what waits if nothing was written yet and writing would replace the old contents of a file. */
 void sink_keep_old(struct sink *sink);
 
-/* Writes what waits and then this text, without allocating. Returns as sink_put(). */
+/* Writes what waits, and then this text, without allocating memory. Returns as sink_put(). */
 int sink_put_last(struct sink *sink, const char *text, size_t size);
 
-/* Writes what is taken (a session's), or all, and closes; returns as sink_put(). */
+/* Writes what can be written without blocking (in a session), or everything, and closes the sink. Returns as
+ * sink_put(). */
 int sink_close(struct sink *sink);
 
-/* A failed write as a refusal (status 3). */
+/* Fills in the refusal for a failed write (exit status 3). Returns -1. */
 int sink_refusal(const struct sink *sink, struct refusal *refusal);
 
 #endif

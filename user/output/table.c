@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* For people: one block a record, columns aligned, digits grouped. */
+/* The format for people: a block of text for each record, with aligned columns and grouped digits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* --- start, error, end ------------------------------------------------------------------------ */
 
-/* A line for each group: its events with the counters that the plan has for them. */
+/* Adds a line for each group of events, with the counters that the plan has assigned to them. */
 static void add_placement(struct text *text, const json_t *events)
 {
 	json_int_t before = -1;
@@ -55,7 +55,7 @@ static void end_table(struct text *text, const struct stream *stream, const json
 		if (json_integer_value(count))
 			text_add(text, "# %s samples are not in the tables: %s\n",
 				 row_grouped(json_integer_value(count), number, sizeof(number)), cause);
-	/* The user of a command sees that it has ended. */
+	/* A user who started COMMAND sees that it has ended, so that is not said. */
 	if (!strcmp(string(record, "reason"), "exited") && !json_object_get(record, "command"))
 		text_add(text, "# the processes that were measured have ended\n");
 }
@@ -104,7 +104,7 @@ REGISTER_TABLE(gap, gap_table);
 /* The linker defines these for a section whose name is an identifier. */
 extern const struct table *const __start_tables[], *const __stop_tables[];
 
-/* Records that say which section they are in come one section after the other. */
+/* Records with a section are printed below its heading, which is printed when the section changes. */
 static void begin_section(struct text *text, struct stream *stream, const char *section)
 {
 	if (!*section || !strcmp(section, stream->section))
@@ -113,7 +113,7 @@ static void begin_section(struct text *text, struct stream *stream, const char *
 	snprintf(stream->section, sizeof(stream->section), "%.39s", section);
 }
 
-/* Whether the terminal takes UTF-8, by the variables of the environment that say so. */
+/* Whether the terminal takes UTF-8, by the locale's environment variables (LC_ALL, LC_CTYPE, LANG). */
 static bool utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -129,7 +129,7 @@ static bool utf8(void)
 
 /* --- a screen --------------------------------------------------------------------------------- */
 
-/* Cuts each line after this many columns. */
+/* Cuts each line at this many columns. */
 static void cut_columns(struct text *text, int most)
 {
 	size_t kept = 0;
@@ -145,7 +145,7 @@ static void cut_columns(struct text *text, int most)
 	text->used = kept;
 }
 
-/* Cuts the text after this many lines. Returns how many it has. */
+/* Cuts the text after this many lines. Returns the number of lines it then has. */
 static int cut_rows(struct text *text, int most)
 {
 	int rows = 0;
@@ -159,8 +159,8 @@ static int cut_rows(struct text *text, int most)
 	return rows;
 }
 
-/* Makes each line erase the rest of its row, and the last one what is below. Terminals keep a copy of a
- * cleared screen, but none of overwritten text. */
+/* Inserts escape sequences: each line erases the rest of its row, and the last one everything below. The
+ * screen is not cleared, because terminals save a cleared screen in their scrollback. */
 static void write_over(struct text *text)
 {
 	struct text result = {0};
@@ -172,8 +172,8 @@ static void write_over(struct text *text)
 	*text = result;
 }
 
-/* An interval begins at the top of the screen, and has no more lines than fit. Lines that belong to no
- * interval stay below. */
+/* Draws an interval from the top of the screen, cut to the lines that fit. Records that belong to no interval
+ * are printed below. */
 static void put_on_screen(struct text *text, struct stream *stream, const json_t *record)
 {
 	const char *since = string(record, "start_time");
@@ -181,7 +181,7 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 
 	if (!*since || !text->used)
 		return;
-	/* A terminal need not know its size. */
+	/* A terminal may not know its size. */
 	if (ioctl(stream->sink.fd, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		size = (struct winsize){.ws_row = 24, .ws_col = TEXT_WIDTH};
 	if (strcmp(since, stream->live_since)) {
@@ -200,7 +200,7 @@ static void put_on_screen(struct text *text, struct stream *stream, const json_t
 
 /* --- the format ------------------------------------------------------------------------------- */
 
-/* Errors and warnings have no table: they are printed on stderr. */
+/* Error and warning records are not printed here: they go to stderr. */
 static int write_table(struct stream *stream, const json_t *record)
 {
 	struct text text = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The format for people: a block for each record. A function for each type of record, which registers itself,
- * prints it. */
+/* The format for people. Each type of record has a function that prints it as a block of text; these
+ * functions register themselves. */
 #ifndef NHMTAP_TABLE_H
 #define NHMTAP_TABLE_H
 
@@ -12,9 +12,10 @@
 #include "output/text.h"
 
 struct table {
-	const char *type; /* of the record */
+	const char *type; /* type of the records */
 	void (*add)(struct text *text, const struct stream *stream, const json_t *record);
-	/* The section that the record stands in; NULL: its member `section`. "": it is not this one's. */
+	/* The section that the record is printed in; "": another table prints the record. NULL: the section
+	 * is the record's member `section`. */
 	const char *(*section)(const struct stream *stream, const json_t *record);
 };
 

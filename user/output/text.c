@@ -27,7 +27,7 @@ void text_add(struct text *text, const char *format, ...)
 	text->used += length;
 }
 
-/* Columns of UTF-8: bytes that continue a character take none. */
+/* The number of columns of UTF-8 text: the bytes that continue a character take no column. */
 static int columns(const char *from, const char *end)
 {
 	int count = 0;
