@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counts with what is known of their truth, as members of records. */
+/* Counts with the bounds of their error, as members of records. */
 #ifndef NHMTAP_RECORD_BOUND_H
 #define NHMTAP_RECORD_BOUND_H
 
@@ -8,10 +8,11 @@
 #include "metric/bound.h"
 #include "record/fields.h"
 
-/* {level, low, high, readings}; a side that is not known is left out. A new reference. */
+/* {level, low, high, readings}; a limit that is not known is left out. Returns a new reference. */
 json_t *bound_value(const struct bound *bound);
 
-/* Adds a count with its status and times, what it is scaled to, and the bound of that to a record. */
+/* Adds the count of one event to a record: status, times, the count scaled to the whole time, and the bound
+ * of that. */
 void add_count(struct fields *fields, const struct turns *turns, const struct count *counts, size_t event);
 
 #endif

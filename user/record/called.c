@@ -13,12 +13,13 @@
 struct called {
 	const struct host *host;
 	const struct layout *layout;
-	bool by_tables;		    /* users' stacks were walked by tables, as far as there were any */
-	const struct member *stack; /* of the key */
+	bool by_tables;		    /* see called_of() */
+	const struct member *stack; /* the key's member that is the stack */
 	struct chains *chains;
-	/* Each entry once: the program's key with the chain's number as its stack. */
+	/* Each different entry once. The key is the BPF program's, with the chain's number in place of the
+	 * stack's. */
 	struct interned keys;
-	__u64 *sums; /* by the key's number: layout.value_size bytes each */
+	__u64 *sums; /* sums of values, layout.value_size bytes for each key, by the key's number */
 	struct entry *entries;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Entries with stacks as values of a record: see record/chains.h. Those of different processes whose stacks
- * are the same count together, unless pid is among the keys. */
+/* Entries with stacks, as members of a record: see record/chains.h. Entries of several processes with equal
+ * stacks are summed up, unless pid is one of the keys. */
 #ifndef NHMTAP_RECORD_CALLED_H
 #define NHMTAP_RECORD_CALLED_H
 
@@ -12,17 +12,20 @@
 
 struct called;
 
-/* Takes in what was read. Reading and codes must live as long. `by_tables`: users' stacks were walked by
- * tables, as far as there were any; the account then says how the walks ended. */
+/*
+ * Takes in what was read from the tables. `layout`, `reading` and `codes` are borrowed and must outlive the
+ * result, which the caller frees with called_release(). `by_tables` says that users' stacks were walked by
+ * unwind tables where there are any; the account of stacks then says how the walks ended.
+ */
 struct called *called_of(const struct host *host, struct codes *codes, unsigned int detail, bool by_tables,
 			 const struct layout *layout, const struct reading *reading);
 void called_release(struct called *called);
 
-/* How many entries there are. */
+/* The number of entries. */
 size_t called_count(const struct called *called);
 
-/* Puts the account of the stacks, the list "frames", and the `top` largest "entries", the others summed
- * up as "rest". Frames are those of the entries that are put. */
+/* Adds to the record the account of the stacks, the list "frames" with the frames of the entries that are
+ * written, the `top` largest "entries", and the sum of the others as "rest". */
 void called_put(struct called *called, json_t *record, size_t top);
 
 #endif

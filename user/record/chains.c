@@ -10,41 +10,41 @@
 #include "record/code.h"
 #include "shared.h"
 
-/* Where a frame is. */
+/* The place of a frame. */
 struct place {
-	__u32 code; /* its number */
-	__u32 what; /* of the following */
+	__u32 code; /* number in `codes` */
+	__u32 what; /* flags, see below */
 };
 
-#define PLACE_RETURNS 1 /* it is where a call returns to, which may be behind the calling function */
-#define PLACE_GUESSED 2 /* found by a frame pointer because there was no table */
+#define PLACE_RETURNS 1 /* a return address, which may lie after the end of the calling function */
+#define PLACE_GUESSED 2 /* found by frame pointer, because there was no unwind table */
 
-/* A stack by its places. */
+/* A stack, as a list of places. */
 struct chain {
-	__u32 *places; /* numbers, from the innermost */
+	__u32 *places; /* numbers of places, from the innermost */
 	unsigned int nr;
-	bool truncated; /* as deep as was asked for: what lies further out is missing */
+	bool truncated; /* the stack reached the maximum depth: outer frames are missing */
 	__u8 end;	/* enum stack_end */
-	bool guessed;	/* some of its places are */
+	bool guessed;	/* some places have PLACE_GUESSED */
 };
 
 struct chains {
 	const struct stacks *stacks;
 	struct codes *codes;
-	unsigned int detail;	/* of frames: of enum code_detail */
-	struct interned places; /* struct place, by number */
-	struct interned hashes; /* of chains, by number */
-	struct chain *list;	/* likewise */
+	unsigned int detail;	/* how frames are distinguished: enum code_detail */
+	struct interned places; /* struct place, by the place's number */
+	struct interned hashes; /* hash of each chain, by the chain's number */
+	struct chain *list;	/* the chains, by number */
 	size_t room;
-	__u32 *chain_of; /* the chain's number + 1, by the stack's */
+	__u32 *chain_of; /* number of the chain + 1, by number of the stack; 0: not known yet */
 	size_t nr_stacks;
-	/* Frames are numbered anew, in the order in which they are put. */
+	/* Frames are numbered in the order in which they are written. */
 	json_t *frames;
-	__u32 *frame_of; /* the frame's number + 1, by the place's */
+	__u32 *frame_of; /* number of the frame + 1, by number of the place; 0: not written yet */
 	size_t nr_places;
 	struct account {
 		__u64 delivered, failed, table_full, guessed, ends[STACK_UNREADABLE + 1];
-	} account; /* samples */
+	} account; /* all in samples */
 };
 
 struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsigned int detail)
@@ -87,7 +87,8 @@ static struct place place_of(struct chains *chains, const struct stack *stack, c
 	__u64 frame = stack->frames[i];
 	struct place place = {0};
 
-	/* The first of each side is where the CPU was, or where it left the user's code. */
+	/* The innermost frame of each side is where the CPU was, or where it left the user's code. All others
+	 * are return addresses, unless a signal interrupted the user's code there. */
 	if (!innermost && !(users && frame & FRAME_INTERRUPTED))
 		place.what |= PLACE_RETURNS;
 	if (users && !innermost &&
@@ -116,7 +117,7 @@ static void take_frames(struct chains *chains, struct chain *chain, const struct
 	}
 }
 
-/* The same mixing as of the program's own hash: bpf/words.bpf.h. */
+/* The same hash function as the BPF program's: bpf/words.bpf.h. */
 static __u64 hash_of(const struct chain *chain)
 {
 	__u64 hash = chain->truncated | chain->end << 1;
@@ -128,7 +129,7 @@ static __u64 hash_of(const struct chain *chain)
 	return hash;
 }
 
-/* The number of a chain, which is taken over. */
+/* Returns the number of a chain, whose places it takes over. */
 static __u32 number_chain(struct chains *chains, struct chain *chain)
 {
 	__u64 hash = hash_of(chain);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Stacks as values of a record. A frame stands once in a list of frames, and stacks name it by its number
- * there. Addresses of processes become places in files where these are known; stacks of different processes
- * that are then the same are one chain.
+ * Stacks as values of a record. The record has a list of frames, each once, and a stack is a list of indices
+ * into it. Addresses in processes become places in files where these are known. Stacks of several processes
+ * that are equal then become one chain.
  */
 #ifndef NHMTAP_RECORD_CHAINS_H
 #define NHMTAP_RECORD_CHAINS_H
@@ -16,24 +16,29 @@
 struct chains;
 struct stacks;
 
-/* `stacks` are those that a reading's keys name; they and codes must live as long. `detail`: what frames are
- * distinguished by, of enum code_detail. The caller owns the result up to chains_release(). */
+/*
+ * `stacks` are the stacks that the keys of a reading refer to. `stacks` and `codes` are borrowed and must
+ * outlive the result. `detail` says how frames are distinguished (enum code_detail). The caller owns the
+ * result, and calls chains_release().
+ */
 struct chains *chains_new(const struct stacks *stacks, struct codes *codes, unsigned int detail);
 void chains_release(struct chains *chains);
 
-/* What a key's stack becomes: the number of its chain, from STACK_FIRST on, or why there is none (enum
- * stack_id). `comm`: the key's, see key_comm(). */
+/* The number that stands for a stack in a record's key: that of its chain, from STACK_FIRST on, or the reason
+ * why there is no stack (enum stack_id). `comm` is the key's comm, see key_comm(). */
 __u32 chains_number(struct chains *chains, __u32 stack, const char *comm);
 
-/* Puts the chain of a number into an entry: "stack", and what is missing of it. */
+/* Adds the chain of this number to an entry: "stack", and what is missing of it. */
 void chains_put(struct chains *chains, json_t *entry, __u32 number);
 
-/* The list of the frames of all chains that were put, which is then the caller's. */
+/* The list of the frames of all chains that were added to entries. The caller owns the reference. */
 json_t *chains_frames(struct chains *chains);
 
-/* Adds samples to the account, and the account as a new reference: what became of the samples' stacks.
- * `by_tables`: users' stacks were walked by tables, as far as there were any; it then says how the walks
- * ended. */
+/*
+ * chains_count() adds samples to the account; chains_account() returns the account, a new reference: what
+ * became of the samples' stacks. `by_tables` says that users' stacks were walked by unwind tables where there
+ * are any; the account then also says how the walks ended.
+ */
 void chains_count(struct chains *chains, __u32 number, __u64 samples);
 json_t *chains_account(const struct chains *chains, bool by_tables);
 

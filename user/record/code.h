@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Code as a value of a record, in the same form in all records. */
+/* Code as a value of a record, the same in all types of records. */
 #ifndef NHMTAP_CODE_H
 #define NHMTAP_CODE_H
 
@@ -7,11 +7,11 @@
 
 #include "naming/codes.h"
 
-/* An object with module, symbol, file, line; or module, offset, build_id; or address: what there is. A
- * new reference. */
+/* An object with as much as is known: module, symbol, file, line; or module, offset, build_id; or address.
+ * Returns a new reference. */
 json_t *code_value(const struct code *code);
 
-/* The account of an end record; a new reference. */
+/* The account of names in the end record. Returns a new reference. */
 json_t *code_account_value(const struct code_account *account);
 
 #endif

@@ -28,7 +28,7 @@ void compact_add_text(struct compact *compact, const char *text)
 
 #define INTEGER_MOST 20 /* "-9223372036854775808" */
 
-/* Returns where it ends. */
+/* Writes a number. Returns the end of what was written. */
 static char *put_integer(char *at, json_int_t number)
 {
 	char digits[INTEGER_MOST], *first = digits + sizeof(digits);
@@ -53,14 +53,14 @@ void compact_add_integer(struct compact *compact, json_int_t number)
 #define EACH(byte)	     (0x0101010101010101ULL * (byte))
 #define HAS_LESS(word, byte) (((word)-EACH(byte)) & ~(word)&EACH(0x80)) /* byte <= 0x80 */
 
-/* Whether JSON has eight bytes as they are, between quotes. */
+/* Whether none of eight bytes needs an escape in a JSON string. */
 static inline bool is_plain(unsigned long long word)
 {
 	return !(HAS_LESS(word, 0x20) | HAS_LESS(word ^ EACH('"'), 1) | HAS_LESS(word ^ EACH('\\'), 1));
 }
 
-/* Copies so many bytes, twice the middle ones where there are fewer than eight; returns whether all are
- * plain. */
+/* Copies eight bytes (copy_short(): fewer than eight, where the middle ones are copied twice). Returns
+ * whether none of them needs an escape. */
 static inline bool copy_word(char *to, const char *from)
 {
 	unsigned long long word;
@@ -86,7 +86,7 @@ static inline bool copy_short(char *to, const char *from, size_t size)
 	return is_plain(word);
 }
 
-/* Copies a text; returns whether JSON has it as it is, between quotes. */
+/* Copies a text. Returns whether none of its bytes needs an escape in a JSON string. */
 static inline bool copy_plain(char *to, const char *from, size_t size)
 {
 	if (size < 8)
@@ -109,7 +109,7 @@ static void add_by_jansson(struct compact *compact, const json_t *value)
 			   JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 }
 
-/* With its quotes; UTF-8, as all of jansson's. */
+/* Adds a string with its quotes. The text is UTF-8, as in all of jansson's strings. */
 static void add_string(struct compact *compact, const char *text, size_t size)
 {
 	char *at = compact_reserve(compact, size + strlen("\"\""));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Decimal digits, two at a time: numbers and times are half the cost of writing a count record. */
+/* Decimal digits, written two at a time, because numbers and times are half of the cost of writing a count
+ * record. */
 #ifndef NHMTAP_DIGITS_H
 #define NHMTAP_DIGITS_H
 

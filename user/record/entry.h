@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Entries of an aggregation as values of a record. */
+/* Entries of an aggregation, as values of a record. */
 #ifndef NHMTAP_ENTRY_H
 #define NHMTAP_ENTRY_H
 
@@ -8,26 +8,29 @@
 #include "collection/aggregation.h"
 #include "host/host.h"
 
-/* One entry: the keys in use but a stack (see record/chains.h), then the values. A new reference. */
+/* An entry: the keys that are in use, but not the stack (see record/chains.h), and the values. Returns a new
+ * reference. */
 json_t *entry_value(const struct host *host, const struct layout *layout, const struct entry *entry);
 
 /* Adds the keys of a streamed sample to `record`. */
 void put_streamed(json_t *record, const struct host *host, const struct layout *layout, const void *key);
 
-/* The values alone, as members of `record`. */
+/* Adds the values alone to `record`. */
 void put_values(json_t *record, const struct host *host, const struct layout *layout, const __u64 *values);
 
-/* Adds values to a sum of layout.value_size bytes: of maxima, the larger one stays. */
+/* Adds values to `sum`, which has layout.value_size bytes. Of a value that is a maximum, the larger one is
+ * kept. */
 void values_add(const struct layout *layout, __u64 *sum, const __u64 *values);
 
-/* Those with the most samples come first; the order is the same in every run. */
+/* Sorts by falling number of samples; then by key, so that the order is the same in every run. */
 void entries_sort(const struct layout *layout, struct entry *entries, size_t nr);
 
-/* Entries summed up: how many, and their values. A new reference. */
+/* The sum of entries: their number, and their values. Returns a new reference. */
 json_t *rest_value(const struct host *host, const struct layout *layout, const struct entry *entries,
 		   size_t nr);
 
-/* The value of the member of this name in an entry's key, which holds it in 4 or 8 bytes. */
+/* The number in an entry's key that the member of this name holds, in 4 or 8 bytes; 0 if there is no such
+ * member. */
 __u64 key_number(const struct layout *layout, const struct entry *entry, const char *name);
 
 #endif

@@ -16,7 +16,7 @@ static int by_samples(const void *a, const void *b)
 	return x->values[0] < y->values[0] ? 1 : x->values[0] > y->values[0] ? -1 : 0;
 }
 
-/* The number behind the key; keys are words. */
+/* The code's number, which follows the key. Keys consist of 64-bit words. */
 static __u64 *code_of(const struct folded *folded, const void *key)
 {
 	return (__u64 *)((char *)key + folded->layout->key_size);

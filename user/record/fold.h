@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Entries whose addresses become names, and entries of one name one entry. */
+/* Turns the addresses in entries into code, and sums up the entries of equal code. */
 #ifndef NHMTAP_FOLD_H
 #define NHMTAP_FOLD_H
 
@@ -13,19 +13,22 @@
 struct folded {
 	const struct layout *layout;
 	struct codes *codes;
-	struct interned keys;  /* the key's shown members, the others zero; then the code's number */
-	__u64 *values;	       /* by the key's number */
-	struct entry *entries; /* one a key */
+	struct interned keys;  /* the members that are shown, the others 0; then the code's number */
+	__u64 *values;	       /* sums, by the key's number */
+	struct entry *entries; /* an entry for each key */
 	size_t nr;
 };
 
-/* Takes in entries, which are sorted to that end: those with the most samples get their names first.
- * Keys and values are folded's own up to folded_release(). */
+/*
+ * Takes in the entries of a reading, and sorts them, so that those with the most samples are named first.
+ * `folded` owns the keys and values until folded_release().
+ */
 void fold(struct folded *folded, const struct layout *layout, struct reading *reading, struct codes *codes,
 	  unsigned int detail);
 void folded_release(struct folded *folded);
 
-/* An entry as a value of a record: the keys in use, the values, the code. A new reference. */
+/* An entry as a value of a record: the keys that are in use, the values, and the code. Returns a new
+ * reference. */
 json_t *folded_value(const struct host *host, const struct folded *folded, const struct entry *entry);
 
 #endif

@@ -34,7 +34,8 @@ static json_t *cgroup(const struct host *host, const void *at, size_t size)
 	__u64 id = *(const __u64 *)at;
 	const char *path = cgroups_path(host->cgroups, id);
 
-	/* A cgroup that has gone keeps its number; paths begin with '/', so the two can't be mixed up. */
+	/* A cgroup whose path is not known is written as its number. Paths begin with '/', so these can't be
+	 * confused. */
 	return path ? value_text(path, 1024) : json_sprintf("id:%llu", id);
 }
 
@@ -53,8 +54,9 @@ static json_t *lock(const struct host *host, const void *at, size_t size)
 	return json_string(source_lock(*(const __u32 *)at));
 }
 
-/* The number of the node. If the sample only says which node it was not, that is enough on a machine with
- * two. */
+/*
+ * The node's number. Some samples say only which node it was not; on a machine with two nodes that is enough.
+ */
 static json_t *node(const struct host *host, const void *at, size_t size)
 {
 	__u32 value = *(const __u32 *)at, node = (value & ~NODE_OTHER) - NODE_IS(0);
@@ -69,7 +71,7 @@ static json_t *node(const struct host *host, const void *at, size_t size)
 								    : cpus_next(&host->nodes, 0));
 }
 
-/* Buckets that are not empty, by their lower bound. */
+/* The histogram's buckets that are not empty: {lower bound: count}. */
 static json_t *histogram(const struct host *host, const void *at, size_t size)
 {
 	const __u64 *buckets = at;
@@ -85,7 +87,7 @@ static json_t *histogram(const struct host *host, const void *at, size_t size)
 	return value;
 }
 
-/* The typedefs of bpf/shared.h. */
+/* How each typedef of bpf/shared.h is written. */
 static const struct {
 	const char *type;
 	json_t *(*value)(const struct host *host, const void *at, size_t size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Members of an aggregation's keys and values as values of a record, by the type that its BTF names. */
+/* Members of an aggregation's keys and values, as values of a record. How a member is written follows from
+ * its type's name in BTF. */
 #ifndef NHMTAP_KEY_H
 #define NHMTAP_KEY_H
 
@@ -8,11 +9,11 @@
 #include "collection/aggregation.h"
 #include "host/host.h"
 
-/* The value of a member of the key or value that begins at `base`; a new reference. The host names
- * what a number alone does not say. */
+/* The value of a member of the key or value that begins at `base`. Numbers of cgroups, sources and the like
+ * get their names from the host. Returns a new reference. */
 json_t *member_value(const struct host *host, const struct member *member, const void *base);
 
-/* The comm in an entry's key, of 16 bytes; NULL if it has none in this run. */
+/* The comm in an entry's key, of 16 bytes; NULL if it is not one of this run's keys. */
 const char *key_comm(const struct layout *layout, const void *key);
 
 #endif

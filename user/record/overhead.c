@@ -6,8 +6,8 @@
 #include "clock.h"
 #include "naming/worker.h"
 
-/* The largest resident set so far. getrusage(2) would give that of the program that exec'ed this one
- * where it was larger (setmax_mm_hiwater_rss(), fs/exec.c). */
+/* The largest resident set so far, in bytes. getrusage(2) is not used: if the process's program before
+ * execve(2) had a larger one, that is what it returns (setmax_mm_hiwater_rss(), fs/exec.c). */
 static json_int_t max_rss_bytes(void)
 {
 	FILE *file = fopen("/proc/self/status", "re");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What nhmtap itself cost so far: this process and those that read files for it; other children are left out.
- */
+/* The cost of nhmtap itself so far: this process and the worker processes that read files for it, but no
+ * other children. */
 #ifndef NHMTAP_OVERHEAD_H
 #define NHMTAP_OVERHEAD_H
 
@@ -8,10 +8,11 @@
 
 #include "collection/self.h"
 
-/* User and system time. */
+/* User and system time in ns. */
 __u64 own_cpu_ns(void);
 
-/* The end record's `overhead`; self is NULL where instructions are not counted. A new reference. */
+/* The member `overhead` of the end record. `self` is NULL if nhmtap's own instructions are not counted.
+ * Returns a new reference. */
 json_t *overhead_value(struct self *self);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose a cgroup is, in records: container.id, container.runtime, k8s.pod.uid, systemd.unit. */
+/*
+ * The owner of a cgroup, as members of records: container.id, container.runtime, k8s.pod.uid, systemd.unit.
+ */
 #ifndef NHMTAP_RECORD_OWNER_H
 #define NHMTAP_RECORD_OWNER_H
 
@@ -7,7 +9,7 @@
 
 #include "record/fields.h"
 
-/* Adds what the path tells of the owner; leaves out the rest. */
+/* Add the members that follow from the cgroup's path. Those that do not are left out. */
 void owner_add(struct fields *fields, const char *path);
 void owner_put(json_t *record, const char *path);
 

@@ -9,7 +9,7 @@
 #include "memory.h"
 #include "record/digits.h"
 
-/* Bytes of the UTF-8 character at `at`, 0 if there is none (RFC 3629, section 4). */
+/* The number of bytes of the UTF-8 character at `at`; 0 if it is not a valid one (RFC 3629, section 4). */
 static size_t character(const unsigned char *at, size_t left)
 {
 	size_t length = at[0] < 0x80   ? 1

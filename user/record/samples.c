@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/samples.h"
 
-/* Where the period varied, the mean of those that were seen stands for it. */
+/* The number of samples that the count should have given. If the period varied (a frequency), it is divided
+ * by the mean period of the samples that came. */
 static __u64 samples_of(const struct samples_read *read)
 {
 	if (read->sample_period)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The account of an event's samples: how many there should be, how many are in the tables, and where
- * the others went. Pure arithmetic on what was read.
- */
+/* The account of an event's samples: how many there should be, how many are in the tables, and where the
+ * others were lost. Pure arithmetic on what was read. */
 #ifndef NHMTAP_SAMPLES_H
 #define NHMTAP_SAMPLES_H
 
@@ -10,60 +8,67 @@
 #include <jansson.h>
 #include <linux/types.h>
 
-/* What was read of one event, all since the beginning. */
+/* What was read of an event; all numbers are totals since the run began. */
 struct samples_read {
-	__u64 count;	     /* occurrences, by the kernel's counter, read before the tables */
-	__u64 sample_period; /* occurrences between two samples; 0: it varied (a frequency) */
-	/* Where the period was another one before: what was counted by then, and how many samples it made. */
+	__u64 count;	     /* occurrences by the kernel's counter, which is read before the tables */
+	__u64 sample_period; /* occurrences between two samples; 0 if that varied (a frequency) */
+	/*
+	 * If the period was changed during the run: the count at that time, and the samples expected of it.
+	 */
 	__u64 count_before, samples_before;
-	__u64 runs;	  /* samples that reached the program */
-	__u64 period;	  /* the sum of their periods */
+	__u64 runs;	  /* samples for which the BPF program ran */
+	__u64 period;	  /* sum of these samples' periods */
 	__u64 aggregated; /* samples found in the tables */
 	__u64 table_full;
 	__u64 stack_failed;
-	/* Periods that may have been begun and not finished: one for each CPU, thread and child that
-	 * has a counter of its own. */
+	/* Number of counters of this event: one for each CPU, thread and child that has its own. Each may be
+	 * within a period that has not given its sample yet. */
 	__u64 contexts;
 	bool precise;  /* its samples are PEBS records */
-	bool collides; /* … and those of another event may be the same records */
-	bool clock;    /* the event is a timer's */
-	bool filtered; /* a timer that drops samples of the side (user, kernel) not asked for */
+	bool collides; /* another precise event may use the same PEBS records */
+	bool clock;    /* it is one of the kernel's clocks */
+	bool filtered; /* a clock with samples of one side (user, kernel) only; the others are dropped */
 };
 
-/* The account. expected = aggregated + table_full + stack_failed + missed, always; see
+/* The account. It always holds that expected = aggregated + table_full + stack_failed + missed; see
  * samples_account(). */
 struct samples {
 	__u64 expected;
 	__u64 uncertainty;
 	__u64 aggregated;
 	__u64 table_full;
-	__u64 stack_failed; /* for programs that read a stack */
-	__u64 missed;	    /* for the cause that missed_cause() names */
+	__u64 stack_failed; /* only of programs that read stacks */
+	__u64 missed;	    /* lost for the cause that missed_cause() returns */
 };
 
 /*
- * The count, divided by the period, is the number of samples that there should be, up to `uncertainty` =
- * contexts. What is lacking beyond that is `missed`. It never shrinks from one account to the next (`before`;
- * zeroed at first), because a sample that was missed does not come later.
+ * The count divided by the period is the number of samples that there should be, with an uncertainty of
+ * `contexts` samples. What is lacking beyond that is `missed`. `missed` never shrinks from one account to the
+ * next, because a sample that was missed does not come later: `before` is the previous account, zeroed for
+ * the first.
  */
 struct samples samples_account(const struct samples_read *read, const struct samples *before);
 
-/* What has come between two accounts. */
+/* The difference of two accounts. */
 struct samples samples_since(const struct samples *now, const struct samples *before);
 
 /*
- * Each name stands for the first cause that applies, and for those behind it, which can't be told apart.
- * "pebs_collision": the hardware wrote one record for several precise events, which the kernel drops
- * (intel_pmu_drain_pebs_nhm(), arch/x86/events/intel/ds.c); "pebs_drained": more records than one were
- * waiting, and only the last of them comes by the program (same place); "pebs_unrecorded": no
- * record ever came, so the hardware does not record this event (from Sandy Bridge on the kernel takes every
- * event as precise), or as pebs_drained; "handler_skipped": the kernel
- * was running another BPF program or bpf() call on that CPU (bpf_prog_active); "excluded": ticks in the
- * side that was not asked for; "timer_missed": ticks that came late or were throttled.
+ * The name of the cause of missed samples. It stands for the first of these causes that applies to the event,
+ * and for the later ones, because they can't be distinguished:
+ * - "pebs_collision": the hardware wrote one record for several precise events, and the kernel drops it
+ *   (intel_pmu_drain_pebs_nhm(), arch/x86/events/intel/ds.c).
+ * - "pebs_drained": several records were in the buffer, and the program runs only for the last of them (same
+ *   place).
+ * - "pebs_unrecorded": no record ever came, so the hardware does not record this event (from Sandy Bridge on
+ *   the kernel accepts any event as precise), or the cause is that of pebs_drained.
+ * - "handler_skipped": the kernel was running another BPF program or a bpf() call on that CPU
+ *   (bpf_prog_active).
+ * - "excluded": the clock's ticks on the side that was not asked for.
+ * - "timer_missed": ticks that came late or were throttled.
  */
 const char *missed_cause(const struct samples_read *read);
 
-/* The account as the records have it; a new reference. */
+/* The account as a value of a record. Returns a new reference. */
 json_t *samples_value(const struct samples *samples, const char *cause);
 
 #endif

@@ -16,7 +16,7 @@ static const struct known_data_source *find(const struct host *host, __u64 data_
 	return NULL;
 }
 
-/* Kernels differ in what else they set where nothing was measured (PERF_MEM_NA). */
+/* No source was measured (PERF_MEM_NA). Kernels differ in the other bits that they set then. */
 static bool unmeasured(__u64 data_src)
 {
 	return !data_src || data_src >> PERF_MEM_OP_SHIFT & PERF_MEM_OP_NA;
@@ -34,8 +34,11 @@ static unsigned int field(__u64 data_src, int shift, int bits)
 	return data_src >> shift & ((1U << bits) - 1);
 }
 
-/* mem_lvl: a bit each. It goes before mem_lvl_num, which the drivers of old CPUs fill in only in part:
- * memory of another package that has a shared line is "L3" there (ds.c, pebs_data_source[0xb]). */
+/*
+ * mem_lvl, one bit for each level. It is used before mem_lvl_num, because the drivers of old CPUs fill in
+ * mem_lvl_num only in part: memory of another package with a shared line is "L3" there (ds.c,
+ * pebs_data_source[0xb]).
+ */
 static const struct word levels[] = {
 	{PERF_MEM_LVL_L1, "l1", "L1"},
 	{PERF_MEM_LVL_LFB, "fill_buffer", "line fill buffer"},
@@ -50,7 +53,7 @@ static const struct word levels[] = {
 	{PERF_MEM_LVL_UNC, "uncached", "uncached"},
 };
 
-/* mem_lvl_num: one value. Debian 12's headers have no name for 0x8, which is Linux 6.8's. */
+/* mem_lvl_num, a number. Debian 12's headers have no name for 0x8, which is from Linux 6.8. */
 static const struct word level_numbers[] = {
 	{PERF_MEM_LVLNUM_L1, "l1", "L1"},
 	{PERF_MEM_LVLNUM_L2, "l2", "L2"},
@@ -86,7 +89,7 @@ static const struct word operations[] = {
 
 #define FIND(words, wanted) find_word(words, sizeof(words) / sizeof((words)[0]), wanted)
 
-/* The first word all of whose bits are wanted; an empty one if there is none. */
+/* The first word whose bits are all set in `wanted`; an empty one if there is none. */
 static struct word find_word(const struct word *words, size_t nr, unsigned int wanted)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -103,7 +106,7 @@ static struct word find_number(unsigned int number)
 	return (struct word){0, "", ""};
 }
 
-/* Name and words of a source by its fields. Returns false if they don't name a level. */
+/* Name and description of a source, from its fields. Returns false if they don't name a level. */
 static bool describe(__u64 data_src, char name[SOURCE_NAME_SIZE], char perf[SOURCE_NAME_SIZE])
 {
 	unsigned int lvl = field(data_src, PERF_MEM_LVL_SHIFT, 14);
@@ -212,7 +215,8 @@ bool source_other_core(__u64 data_src)
 {
 	const __u64 caches = PERF_MEM_LVL_L3 | PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2;
 
-	/* Memory that answers while another cache has the line has its snoop bit set too. */
+	/* Sources that are memory don't count here, even though their snoop bit is set if another cache has
+	 * the line. */
 	if (unmeasured(data_src) || !(data_src >> PERF_MEM_LVL_SHIFT & caches ||
 				      field(data_src, PERF_MEM_LVLNUM_SHIFT, 4) == PERF_MEM_LVLNUM_ANY_CACHE))
 		return false;

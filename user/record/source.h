@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where an access found its data: perf_mem_data_src, by its fields. A CPU's table names the values that
- * its driver makes of the codes in its PEBS records; every other value is named by the kernel's words.
+ * Where an access found its data: perf_mem_data_src and its fields. The table of a CPU has names for the
+ * values that its driver makes of the codes in PEBS records. Other values are named by the kernel's words for
+ * their fields.
  */
 #ifndef NHMTAP_SOURCE_H
 #define NHMTAP_SOURCE_H
@@ -11,32 +12,35 @@
 
 #include "host/host.h"
 
-/* Enough for each name and description of this file. */
+/* Large enough for any name and description made here. */
 #define SOURCE_NAME_SIZE 64
 
 /*
- * The name of what answered: the CPU's table's ("local_dram_exclusive"), else one made of op, level, remote,
- * snoop and hops ("remote_l3_hit_snoop_hitm"); "unmeasured" where the event has no source; the value in
- * hex where no field says anything. Fields about the access itself (DATA_SRC_ACCESS) don't matter. A new
- * reference.
+ * The name of the source: the CPU table's ("local_dram_exclusive"), or one made of op, level, remote, snoop
+ * and hops ("remote_l3_hit_snoop_hitm"); "unmeasured" if the event has no source; the value in hex if no
+ * field names a level. Fields about the access itself (DATA_SRC_ACCESS) are ignored. Returns a new reference.
  */
 json_t *source_name(const struct host *host, __u64 data_src);
 
-/* Puts name and value into a record; what the table says of it, if it does; and the kernel's words. Several
- * codes of which the kernel makes the same value cannot be told apart: the others' names are in `folded`. */
+/*
+ * Adds to a record the source's name and value, the CPU table's description if there is one, and the kernel's
+ * words. If the kernel makes the same value of several codes, these can't be distinguished: the names of the
+ * others are in `folded`.
+ */
 void put_source(json_t *record, const struct host *host, __u64 data_src);
 
-/* The result of the address translation, from mem_dtlb: "hit", "stlb_miss", "miss", or "unknown" if the
- * record does not say. The kernel does not distinguish hits of the first and second level. */
+/* The result of the address translation, from mem_dtlb: "hit", "stlb_miss", "miss", or "unknown" if the PEBS
+ * record does not have it. The kernel does not distinguish hits in the first and second level. */
 const char *source_tlb(__u32 tlb);
 
-/* Of mem_lock: "locked", "none", or "unknown". */
+/* From mem_lock: "locked", "none", or "unknown". */
 const char *source_lock(__u32 lock);
 
-/* Whether it is a store. */
+/* Whether the access is a store. */
 bool source_store(__u64 data_src);
 
-/* Whether another core's cache, of this package or another, had the line: modified, or in any state. */
+/* Whether the line was in another core's cache, of this package or another: source_modified(): in modified
+ * state, source_other_core(): in any state. */
 bool source_modified(__u64 data_src);
 bool source_other_core(__u64 data_src);
 

@@ -32,8 +32,8 @@ static bool is_kernel(__u64 address)
 	return address >> 63;
 }
 
-/* The functions that are inlined there, innermost first, each with the place that it is called from in
- * the next one; as many as there is room for. */
+/* Adds the functions that are inlined there, from the innermost, each with the place of its call in the next
+ * one; as many as there is room for. */
 static void put_inlined(json_t *code, const struct name *name)
 {
 	json_t *list = json_array();
@@ -58,7 +58,7 @@ static void put_inlined(json_t *code, const struct name *name)
 	json_decref(list);
 }
 
-/* A call may be a function's last instruction; its return address then lies in another function. */
+/* A call may be the last instruction of a function. Its return address is then in the next function. */
 static bool is_return(const json_t *code)
 {
 	return json_is_true(json_object_get(code, "return"));
@@ -96,7 +96,7 @@ static bool put_name(json_t *code, const struct name *name)
 	return fits;
 }
 
-/* NULL: there is nothing to look up. */
+/* The name of the code; NULL if it has a name already, or nothing to look up. */
 static const struct name *look_up(const json_t *code, struct naming *naming, bool kernel)
 {
 	static const struct name other_kernel = {.why = "the records are of another boot of a kernel"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Code in records that were stored: names are added where the record has only places. */
+/* Code in stored records: names are added to code for which the record has only a place. */
 #ifndef NHMTAP_STORED_CODE_H
 #define NHMTAP_STORED_CODE_H
 
@@ -8,27 +8,27 @@
 
 #include "naming/naming.h"
 
-/* What became of the code in the records. */
+/* Totals over all records. */
 struct stored_account {
 	size_t named, unnamed;
-	const char *why;	/* the last one that has no name has none */
-	const char *kernel_why; /* the same of the kernel's addresses */
+	const char *why;	/* reason of the last one of those without a name */
+	const char *kernel_why; /* the same for addresses of the kernel */
 };
 
-/* The member of a record that is a list in which code is a key: "entries", "frames"; NULL if its type has
- * none. */
+/* The member of a record whose elements have code as a key: "entries", "frames"; NULL if the record's type
+ * has none. */
 const char *stored_list(const json_t *record);
 
 /*
- * Adds names to the code of one element of the record's list; a kernel's address that stands as `ip` gets a
- * `code` for it. What has a symbol already is left as it is. `kernel`: whether the kernel's symbols that
- * `naming` has are those of the kernel that the record is from. Returns whether anything was added.
+ * Adds names to the code in one element of the record's list. An address of the kernel in `ip` gets a `code`
+ * member. Code that has a symbol is not changed. `kernel` says that the kernel's symbols in `naming` are of
+ * the kernel that the record is from. Returns whether anything was added.
  */
 bool stored_name(const json_t *record, json_t *element, struct naming *naming, bool kernel,
 		 struct stored_account *account);
 
-/* No code becomes longer: two of them fit into a record, with all else. Inlined functions that do not fit
- * are left out, then the name. */
+/* The most bytes of a code value, so that two of them fit into a record with everything else. If there is not
+ * enough room, inlined functions are left out, and then the name. */
 #define STORED_NAME_MAX 2900
 
 #endif

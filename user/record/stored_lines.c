@@ -19,7 +19,7 @@ static const char *line_end(const struct stored_lines *lines)
 	return memchr(lines->bytes + lines->begin, '\n', lines->end - lines->begin);
 }
 
-/* Returns what read(2) does, and -errno. */
+/* Reads more bytes. Returns as read(2), but -errno on failure. */
 static ssize_t fill(struct stored_lines *lines)
 {
 	ssize_t got;

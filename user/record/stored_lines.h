@@ -7,29 +7,31 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* A record has at most RECORD_MAX bytes (output/output.h); other tools may have made it longer since. */
+/* Records have at most RECORD_MAX bytes (output/output.h), but other tools may have made them longer. */
 #define STORED_LINE_MAX (1 << 20)
 
 struct stored_lines {
 	int fd;
-	char *bytes; /* what was read and not yet given: from begin to end */
+	char *bytes; /* bytes from `begin` to `end` are read but not returned yet */
 	size_t begin, end;
-	bool in_long; /* the last piece given was one of a longer line, without its end */
+	bool in_long; /* the piece returned last was of a longer line, and not its end */
 	bool ended;
-	unsigned long long read; /* bytes so far */
+	unsigned long long read; /* total number of bytes read */
 };
 
-/* The descriptor stays the caller's, and open. */
+/* The file descriptor stays open and the caller's. */
 void stored_lines_open(struct stored_lines *lines, int fd);
 
 /*
- * Gives the next line with its newline, which only the last may lack. A line of more than STORED_LINE_MAX
- * bytes is given in pieces, each with *whole false. The bytes are the reader's, until the next call.
- * Returns the number of bytes, 0 at the end of the stream, -errno of a failed read(2).
+ * Returns the next line with its newline, which only the last line may lack. A line longer than
+ * STORED_LINE_MAX is returned in pieces, each with *whole false. The bytes are borrowed, and valid until the
+ * next call. Returns the number of bytes, 0 at the end of the stream, or -errno of a failed read(2).
  */
 ssize_t stored_lines_next(struct stored_lines *lines, const char **line, bool *whole);
 
-/* Returns whether the next line has yet to come from whoever writes the stream. */
+/*
+ * Whether no complete line is buffered and reading would block, that is, the writer has not written it yet.
+ */
 bool stored_lines_would_wait(const struct stored_lines *lines);
 
 void stored_lines_close(struct stored_lines *lines);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The linker defines these for a section whose name is an identifier. */
+/* The linker defines these symbols: the section's name is a C identifier. */
 extern const struct record_type *const __start_record_types[], *const __stop_record_types[];
 
 const struct record_type *record_type_of(const json_t *record)
