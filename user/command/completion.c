@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap completion: what shells need to complete its command lines. `bash` and `zsh` print their scripts,
- * which ask `words` what a line may go on with; that follows from the commands' option rows. */
+/*
+ * nhmtap completion: completes command lines for shells. `bash` and `zsh` print a script for the shell. The
+ * scripts call `words` to get the candidates for the word that is being completed, which follow from the
+ * option tables of the commands.
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -20,9 +23,9 @@
 /* What is to be completed. */
 struct completing {
 	const struct command *command;
-	const char *before; /* what stands before `begun` in its word: "--by=comm," */
+	const char *before; /* part of the word before `begun`, which candidates repeat: "--by=comm," */
 	size_t before_length;
-	const char *begun; /* what candidates begin with */
+	const char *begun; /* prefix of the candidates */
 };
 
 static void offer(const struct completing *completing, const char *candidate)
@@ -33,7 +36,8 @@ static void offer(const struct completing *completing, const char *candidate)
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
-/* What nhmtap list prints, as records. NULL where it can't be asked. */
+/* Runs nhmtap list, and returns its records as a stream; NULL on failure. The caller closes it and waits for
+ * *pid. */
 static FILE *open_list(pid_t *pid)
 {
 	int ends[2];
@@ -55,7 +59,7 @@ static FILE *open_list(pid_t *pid)
 	return NULL;
 }
 
-/* Those of the metrics' section, or of all others. */
+/* Offers the names in the section of metrics, or all other names. */
 static void offer_listed(const struct completing *completing, bool metrics)
 {
 	char *line = NULL;
@@ -110,7 +114,7 @@ static void offer_pids(const struct completing *completing)
 		closedir(folder);
 }
 
-/* The cgroups below the one that is begun: "/system.slice/" offers what is in it. */
+/* Offers the children of a cgroup: for "/system.slice/", those in that one. */
 static void offer_cgroups(const struct completing *completing)
 {
 	const char *slash = strrchr(completing->begun, '/');
@@ -148,7 +152,7 @@ static void (*const offers[])(const struct completing *completing) = {
 	[VALUES_PIDS] = offer_pids,	[VALUES_CGROUPS] = offer_cgroups, [VALUES_CPUS] = offer_cpus,
 };
 
-/* The value of a row: the last of a list that is begun. */
+/* Offers values for the option of a row. If the value is a list, its last element is completed. */
 static void offer_values(struct completing *completing, const struct option_row *row, const char *value)
 {
 	const char *comma = row->kind == OPTION_TEXT || row->kind == OPTION_LIST ? strrchr(value, ',') : NULL;
@@ -185,7 +189,7 @@ static void compare(const struct option_row *row, void *context)
 		wanted->found = row;
 }
 
-/* The row of an option as it is written: "-e", "--event"; NULL if the command has none. */
+/* The row of an option as it stands on the line: "-e", "--event"; NULL if the command has no such option. */
 static const struct option_row *row_of(const struct command *command, const char *name, size_t length)
 {
 	struct wanted wanted = {name, length, NULL};
@@ -199,7 +203,7 @@ static void offer_option(const struct option_row *row, void *context)
 	char name[80];
 
 	if (!row->help)
-		return; /* for tests */
+		return; /* it is for tests only */
 	snprintf(name, sizeof(name), "--%s", row->name);
 	offer(context, name);
 }
@@ -216,7 +220,7 @@ static void offer_commands(const struct completing *completing)
 	offer(completing, "--version");
 }
 
-/* The words of a command, of which the last is begun. What is behind "--", and files, are the shell's. */
+/* Completes the last of a command's words. Words after "--" and names of files are left to the shell. */
 static void complete_of(struct completing *completing, char **words, int nr)
 {
 	const char *last = words[nr - 1], *equals = strchr(last, '=');
@@ -283,7 +287,7 @@ static int run(const struct options *options, struct refusal *refusal)
 	}
 	if (strcmp(options->rest[0], "words"))
 		return print_script(options->rest[0], refusal);
-	/* "words", "--", then the line's */
+	/* the arguments are "words", "--", and the words of the line */
 	complete(options->rest + 2, options->nr_rest > 2 ? options->nr_rest - 2 : 0);
 	return STATUS_DONE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap doctor: what this machine can do, found out by trying, and what mends what does not work. */
+/* nhmtap doctor: finds out by trying what this machine can do, and says what mends the rest. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "activity/start.h"
 #include "selftest/selftest.h"
 
-/* Looked for where CPUID does not say how many there are. */
+/* Number of general counters to try where CPUID does not tell how many there are. */
 #define GENERAL_UNKNOWN 8
 
 /* doctor's own options. */
@@ -37,7 +37,7 @@ struct doctor {
 	struct host host;
 	struct processor processor;
 	struct stream stream;
-	json_t *findings; /* records that were written: permissions, counters, facilities */
+	json_t *findings; /* the records that were written of permissions, counters and facilities */
 	__u64 began_ns;	  /* CLOCK_MONOTONIC */
 };
 
@@ -117,7 +117,8 @@ static int check(const struct options *options, struct refusal *refusal)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
-/* Without /proc nothing is known of permissions, so nothing is reported of them. */
+/* Facts about permissions are read from /proc. Without it nothing could be said about them, so that is an
+ * error. */
 static int check_proc(const struct options *options, struct refusal *refusal)
 {
 	int error;
@@ -151,7 +152,7 @@ static void put(struct doctor *doctor, json_t *record)
 	stream_write(&doctor->stream, record, NULL);
 }
 
-/* Writes a finding, and notes it for the diagnosis. */
+/* Writes a finding, and keeps it for the diagnosis. */
 static void put_finding(struct doctor *doctor, json_t *record)
 {
 	json_array_append(doctor->findings, record);
@@ -179,8 +180,8 @@ static void put_counters(struct doctor *doctor)
 	put_finding(doctor, counters_record(&counters, processor, &doctor->host));
 }
 
-/* Tries each facility that is needed, or all. The first one that is needed and does not work makes the
- * refusal. */
+/* Tries the facilities of --need, or all of them. If one of --need does not work, the refusal is that of the
+ * first such facility. */
 static void put_facilities(struct doctor *doctor, struct refusal *refusal)
 {
 	const struct doctor_options *own = doctor->options->own;
@@ -210,7 +211,7 @@ static json_t *end_record(const struct doctor *doctor, const char *reason, int s
 	return end;
 }
 
-/* Measures what is known, in the place of trying what works. */
+/* --selftest: measures a known program instead of trying the facilities. */
 static int put_selftests(struct doctor *doctor, struct refusal *refusal)
 {
 	const char *only = ((const struct doctor_options *)doctor->options->own)->only;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap doctor, for people: what works, why the rest does not, and what mends it; before that, with
- * --verbose, every finding. */
+/* The tables of nhmtap doctor: what works, why the rest does not, and what mends it. With --verbose every
+ * finding is printed before that. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static const char *fields(const json_t *values, char *buffer, size_t size)
 	return buffer;
 }
 
-/* The events of CPUID.0AH:EBX that are missing. */
+/* The names of the architectural events that are missing by CPUID.0AH:EBX. */
 static const char *missing_events(const json_t *events, char *buffer, size_t size)
 {
 	const char *name;
@@ -211,8 +211,8 @@ static void facility_table(struct text *text, const struct stream *stream, const
 
 /* --- the diagnosis ---------------------------------------------------------------------------- */
 
-/* The names of facilities, or with `all` of permissions and counters too; a new reference. What a
- * permission stops shows in facilities. */
+/* The names of facilities in a list; with `all` also those of permissions and counters, which are left out
+ * otherwise because a missing permission shows in the facilities that need it. Returns a new reference. */
 static json_t *shown(const json_t *names, bool all)
 {
 	json_t *list = json_array(), *name;
@@ -224,7 +224,7 @@ static json_t *shown(const json_t *names, bool all)
 	return list;
 }
 
-/* "a, b, c", allocated. */
+/* The names as "a, b, c". The caller frees it. */
 static char *joined(const json_t *names)
 {
 	struct text text = {0};
@@ -239,7 +239,7 @@ static char *joined(const json_t *names)
 
 #define INDENT 4
 
-/* "  mem, branch: the reason", which goes on below. */
+/* Adds " mem, branch: the reason", wrapped and indented. */
 static void add_names(struct text *text, const json_t *names, const char *words)
 {
 	struct text line = {0};
@@ -252,14 +252,14 @@ static void add_names(struct text *text, const json_t *names, const char *words)
 	free(list);
 }
 
-/* What the table shows of a diagnosis: everything with -v, else what fits the screen. */
+/* Which parts of a diagnosis are printed: everything with -v, otherwise only what fits on the screen. */
 struct scope {
 	bool verbose;
-	json_t *untold;	   /* the names whose reasons and remedies -v tells */
-	const char *words; /* said of them instead */
+	json_t *untold;	   /* names whose reasons are printed only with -v */
+	const char *words; /* text that stands for their reasons */
 };
 
-/* Of a screen of 24 lines, what the prompt and the line about the machine leave. */
+/* Lines of a screen of 24 that are free besides the prompt and the line about the machine. */
 #define SCREEN_LINES 22
 
 static size_t lines_of(const struct text *text)
@@ -293,7 +293,7 @@ static bool all_untold(const struct scope *scope, const json_t *names)
 	return true;
 }
 
-/* Reasons that nothing can be done about go untold; with `single`, those of a single facility too. */
+/* Leaves out reasons that can't be mended; with `single` also reasons of a single facility. */
 static struct scope scope_of(const json_t *reasons, bool verbose, bool single)
 {
 	struct scope scope = {verbose, json_array(), "no Linux kernel offers them (-v says why)"};

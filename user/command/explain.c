@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap explain EVENT…: what the kernel would be asked for, what it would program, and why. */
+/*
+ * nhmtap explain EVENT…: what the kernel would be asked for, what it would write to which registers, and why.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What the parts of an event's record are made from. */
+/* What the parts of an event's record are made of. */
 struct subject {
 	const struct event *event;
 	const struct cpu_events *cpu;
@@ -36,8 +38,8 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* --- what counts ------------------------------------------------------------------------------ */
 
-/* Whether a row of the table is the event that is counted. A latency without a row of its own belongs to the
- * base. */
+/* Whether the event that is counted is this row of the table. `any_latency`: the threshold (config1) is not
+ * compared, for thresholds that have no row of their own. */
 static bool is_row(const struct subject *subject, const struct known_event *row, bool any_latency)
 {
 	if (row->config != subject->encoding.config)
@@ -45,7 +47,8 @@ static bool is_row(const struct subject *subject, const struct known_event *row,
 	return row->config1 == subject->encoding.config1 || any_latency;
 }
 
-/* The table's names of what counts: several where they differ in what they may be sampled with. */
+/* The table's names of the event that is counted. Several rows may have the same encoding, for example where
+ * only one of them can be sampled precisely. */
 static json_t *names_of(const struct subject *subject)
 {
 	const struct offcore_register *offcore = offcore_register_of(subject->cpu, subject->encoding.config);
@@ -220,7 +223,7 @@ static bool has_lowest_period(const struct subject *subject)
 	return subject->cpu->kernel->lowest_period > 1;
 }
 
-/* "%llu" in a rule is the lowest period. */
+/* "%llu" in a rule is replaced by the lowest period. */
 static const struct {
 	bool (*holds)(const struct subject *subject);
 	const char *rule, *source;
@@ -262,7 +265,8 @@ static json_t *rules_value(const struct subject *subject)
 	return list;
 }
 
-/* Whether the table says of what counts that it has the erratum. */
+/* Whether the erratum concerns the event that is counted, by its row in the table or the note on its
+ * encoding. */
 static bool has_erratum(const struct subject *subject, const struct known_erratum *erratum)
 {
 	const struct cpu_events *cpu = subject->cpu;
@@ -288,7 +292,7 @@ static json_t *errata_value(const struct subject *subject)
 	return list;
 }
 
-/* Whether sources disagree about one of the event's names. What they say of the base of a family holds for
+/* Whether sources disagree about one of the event's names. An entry for the base of a family also concerns
  * its members: LATENCY_ABOVE_THRESHOLD for LATENCY_ABOVE_THRESHOLD_64. */
 static bool concerns(const struct known_contradiction *entry, const json_t *names)
 {
@@ -309,7 +313,8 @@ static bool concerns(const struct known_contradiction *entry, const json_t *name
 	return false;
 }
 
-/* The ids of the sources' disagreements that concern the event. Those about branch records name no event. */
+/* The ids of the contradictions that concern the event. Those about branch records have no event names; they
+ * are found by their ids. */
 static json_t *disagreements_value(const struct subject *subject)
 {
 	json_t *list = json_array(), *names = names_of(subject);
@@ -339,7 +344,7 @@ static json_t *event_record(const struct event *event, const struct host *host)
 	return record;
 }
 
-/* What is known of the event beyond what the kernel is asked for. */
+/* Adds what is known of the event beyond the request to the kernel. */
 static void add_hardware(json_t *record, const struct subject *subject)
 {
 	set(record, "cpu", string(subject->cpu->name));
@@ -352,7 +357,7 @@ static void add_hardware(json_t *record, const struct subject *subject)
 	set(record, "disagreements", disagreements_value(subject));
 }
 
-/* The ids of those about a unit begin with its name: "l3bus-control". */
+/* The ids of the contradictions about a unit, which begin with the unit's name: "l3bus-control". */
 static json_t *unit_disagreements(const struct cpu_events *cpu, const char *unit)
 {
 	json_t *list = json_array();
@@ -367,7 +372,7 @@ static json_t *unit_disagreements(const struct cpu_events *cpu, const char *unit
 	return list;
 }
 
-/* What this program writes itself for an event that Linux has no driver for. */
+/* Adds the registers that nhmtap itself writes for an event of a unit without a driver. */
 static void add_own_registers(json_t *record, const struct event *event, const struct host *host)
 {
 	struct registers registers;
@@ -377,7 +382,8 @@ static void add_own_registers(json_t *record, const struct event *event, const s
 	set(record, "disagreements", unit_disagreements(host->units, event->msr->name));
 }
 
-/* Returns whether the event is one of the core's counters. */
+/* Fills in the subject. Returns false if the event is not counted by the core's counters, or if the CPU is
+ * not known. */
 static bool look_into(struct host *host, const struct event *event, struct subject *subject)
 {
 	*subject = (struct subject){.event = event, .cpu = host->events, .host = host};
@@ -415,10 +421,10 @@ static json_t *disagreement_record(const struct known_contradiction *entry)
 			 entry->we_do, "why", entry->why);
 }
 
-/* Disagreements that several events refer to are written once, after them. */
+/* What the events' records refer to. It is written once, after all events. */
 struct referred {
 	bool data_sources;
-	json_t *disagreements; /* ids, as the names of an object's members */
+	json_t *disagreements; /* {id: true} */
 };
 
 static void refer(struct referred *referred, const json_t *record)
@@ -433,7 +439,7 @@ static void refer(struct referred *referred, const json_t *record)
 
 static void write_record(struct stream *stream, json_t *record)
 {
-	stream->format->write(stream, record); /* a failure stays in the sink */
+	stream->format->write(stream, record); /* an error is kept in the sink */
 	json_decref(record);
 }
 

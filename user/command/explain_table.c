@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An event as explain shows it to people: headings, and below each a line a fact. */
+/* The table of an explained event: headings, and below each a line for each fact. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static void attr_rows(struct text *text, const json_t *event)
 	json_object_foreach(attr, member, value) {
 		const char *reason = string(why, member);
 
-		/* sample_freq and sample_period are one member of the struct. */
+		/* sample_freq and sample_period are a union in struct perf_event_attr, so the reason is noted
+		 * for sample_period. */
 		if (!*reason && !strcmp(member, "sample_freq"))
 			reason = string(why, "sample_period");
 		text_add(text, "%*s%-*s  ", INDENT, "", MEMBER_WIDTH, member);
@@ -57,7 +58,7 @@ static void attr_rows(struct text *text, const json_t *event)
 
 #define LABEL_WIDTH 10
 
-/* The list's elements, ", " between them. */
+/* Adds the elements of a list, separated by ", ". */
 static void join(struct text *text, const json_t *list)
 {
 	size_t i;
@@ -189,7 +190,7 @@ static void errata_rows(struct text *text, const json_t *errata)
 		fact(text, 13, string(erratum, "name"), string(erratum, "description"));
 }
 
-/* What has one such counter, and where it is counted. */
+/* Which part of the machine has a counter of this kind, and on which CPUs it is counted. */
 static void scope_row(struct text *text, const json_t *event)
 {
 	const char *cpus = string(event, "cpus");

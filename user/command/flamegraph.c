@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap flamegraph: the stacks of a stream of records, or how two streams differ, as one page. */
+/*
+ * nhmtap flamegraph: one page that draws the stacks of a stream of records, or the difference of two streams.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -17,7 +19,7 @@
 struct flamegraph_options {
 	const char *title;
 	bool reverse;
-	double from_s, to_s; /* 0: not given */
+	double from_s, to_s; /* --from and --to in s; 0 if not given */
 };
 
 static int refuse_line(const char *file, size_t line, const char *why, struct refusal *refusal)
@@ -33,7 +35,8 @@ static int refuse_input(const char *file, int err, struct refusal *refusal)
 	return because(refusal, "%s", strerror(-err));
 }
 
-/* What was profiled, by the start record: a program's name, or "processes", or "CPUs". */
+/* Makes the title from the target in the start record: a program's name or a list of CPUs. For other targets
+ * the title is not changed. */
 static void take_title(char *title, size_t size, const json_t *start)
 {
 	const json_t *target = json_object_get(start, "target");
@@ -48,7 +51,7 @@ static void take_title(char *title, size_t size, const json_t *start)
 		snprintf(title, size, "Flame graph of CPUs %.80s", cpus);
 }
 
-/* file: NULL is stdin. */
+/* Takes in all records of a file; file is NULL for stdin. */
 static int read_records(struct flamegraph *flamegraph, const char *file, char *title, size_t size,
 			struct refusal *refusal)
 {

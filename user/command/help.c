@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nhmtap help [COMMAND]: the manual page of a command, by man(1). With --json, commands, options and formats
- * as data; user/manual/pages.py makes the pages' generated parts of it.
- */
+/* nhmtap help [COMMAND]: shows the manual page of a command by man(1). With --json it prints commands,
+ * options and formats as data, of which user/manual/pages.py makes the generated parts of the pages. */
 #include "command/help.h"
 
 #include <errno.h>
@@ -50,7 +48,7 @@ static void add_option(const struct option_row *row, void *context)
 	json_t *option;
 
 	if (!row->help)
-		return; /* for tests */
+		return; /* it is for tests only */
 	option = json_pack("{s:s, s:s}", "name", row->name, "help", row->help);
 	if (row->letter)
 		json_object_set_new(option, "letter", json_string(letter));
@@ -92,7 +90,8 @@ static void print_json(void)
 
 /* --- as pages ----------------------------------------------------------------------------------------- */
 
-/* The pages are where make or make install has put them, or where man looks for all pages. */
+/* Shows a page. It is where make or make install has put it; if it is not there, man(1) searches its usual
+ * path. */
 static int show(const char *topic, struct refusal *refusal)
 {
 	static const char *const folders[] = {"man", "../share/man", NULL};

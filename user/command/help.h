@@ -6,7 +6,7 @@
 
 #include "option/command.h"
 
-/* Prints what --help shows: a command's options and formats; with NULL, the list of commands. */
+/* Prints the text of --help: a command's options and formats; if command is NULL, the list of commands. */
 void help_print(const struct command *command, FILE *out);
 
 #endif

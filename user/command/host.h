@@ -6,8 +6,8 @@
 #include "option/options.h"
 #include "refusal.h"
 
-/* Gathers the host that --host-root, --events-dir and --cpu speak of. Returns 0, or -1 with the refusal;
- * the caller calls host_release() in any case. */
+/* Gathers the host that --host-root, --events-dir and --cpu select. Returns 0, or -1 with the refusal. The
+ * caller calls host_release() in either case. */
 int command_host(struct host *host, const struct options *options, struct refusal *refusal);
 
 #endif

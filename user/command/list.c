@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap list [PATTERN]: the names that events have on this machine, or on another CPU. */
+/* nhmtap list [PATTERN]: the names of events on this machine, or on another CPU. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 
 /* list's own options. */
 struct list_options {
-	bool precise; /* --precise */
+	bool precise; /* --precise: only events that can be sampled precisely */
 };
 
 struct listing {
 	struct host *host;
-	const char *pattern; /* NULL: everything */
-	bool precise;	     /* only what the kernel takes precisely */
+	const char *pattern; /* NULL: list everything */
+	bool precise;	     /* only events that the kernel accepts as precise */
 	struct stream stream;
 	size_t found;
 };
@@ -37,7 +37,8 @@ static void set(json_t *object, const char *name, json_t *value)
 
 /* --- what is wanted --------------------------------------------------------------------------- */
 
-/* Text with * ? [ is a glob for the whole, other text is looked for anywhere. Case does not count. */
+/* A pattern with * ? [ must match the whole text. Any other is searched for within the text. Upper and lower
+ * case are the same. */
 static bool matches(const char *pattern, const char *text)
 {
 	if (strpbrk(pattern, "*?["))
@@ -68,12 +69,12 @@ static bool is_wanted(const struct listing *listing, const json_t *record)
 	return false;
 }
 
-/* Consumes the record. */
+/* Writes the record if it is wanted. The reference is consumed. */
 static void offer(struct listing *listing, json_t *record)
 {
 	if (is_wanted(listing, record)) {
 		listing->found++;
-		listing->stream.format->write(&listing->stream, record); /* a failure stays in the sink */
+		listing->stream.format->write(&listing->stream, record); /* an error is kept in the sink */
 	}
 	json_decref(record);
 }
@@ -95,7 +96,7 @@ static void set_alias(json_t *record, const char *alias)
 
 /* --- what the counters do --------------------------------------------------------------------- */
 
-/* What the kernel makes of a core event: its encoding, its counters, and whether it may be precise. */
+/* Adds how the kernel programs a core event: its encoding, its counters, and whether it can be precise. */
 static void set_hardware(json_t *record, const struct host *host, const struct encoding *encoding)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_RAW, .config = encoding->config};
@@ -144,7 +145,7 @@ static void list_generic(struct listing *listing, const char *section, __u32 typ
 	}
 }
 
-/* Which cache events there are is known where the kernel's table of the CPU is. */
+/* perf's cache events. Which of them a CPU has is known only if its table has the kernel's encodings. */
 static void list_cache(struct listing *listing)
 {
 	const struct cpu_events *cpu = listing->host->events;
@@ -205,7 +206,7 @@ static void list_event(struct listing *listing, const struct known_event *event)
 	offer(listing, record);
 }
 
-/* Topics in the order of their letters, the events of one in the table's. */
+/* Topics are listed in alphabetical order, and the events of a topic in the order of the table. */
 static const char *next_topic(const struct cpu_events *cpu, const char *last)
 {
 	const char *next = NULL;
@@ -307,7 +308,7 @@ static void list_unit_kind(struct listing *listing, const struct known_unit *uni
 	}
 }
 
-/* Terms of every event of the unit. */
+/* Adds the terms that all events of the unit take. */
 static void list_unit_terms(struct listing *listing, const struct known_unit *unit)
 {
 	static const struct unit_field overflow = {
@@ -365,7 +366,7 @@ static void list_metrics(struct listing *listing, const char *cpu, const struct 
 		json_t *record;
 
 		if (metric_find(listing->host, metrics[i].name) != &metrics[i])
-			continue; /* the CPU has a better one of this name */
+			continue; /* another metric of this name has precedence: the CPU's over perf's */
 		record = listed("metrics, for -M", metrics[i].name);
 		if (cpu)
 			set(record, "cpu", string(cpu));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What list shows: a name and what it is, in two columns. */
+/* The table of list: two columns, names and descriptions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 
 #define NAME_COLUMN 30
 
-/* Perf's own names say what they count; what the CPU counts for them is worth showing. */
+/* perf's own names have no description, because they say what they count. For them the CPU's encoding is
+ * shown. */
 static void add_meaning(struct text *words, const json_t *record)
 {
 	const char *config = string(record, "config"), *config1 = string(record, "config1");

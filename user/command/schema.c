@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * nhmtap schema [TYPE]: the JSON Schema of a record type, or of them all, as one document: what it
- * refers to stands in its $defs, each with its own $id (JSON Schema 2020-12, section 9.3.1).
- */
+/* nhmtap schema [TYPE]: the JSON Schema of a record type, or of all of them, as one document. Schemas that it
+ * refers to are included in its $defs, each with its own $id (JSON Schema 2020-12, section 9.3.1). */
 #include <stdio.h>
 #include <string.h>
 #include <jansson.h>
@@ -14,7 +12,7 @@
 #define SUFFIX	      ".schema.json"
 #define SHARED_SCHEMA "common"
 
-/* "count.schema.json" → "count"; NULL for files of other kinds. */
+/* "count.schema.json" → "count"; NULL for a file that is no schema of a type. */
 static const char *type_of(const struct embedded *file, char *type, size_t size)
 {
 	const char *suffix = strstr(file->name, SUFFIX);
@@ -30,7 +28,7 @@ static bool is_record(const char *type)
 	return strcmp(type, SHARED_SCHEMA) && strcmp(type, "config");
 }
 
-/* The commands that begin a stream. */
+/* Adds the names of the commands that write a start record. */
 static void complete_start(json_t *schema)
 {
 	json_t *names = json_pack("[s, s]", "doctor", "run");
@@ -41,7 +39,7 @@ static void complete_start(json_t *schema)
 	json_object_set_new(json_object_get(json_object_get(schema, "properties"), "command"), "enum", names);
 }
 
-/* What follows from the commands that there are is in no file. */
+/* Parts of schemas that depend on the list of commands are not in the files; they are added here. */
 static const struct {
 	const char *type;
 	void (*complete)(json_t *schema);
@@ -50,7 +48,7 @@ static const struct {
 	{"config", config_complete_schema},
 };
 
-/* A new reference, NULL if there is no schema of this name. */
+/* Returns a new reference, NULL if there is no schema of this name. */
 static json_t *schema_of(const char *type)
 {
 	char name[64];

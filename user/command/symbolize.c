@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap symbolize [FILE]: reads a stored stream of records, and writes it again with names for code. */
+/* nhmtap symbolize [FILE]: copies a stored stream of records, and adds names to code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* symbolize's own options; NULL where not given. */
 struct symbolize_options {
-	const char *symfs; /* where to look for files instead of where their paths say */
+	const char *symfs; /* --symfs: root below which files are looked for */
 	const char *debug_dir, *kallsyms;
 };
 
@@ -30,14 +30,15 @@ struct symbolizing {
 	struct naming *naming;
 	struct stored_account account;
 	char boot_id[64];
-	json_t *kernels; /* run_ids of runs on this boot's kernel */
-	size_t foreign;	 /* lines that are no records */
-	size_t newer;	 /* records of another major version */
+	json_t *kernels; /* {run_id: true} of the runs on the kernel that runs now */
+	size_t foreign;	 /* number of lines that are no records */
+	size_t newer;	 /* number of records of a newer major version */
 };
 
 /* --- which kernel --------------------------------------------------------------------------------- */
 
-/* Kernel addresses differ from boot to boot. */
+/* Addresses of the kernel are different after each boot, so its symbols are used only for runs since this
+ * boot. */
 static void note_boot(struct symbolizing *symbolizing, const json_t *start)
 {
 	const char *id = json_string_value(json_object_get(start, "run_id"));
@@ -79,7 +80,8 @@ static bool is_record(const json_t *record)
 	       json_is_integer(json_object_get(record, "seq"));
 }
 
-/* Within a major version members are only added; what 1.0.0 lacks is the activity. */
+/* Within a major version members are only added, so older records can be read. Records of 1.0.0 only lack
+ * `activity`. */
 static bool is_readable(const json_t *record)
 {
 	return atoi(text_of(record, "schema_version")) <= atoi(SCHEMA_VERSION);
@@ -102,14 +104,14 @@ static int take_line(struct symbolizing *symbolizing, const char *line, size_t s
 	return sink_put(&symbolizing->sink, line, size);
 }
 
-/* A line that is too long for a record is passed on in pieces, without being looked at. */
+/* A line that is too long for a record is copied in pieces. */
 static int take_piece(struct symbolizing *symbolizing, const char *piece, size_t size)
 {
 	symbolizing->foreign += piece[size - 1] == '\n';
 	return sink_put(&symbolizing->sink, piece, size);
 }
 
-/* Returns 0, or -errno of a failed read. A failed write is the sink's to tell. */
+/* Copies all lines. Returns 0, or -errno of a failed read. A failed write is kept in the sink. */
 static int take_lines(struct symbolizing *symbolizing)
 {
 	struct stored_lines lines;
@@ -121,8 +123,8 @@ static int take_lines(struct symbolizing *symbolizing)
 	stored_lines_open(&lines, symbolizing->input);
 	while (!err && (size = stored_lines_next(&lines, &line, &whole)) > 0) {
 		err = whole ? take_line(symbolizing, line, size) : take_piece(symbolizing, line, size);
-		/* Records that are here already are written at once for a reader that follows a growing
-		 * stream. */
+		/* Before waiting for more input, what was read is written, for readers that follow a stream
+		 * while it grows. */
 		if (progress_due())
 			progress_show_read(symbolizing->input, lines.read);
 		if (stored_lines_would_wait(&lines))
@@ -172,7 +174,7 @@ static void read_boot_id(struct symbolizing *symbolizing)
 		fclose(file);
 }
 
-/* What the reader of the output can't see in it. */
+/* Reports what can't be seen in the output. */
 static void tell_rest(const struct symbolizing *symbolizing)
 {
 	const struct stored_account *account = &symbolizing->account;
@@ -213,7 +215,8 @@ static int symbolize(struct symbolizing *symbolizing, struct refusal *refusal)
 	return STATUS_DONE;
 }
 
-/* Nobody waits, and a large program's DWARF is read whole. */
+/* Bytes of memory for names. More than for the other commands, because no measurement waits, and the whole
+ * DWARF of a large program is read. */
 #define MEMORY (1UL << 30)
 
 static int run(const struct options *options, struct refusal *refusal)
