@@ -22,7 +22,7 @@ static json_t *number(__u64 value)
 	return json_integer(value);
 }
 
-/* Why something is not as it should be. */
+/* Adds the reason and the remedy of a refusal. */
 static void put_refusal(json_t *record, const struct refusal *refusal)
 {
 	if (refusal->asked[0])
@@ -78,7 +78,7 @@ static json_t *register_value(const struct msr *msr, struct host *host)
 	json_object_set_new(value, "address", value_hex(msr->address));
 	if (msr->error) {
 		msr_denied(&refusal, host, msr);
-		refusal.asked[0] = '\0'; /* its name stands there already */
+		refusal.asked[0] = '\0'; /* the finding's name says it already */
 		put_refusal(value, &refusal);
 		json_decref(fields);
 		return value;
@@ -186,7 +186,7 @@ static json_t *pmus_value(const struct host *host)
 	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices", host->root);
 	nr = scandir(path, &names, not_hidden, alphasort);
 	for (int i = 0; i < nr; i++) {
-		if (i < 64) /* servers have dozens of uncore PMUs, and a record's length is limited */
+		if (i < 64) /* a record's length is limited, and servers have dozens of uncore PMUs */
 			json_array_append_new(value, text(names[i]->d_name));
 		free(names[i]);
 	}

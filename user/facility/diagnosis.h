@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The records of nhmtap doctor: what the machine is, what the process may, and what works. */
+/* The records of nhmtap doctor: what the machine is, what the process is allowed to do, and what works. */
 #ifndef NHMTAP_DIAGNOSIS_H
 #define NHMTAP_DIAGNOSIS_H
 
@@ -10,7 +10,7 @@
 #include "host/processor.h"
 #include "plan/permission.h"
 
-/* A record each; a new reference. */
+/* Each makes a record, and returns a new reference. */
 json_t *processor_record(const struct processor *processor, struct host *host);
 json_t *kernel_record(struct host *host);
 json_t *permission_record(const struct permission *permission);

@@ -13,7 +13,7 @@
 
 /* --- what a request needs beyond its plan ----------------------------------------------------- */
 
-/* The kernel maps a page or a trace of events that no child can inherit (perf_mmap(), core.c). */
+/* perf_mmap() (kernel/events/core.c) refuses to map a page or a trace of an event that children inherit. */
 static void alone(struct perf_event_attr *attr)
 {
 	attr->inherit = 0;
@@ -34,7 +34,7 @@ static void with_branches(struct perf_event_attr *attr)
 
 /* --- ways to try ------------------------------------------------------------------------------ */
 
-/* Not every table has the same events. */
+/* Whether the CPU has the event. Tables of CPUs differ in their events. */
 static bool is_event(const char *text, struct host *host)
 {
 	struct events parsed = {0};
@@ -67,7 +67,7 @@ static bool ran(const struct found *found)
 	return found->count.running_ns != 0;
 }
 
-/* It counts something. */
+/* Works if the event counts more than 0. */
 static int try_count(const struct facility *facility, struct host *host, struct finding *finding,
 		     struct refusal *refusal)
 {
@@ -82,7 +82,8 @@ static int try_count(const struct facility *facility, struct host *host, struct 
 #define FIXED_CTR_CTRL                                                                                       \
 	0x38d /* IA32_FIXED_CTR_CTRL: a fixed counter each 4 bits, the lower two switch it on */
 
-/* Firmware that manages power by them may keep counters of a kind: of the fixed ones, or general ones. */
+/* Refuses if the firmware had counters of a kind (fixed or general ones) in use when Linux started; some
+ * firmware manages power by them and goes on using them. */
 static int firmware_counts(struct host *host, bool fixed, struct refusal *refusal)
 {
 	struct firmware_register reg;
@@ -111,7 +112,8 @@ static int try_general(const struct facility *facility, struct host *host, struc
 	return firmware_counts(host, false, refusal) ? -1 : try_count(facility, host, finding, refusal);
 }
 
-/* It can be switched on; what it counts may well be nothing here. */
+/* Works if the counter runs, even if the count is 0: on an idle or virtual machine there may be nothing to
+ * count. */
 static int try_run(const struct facility *facility, struct host *host, struct finding *finding,
 		   struct refusal *refusal)
 {
@@ -123,7 +125,7 @@ static int try_run(const struct facility *facility, struct host *host, struct fi
 	return ran(found) ? 0 : silent_denied(refusal, host, found->event, false);
 }
 
-/* Its samples reach the BPF program. */
+/* Works if samples reach the BPF program. */
 static int try_samples(const struct facility *facility, struct host *host, struct finding *finding,
 		       struct refusal *refusal)
 {
@@ -138,7 +140,8 @@ static int try_samples(const struct facility *facility, struct host *host, struc
 	return instead(refusal, "count it with nhmtap stat; see dmesg for problems of the PMU's interrupt");
 }
 
-/* … and come with branches, where the driver says that there is a record of them. */
+/* Works if samples also come with branches. Not tried if the driver says that the CPU has no last branch
+ * record. */
 static int try_branches(const struct facility *facility, struct host *host, struct finding *finding,
 			struct refusal *refusal)
 {
@@ -202,7 +205,7 @@ static int try_rdpmc(const struct facility *facility, struct host *host, struct 
 	return instead(refusal, "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc");
 }
 
-#define RDPMC_FIXED (1U << 30) /* guide, "Legal Index (ECX) Values": fixed counters */
+#define RDPMC_FIXED (1U << 30) /* "Legal Index (ECX) Values" of the guide: fixed counters */
 
 static int try_fixed(const struct facility *facility, struct host *host, struct finding *finding,
 		     struct refusal *refusal)
@@ -228,7 +231,7 @@ static int try_trace(const struct facility *facility, struct host *host, struct 
 
 	if (trial_trace(&trial, host, &finding->found, &bytes, refusal))
 		return -1;
-	finding->found.counted = false; /* its count says nothing */
+	finding->found.counted = false; /* the count of a trace event means nothing */
 	return bytes ? 0 : silent_denied(refusal, host, finding->found.event, false);
 }
 
@@ -242,7 +245,7 @@ static int try_cgroup(const struct facility *facility, struct host *host, struct
 
 #define FREEZE_ON_SMI "/sys/bus/event_source/devices/cpu/freeze_on_smi"
 
-/* The driver has the file where IA32_PERF_CAPABILITIES.SMM_FRZ is set. */
+/* The kernel's driver creates the file if IA32_PERF_CAPABILITIES.SMM_FRZ is set. */
 static int try_smm_freeze(const struct facility *facility, struct host *host, struct finding *finding,
 			  struct refusal *refusal)
 {
@@ -257,7 +260,7 @@ static int try_smm_freeze(const struct facility *facility, struct host *host, st
 	return instead(refusal, "count SMIs with msr/smi/");
 }
 
-/* Whether the CPU has counters that take --msr. */
+/* Whether the CPU has counters that are used by --msr. */
 static int has_units(const struct facility *facility, const struct host *host, const char *why,
 		     struct refusal *refusal)
 {
@@ -321,7 +324,7 @@ const struct facility facilities[] = {
 	{"precise", "precise samples (PEBS)", SAMPLE("cycles:pp", "cycles:pp", 100000)},
 	{"mem", "load latency and data source", .try = try_samples, .core = "cpu/mem-loads/pp",
 	 .trial = {.sampled = true, .period = 50, .adjust = with_latency}},
-	/* Any data, from any source that the hardware reports. */
+	/* Any data request, any response. */
 	{"offcore", "off-core responses",
 	 COUNT("OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE",
 	       "cpu/event=0xb7,umask=0x1,offcore_rsp=0x10001/", NULL)},
@@ -374,8 +377,8 @@ void facility_try(const struct facility *facility, struct host *host, struct fin
 
 /* --- free counters ---------------------------------------------------------------------------- */
 
-/* Only general counters count these: no fixed counter's event has their code. Where CPUID says that
- * branches are missing the kernel has no event of that name, but takes its code, and places it. */
+/* An event that only general counters count, because no fixed counter has its code. If CPUID says that the
+ * branch event is missing, the kernel has no event `branches`, but accepts and places the raw code. */
 static const char *general_event(struct host *host)
 {
 	struct trial trial = {.events = "branches"};
@@ -387,7 +390,7 @@ static const char *general_event(struct host *host)
 
 static const char *const fixed_events[] = {"instructions", "cycles", "ref-cycles"};
 
-/* Whether a group of this many events runs. */
+/* Whether a group of so many events of each kind runs. */
 static bool group_runs(struct host *host, const char *event, int general, int fixed, struct refusal *refusal)
 {
 	char events[1024] = "{";

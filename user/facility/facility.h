@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The facilities of the PMU and of the kernel that nhmtap leans on: one row
- * each. Whether one works is found out by using it.
- */
+/* The facilities of the PMU and of the kernel that nhmtap depends on, one row each. Whether a facility works
+ * is found out by using it. */
 #ifndef NHMTAP_FACILITY_H
 #define NHMTAP_FACILITY_H
 
@@ -23,44 +21,44 @@ typedef int (*try_fn)(const struct facility *facility, struct host *host, struct
 		      struct refusal *refusal);
 
 struct facility {
-	const char *name;  /* of --need: "mem" */
-	const char *title; /* what it is */
+	const char *name;  /* name for --need: "mem" */
+	const char *title; /* what it is, in a few words */
 	try_fn try;
-	/* The event to try: on a CPU that has a table, on others with a core PMU, and without one.
-	 * NULL: that of the column before. */
+	/* The event to try on a CPU with a table, on other CPUs with a core PMU, and without a core PMU.
+	 * NULL: the same as the one before. */
 	const char *known, *core, *none;
-	struct trial trial; /* its events are filled in */
-	const char *never;  /* why it can't work with any kernel; NULL where it can */
+	struct trial trial; /* what is tried; its events are filled in */
+	const char *never;  /* why no kernel can make it work; NULL if one can */
 };
 
 extern const struct facility facilities[];
 extern const size_t nr_facilities;
 
-/* What a try gave. */
+/* The result of trying a facility. */
 struct finding {
 	const struct facility *facility;
-	const char *guide; /* the section of the guide to this CPU's PMU that describes it; NULL: none */
+	const char *guide; /* section of the guide to this CPU's PMU; NULL if there is none */
 	bool works;
-	struct found found;	/* found.event is "" where no event was tried */
-	struct refusal refusal; /* if it does not work */
+	struct found found;	/* found.event is "" if no event was tried */
+	struct refusal refusal; /* valid if it does not work */
 };
 
-/* The facility of this name, of `length` characters, or NULL. */
+/* The facility of this name, which has `length` characters; NULL if there is none. */
 const struct facility *facility_find(const char *name, size_t length);
 
-/* Tries it; nothing stays open. */
+/* Tries a facility and fills in the finding. Nothing stays open. */
 void facility_try(const struct facility *facility, struct host *host, struct finding *finding);
 
-/* Counters that this process can have at the same time, now, on the CPU that it runs on. */
+/*
+ * The number of counters that this process can use at the same time, at present, on the CPU that it runs on.
+ */
 struct free_counters {
-	int general, fixed;	/* -1: can't be told */
+	int general, fixed;	/* -1 if not known */
 	struct refusal refusal; /* why there are fewer than there should be */
 };
 
-/*
- * Counts groups of increasing size until one never runs. Opening a group is no proof, because the kernel
- * opens any that would fit an idle PMU. Tries at most `general` and `fixed` counters.
- */
+/* Opens groups of increasing size until one does not run. It is not enough that a group can be opened: the
+ * kernel opens any group that would fit an idle PMU. At most `general` and `fixed` counters are tried. */
 void free_counters_count(struct free_counters *counters, struct host *host, int general, int fixed);
 
 #endif

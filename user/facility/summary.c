@@ -10,23 +10,26 @@
 
 /* --- how large a change is -------------------------------------------------------------------- */
 
-/* In ascending order. A remedy that offers several changes counts as its smallest. A remedy in no row changes
- * nothing on the machine: it concerns nhmtap's own options, or other programs. */
+/*
+ * How large the change is that a remedy needs, in ascending order. If a remedy offers several changes, the
+ * smallest counts. A remedy with none of these words needs no change of the machine: it is about nhmtap's own
+ * options, or other programs.
+ */
 static const struct {
 	const char *words;
 	int size;
 } changes[] = {
-	{"sysctl ", 1}, /* until the machine starts again */
+	{"sysctl ", 1}, /* settings that last until the next boot */
 	{"modprobe ", 1},
 	{"echo ", 1},
 	{"ulimit ", 1},
 	{"mount ", 1},
-	{"run as ", 2}, /* who runs it, and in what */
+	{"run as ", 2}, /* the user, or how it is started */
 	{"setcap ", 2},
 	{"--cap-add", 2},
 	{"seccomp", 2},
-	{"boot ", 3},	      /* how the machine starts */
-	{"QEMU", 4},	      /* what it is given */
+	{"boot ", 3},	      /* the boot parameters */
+	{"QEMU", 4},	      /* the virtual machine's configuration */
 	{"run a kernel ", 5}, /* another kernel */
 	{"hardware", 6},      /* another machine */
 	{"the host itself", 6},
@@ -57,7 +60,7 @@ static const char *name_of(const json_t *finding)
 	return *name ? name : string(finding, "type");
 }
 
-/* The element whose member is this text; a new one at the end if there is none. */
+/* The element of the list whose `member` is this text. If there is none, it is appended. */
 static json_t *element(json_t *list, const char *member, const char *text, const char *names)
 {
 	json_t *one;
@@ -94,7 +97,7 @@ static void add_reason(json_t *reasons, json_t *remedies, const json_t *finding)
 struct ranked {
 	json_t *element;
 	int rank;
-	size_t place; /* where it was: equals keep their order */
+	size_t place; /* position before sorting, so that equal elements keep their order */
 };
 
 static int by_rank(const void *a, const void *b)
