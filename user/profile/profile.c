@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap profile: samples of any event, by where and in whom they were taken, and by the calls that led
- * there. */
+/* nhmtap profile: samples of any event, aggregated by code, by process or thread, or by call stack. */
 #include "activity/activity.h"
 #include "activity/call_stacks.h"
 #include "activity/sampling.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A profile's entries, with stacks or without. */
+/* The table of a profile: its entries, with or without stacks. */
 #include "output/rows.h"
 #include "output/table.h"
 
