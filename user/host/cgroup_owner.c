@@ -7,8 +7,9 @@
 #include <string.h>
 
 /*
- * Parts of paths: <id> is a container's id, <uid> a pod's, * anything but '/'. The first form that fits the
- * innermost place counts. A runtime's conmon has a scope of its own beside the container's, and no row.
+ * Forms of parts of paths: <id> is a container's id, <uid> a pod's, * any characters but '/'. If several
+ * forms fit, the first one that fits at the innermost place counts. The scope of a runtime's conmon has no
+ * row: it is not the container's.
  */
 static const struct form {
 	const char *parts;
@@ -70,7 +71,7 @@ static size_t id_length(const char *text)
 	return hex_digits(text) == CONTAINER_ID_LENGTH ? CONTAINER_ID_LENGTH : 0;
 }
 
-/* Whether the form fits here, up to the end of a part of the path or a ':'. */
+/* Whether the form fits at the beginning of `path`, and ends with a part of the path or with a ':'. */
 static bool fits(const char *form, const char *path, struct found *found)
 {
 	static const struct {
@@ -132,7 +133,8 @@ static void find_unit(struct cgroup_owner *owner, const char *path)
 		if (!ends_with(part, length, ".slice")) {
 			for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 				if (ends_with(part, length, types[i]))
-					/* systemd puts a '_' in front of a name that would mean something. */
+					/* systemd puts a '_' before a name that would otherwise have a
+					 * meaning in cgroupfs. */
 					snprintf(owner->unit, sizeof(owner->unit), "%.*s",
 						 (int)(length - (*part == '_')), part + (*part == '_'));
 			return;

@@ -36,7 +36,7 @@ static bool is_any(const char *pattern)
 	return part_length(pattern) == 2 && !strncmp(pattern, "**", 2);
 }
 
-/* From the beginning of a part on. below: whether something could follow the path so that it fits. */
+/* Compares part by part. `below`: whether the path of some cgroup below this one could fit instead. */
 static bool fits(const char *pattern, const char *path, bool below)
 {
 	for (; *pattern; pattern = next_part(pattern), path = next_part(path)) {

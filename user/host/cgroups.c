@@ -15,11 +15,11 @@
 #include "clock.h"
 #include "memory.h"
 
-/* Cgroups that are remembered before those that have gone are looked for, at least; and at most. */
+/* Least and greatest number of cgroups that are kept before those that no longer exist are searched for. */
 #define KNOWN_LEAST 256
 #define KNOWN_MOST  65536
 
-/* From one search of the hierarchy to the next, at least. */
+/* The least time between two searches of the whole hierarchy. */
 #define SEARCH_NS 1000000000ULL
 
 #define BUCKETS 1024 /* a power of two */
@@ -32,14 +32,14 @@ struct known_cgroup {
 	struct known_cgroup *next; /* in the same bucket */
 	__u64 id;
 	__u64 used_ns; /* when it was learnt or asked for last, CLOCK_MONOTONIC */
-	char *path;    /* NULL: looked for in vain */
+	char *path;    /* NULL: the search did not find it */
 };
 
 struct cgroups {
 	const char *mount;
-	int folder;   /* the mount's, for handles; -1: not open */
-	bool refused; /* open_by_handle_at(2) was */
-	bool whole;   /* the mount is of the whole hierarchy, as the kernel's notes have its paths */
+	int folder;   /* file descriptor of the mount, for handles; -1: not open */
+	bool refused; /* open_by_handle_at(2) is not permitted */
+	bool whole;   /* the mount shows the whole hierarchy, so the kernel's paths can be used */
 	struct known_cgroup *buckets[BUCKETS];
 	size_t nr, most;   /* those known, and how many may be before some are forgotten */
 	__u64 keep_ns;	   /* see cgroups_keep() */
@@ -123,7 +123,7 @@ static struct known_cgroup *find(struct cgroups *cgroups, __u64 id)
 	return known;
 }
 
-/* The path may be NULL. */
+/* Adds a cgroup. `path` may be NULL: it was not found. */
 static struct known_cgroup *remember(struct cgroups *cgroups, __u64 id, const char *path)
 {
 	struct known_cgroup **bucket = &cgroups->buckets[id & (BUCKETS - 1)], *known;
@@ -184,7 +184,7 @@ static bool take_in(void *cgroups, const char *path, __u64 id)
 	return true;
 }
 
-/* Takes in all cgroups that there are. */
+/* Walks the whole hierarchy, at most once in SEARCH_NS, and keeps all cgroups. */
 static void search(struct cgroups *cgroups)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -229,7 +229,7 @@ const char *cgroups_path(struct cgroups *cgroups, __u64 id)
 
 /* --- the hierarchy ---------------------------------------------------------------------------- */
 
-/* path: the folder's; its part behind the mount is what visit() is told. */
+/* `path` is the folder's, of `length` bytes; visit() gets it without the first `mount` bytes. */
 static void walk(int parent, const char *name, char *path, size_t length, size_t mount, cgroup_fn visit,
 		 void *context)
 {
@@ -251,7 +251,7 @@ static void walk(int parent, const char *name, char *path, size_t length, size_t
 			continue;
 		path[length] = '/';
 		memcpy(path + length + 1, entry->d_name, used + 1);
-		/* A folder's links are its own two and one from each that is in it. */
+		/* A folder has two links, and one more for each child: with two it has no children. */
 		if (visit(context, path + mount, there.st_ino) && there.st_nlink > 2)
 			walk(fd, entry->d_name, path, length + 1 + used, mount, visit, context);
 	}

@@ -9,12 +9,12 @@
 
 struct cgroups;
 
-/* A cgroup's path below the mount, valid during the call, and its id. Returns whether those in it are to be
- * visited too. */
+/* Called with a cgroup's path below the mount, which is valid only during the call, and its id. Returns
+ * whether its children are to be visited too. */
 typedef bool (*cgroup_fn)(void *context, const char *path, __u64 id);
 
-/* Visits the cgroups below one: the first `length` bytes of `below` are its path. Parents come first; what
- * can't be looked into is left out. */
+/* Visits the cgroups below the one whose path is the first `length` bytes of `below`. Parents come before
+ * their children. Folders that can't be read are skipped. */
 void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn visit, void *context);
 
 /* mount: where cgroup2 is mounted, "" if nowhere; borrowed. */
@@ -32,11 +32,12 @@ const char *cgroups_path(struct cgroups *cgroups, __u64 id);
 /* Adds a path below the mount that is known otherwise for the cgroup of this id. */
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path);
 
-/* The kernel says that a cgroup was made (PERF_RECORD_CGROUP); the path is from the root of all. */
+/* Notes a cgroup that was created, as PERF_RECORD_CGROUP says. The path is from the root of the whole
+ * hierarchy. */
 void cgroups_made(struct cgroups *cgroups, __u64 id, const char *path);
 
-/* How long after a cgroup has gone its path may be asked for: an interval. The longest counts; without one
- * paths are forgotten once there are many. */
+/* Paths of cgroups that no longer exist are kept for `ns`, so that they are known until the interval ends. If
+ * called several times, the longest time counts. Without a call, they are dropped once there are many. */
 void cgroups_keep(struct cgroups *cgroups, __u64 ns);
 
 #endif

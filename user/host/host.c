@@ -51,7 +51,8 @@ static bool is_of(const struct host *host, const struct cpu_events *cpu)
 	return false;
 }
 
-/* Of two CPUs of the same model, this processor is the one with a third-level cache if it has one. */
+/* The table for this processor. Of two tables of the same model, the one that requires a third-level cache is
+ * used if the processor has one. */
 static const struct cpu_events *table_among(const struct host *host, const struct cpu_events *cpus, size_t nr)
 {
 	const struct cpu_events *found = NULL;
@@ -213,7 +214,8 @@ static void read_cgroup_mounts(struct host *host)
 		fclose(file);
 }
 
-/* Debian's release keeps its last number; what it is made of stands in the build's text. */
+/* The release of a Debian kernel does not tell the version it is built from; the text in
+ * /proc/sys/kernel/version does. */
 static void read_version(struct host *host)
 {
 	static const char debian[] = "Debian ";
@@ -369,7 +371,8 @@ bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int ot
 	return a.socket == b.socket && (scope == UNIT_PACKAGE || a.core == b.core);
 }
 
-/* One CPU of each thing that has the unit's counters: the first that is online. */
+/* A CPU for each part that has its own set of the unit's counters: the first of the part's CPUs that is
+ * online. */
 static struct cpus unit_cpus(const struct host *host, const struct known_unit *unit)
 {
 	struct cpus cpus = {0};
@@ -504,7 +507,8 @@ static void pretend_alias(struct pmu *pmu, const char *name, __u64 config, const
 		 terms);
 }
 
-/* Of a CPU whose core no table describes it takes perf's names and raw codes. */
+/* Makes the core PMU. If no table describes the CPU's core, it has no formats: perf's names and raw codes are
+ * accepted. */
 static void pretend_core_pmu(struct host *host)
 {
 	const struct cpu_events *cpu = host->events;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What is known about the machine: gathered once, from files below a root folder, so that a test
- * can put another machine in its place. Plans are made from these facts alone.
- */
+/* Facts about the machine. They are gathered once, from files below a root folder, so that a test can provide
+ * another machine's. Plans depend on these facts alone. */
 #ifndef NHMTAP_HOST_H
 #define NHMTAP_HOST_H
 
@@ -38,17 +36,16 @@ struct pmu {
 	char name[64];
 	__u32 type;
 	int mux_interval_ms; /* perf_event_mux_interval_ms; -1 if not known */
-	struct cpus cpus; /* its cpumask: the CPUs that count for those that share its counters; empty if it
-			     counts per CPU */
-	bool sideless;	  /* rejects exclude_user, exclude_kernel and the like (PERF_PMU_CAP_NO_EXCLUDE) */
-	int max_precise;  /* caps/max_precise; -1 if the driver does not say */
+	struct cpus cpus;    /* its cpumask: CPUs that count for all; empty if every CPU counts */
+	bool sideless;	     /* rejects exclude_user, exclude_kernel and the like (PERF_PMU_CAP_NO_EXCLUDE) */
+	int max_precise;     /* caps/max_precise; -1 if the driver does not say */
 	int branches; /* caps/branches: how many the last branch record holds; -1 where there is no such file
 		       */
 	struct pmu_format *formats;
 	size_t nr_formats;
 	struct pmu_alias *aliases;
 	size_t nr_aliases;
-	const struct known_unit *unit; /* Linux has no driver for it, but the CPU's table; else NULL */
+	const struct known_unit *unit; /* unit of the CPU's table, if Linux has no driver; else NULL */
 	struct pmu *next;
 };
 
@@ -67,12 +64,12 @@ struct host {
 		__u32 family, model, stepping;
 		__u32 microcode; /* its revision; 0 where the kernel does not say */
 	} cpu;
-	const struct cpu_events *events; /* the table of this CPU's core, NULL if there is none */
-	const struct cpu_events *units;	 /* the table that has counters for --msr: mostly the same; or NULL */
+	const struct cpu_events *events; /* table of this CPU's core; NULL if there is none */
+	const struct cpu_events *units;	 /* table of the units for --msr, mostly the same; or NULL */
 	struct cpu_events *numbered; /* the architecture's, with this CPU's numbers of counters; or NULL */
-	__u32 events_missing; /* architectural ones, CPUID.0AH:EBX; 0 of a CPU that is only looked up */
-	bool pretended;	      /* host_pretend_cpu() has put another one in its place */
-	struct tables tables; /* from a folder; without one, its metrics are those built in */
+	__u32 events_missing; /* architectural ones, by CPUID.0AH:EBX; 0 if the CPU is only looked up */
+	bool pretended;	      /* the CPU is only looked up: host_pretend_cpu() */
+	struct tables tables; /* tables from a folder; without one only the built-in metrics */
 
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
 
@@ -84,14 +81,14 @@ struct host {
 	int perf_event_paranoid; /* INT_MIN where there is no such file: no perf_event_open at all */
 	long max_stack;		 /* frames; perf_event_max_stack */
 	long max_sample_rate;	 /* Hz; perf_event_max_sample_rate */
-	__u64 capabilities;	 /* effective ones that count, a bit each: capabilities(7) */
-	bool user_namespace;	 /* this process is in another one than the first: none count */
-	__u64 held_there;	 /* the effective ones in it */
+	__u64 capabilities;	 /* effective capabilities that the kernel honours, one bit each */
+	bool user_namespace;	 /* not the initial user namespace: none are honoured */
+	__u64 held_there;	 /* the effective capabilities within that namespace */
 	bool virtual;		 /* the processor says that a hypervisor runs it: /proc/cpuinfo */
 	int seccomp;		 /* mode of this process: 0 off, 1 strict, 2 filter */
-	bool perf_filtered;	 /* perf_event_open itself is refused: trial_perf_filtered(), if asked */
-	bool cycles_tried;	 /* trial_cycles() has been asked … */
-	int cycles_precise;	 /* … the highest precise_ip at which the kernel takes cycles; -1: none */
+	bool perf_filtered;	 /* perf_event_open(2) itself is refused: see trial_perf_filtered() */
+	bool cycles_tried;	 /* trial_cycles() was called, so that the next member is valid */
+	int cycles_precise;	 /* highest precise_ip that the kernel accepts for cycles; -1: none */
 	char lockdown[32];	 /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;		 /* the kernel describes its types */
 	struct pid_namespace pid_namespace; /* this process's */
@@ -101,7 +98,7 @@ struct host {
 	__u64 locked_memory_limit;	    /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
 	char container_id[65];		    /* from this process's cgroup, "" outside a container */
 
-	struct pmu *pmus; /* those that were asked for */
+	struct pmu *pmus; /* those that were asked for so far */
 	char *config;	  /* the kernel's build configuration, once it was asked for: kernel_config() */
 };
 

@@ -30,7 +30,7 @@ static struct sets get_sets(void)
 			     data[0].inheritable | (__u64)data[1].inheritable << 32};
 }
 
-/* Less is always granted. */
+/* Dropping capabilities never fails. */
 static void set_sets(const struct sets *sets)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -108,7 +108,7 @@ static bool locks_tables(const struct host *host, const struct privileges_for *p
 	return !kernel_at_least(host, 5, 11);
 }
 
-/* A file that the caller may not write is not written for him. */
+/* For a caller with fewer rights, files are opened with his rights only. */
 static bool has_paths(const struct host *host, const struct privileges_for *purpose)
 {
 	return purpose->paths && !lent();
