@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an errno of the kernel means for what was asked, on this host, and the smallest change that
- * mends it. Pure: the same facts give the same sentence. Sources: perf_event_open(2), bpf(2),
+ * Explains an errno of the kernel: what it means for the request on this host, and the smallest change that
+ * mends it. Pure: it depends on the arguments alone. Sources: perf_event_open(2), bpf(2),
  * kernel/events/core.c and arch/x86/events/ of Linux 6.1.
  */
 #ifndef NHMTAP_DENIAL_H
@@ -37,8 +37,8 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
  * -1. */
 int cgroup_denied(struct refusal *refusal, struct host *host, const char *path, int error);
 
-/* An event was opened and switched on, and came to nothing: it never ran (ran false), or ran and did
- * not count. Always returns -1. */
+/* An event could be opened and enabled, but it never ran (`ran` is false), or it ran and counted 0. Always
+ * returns -1. */
 int silent_denied(struct refusal *refusal, const struct host *host, const char *event, bool ran);
 
 /* A register could not be read (msr->error). Always returns -1. */

@@ -29,7 +29,7 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 	plan->target.command = command;
 	if (plan_one_pace(options, refusal) || parse_arguments(plan, options, sampling, host, refusal))
 		return -1;
-	/* A list behind -e is what stat would count; arguments are asked about each by itself. */
+	/* A list of -e is planned as stat would plan it. Arguments are planned each by itself. */
 	if (options->events && !options->nr_rest && !sampling) {
 		plan_groups(plan, host);
 		if (units_fit(&plan->events, refusal))

@@ -7,7 +7,7 @@
 #include "event/placement.h"
 #include "metric/fit.h"
 
-/* The events from `first` to one before `end`, as a list of their own. */
+/* Whether the events from `first` up to, but not including, `end` fit the counters at the same time. */
 static bool fit(const struct events *events, size_t first, size_t end, struct host *host)
 {
 	struct events some = {events->list + first, end - first};

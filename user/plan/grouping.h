@@ -9,14 +9,15 @@
 #include "event/event.h"
 #include "host/host.h"
 
-/* Makes groups of neighbours in the list that the user left ungrouped, in their order, each of as many
- * as fit, where the list as a whole does not. Nothing is done where the CPU is not known: a group that
- * never fits is worse than none. */
+/*
+ * If the list does not fit the counters as a whole, forms groups of neighbouring events that the user left
+ * ungrouped, in their order, each of as many events as fit. Does nothing if the CPU is not known, because a
+ * group that never fits is worse than none.
+ */
 void grouping_form(struct events *events, struct host *host);
 
-/* Notes in each event the counter that it takes when its group has its turn, or, where everything fits
- * at once, all the time. The kernel may choose another one of those that it can take; this is one way
- * in which it works out. */
+/* Notes in each event the counter that it gets when its group is scheduled (or always, if everything fits).
+ * It is one possible assignment; the kernel may choose another. */
 void grouping_place(struct events *events, struct host *host);
 
 #endif

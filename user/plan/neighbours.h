@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The core's neighbours: PMUs of packages (uncore, power, cstate_pkg), of cores (cstate_core), and
- * registers that count by themselves (msr). Where several CPUs share a counter, the driver names one
- * that counts for all (sysfs, cpumask); it counts what happens to the part, whoever caused it.
+ * PMUs outside of the core: of packages (uncore, power, cstate_pkg), of cores (cstate_core), and registers
+ * that count on their own (msr). Where several CPUs share a counter, the driver's cpumask in sysfs names the
+ * CPU that counts for all of them. Such a counter counts what happens in its part of the machine, whichever
+ * process caused it.
  */
 #ifndef NHMTAP_NEIGHBOURS_H
 #define NHMTAP_NEIGHBOURS_H
@@ -13,11 +14,12 @@
 #include "refusal.h"
 
 struct neighbour {
-	const char *scope; /* what has one such counter: "socket", "core", "cpu", or "shared": several CPUs */
-	const char *words; /* the same as a sentence */
+	const char *scope; /* what has one such counter: "socket", "core", "cpu"; "shared": several CPUs */
+	const char *words; /* the same in words */
 };
 
-/* How far an event's counter reaches; NULL: it is the core's, or the kernel's own. */
+/* Which part of the machine the event's counter covers; NULL if it is the core's PMU, or the kernel's own
+ * event. */
 const struct neighbour *neighbour_of(const struct event *event, const struct host *host);
 
 /* Refuses shared counters where they could not count what they are asked for: for processes and

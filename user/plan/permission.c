@@ -186,7 +186,7 @@ static void judge_seccomp(struct permission *permission, struct host *host)
 	static const char *const modes[] = {"off", "strict", "filter"};
 
 	word(permission, host->seccomp >= 0 && host->seccomp <= 2 ? modes[host->seccomp] : "unknown");
-	/* A filter may allow what is needed: the system calls themselves are asked. */
+	/* With a filter, what counts is whether the system calls themselves succeed. */
 	permission->ok = !host->perf_filtered;
 	because(&permission->refusal, "the seccomp filter of this process refuses perf_event_open");
 	instead(&permission->refusal, REMEDY_SECCOMP_PERF);
@@ -263,7 +263,9 @@ void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host
 	for (int i = 0; i < NR_PERMISSIONS; i++) {
 		list[i] = (struct permission){.name = judges[i].name};
 		judges[i].judge(&list[i], host);
-		/* To be given it there would change nothing. */
+		/*
+		 * In another user namespace these capabilities have no effect, so having them would not help.
+		 */
 		if (host->user_namespace && !strncmp(list[i].name, "CAP_", 4))
 			instead(&list[i].refusal, REMEDY_USER_NAMESPACE);
 		if (list[i].ok)

@@ -19,8 +19,8 @@ struct permission {
 	enum { PERMISSION_NUMBER, PERMISSION_WORD } kind;
 	long long number;
 	char word[32];
-	bool ok;		/* it is in the way of nothing */
-	struct refusal refusal; /* why it is in the way of what, and the next step; if not ok */
+	bool ok;		/* it does not hinder anything */
+	struct refusal refusal; /* if not ok: what it hinders, why, and the next step */
 };
 
 #define NR_PERMISSIONS 14

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is going to be done: the target and the events, each with a complete perf_event_attr. A plan
- * follows from the options and the facts about the host alone; it opens nothing. Activities make
- * theirs from the parts here.
+ * A plan: the target and the events, each with a complete perf_event_attr. It follows from the options and
+ * the facts about the host alone; nothing is opened. Each activity makes its plan with the functions below.
  */
 #ifndef NHMTAP_PLAN_H
 #define NHMTAP_PLAN_H
@@ -20,9 +19,9 @@
 struct plan {
 	struct target target;
 	struct events events;
-	struct metrics metrics;		  /* what is to be derived from the events */
-	struct expectations expectations; /* of both */
-	char default_events[128];	  /* where they are several */
+	struct metrics metrics;		  /* metrics to be computed from the events */
+	struct expectations expectations; /* expectations of events and metrics */
+	char default_events[128];	  /* buffer for the default events, if there are several */
 	char default_why[160];		  /* why this event, where the user named none; "" otherwise */
 };
 

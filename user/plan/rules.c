@@ -424,8 +424,8 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 		       general_counters_of(s->host), s->cpu->fixed_counters);
 }
 
-/* The kernel checks a group against all counters, and takes one that can never run beside what holds a
- * counter for good. */
+/* The kernel checks a group against all counters. It accepts a group that never fits beside an event that is
+ * pinned to a counter, such as the NMI watchdog's. */
 static int group_beside_watchdog(const struct subject *s, struct refusal *refusal)
 {
 	const struct event *first, *end;
@@ -493,8 +493,8 @@ static const struct shared_register {
 	{"branch filter", branches, branch_filter, one},
 };
 
-/* Whether the events from `first` up to this one hold other values in all registers of the kind. `holder`
- * becomes the last of those events. */
+/* Whether the events from `first` up to this one already use all registers of this kind for other values.
+ * Sets `holder` to the last of those events. */
 static bool all_held(const struct subject *s, const struct shared_register *reg, const struct event *first,
 		     const struct event **holder)
 {
@@ -518,8 +518,8 @@ static bool all_held(const struct subject *s, const struct shared_register *reg,
 	return nr == number;
 }
 
-/* The register that has no room for this event's value beside those of the events before it, back to
- * `first`; NULL if there is none. */
+/* The register that can't hold this event's value, because the events from `first` up to it use all of them
+ * for other values; NULL if there is none. */
 static const struct shared_register *contested(const struct subject *s, const struct event *first,
 					       const struct event **holder)
 {
@@ -601,7 +601,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
-	bool yields;	/* gives way to --force: the kernel would accept it, and it does no harm */
+	bool yields;	/* --force skips it: the kernel would accept the request, and it does no harm */
 	bool of_groups; /* looks at software events too: they may be a group's first */
 } rules[] = {
 	{.check = pin_control},

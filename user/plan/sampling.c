@@ -142,7 +142,7 @@ int plan_one_pace(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "give one of them");
 }
 
-/* There has to be one that takes samples. */
+/* A companion event takes no samples: there must be another event that does. */
 static int check_companions(const struct events *events, struct refusal *refusal)
 {
 	for (size_t i = 0; i < events->nr; i++)

@@ -22,13 +22,13 @@ struct target {
 	bool all_cpus;	  /* those, and others that come online */
 	struct cpus cpus; /* online when the run is planned */
 	struct cgroup {
-		char *name; /* as it was asked for; of one that was found, its path below the mount */
+		char *name; /* the user's spelling; if found by a pattern, its path below the mount */
 		char *path; /* its folder */
-		bool found; /* by a pattern: it is one of the target's as long as it is there */
-		/* One that was found by a pattern and has gone. Its counts are still to be reported; then its
-		 * place is free for another. */
+		bool found; /* found by a pattern, so part of the target only while it exists */
+		/* Found by a pattern, but no longer there. `gone`: its counts are still to be reported.
+		 * `vacant`: they are, and its place can be used for another. */
 		bool gone, vacant;
-		unsigned int generation; /* how many have had its place before */
+		unsigned int generation; /* number of cgroups that had this place before */
 	} * cgroups;
 	size_t nr_cgroups;
 	struct cgroup_pattern {
@@ -50,8 +50,8 @@ static inline bool target_in_cgroups(const struct target *target)
 	return target->nr_cgroups || target->nr_patterns;
 }
 
-/* Takes in a cgroup that a pattern has found, by its path below the mount, in a place that is vacant or
- * behind all others. Returns its index. */
+/* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.
+ * Returns its index. */
 size_t target_take_in(struct target *target, const struct host *host, const char *path);
 
 /* Whether a cgroup, by its path below the mount, is one of the named or in one. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Conflicts between the plans of activities that run at the same time: resources of a core that they use in
- * turns, or can't share. Pure.
- */
+/* Conflicts between the plans of activities that run at the same time: resources of a core that they must
+ * share in turns, or that only one of them can have. Pure. */
 #ifndef NHMTAP_TOGETHER_H
 #define NHMTAP_TOGETHER_H
 
