@@ -21,8 +21,8 @@ struct samples_read {
 	__u64 aggregated; /* samples found in the tables */
 	__u64 table_full;
 	__u64 stack_failed;
-	/* Number of counters of this event: one for each CPU, thread and child that has its own. Each may be
-	 * within a period that has not given its sample yet. */
+	/* Number of periods that may have begun without giving their sample: one for each CPU, thread and
+	 * child with a counter of its own, and once more for each change of the period. */
 	__u64 contexts;
 	bool precise;  /* its samples are PEBS records */
 	bool collides; /* another precise event may use the same PEBS records */
