@@ -96,8 +96,9 @@ struct table_head {
 /* Of each generation. User space sets it to zero when it empties the generation, so each number counts
  * samples since then. */
 struct generation_head {
-	__u64 table_full;     /* samples that found no slot for their key */
-	__u64 stack_failed;   /* samples that came without a stack or branches, for programs that need them */
+	__u64 table_full;   /* samples that found no slot for their key */
+	__u64 stack_failed; /* samples that came without branches (branch.bpf.c), for programs that need them
+			     */
 	__u64 period_of_full; /* the sum of the periods of both kinds of lost samples */
 	__u64 further_lost;   /* further entries (see entry_kind_t) that found no slot */
 	__u64 used;	      /* slots taken */

@@ -2,6 +2,8 @@
 """Half a minute of `make soak`, which runs for as long as asked."""
 import contextlib
 
+import pytest
+
 from soak import Soak, judge
 
 

@@ -2,6 +2,8 @@
 """More events than counters: how far the estimates are off, for programs with known counts."""
 import json
 
+import pytest
+
 import known
 
 # Eight for four counters; the first two are those whose counts are known.

@@ -256,8 +256,8 @@ static bool is_full(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/* Errors that pass without a notice. A file system's server may refuse a write for a moment, and epoll does not
- * watch files. */
+/* Errors that pass without a notice. A file system's server may refuse a write for a moment, and epoll does
+ * not watch files. */
 static bool will_pass(const struct sink *sink, int error)
 {
 	return sink->most && (is_full(error) || (error == EAGAIN && sink->regular));
