@@ -17,7 +17,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all demo test test-inside check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
+.PHONY: all demo test test-inside test-lent test-rootless check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what the build and the tests need -------------------------------------------------------
 # Package, and a command that succeeds once it is installed.
@@ -329,6 +329,12 @@ check-threads: ## run what has threads with ThreadSanitizer
 
 test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
 	unshare --pid --fork --kill-child --mount-proc $(pytest) $(or $(T),tests/live)
+
+# Others than root: tests/callers.py.
+test-lent: ## run the live tests with nhmtap as nobody's, from a copy with file capabilities
+test-rootless: ## run the live tests with nhmtap as root of a user namespace, as in a rootless container
+test-lent test-rootless: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads)
+	NHMTAP_CALLER=$(@:test-%=%) $(pytest) $(or $(T),tests/live)
 
 bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)

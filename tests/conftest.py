@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import callers  # first: it says which nhmtap the others run
 import cgroups
 import hosts
 import naming
@@ -28,6 +29,8 @@ LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map
 def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: says again what another test has shown, of one more command, processor "
                                        "or kernel, or for longer")
+    if callers.CALLER:
+        config.pluginmanager.register(callers)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -105,7 +108,8 @@ def cgroup():
     folder = cgroups.mount() + path
     os.mkdir(folder)
     yield path, folder
-    cgroups.remove(folder)
+    for inside, _, _ in os.walk(folder, topdown=False):  # what a failed test has left
+        cgroups.remove(inside)
 
 
 @pytest.hookimpl(hookwrapper=True)

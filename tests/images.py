@@ -23,7 +23,7 @@ def example(name):
 
 def make(folder, **environment):
     """What `make image` makes of the program that is tested, which is not made anew."""
-    build = os.path.dirname(os.path.abspath(NHMTAP))
+    build = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     done = subprocess.run(["make", "image", f"O={build}", f"image={folder}", "-o", f"{build}/nhmtap", "-o",
                            f"{build}/nhmtap-known"], cwd=ROOT, env=clean | environment, capture_output=True, text=True,

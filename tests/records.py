@@ -7,12 +7,20 @@ import os
 import signal
 import subprocess
 
+import callers
 import jsonschema
 
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
+FILE = os.environ.get("NHMTAP_FILE", NHMTAP)  # another one where NHMTAP is run as by another user: callers.py
 PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
 HERE = os.path.dirname(os.path.abspath(__file__))
 SANITIZED = 99  # what a sanitizer's findings end with: user/memory.c
+
+
+def sanitized():
+    """Whether it is built with AddressSanitizer."""
+    with open(FILE, "rb") as file:
+        return b"__asan_init" in file.read()
 
 
 def program(name):
@@ -215,6 +223,8 @@ class Result:
 
     def of(self, record_type, **members):
         """The records of a type with these members."""
+        if "event" in members:
+            members["event"] = callers.name_of(members["event"])
         return [r for r in self.records if r["type"] == record_type
                 and all(r.get(name) == value for name, value in members.items())]
 

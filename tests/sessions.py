@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+import callers
 import jsonschema
 from records import NHMTAP, Result
 
@@ -58,7 +59,9 @@ class Control:
         os.write(self.ctl, text.encode())
 
     def acknowledged(self, timeout=240):
-        ready, _, _ = select.select([self.ack], [], [], timeout)
+        ready, until = [], time.monotonic() + timeout
+        while not ready and time.monotonic() < until and not callers.refusal():
+            ready, _, _ = select.select([self.ack], [], [], min(timeout, 1))
         return os.read(self.ack, 4).decode() if ready else ""
 
     def do(self, command):

@@ -97,7 +97,13 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_no_memory();
-	privileges_begin();
+	if (privileges_begin()) {
+		refuse(&refusal, STATUS_REFUSED, "the privileges that the program's file gives");
+		because(&refusal, "the user and group of who runs it can't be taken: %s", strerror(errno));
+		instead(&refusal, "run a copy that gives none");
+		tell(&refusal);
+		return STATUS_REFUSED;
+	}
 	keep_standard_streams();
 	json_set_alloc_funcs(xmalloc, free);
 	setlocale(LC_ALL, "C");

@@ -8,14 +8,9 @@ import time
 import pytest
 
 import cgroups
-from records import NHMTAP, Result, program
+from records import NHMTAP, Result, program, sanitized
 
 CPUS = os.cpu_count()
-
-
-def sanitized():
-    with open(NHMTAP, "rb") as file:
-        return b"__asan_init" in file.read()
 
 
 def weights(result):

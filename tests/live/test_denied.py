@@ -2,12 +2,13 @@
 """What refuses a run: each cause has its own sentence, with the smallest change that mends it."""
 import os
 import resource
+import shutil
 import subprocess
 
 import hosts
 import pytest
 from puppet import Puppet
-from records import NHMTAP, Result, program
+from records import FILE, NHMTAP, Result, program
 
 NOBODY = 65534
 FORK_PERMISSIONS = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -50,7 +51,7 @@ def as_nobody(tmp_path_factory):
         if parent.name.startswith(("pytest-", "popen-", "anyone")):
             parent.chmod(parent.stat().st_mode | 0o055)
     copy = folder / "nhmtap"
-    copy.write_bytes(open(NHMTAP, "rb").read())
+    shutil.copy(FILE, copy)
     copy.chmod(0o755)
 
     def runs(*arguments, capabilities=""):
@@ -96,6 +97,14 @@ def test_whole_cpus_are_counted_or_the_level_refuses_them(as_nobody):
     assert f"perf_event_paranoid is {paranoid()}" in error["why"]
     assert "whole CPUs need 0 or less" in error["why"]
     assert "kernel.perf_event_paranoid=0" in error["remedy"]
+
+
+def test_cgroups_that_may_come_are_refused_before_they_do(as_nobody):
+    result = as_nobody("stat", "-e", "page-faults", "-G", "/nhmtap-none/*", "--duration", "0.1")
+    if paranoid() <= 0:
+        assert result.status == 0, result.err
+        return
+    assert "whole CPUs need 0 or less" in refusal(result)["why"]
 
 
 def test_another_users_process_may_not_be_looked_at(as_nobody):

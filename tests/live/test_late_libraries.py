@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from asked import free_port
-from records import NHMTAP, Result, program
+from records import FILE, NHMTAP, Result, program
 
 LIBRARIES = {"libcurl": ["-o", f"otlp=http://127.0.0.1:{free_port()}/"],
              "libmicrohttpd": ["--listen", f"tcp:127.0.0.1:{free_port()}"]}
@@ -50,5 +50,5 @@ def test_other_runs_go_on_without_it(library):
 
 
 def test_no_run_begins_with_them():
-    said = subprocess.run(["ldd", NHMTAP], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(["ldd", FILE], capture_output=True, text=True, check=True).stdout
     assert not [library for library in (*LIBRARIES, "libseccomp") if library in said] and "libbpf" in said

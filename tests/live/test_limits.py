@@ -7,14 +7,9 @@ import pytest
 
 from memory import LITTLE
 from puppet import Puppet
-from records import NHMTAP, program
+from records import program, sanitized
 
 MIB = 1 << 20
-
-
-def sanitized():
-    with open(NHMTAP, "rb") as file:
-        return b"__asan_init" in file.read()
 
 
 def parts(result):

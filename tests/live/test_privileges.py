@@ -9,13 +9,12 @@ import signal
 import subprocess
 
 import pytest
-from records import NHMTAP, Result
+from callers import LENT, NOBODY
+from records import FILE, NHMTAP, Result
 
 STORED = os.path.join(os.path.dirname(__file__), "stored", "profile-1.0.0.jsonl")
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 KEPT = ["CAP_PERFMON", "CAP_BPF", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE",
         "CAP_IPC_LOCK"]
-LENT = "cap_perfmon,cap_bpf,cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_dac_override,cap_sys_admin+ep"
 
 
 def paranoid():
@@ -118,7 +117,7 @@ def anyones_program(tmp_path_factory):
         if parent.name.startswith(("pytest-", "popen-", "lent")):
             parent.chmod(parent.stat().st_mode | 0o055)
     for name in ("plain", "capable", "setuid"):
-        shutil.copy(NHMTAP, folder / name)
+        shutil.copy(FILE, folder / name)
         (folder / name).chmod(0o4755 if name == "setuid" else 0o755)
     subprocess.run(["setcap", LENT, folder / "capable"], check=True)
     return lambda name: folder / name
@@ -244,3 +243,12 @@ def test_a_command_gets_nothing_of_what_was_lent(anyones):
     done = run_as_nobody(anyones("setuid"), [*MEASURE, "--", "grep", "-E", "Cap(Prm|Eff)|Uid", "/proc/self/status"])
     assert "Uid:\t65534\t65534\t65534\t65534" in done.out
     assert "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n" in done.out
+
+
+@pytest.mark.parametrize("call", ["setresgid", "setresuid"])
+def test_lent_privileges_that_cannot_be_laid_aside_end_it_with_the_reason(anyones, call):
+    done = subprocess.run(["strace", "-u", "nobody", "-o", "/dev/null", "-e", f"inject={call}:error=EAGAIN", anyones("setuid"),
+                           *MEASURE, "--", "true"], capture_output=True, text=True, timeout=60, check=False, cwd="/",
+                          env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the user and group of who runs it can't be taken: Resource temporarily unavailable" in done.stderr

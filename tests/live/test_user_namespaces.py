@@ -27,14 +27,25 @@ def test_what_works_without_capabilities_is_planned(nhmtap, before):
 
 
 @WHO
-@pytest.mark.parametrize("arguments", [["profile", "--", "true"], ["mem", "-e", "page-faults", "-c", "1", "--", "true"]],
-                         ids=["profile", "mem"])
+@pytest.mark.parametrize("arguments", [
+    ["profile", "--", "true"], ["mem", "-e", "page-faults", "-c", "1", "--", "true"],
+    ["stat", "-e", "page-faults", "-a"],
+    # None are there yet.
+    ["stat", "-e", "page-faults", "-G", "/nhmtap-none/*"], ["stat", "-e", "page-faults", "--for-each-cgroup", "/nhmtap-none/*"],
+], ids=lambda arguments: " ".join(arguments[:-1]))
 def test_what_needs_capabilities_is_refused_for_the_right_reason(nhmtap, before, arguments):
     result = nhmtap(*arguments, before=before)
     error = result.one("error")
     assert result.status == 2
     assert "user namespace" in error["why"] and "outside of the user namespace" in error["remedy"]
     assert "security module" not in result.err and "setcap" not in result.err
+
+
+def test_processes_outside_of_the_namespace_are_refused_for_that(nhmtap, puppet):
+    """Though they are the same user's."""
+    result = nhmtap("stat", "-e", "page-faults:u", "-p", puppet.pid, before=ROOT_OF_ANOTHER)
+    assert result.status == 2
+    assert "outside of this user namespace" in result.one("error")["why"] or paranoid() > 2
 
 
 @WHO

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from puppet import Puppet
-from records import NHMTAP, parse, program
+from records import FILE, NHMTAP, parse, program
 
 LINE = re.compile(r"nhmtap: \d+\.\d{3} s: (.+)")
 
@@ -94,7 +94,7 @@ def test_the_version_as_a_record_says_the_same(nhmtap):
     assert f"nhmtap {record['version']}\n" in full and f"build id      {record['build_id']}\n" in full
     assert all(f"{name:<13} {version}\n" in full for name, version in record["libraries"].items())
     assert f"kernel        {record['kernel']['release']}, " in full and "software" in record["kernel"]["pmus"]
-    notes = subprocess.run(["readelf", "--notes", NHMTAP], capture_output=True, text=True, check=True).stdout
+    notes = subprocess.run(["readelf", "--notes", FILE], capture_output=True, text=True, check=True).stdout
     assert record["build_id"] in notes
 
 

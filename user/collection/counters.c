@@ -320,6 +320,20 @@ static int open_switches(struct counters *counters, const struct host *host, siz
 	return 0;
 }
 
+/* Where nothing fits the patterns yet: a run whose every cgroup would be refused is refused now. */
+static int try_cpus(struct counters *counters, const struct host *host, size_t *failed)
+{
+	int err;
+
+	places_add_cpus(&counters->places, &counters->cpus, -1);
+	err = open_places(counters, &host->online, failed);
+	if (!err) {
+		drop(counters);
+		counters->places.nr = 0;
+	}
+	return err;
+}
+
 static int open_on_cpus(struct counters *counters, struct host *host, size_t *failed, struct refusal *refusal)
 {
 	const struct target *target = &counters->plan->target;
@@ -329,6 +343,11 @@ static int open_on_cpus(struct counters *counters, struct host *host, size_t *fa
 	if (target->by_switches) {
 		err = open_switches(counters, host, failed);
 		if (err || counters->switches)
+			return err;
+	}
+	if (target->nr_patterns && !target->nr_cgroups) {
+		err = try_cpus(counters, host, failed);
+		if (err)
 			return err;
 	}
 	for (size_t i = 0; i < target->nr_cgroups; i++)

@@ -9,7 +9,6 @@
 
 #include "host/host.h"
 #include "host/kernel.h"
-#include "status.h"
 
 #define BIT(capability) (1ULL << (capability))
 
@@ -57,14 +56,15 @@ static bool lent(void)
 	return getauxval(AT_SECURE);
 }
 
-void privileges_begin(void)
+int privileges_begin(void)
 {
 	if (!lent())
-		return;
+		return 0;
 	prctl(PR_SET_KEEPCAPS, 1);
 	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()))
-		_exit(STATUS_REFUSED);
+		return -1;
 	privileges_lower();
+	return 0;
 }
 
 void privileges_lower(void)

@@ -31,9 +31,10 @@ struct host;
 
 /*
  * To be called first. A program that gives its caller privileges (file capabilities, setuid: AT_SECURE) takes
- * the caller's user and group, and none of its capabilities has an effect until privileges_raise().
+ * the caller's user and group, and none of its capabilities has an effect until privileges_raise(). Returns -1 and
+ * sets errno if the caller's can't be taken: nothing else may be done then.
  */
-void privileges_begin(void);
+int privileges_begin(void);
 
 /*
  * Around what is opened because the caller names it, so that it is opened with the caller's own rights; only

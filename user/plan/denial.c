@@ -93,9 +93,14 @@ static int denied_access(const struct denied *d)
 	if (!privileged && d->host->perf_event_paranoid > level)
 		return denied_by_paranoid(d, level);
 	if (d->plan->target.nr_pids || d->plan->target.nr_tids) {
+		if (d->host->user_namespace) {
+			because(d->refusal,
+				"a process of another user, or outside of this user namespace, may not be "
+				"looked at");
+			return instead(d->refusal,
+				       "run as its user where it runs, or " REMEDY_USER_NAMESPACE);
+		}
 		because(d->refusal, "a process of another user may not be looked at");
-		if (d->host->user_namespace)
-			return instead(d->refusal, "run as its user, or " REMEDY_USER_NAMESPACE);
 		return instead(d->refusal, "run as its user, or give CAP_PERFMON");
 	}
 	if (!strcmp(d->host->lockdown, "confidentiality")) {
