@@ -56,6 +56,8 @@ class Terminal:
             if seen(screen):
                 return screen
             assert time.monotonic() < deadline, screen
+            if self.ended():  # little more will come through tmux
+                deadline = min(deadline, time.monotonic() + 10)
             time.sleep(0.02)
 
     def ended(self):
