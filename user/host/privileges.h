@@ -31,8 +31,8 @@ struct host;
 
 /*
  * To be called first. A program that gives its caller privileges (file capabilities, setuid: AT_SECURE) takes
- * the caller's user and group, and none of its capabilities has an effect until privileges_raise(). Returns -1 and
- * sets errno if the caller's can't be taken: nothing else may be done then.
+ * the caller's user and group, and none of its capabilities has an effect until privileges_raise(). Returns
+ * -1 and sets errno if the caller's can't be taken: nothing else may be done then.
  */
 int privileges_begin(void);
 
