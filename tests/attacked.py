@@ -9,8 +9,8 @@ import re
 import signal
 import subprocess
 
+import callers
 import pytest
-
 from records import NHMTAP, check_stream, parse, program
 
 STATUSES = {0, 1, 2, 3, 4}
@@ -140,9 +140,11 @@ class Calls:
         done = attacked.run(*self.strace)
         assert done.returncode in STATUSES, done.stderr
         calls = [match.groups() for match in map(self.CALL.match, attacked.read("log").splitlines()) if match]
-        # The dynamic loader's calls come first, up to its look at the stack's limit; what fails there is not ours to tell,
-        # nor what does in another program that takes nhmtap's place.
-        loaded, seen = [name for _, name, _ in calls].index("prlimit64"), collections.Counter()
+        # What fails before nhmtap is there, in the dynamic loader (up to its look at the stack's limit), or in another program
+        # that takes nhmtap's place, is not ours to tell.
+        names, seen = [name for _, name, _ in calls], collections.Counter()
+        begins = [at for at, (pid, name, worked) in enumerate(calls) if name == "execve" and worked and pid == calls[0][0]]
+        loaded = names.index("prlimit64", begins[1 if callers.CALLER else 0])
         self.calls = []
         for at, (pid, name, worked) in enumerate(calls):
             seen[name] += 1
