@@ -42,7 +42,7 @@ __u64 branch_kind_bits(const char *word)
 	return bits_of(word, strlen(word));
 }
 
-/* What the CPU's table says of a kind; NULL where it says nothing. */
+/* What the CPU's table says about a kind; NULL if it says nothing. */
 static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, const char *word, size_t length)
 {
 	for (size_t i = 0; cpu && i < cpu->nr_branches; i++)
@@ -52,7 +52,7 @@ static const struct known_branch_kind *kind_of(const struct cpu_events *cpu, con
 	return NULL;
 }
 
-/* "any, any_call, …": without a table all kinds that perf has. */
+/* Lists the kinds: "any, any_call, …". Without a table, these are all kinds that perf has. */
 static void list_kinds(const struct cpu_events *cpu, char *text, size_t size)
 {
 	for (size_t i = 0, used = 0; i < sizeof(words) / sizeof(words[0]) && used < size; i++) {
@@ -80,7 +80,8 @@ static int refuse_word(const struct cpu_events *cpu, const char *text, const cha
 	return instead(refusal, "kinds: %s; sides: u, k", kinds);
 }
 
-/* What comes beside the kinds that are asked for. Where all are recorded, none comes by mistake. */
+/* A note on branches that are recorded in addition to the selected kinds, or NULL. With "any" there are none:
+ * all are selected. */
 static const char *how(const struct cpu_events *cpu, __u64 type)
 {
 	for (size_t i = 0; cpu && !(type & PERF_SAMPLE_BRANCH_ANY) && i < cpu->nr_branches; i++)
@@ -125,7 +126,7 @@ static bool agrees_with_precise(const struct perf_event_attr *attr, __u64 type)
 		sides |= PERF_SAMPLE_BRANCH_USER;
 	if (!attr->exclude_kernel)
 		sides |= PERF_SAMPLE_BRANCH_KERNEL;
-	/* Without sides of its own the filter gets the event's. */
+	/* A filter without sides gets the event's. */
 	return type & PERF_SAMPLE_BRANCH_ANY && (!(type & SIDES) || (type & SIDES) == sides);
 }
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Drivers name perf's generic hardware events in sysfs with what they really count on this machine,
- * errata of the very CPU included: events_sysfs_show(), arch/x86/events/core.c. */
+/* The driver shows in sysfs how it encodes perf's generic hardware events on this machine, with the errata of
+ * this very CPU taken into account: events_sysfs_show(), arch/x86/events/core.c. */
 static bool named_by_driver(struct host *host, const struct generic_event *generic, struct encoding *encoding)
 {
 	const struct pmu *pmu = host_core_pmu(host);

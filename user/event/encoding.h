@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the kernel's driver makes of an event before it looks at its rules. */
+/* The raw encoding that the kernel's driver uses for an event, before it applies its rules. */
 #ifndef NHMTAP_ENCODING_H
 #define NHMTAP_ENCODING_H
 
@@ -10,28 +10,29 @@
 #include "tables/config.h"
 #include "tables/names.h"
 
-/* The raw event that counts: for perf's generic ones the kernel's choice. */
+/* The raw event that is counted. For perf's generic events the kernel chooses it. */
 struct encoding {
 	__u64 config, config1;
-	const char *note; /* when it is another one, or NULL */
-	char source[192]; /* who says that it is this one */
+	const char *note; /* when the kernel chooses otherwise, by the table; or NULL */
+	char source[192]; /* where the encoding is from */
 };
 
-/* Returns false where the attr is no event of the core's PMU, or the kernel has none for it. The
+/* Returns false if the attr is not an event of the core's PMU, or if the kernel has no encoding for it. The
  * host must have a table of its CPU. */
 bool encoding_of(const struct perf_event_attr *attr, struct host *host, struct encoding *encoding);
 
-/* The general counters that a thread has: fewer where it shares its core. */
+/* The number of general counters of a hardware thread: it may be smaller if the core has two threads. */
 unsigned int general_counters_of(const struct host *host);
 
-/* Whether the kernel keeps PEBS off for the microcode of this machine. `needed` is the revision that it
- * works with, 0 if the kernel knows none for the stepping (intel_snb_pebs_broken(), intel/core.c). */
+/* Whether the kernel disables PEBS because of this machine's microcode. Sets `needed` to the first revision
+ * with which it enables PEBS, 0 if there is none for this stepping (intel_snb_pebs_broken(),
+ * intel/core.c). */
 bool microcode_keeps_pebs_off(const struct host *host, __u32 *needed);
 
-/* The register that an event with this encoding's config counts off-core responses by, or NULL. */
+/* The off-core response register that an event with this config uses, or NULL. */
 const struct offcore_register *offcore_register_of(const struct cpu_events *cpu, __u64 config);
 
-/* Registers beside a counter's own that some events need: the kernel's extra_regs
+/* Registers that some events need in addition to those of their counter: the kernel's extra_regs
  * (intel_nehalem_extra_regs, arch/x86/events/intel/core.c). A core has extra_registers_of() of each. */
 enum extra_register {
 	EXTRA_NONE,
@@ -40,25 +41,26 @@ enum extra_register {
 	EXTRA_REGISTERS
 };
 
-/* The one that an event with this encoding's config needs; its value is config1. */
+/* The extra register that an event with this config needs. The value of that register is config1. */
 enum extra_register extra_register_of(const struct cpu_events *cpu, __u64 config);
 
-/* How many values of an extra register a core can hold at once: where there are two for off-core
- * responses, the kernel takes whichever is free (intel_alt_er()). */
+/* The number of different values of an extra register that a core can hold at the same time. If there are two
+ * off-core response registers, the kernel takes one that is free (intel_alt_er()). */
 size_t extra_registers_of(const struct cpu_events *cpu, enum extra_register extra);
-#define EXTRA_VALUES 2 /* the most of them */
+#define EXTRA_VALUES 2 /* the largest result of extra_registers_of() */
 
 /* Whether the CPU has the fixed counter of a rule. */
 bool has_fixed_counter(const struct cpu_events *cpu, const struct kernel_rule *rule);
 
-/* Whether CPUID says that the CPU lacks this event of the architecture. */
+/* Whether the CPU lacks this architectural event, according to CPUID. */
 bool event_missing(const struct host *host, const struct known_event *event);
 
-/* The bit of CPUID.0AH:EBX for which the kernel has taken one of perf's own names away, else -1. Where an
- * erratum set it the driver may count another event under that name, and names it in sysfs. */
+/* The bit of CPUID.0AH:EBX because of which the kernel does not offer one of perf's generic events, or -1 if
+ * it offers the event. If an erratum set the bit, the driver may count another event instead, which it shows
+ * in sysfs. */
 int generic_missing(struct host *host, const struct generic_event *event);
 
-/* The rule of the kernel that holds for an event: the first of the list, or NULL. */
+/* The kernel's rule for an event: the first of the list that matches, or NULL. */
 const struct kernel_rule *kernel_rule_of(const struct kernel_rule *rules, size_t nr, __u64 config);
 
 #endif

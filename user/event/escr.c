@@ -71,7 +71,7 @@ int escr_term(struct event *event, const char *term, size_t length, struct refus
 	return 0;
 }
 
-/* The bits of a field of the unit; 0 if it has none of this name. */
+/* The bits of the unit's field of this name; 0 if there is none. */
 static __u64 bits_of(const struct known_unit *unit, const char *name)
 {
 	for (size_t f = 0; f < unit->nr_fields; f++)
@@ -128,7 +128,8 @@ const struct event *escr_starter(const struct events *events, const struct event
 	return NULL;
 }
 
-/* How a counter starts after the one of the event that is to start it, or NULL. */
+/* How the overflow of the starter's counter starts this counter; NULL if it can't, or if the event has no
+ * starter. */
 static const struct unit_start *start_of(const struct events *events, const struct event *event, int counter)
 {
 	const struct unit_counter *own = &event->msr->counters[counter];
@@ -140,7 +141,7 @@ static const struct unit_start *start_of(const struct events *events, const stru
 	return NULL;
 }
 
-/* Whether the event may have this ESCR and counter, beside those before it that have theirs. */
+/* Whether the event can have this ESCR and this counter, given those of the events before it. */
 static bool free_for(const struct events *events, const struct event *event, __u32 escr, int counter)
 {
 	if (event->msr->counters[counter].unusable)
@@ -152,7 +153,8 @@ static bool free_for(const struct events *events, const struct event *event, __u
 	return !cascades(event) || start_of(events, event, counter);
 }
 
-/* Places the events from this one on up to `end`, those that were given up left out. Tries all choices. */
+/* Assigns counters to the events from this one up to, but not including, `end`, except those in `given_up`.
+ * Tries all combinations. */
 static bool place(const struct events *events, struct event *event, const struct event *end,
 		  const bool *given_up)
 {
@@ -204,7 +206,7 @@ void escr_place(struct events *events)
 
 /* --- registers -------------------------------------------------------------------------------- */
 
-/* A counter that cascades is enabled by another one's overflow. */
+/* A counter that cascades is not enabled here: another counter's overflow enables it. */
 __u32 escr_cccr(const struct event *event, bool counts)
 {
 	__u32 value = CCCR_VALUE(event->attr.config);
@@ -228,7 +230,7 @@ static struct register_value *add_register(struct registers *registers, const ch
 	return reg;
 }
 
-/* Those of the fields whose bits begin at `base` of the selection, up to 32 of them. */
+/* Adds the fields whose bits are among the 32 bits of the selection from `base` on. */
 static void add_fields(struct register_value *reg, const struct unit_field *fields, size_t nr, int base)
 {
 	for (size_t f = 0; f < nr; f++) {

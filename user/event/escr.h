@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events of units whose counters share ESCRs (NetBurst): their own terms, counters and registers. */
+/* Events of units whose counters share ESCRs (NetBurst): their terms, counters and registers. */
 #ifndef NHMTAP_ESCR_H
 #define NHMTAP_ESCR_H
 
@@ -7,30 +7,33 @@
 #include "event/registers.h"
 
 /*
- * Terms beside those of fields: overflow=N has the counter overflow after N occurrences, metric=NAME marks
- * micro-operations for the kind's event. Returns 1, 0 if the term is neither, or -1 with the refusal.
+ * Handles the terms that do not set a field: overflow=N makes the counter overflow after N occurrences,
+ * metric=NAME tags micro-operations for this kind of event. Returns 1, 0 if it is another term, or -1 with
+ * the refusal.
  */
 int escr_term(struct event *event, const char *term, size_t length, struct refusal *refusal);
 
-/* Gives an event that stands alone the first counter of its first ESCR. */
+/* Gives the event the first usable counter of its first ESCR, as if it were the only event. */
 void escr_begin(struct event *event);
 
-/* What the terms together don't allow: nothing is selected. Returns 0, or -1 with the refusal. */
+/* Refuses terms that together select nothing. Returns 0, or -1 with the refusal. */
 int escr_check(const struct event *event, struct refusal *refusal);
 
-/* The event before it that starts its counter, if it cascades; NULL if there is none. */
+/* The event that starts this event's counter if it cascades: the nearest one before it with overflow=. NULL
+ * if there is none. */
 const struct event *escr_starter(const struct events *events, const struct event *event);
 
-/* Gives each event of such a unit a counter and an ESCR of its own, where a cascade needs it those of a
- * counter that starts another. In the order of the list, who finds none has unit_counter -1. */
+/* Assigns a counter and an ESCR to each event of such a unit. An event that cascades gets a counter that the
+ * counter of its starter can start. Events that come first in the list have priority; one that finds no
+ * counter gets unit_counter -1. */
 void escr_place(struct events *events);
 
-/* What the event's registers are to hold, while its counter stands still and while it counts. */
+/* The value of the event's CCCR while its counter is stopped (`counts` is false) or counts. */
 __u32 escr_cccr(const struct event *event, bool counts);
-/* Where its count begins. */
+/* The initial value of its counter. */
 __u64 escr_start(const struct event *event);
 
-/* What is written to count the event, in that order. */
+/* The registers that are written to count the event, in this order. */
 void escr_registers(const struct event *event, struct registers *registers);
 
 #endif

@@ -14,7 +14,7 @@ void event_reason(struct event *event, const char *field, const char *why, ...)
 	while (reason < event->reasons + event->nr_reasons && strcmp(reason->field, field))
 		reason++;
 	if (reason == event->reasons + EVENT_REASONS)
-		return; /* every field that is ever set has a place */
+		return; /* not reached: EVENT_REASONS has room for every field that is ever set */
 	if (reason == event->reasons + event->nr_reasons)
 		event->nr_reasons++;
 	reason->field = field;

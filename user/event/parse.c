@@ -27,17 +27,17 @@
 struct parser {
 	const char *text; /* the whole list */
 	const char *at;
-	const char *item; /* where the event, or the term of it, begins that is being looked at */
-	size_t place;	  /* in a name that is refused: where it is wrong */
+	const char *item; /* start of the event, or of its term, that is being parsed */
+	size_t place;	  /* offset of the fault in a name that is refused */
 	struct host *host;
 	struct events *events;
 	struct refusal *refusal;
-	int groups; /* so far */
+	int groups; /* number of groups so far */
 };
 
 /* --- modifiers -------------------------------------------------------------------------------- */
 
-/* said: the modifiers as they are written. */
+/* `said` is the text of the modifiers. */
 static int modify(struct parser *parser, struct event *event, const struct spelling *spelling,
 		  const char *said)
 {
@@ -78,7 +78,8 @@ static int modify(struct parser *parser, struct event *event, const struct spell
 		EVENT_SET(event, exclude_guest, !ON('G'), "modifiers %s", said);
 		EVENT_SET(event, exclude_host, !ON('H'), "modifiers %s", said);
 	} else if (!ON('u') && !precise && !ON('P') && (sides || ON('I') || ON('D'))) {
-		/* As perf does it: only these keep the default's guest filter; others take it off. */
+		/* As in perf: only the modifiers u, p and P keep the default, exclude_guest; others clear
+		 * it. */
 		EVENT_SET(event, exclude_guest, 0, "modifiers %s, as perf has it", said);
 	}
 	if (ON('P')) {
@@ -93,7 +94,7 @@ static int modify(struct parser *parser, struct event *event, const struct spell
 
 /* --- terms ------------------------------------------------------------------------------------ */
 
-/* Puts a value into the bits of a format, lowest first. Returns false if it has more bits. */
+/* Writes a value to the bits of a format, lowest first. Returns false if it has more bits than the format. */
 static bool deposit(__u64 *word, __u64 bits, __u64 value)
 {
 	*word &= ~bits;
@@ -111,7 +112,7 @@ static int bad_term(struct parser *parser, const struct event *event, const char
 	return refuse(parser->refusal, STATUS_USAGE, "event '%s', term '%s'", event->name, term);
 }
 
-/* Terms that mean the same for every PMU: perf-list(1), and perf-record(1) for period and freq. */
+/* Terms that have the same meaning for every PMU: perf-list(1), and perf-record(1) for period and freq. */
 static int common_term(struct parser *parser, struct event *event, const char *name, const char *text,
 		       __u64 value, bool *taken)
 {
@@ -177,7 +178,7 @@ static int apply_format(struct parser *parser, struct event *event, const struct
 	return 0;
 }
 
-/* A name from perf's own files, of which no more is known than its terms. */
+/* An event from perf's own files. Nothing but its terms is known about it. */
 static int set_listed(struct parser *parser, struct event *event, const struct pmu *pmu,
 		      const struct pmu_event *listed)
 {
@@ -227,7 +228,7 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 	return listed ? set_listed(parser, event, pmu, listed) : refuse_term(parser, event, pmu, term);
 }
 
-/* place: where the terms stand in the list, NULL if they are an alias's. */
+/* `place` is where the terms are in the list's text, NULL if they are an alias's. */
 static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
 		       const char *place)
 {
@@ -245,8 +246,8 @@ static int apply_terms(struct parser *parser, struct event *event, const struct 
 	return err;
 }
 
-/* The PMU that an event is sent to, where it is one of those that were asked for by name or stand
- * for the core; NULL for the kernel's own types. */
+/* The PMU of an event's type, if it was asked for by name or is the core's. NULL for types of the kernel
+ * itself. */
 static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
 {
 	const struct pmu *pmu = host_core_pmu(parser->host);
@@ -258,8 +259,9 @@ static const struct pmu *pmu_of_type(struct parser *parser, __u32 type)
 	return pmu;
 }
 
-/* Drivers mask off the bits of config that they do not know, without a word, and count something
- * else than was asked for. Their formats say which they know; those that have none are trusted. */
+/* Refuses bits that the PMU does not have. Drivers silently mask off bits of config that they do not know,
+ * and then count something other than was asked for. The PMU's formats show which bits it has; if it has no
+ * formats, all are accepted. */
 static int check_bits(struct parser *parser, struct event *event)
 {
 	static const char *const names[] = {"config", "config1", "config2"};
@@ -314,7 +316,8 @@ static int set_composed(struct parser *parser, struct event *event, const struct
 	return 0;
 }
 
-/* Perf's own files speak for a CPU that has no table; where there are none, its names and the table's. */
+/* The names that are most like this one: those of perf's own files, which are used if the CPU has no table;
+ * otherwise perf's generic names and the table's. */
 static int nearest_here(const struct host *host, const char *name, char *near, size_t size)
 {
 	struct nearest nearest;
@@ -329,7 +332,7 @@ static int nearest_here(const struct host *host, const char *name, char *near, s
 
 static int refuse_pmu(struct parser *parser, const char *name);
 
-/* Where a name is several PMUs', the one that stands for the core has it. */
+/* If several PMUs have an event of this name, the core's is taken. */
 static const struct pmu_event *find_listed(struct host *host, const char *name)
 {
 	const struct pmu *core = host_core_pmu(host);
@@ -350,7 +353,7 @@ static int resolve_listed(struct parser *parser, struct event *event, const stru
 	return set_listed(parser, event, pmu, listed);
 }
 
-/* rNNNN: the value of config for the core's PMU. */
+/* Whether the name has the form rNNNN: the value of config for the core's PMU. */
 static bool is_raw(const char *name)
 {
 	size_t digits = strspn(name + 1, "0123456789abcdefABCDEF");
@@ -358,7 +361,7 @@ static bool is_raw(const char *name)
 	return name[0] == 'r' && digits >= 1 && digits <= 16 && name[1 + digits] == '\0';
 }
 
-/* The CPU of this machine, in words. */
+/* The name of this machine's CPU, for messages. */
 static const char *this_cpu(const struct host *host, char *text, size_t size)
 {
 	if (host->events)
@@ -371,7 +374,7 @@ static const char *this_cpu(const struct host *host, char *text, size_t size)
 	return text;
 }
 
-/* It may be an event of a CPU that this machine does not have. */
+/* Refuses a name that is an event of another CPU. */
 static int refuse_foreign(struct parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
@@ -394,8 +397,8 @@ static int refuse_foreign(struct parser *parser, const char *name)
 						       "cache-misses, branch-misses, cpu-clock");
 }
 
-/* Whether a contradiction is about the name, or about the event whose umask it is, of which the table has
- * none. */
+/* Whether a contradiction is about the name, or about a umask of this event while the table has no umask of
+ * it. */
 static bool concerns(const struct cpu_events *cpu, const char *about, const char *name)
 {
 	size_t base = strcspn(name, ".:");
@@ -410,7 +413,7 @@ static bool concerns(const struct cpu_events *cpu, const char *about, const char
 	return true;
 }
 
-/* It may be left out of this CPU's table because sources disagree about it. */
+/* Refuses a name that this CPU's table lacks because sources disagree about it. */
 static int refuse_left_out(struct parser *parser, const char *name)
 {
 	const struct cpu_events *cpu = parser->host->events;
@@ -431,7 +434,7 @@ static int refuse_left_out(struct parser *parser, const char *name)
 	return 0;
 }
 
-/* The table has events of the name's first part, but what stands behind it is none of their umasks. */
+/* Refuses a name whose event is in the table, but not with this umask. */
 static int refuse_umask(struct parser *parser, const char *name)
 {
 	const struct cpu_events *cpu = parser->host->events;
@@ -551,7 +554,8 @@ static struct event *new_event(struct parser *parser, const char *spelling, size
 	return event;
 }
 
-/* Before a '/' stands a PMU, or an event's name that is given terms: cycles/period=1000/. */
+/* Whether the name before a '/' is an event's, to which terms are added: cycles/period=1000/. Otherwise it is
+ * a PMU's. */
 static bool is_event_name(const struct parser *parser, const char *name)
 {
 	struct composed composed;
@@ -603,7 +607,7 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 	return apply_terms(parser, event, pmu, terms, place);
 }
 
-/* Where a name or modifiers end. */
+/* The length of a name or of modifiers. */
 static size_t length_of(const char *text)
 {
 	return strcspn(text, ",/{} \t\n\v\f\r");
@@ -620,7 +624,8 @@ static int read_spelling(struct parser *parser, struct spelling *spelling, const
 	return err;
 }
 
-/* NAME:0xNN: the event code of the table's NAME with this umask; of an off-core register its value. */
+/* NAME:0xNN: the event code of NAME in the table with this umask. If NAME is an off-core response register,
+ * the number is its value. */
 static int resolve_umask(struct parser *parser, struct event *event, const struct spelling *spelling)
 {
 	struct composed composed;
@@ -632,13 +637,14 @@ static int resolve_umask(struct parser *parser, struct event *event, const struc
 	return found < 0 ? -1 : set_composed(parser, event, &composed);
 }
 
-/* Whether the event's name says its load-latency threshold: LATENCY_ABOVE_THRESHOLD_64. */
+/* Whether the event's name contains its load-latency threshold: LATENCY_ABOVE_THRESHOLD_64. */
 static bool names_threshold(const struct event *event)
 {
 	return event->known && isdigit((unsigned char)event->known->name[strlen(event->known->name) - 1]);
 }
 
-/* A libpfm4 modifier that has a field of config, where the event has not set the field itself. */
+/* Applies a libpfm4 modifier that is a field of config. It must not contradict the value that the event
+ * itself gives the field. */
 static int modify_field(struct parser *parser, struct event *event, const struct term *term)
 {
 	const struct pmu *pmu = event->attr.type ? pmu_of_type(parser, event->attr.type) : NULL;
@@ -695,7 +701,7 @@ static int apply_spelling(struct parser *parser, struct event *event, const stru
 	return 0;
 }
 
-/* PMU/terms/modifiers, or an event's name that is given terms. */
+/* PMU/terms/modifiers, or EVENT/terms/modifiers. */
 static int parse_event_of_terms(struct parser *parser, struct event *event, const char *start, size_t length)
 {
 	const char *close = strchr(parser->at + 1, '/'), *modifiers;
@@ -703,7 +709,7 @@ static int parse_event_of_terms(struct parser *parser, struct event *event, cons
 	char name[NAME_SIZE];
 
 	snprintf(name, sizeof(name), "%.*s", (int)length, start);
-	if (close) /* so that name= can still replace it */
+	if (close) /* the default, which name= can replace */
 		snprintf(event->name, sizeof(event->name), "%.*s", (int)(close + 1 - start), start);
 	if (parse_terms(parser, event, name)) {
 		parser->item += parser->place;
@@ -731,8 +737,9 @@ static int parse_event_of_terms(struct parser *parser, struct event *event, cons
 	return check_bits(parser, event);
 }
 
-/* libpfm4's name of a CPU in front: nhm::INST_RETIRED. perf:: and ix86arch:: are those of every CPU. Returns
- * its length with the colons, 0 if there is none, -1 if it is another CPU's. */
+/* A prefix may be libpfm4's name of a CPU: nhm::INST_RETIRED. perf:: and ix86arch:: are valid on every CPU.
+ * Returns the length of the prefix including the colons, 0 if there is none, -1 if it is that of another
+ * CPU. */
 static int prefix_length(struct parser *parser, const char *text, size_t length)
 {
 	const struct cpu_events *here = parser->host->events;

@@ -10,7 +10,7 @@ static const struct kernel_rule *rule_of(const struct known_kernel *kernel, cons
 {
 	if (!kernel)
 		return NULL;
-	/* PEBS has rules of its own, and no fixed counter. */
+	/* PEBS has its own rules, and can't use a fixed counter. */
 	return event->attr.precise_ip ? kernel_rule_of(kernel->precise, kernel->nr_precise, config)
 				      : kernel_rule_of(kernel->placed, kernel->nr_placed, config);
 }
@@ -24,17 +24,17 @@ unsigned long long placement_choices(struct host *host, const struct event *even
 	if (!encoding_of(&event->attr, host, &encoding))
 		return 0;
 	rule = rule_of(host->events->kernel, event, encoding.config);
-	if (!rule) /* without a code it is the driver's number for something that no general counter counts */
+	if (!rule) /* no event code: the driver's own number, which no general counter counts */
 		return encoding.config & CONFIG_EVENT ? general : 0;
 	return (rule->counters & general) |
 	       (has_fixed_counter(host->events, rule) ? 1ULL << (PLACED_FIXED + rule->fixed_counter) : 0);
 }
 
-/* Gives event i a counter, moving others that have one to another if need be: Kuhn's algorithm for
- * matching. `holder` is the event of each counter, -1 if it is free. */
+/* Assigns a counter to event i, moving other events to other counters if necessary: Kuhn's matching
+ * algorithm. `holder` is the event of each counter, -1 if it is free. */
 static bool place(const unsigned long long *choices, int i, unsigned long long *tried, int *holder)
 {
-	/* From the top: a fixed counter serves few, so it goes first, as the kernel's order does. */
+	/* Descending: fixed counters, which serve few events, are tried first, as in the kernel's order. */
 	for (int counter = 63; counter >= 0; counter--) {
 		if (!(choices[i] >> counter & 1) || *tried >> counter & 1)
 			continue;
@@ -47,8 +47,8 @@ static bool place(const unsigned long long *choices, int i, unsigned long long *
 	return false;
 }
 
-/* How many general counters the events may use: half of a thread's, where one of them is exclusive and
- * the core has another thread (x86_schedule_events(), events/core.c: gpmax). */
+/* The number of general counters that the events may use. If one of them is exclusive and the core has
+ * another thread, it is half of the thread's counters (x86_schedule_events(), events/core.c: gpmax). */
 static unsigned int general_most(struct host *host, const struct event *events, size_t nr)
 {
 	unsigned int general = general_counters_of(host);

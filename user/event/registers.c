@@ -12,7 +12,7 @@
 #define OS  (1ULL << 17)
 #define INT (1ULL << 20)
 #define EN  (1ULL << 22)
-/* What the driver takes over from config: asm/perf_event.h. */
+/* The bits that the driver copies from config: asm/perf_event.h. */
 #define X86_RAW_EVENT_MASK (CONFIG_SELECT | CONFIG_EDGE | CONFIG_INV | CONFIG_CMASK)
 
 /* --- what counts ------------------------------------------------------------------------------ */
@@ -24,15 +24,15 @@ static __u64 hardware_config(const struct perf_event_attr *attr, const struct cp
 {
 	__u64 config = encoding->config & X86_RAW_EVENT_MASK;
 
-	/* intel_pebs_aliases_core2(), intel_pebs_aliases_snb(): cycles have no PEBS, but "fewer than 16
-	 * instructions (or micro-ops) retired" is true of every cycle, and has. */
+	/* intel_pebs_aliases_core2(), intel_pebs_aliases_snb(): cycles have no PEBS. "Fewer than 16
+	 * instructions (or micro-ops) retired" has, and is true in every cycle. */
 	if (attr->precise_ip && config == 0x3c && cpu->kernel->precise_cycles)
 		config = cpu->kernel->precise_cycles;
 	if (!attr->exclude_user)
 		config |= USR;
 	if (!attr->exclude_kernel)
 		config |= OS;
-	/* intel_pmu_pebs_enable(), intel/ds.c, clears INT: the interrupt is the PEBS buffer's. */
+	/* intel_pmu_pebs_enable(), intel/ds.c, clears INT: the PEBS buffer causes the interrupt. */
 	if (!attr->precise_ip)
 		config |= INT;
 	if (attr->type == PERF_TYPE_RAW)
@@ -65,7 +65,7 @@ static void place(const struct perf_event_attr *attr, const struct cpu_events *c
 
 /* --- the guide's fields ----------------------------------------------------------------------- */
 
-/* What a field means when it is 0, and when it is not. A field of two bits may have four. */
+/* What a field means for value 0 and for other values. A field of two bits may have four meanings. */
 struct field_row {
 	const char *name;
 	int low, high;
@@ -199,7 +199,7 @@ static const struct register_row {
 	[OFFCORE_RSP + 1] = {"OFFCORE_RSP_1", 0x1a7, COUNTER_NOWHERE, NULL, 0},
 };
 
-/* A new register with the fields of it that the mask covers. */
+/* Adds a register, with those of its fields that are within the mask. */
 static struct register_value *add(struct registers *registers, int which, __u64 value, __u64 mask)
 {
 	struct register_value *reg = &registers->list[registers->nr++];
@@ -232,8 +232,8 @@ static void add_selection(struct registers *registers, __u64 config)
 	add(registers, FIXED_CTR_CTRL, value << shift, 0xfULL << shift);
 }
 
-/* __intel_pmu_enable_all(), intel/core.c: all counters, but for those of exclude_host, which only a
- * guest switches on. */
+/* __intel_pmu_enable_all(), intel/core.c: enables all counters except those of events with exclude_host,
+ * which are enabled only while a guest runs. */
 static void add_global_control(const struct perf_event_attr *attr, const struct cpu_events *cpu,
 			       unsigned int general, struct registers *registers)
 {
@@ -246,7 +246,7 @@ static void add_global_control(const struct perf_event_attr *attr, const struct 
 		known = registers->fixed_counter < 0 ? ~(__u64)registers->counters
 						     : ~(1ULL << (32 + registers->fixed_counter));
 	reg = add(registers, GLOBAL_CTRL, all & known, known);
-	/* A CPU has the fields of the counters that it has. */
+	/* Only fields of counters that the CPU has are kept. */
 	for (size_t i = 0; i < reg->nr_fields; i++)
 		if (all >> reg->fields[i].low & 1)
 			reg->fields[kept++] = reg->fields[i];
@@ -286,7 +286,7 @@ static void add_pebs(const struct cpu_events *cpu, const struct encoding *encodi
 	add(registers, PEBS_ENABLE, value, value);
 }
 
-/* The guide's name of a bit where it has one, else the table's. */
+/* The guide's name of a bit, if it has one; else the table's. */
 static const char *guides_name(const struct known_offcore *offcore, const char *name)
 {
 	for (size_t i = 0; i < offcore->nr_aliases; i++)
@@ -327,7 +327,7 @@ static void add_extra(const struct cpu_events *cpu, const struct encoding *encod
 
 /* --- branches --------------------------------------------------------------------------------- */
 
-#define LBR_SELECT_KERNEL 0x001 /* guide, Table 19; what is recorded has its bit clear */
+#define LBR_SELECT_KERNEL 0x001 /* guide, Table 19; a clear bit means that these are recorded */
 #define LBR_SELECT_USER	  0x002
 
 bool event_uses_lbr(const struct perf_event_attr *attr)
@@ -335,8 +335,8 @@ bool event_uses_lbr(const struct perf_event_attr *attr)
 	return attr->branch_sample_type || attr->precise_ip > 1;
 }
 
-/* x86_pmu_hw_config(): without a filter, precise_ip 2 asks for all branches. perf_copy_attr(),
- * kernel/events/core.c: a filter without a privilege level gets the event's. */
+/* x86_pmu_hw_config(): precise_ip 2 without a filter asks for all branches. perf_copy_attr(),
+ * kernel/events/core.c: a filter without a privilege level gets that of the event. */
 static __u64 branches(const struct perf_event_attr *attr)
 {
 	__u64 type = attr->branch_sample_type ? attr->branch_sample_type : PERF_SAMPLE_BRANCH_ANY;
@@ -361,7 +361,7 @@ static void add_lbr(const struct perf_event_attr *attr, const struct cpu_events 
 	for (size_t i = 0; i < cpu->nr_branches; i++)
 		if (wanted & branch_kind_bits(cpu->branches[i].filter))
 			recorded |= cpu->branches[i].records;
-	if (cpu->nr_branches) /* others are filtered by the driver: lbr_sel_map */
+	if (cpu->nr_branches) /* CPUs without rows are filtered by the driver: lbr_sel_map */
 		add(registers, LBR_SELECT, 0x1ff & ~recorded, ~0ULL);
 	add(registers, DEBUGCTL, 0x801, 0x801);
 }

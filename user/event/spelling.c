@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libpfm4's modifiers (pfmlib_intel_x86_priv.h, pfmlib_perf_event_priv.h) and what they are here. */
+/* libpfm4's modifiers (pfmlib_intel_x86_priv.h, pfmlib_perf_event_priv.h) and what they correspond to
+ * here. */
 static const struct modifier {
 	const char *name;
-	const char *term; /* of the PMU or of perf; NULL: one of perf's letters */
+	const char *term; /* a term of the PMU or of perf; NULL: one of perf's letters */
 	char letter;
 	bool needs_value;
 	__u64 most;
@@ -32,10 +33,10 @@ static const struct modifier {
 	{"mh", NULL, 'H', .most = 1},
 };
 
-/* What is read, and where. */
+/* State of the parser. */
 struct reader {
 	struct spelling *spelling;
-	const char *text; /* of the whole event */
+	const char *text; /* text of the whole event */
 	size_t *at;
 	struct refusal *refusal;
 	bool given[sizeof(modifiers) / sizeof(modifiers[0])];
@@ -99,7 +100,7 @@ static const struct modifier *modifier_named(const char *text, size_t length)
 	return NULL;
 }
 
-/* The number that is all of the text. */
+/* Parses a text that must be a number as a whole. */
 static bool read_number(const char *text, size_t length, __u64 *value)
 {
 	char copy[32], *end;
@@ -198,7 +199,7 @@ static int read_piece(struct reader *reader, size_t at, size_t length, bool firs
 		return read_umask(reader, at, length);
 	if (word < length)
 		return wrong(reader, at, length, "there is no modifier of this name");
-	/* With the ':' before it; what stands behind a '/' has none. */
+	/* It includes the ':' before it; after a '/' there is none. */
 	return first || !at ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
 }
 

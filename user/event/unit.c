@@ -87,7 +87,7 @@ static int refuse_value(const struct event *event, const struct unit_field *fiel
 	return instead(refusal, "values: %sor a number up to 0x%llx", known, unit_field_most(field));
 }
 
-/* "hit+hitm", "0x6" */
+/* Parses a field's value: "hit+hitm", "0x6". */
 static int read_value(const struct event *event, const struct unit_field *field, const char *text,
 		      size_t length, __u64 *value, struct refusal *refusal)
 {
@@ -154,7 +154,7 @@ static int apply_term(struct event *event, const char *term, size_t length, stru
 
 /* --- the event -------------------------------------------------------------------------------- */
 
-/* The first counter of a kind, by its number in the unit. */
+/* The first counter of a kind, by its number within the unit. */
 static int first_counter(const struct known_unit *unit, const struct unit_kind *kind)
 {
 	int first = 0;
@@ -164,7 +164,7 @@ static int first_counter(const struct known_unit *unit, const struct unit_kind *
 	return first;
 }
 
-/* The values that fields have where no term gives one. */
+/* Gives fields the values that they have if no term sets them. */
 static void put_usual(struct event *event, const struct unit_field *fields, size_t nr, bool two_threads)
 {
 	for (size_t f = 0; f < nr; f++) {
@@ -288,7 +288,7 @@ bool unit_in_use(const struct known_unit *unit, __u64 value)
 			      : value >> unit->count_bits;
 }
 
-/* Whether one of the numbers is the address. */
+/* Whether one of the numbers has this address. */
 static bool among(const struct unit_number *numbers, size_t nr, __u32 msr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -321,7 +321,7 @@ __u64 unit_command(const struct known_unit *unit, int command, __u32 counters)
 	return 1ULL << command | (__u64)counters << unit->select;
 }
 
-/* In the order of bits. */
+/* Keeps the fields in the order of bits. */
 void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high)
 {
 	size_t at = reg->nr_fields++;

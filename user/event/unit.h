@@ -7,21 +7,20 @@
 #include "event/registers.h"
 
 /*
- * Makes the event of the terms between the slashes: the kind, then fields with the names of their values,
- * which
- * '+' joins, or with a number; a field without a value is 1. attr.config becomes what the counter's register
- * gets; two_threads: cores have two, whose sides some fields tell apart. Returns 0, or -1 with the refusal,
- * and *at the place in the terms that is refused.
+ * Makes an event from the terms between the slashes: the kind comes first, then fields. A field has names of
+ * values, joined by '+', or a number; a field without a value is 1. Sets attr.config to the value of the
+ * counter's register. `two_threads`: the CPU's cores have two threads, so that fields which select one have
+ * their usual_smt value by default. Returns 0, or -1 with the refusal, and *at is the offset of the term that
+ * is refused.
  */
 int unit_event(struct event *event, const struct known_unit *unit, bool two_threads, const char *terms,
 	       size_t *at, struct refusal *refusal);
 
-/* The register of the event's counter, and its bit's number among the control's. */
+/* The event's counter: the name and address of its register. */
 const struct unit_number *unit_counter_of(const struct event *event);
 
-/* A register that an event takes, with the bits (mask) that stay as they are written while it is this
- * event's.
- */
+/* A register that an event occupies. The bits in `mask` keep the value that was written as long as the
+ * register belongs to this event. */
 struct own_register {
 	__u32 msr;
 	__u64 value, mask;
@@ -29,37 +28,38 @@ struct own_register {
 
 #define OWN_REGISTERS 5
 
-/* Those of an event whose counter stands still: first the one that says whose it is, last the one that has
- * the count. Returns how many. */
+/* Lists the registers that an event occupies, with their values while its counter is stopped. The first shows
+ * which event the counter belongs to, the last has the count. Returns their number. */
 size_t unit_own_registers(const struct event *event, struct own_register *list);
 
-/* The register that says whether a counter is in use, by the counter's number; without a name behind the
- * last.
- */
+/* The register that shows whether a counter is in use. `which` is the counter's number. The result has no
+ * name if there is no such counter. */
 struct unit_number unit_register(const struct known_unit *unit, size_t which);
 bool unit_in_use(const struct known_unit *unit, __u64 value);
 
-/* Whether the register is one of the unit's. */
+/* Whether the register belongs to the unit. */
 bool unit_has(const struct known_unit *unit, __u32 msr);
 
-/* Gives each event of a unit a counter, as long as there is one that can count it. */
+/* Assigns a counter to each event of a unit, as long as there is one that can count it. */
 void units_place(struct events *events);
 
-/* What is written to count the event, in the order of writing: the control freezes, the counter's register,
- * the control resets, and lets it count. With
- * ESCRs: the CCCR, the ESCR, where the count begins, and the CCCR with the counter enabled. */
+/* The register writes that count the event, in their order. With a control: the control freezes, the
+ * counter's register is written, the control resets the count, then lets it count. With ESCRs: the CCCR, the
+ * ESCR, the initial count, and the CCCR with the counter enabled. */
 void unit_registers(const struct event *event, struct registers *registers);
 
-/* Begins the refusal of a term. Returns -1. */
+/* Starts the refusal of a term: fills in what was asked for. Returns -1. */
 int unit_refuse_term(const struct event *event, const char *term, size_t length, struct refusal *refusal);
 
-/* Adds a field with its value to those of a register that explain shows, in the order of bits. */
+/* Adds a field, with its value, to the fields of a register that explain shows. They are kept in the order of
+ * bits. */
 void unit_add_field(struct register_value *reg, const char *name, const char *meaning, int low, int high);
 
-/* What a field's value is called, or else what the field is about. */
+/* The name of a field's value; if it has none, the description of the field. */
 const char *unit_meaning(const struct unit_field *field, __u64 value);
 
-/* The value of the control that gives its command, by the command's bit, to these counters. */
+/* The value to write to the unit's control in order to give a command, by the number of the command's bit, to
+ * these counters. */
 __u64 unit_command(const struct known_unit *unit, int command, __u32 counters);
 
 #endif
