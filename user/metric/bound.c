@@ -7,12 +7,12 @@
 
 #include "memory.h"
 
-/* Of something that never happened in some time, up to so many times it may happen in as long a time,
- * with 95 % confidence: -ln 0.05, the rule of three. */
+/* If something did not happen in a certain time, then with 95 % confidence it happens at most this number of
+ * times in another period of the same length: -ln 0.05, the rule of three. */
 #define UNSEEN 3
 
-/* The kernel's times of a turn are not exactly those of its counter: what switching takes is a part of
- * the one and not of the other. Seen on the emulated Nehalem: up to 1.6 %. */
+/* The times that the kernel measures do not exactly match those of the counter: switching a counter takes
+ * time that is part of one but not of the other. The most seen, on the emulated Nehalem: 1.6 %. */
 #define SWITCHING 0.02
 
 /* --- readings --------------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@
 void turns_open(struct turns *turns, size_t nr_events, __u64 span_ns)
 {
 	*turns = (struct turns){.nr_events = nr_events, .first_ns = span_ns, .span_ns = span_ns};
-	/* One more than are kept: the one that is being filled. */
+	/* One more than TURNS_MOST: the one that is being filled. */
 	turns->list = xcalloc((TURNS_MOST + 1) * nr_events, sizeof(*turns->list));
 }
 
@@ -68,7 +68,8 @@ void turns_add(struct turns *turns, const struct count *since, __u64 ns)
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-/* Student's t, 99 % two-sided: the quantile of the nearest lower number of degrees of freedom. */
+/* Student's t, 99 % two-sided: the quantile for the greatest number of degrees of freedom in the table that
+ * is not above the given one. */
 static double quantile(size_t freedom)
 {
 	static const struct {
@@ -85,7 +86,7 @@ static double quantile(size_t freedom)
 	return quantiles[i].t;
 }
 
-/* Readings in which an event had a counter. */
+/* The number of readings in which an event had a counter. */
 static size_t turns_of(const struct turns *turns, size_t event)
 {
 	size_t nr = 0;
@@ -95,8 +96,8 @@ static size_t turns_of(const struct turns *turns, size_t event)
 	return nr;
 }
 
-/* The counts but for one reading, of those events that shared their counter. Returns whether any of
- * them had one in it. */
+/* Computes the counts without the i-th reading, for those events that are estimates. Returns whether any of
+ * them had a counter in that reading. */
 static bool leave_out(const struct turns *turns, size_t i, const struct count *counts, const size_t *events,
 		      size_t nr, struct count *without)
 {
@@ -116,7 +117,8 @@ static bool leave_out(const struct turns *turns, size_t i, const struct count *c
 	return any;
 }
 
-/* The standard error by the jackknife. Returns the number of readings used, 0 if there are too few. */
+/* Computes the standard error by the jackknife. Returns the number of readings used, 0 if there are too
+ * few. */
 static size_t standard_error(const struct turns *turns, const struct count *counts, const size_t *events,
 			     size_t nr, estimate_fn estimate, const void *what, double *error)
 {
@@ -142,7 +144,8 @@ static size_t standard_error(const struct turns *turns, const struct count *coun
 	return n;
 }
 
-/* What a few occurrences more of each event that was not counted all the time would change. */
+/* How much UNSEEN more occurrences would change the estimate: the sum over all events that were not counted
+ * all the time. */
 static double change_by_unseen(const struct turns *turns, const struct count *counts, const size_t *events,
 			       size_t nr, estimate_fn estimate, const void *what, double value)
 {

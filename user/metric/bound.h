@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How far an estimate can be off. Events that are more than the counters take turns, and what happened while
- * one had none is not known; its scaled count supposes that it went on as before. How good that is can be
- * told from how unlike each other the turns were.
+ * How far an estimate can be off. If there are more events than counters, the kernel schedules them in turns.
+ * What happens while an event has no counter is not known; the scaled count assumes that it continues at the
+ * same rate. How good that assumption is can be judged by how much the turns differ from each other.
  *
- * The counts are read every few turns of the kernel's (see TURNS_MOST), and the estimate is made again
- * without each of these readings: the jackknife (Quenouille, Tukey). It needs no formula of its own for a
- * ratio or a metric, whose inputs err together where they were counted together. The bound is the quantile of
- * Student's distribution for 99 %, because readings that follow each other are no independent draws, plus
- * what three occurrences more would change: of something that was never seen up to three may have happened
- * unseen in as long a time, 19 times of 20.
+ * The counts are read every few turns of the kernel (see TURNS_MOST), and the estimate is computed again
+ * without each of these readings: the jackknife (Quenouille, Tukey). It needs no separate formula for a ratio
+ * or a metric, whose inputs have correlated errors if they were counted together. The bound is the sum of two
+ * parts. One is the standard error times the quantile of Student's distribution for 99 %, because consecutive
+ * readings are not independent draws. The other is the change that three more occurrences would make: if
+ * something was never seen, then in 19 of 20 cases it happened at most three times unseen in a period of the
+ * same length.
  *
- * It is a bound for at least 95 % of runs, of programs that do not repeat themselves in time with the
- * kernel's turns: such a program shows the same part of itself at each turn, which no reading reveals.
+ * The bound holds for at least 95 % of runs of programs that do not repeat themselves in step with the
+ * kernel's turns. A program that does shows the same part of itself in each turn, which no reading reveals.
  */
 #ifndef NHMTAP_BOUND_H
 #define NHMTAP_BOUND_H
@@ -23,40 +24,41 @@
 
 #define BOUND_LEVEL 0.95
 
-/* Readings that are kept. When they are full each two neighbours become one. */
+/* The number of readings that are kept. When there are this many, each two neighbours are merged into one. */
 #define TURNS_MOST 64
-/* Readings of an event that it takes to say anything. */
+/* The least number of readings of an event from which a bound is computed. */
 #define TURNS_LEAST 8
 
 struct turns {
 	size_t nr_events;
-	size_t nr;		 /* that are complete; the one after them is being filled */
-	__u64 first_ns, span_ns; /* how long one is: at first, and now */
-	__u64 last_ns;		 /* how long the one being filled is so far */
-	struct count *list;	 /* each event's count in each of them */
+	size_t nr;		 /* complete readings; the one after them is being filled */
+	__u64 first_ns, span_ns; /* the duration of a reading: initially, and now */
+	__u64 last_ns;		 /* the duration so far of the one being filled */
+	struct count *list;	 /* the count of each event in each reading */
 };
 
-/* span_ns: how long one is at first. */
+/* `span_ns` is the initial duration of a reading. */
 void turns_open(struct turns *turns, size_t nr_events, __u64 span_ns);
 void turns_close(struct turns *turns);
-/* Adds what each event counted in the ns since it was called before. */
+/* Adds what each event has counted since the previous call, `ns` ago. */
 void turns_add(struct turns *turns, const struct count *since, __u64 ns);
 void turns_clear(struct turns *turns);
 
 struct bound {
-	double low, high; /* infinite where too little was read to say */
-	size_t turns;	  /* readings that it rests on; 0: it needs none, everything was counted */
+	double low, high; /* infinite if there are too few readings */
+	size_t turns;	  /* readings that it is computed from; 0: none needed, everything was counted */
 };
 
-/* An estimate made from the events' counts, say a metric. Returns 0, or -1 if it can't be made. */
+/* Computes an estimate, such as a metric, from the events' counts. Returns 0, or -1 if it can't be
+ * computed. */
 typedef int (*estimate_fn)(const void *what, const struct count *counts, double *value);
 
-/* Bounds an estimate from these events (their places in turns and counts). Returns 0, or -1 if there is
- * no estimate. */
+/* Computes the bound of an estimate that depends on these events (their indices in turns and counts). Returns
+ * 0, or -1 if there is no estimate. */
 int bound_of(const struct turns *turns, const struct count *counts, const size_t *events, size_t nr,
 	     estimate_fn estimate, const void *what, struct bound *bound);
 
-/* Bounds the scaled count of one event that ran: never below what was counted. */
+/* Computes the bound of the scaled count of an event that ran. It is never below what was counted. */
 void bound_of_count(const struct turns *turns, const struct count *counts, size_t event, struct bound *bound);
 
 #endif

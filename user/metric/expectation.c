@@ -19,7 +19,8 @@ static int refuse_expectation(struct refusal *refusal, const char *text, const c
 				"'ipc>0.8', 'page-faults<=1e4'");
 }
 
-/* The last run of operators' characters: names of events have them as well (cpu/event=0xc0/). */
+/* Finds the last run of operator characters. Event names may contain such characters too
+ * (cpu/event=0xc0/). */
 static const char *find_operator(const char *text, size_t *length)
 {
 	const char *end = text + strlen(text), *begin;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is expected of a count or a metric: "ipc>0.8", "page-faults<=1e4". Pure. */
+/* Expectations of counts and metrics: "ipc>0.8", "page-faults<=1e4". Pure. */
 #ifndef NHMTAP_EXPECTATION_H
 #define NHMTAP_EXPECTATION_H
 
@@ -7,12 +7,12 @@
 #include "refusal.h"
 
 struct expectation {
-	const char *text; /* as it was asked for; the caller's */
+	const char *text; /* the user's text; owned by the caller */
 	char name[160];	  /* of the metric or event */
 	enum comparison { LESS, AT_MOST, MORE, AT_LEAST, EQUAL } comparison;
 	double limit;
 	bool of_metric;
-	size_t place; /* of the metric or event in the plan */
+	size_t place; /* index of the metric or event in the plan */
 };
 
 struct expectations {
@@ -22,13 +22,13 @@ struct expectations {
 
 enum outcome { MET, FAILED, CANNOT_TELL };
 
-/* Parses the text: all but of_metric and place. Returns 0, or -1 with the refusal. */
+/* Parses the text and sets all members except of_metric and place. Returns 0, or -1 with the refusal. */
 int expectation_parse(struct expectation *expectation, const char *text, struct refusal *refusal);
 
-/* The comparison as it is written: "<=". */
+/* The operator of the comparison: "<=". */
 const char *expectation_operator(const struct expectation *expectation);
 
-/* Whether it is met everywhere in the bound, nowhere in it, or undecided. */
+/* MET if it holds everywhere within the bound, FAILED if it holds nowhere, else CANNOT_TELL. */
 enum outcome expectation_outcome(const struct expectation *expectation, const struct bound *bound);
 
 #endif

@@ -5,10 +5,10 @@
 #include "event/placement.h"
 #include "host/kernel.h"
 
-/* What CPUs without a table have at the least, since Core 2's two are long gone. */
+/* The least number of counters of CPUs without a table. (Core 2 had two, but is no longer in use.) */
 #define UNKNOWN_CPU_COUNTERS 4
 
-/* The counter of cycles: the NMI watchdog's event is pinned there (kernel/watchdog_hld.c). */
+/* The fixed counter of cycles, to which the NMI watchdog's event is pinned (kernel/watchdog_hld.c). */
 #define WATCHDOG (1ULL << (PLACED_FIXED + 1))
 
 static size_t hardware_events(const struct events *events)
@@ -20,7 +20,7 @@ static size_t hardware_events(const struct events *events)
 	return nr;
 }
 
-/* Each holds one value at a time. */
+/* Whether the events need no more values of any extra register than the core can hold at the same time. */
 static bool extra_registers_agree(const struct events *events, struct host *host)
 {
 	struct {

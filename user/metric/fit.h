@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whether the core has a counter for each of these events at once, by the rules of its tables. */
+/* Whether the core has enough counters to count events at the same time, by the rules of its tables. */
 #ifndef NHMTAP_FIT_H
 #define NHMTAP_FIT_H
 
 #include "event/event.h"
 #include "host/host.h"
 
-/* Errs on the side of no: where nothing is known of a CPU, four hardware events are the most. */
+/* Whether the events fit. If in doubt, they don't: on a CPU without a table, at most four hardware events
+ * do. */
 bool events_fit(const struct events *events, struct host *host);
 
-/* Counters that the kernel keeps for itself, as placement_find() has them: the NMI watchdog's. */
+/* The counters that the kernel uses itself, in placement_find()'s form of `taken`: the NMI watchdog's. */
 unsigned long long counters_held(struct host *host);
 
 #endif

@@ -50,7 +50,7 @@ static void write_group(FILE *file, const struct group *group)
 	fprintf(file, "%s", braces ? "}" : "");
 }
 
-/* Whether the counters hold the group at once: 1 or 0, or -1 with the refusal of one of its events. */
+/* Whether the group fits the counters: 1 or 0, or -1 with the refusal of one of its events. */
 static int group_fits(const struct group *group, struct host *host, struct refusal *refusal)
 {
 	struct group loose = {group->names, group->nr, .apart = true};

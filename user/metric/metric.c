@@ -68,7 +68,7 @@ static int refuse_metric(const struct host *host, const char *name, struct refus
 	return instead(refusal, "see nhmtap list for those that this machine has");
 }
 
-/* A refusal of an event says for which metric it was asked. */
+/* Adds to the refusal of an event the metric for which the event was asked. */
 static int of_metric(const struct known_metric *known, struct refusal *refusal)
 {
 	char asked[400];
@@ -91,7 +91,8 @@ static bool is_duration(const char *name)
 	return !strcmp(name, FORMULA_DURATION);
 }
 
-/* "ipc:u" → ":u", the metric's, behind an input that has no modifiers itself. The caller frees it. */
+/* The name of an input's event. If it has no modifiers, it gets those of the metric: ":u" of "ipc:u". The
+ * caller frees it. */
 static char *event_name(const struct metric *metric, size_t input)
 {
 	const char *event = metric->formula.inputs[input], *modifiers = strchr(metric->name, ':');
@@ -162,7 +163,7 @@ static int add_metrics(struct metrics *metrics, const char *names, struct groups
 	return err;
 }
 
-/* Where each input stands in the plan, in which the groups' events begin at `first`. */
+/* Sets the index of each input's event in the plan, where the groups' events begin at `first`. */
 static void find_inputs(struct metric *metric, const struct groups *groups, size_t first)
 {
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {
@@ -194,7 +195,7 @@ int metrics_plan(struct metrics *metrics, const char *names, struct host *host, 
 	return err;
 }
 
-/* The place of the event of this name; NO_EVENT if there is none. */
+/* The index of the event of this name; NO_EVENT if there is none. */
 static size_t place_of(const struct events *events, const char *name)
 {
 	for (size_t i = 0; i < events->nr; i++)
@@ -203,7 +204,7 @@ static size_t place_of(const struct events *events, const char *name)
 	return NO_EVENT;
 }
 
-/* Whether all inputs are among the events. */
+/* Sets the indices of the events of all inputs. Returns whether all are there. */
 static bool bind(struct metric *metric, const struct events *events)
 {
 	for (size_t i = 0; i < metric->formula.nr_inputs; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Running mean and sum of squared differences of the values of repeated executions: Welford's method,
- * which loses no digits to large values. A zeroed one has none yet. */
+/* Running mean and sum of squared differences of values: Welford's method, which does not lose precision with
+ * large values. A zeroed struct has no values yet. */
 #ifndef NHMTAP_MOMENTS_H
 #define NHMTAP_MOMENTS_H
 
@@ -13,7 +13,7 @@ struct moments {
 
 void moments_add(struct moments *moments, double value);
 
-/* Of the values themselves; NAN for fewer than two. */
+/* The variance of the values, not of their mean. NAN for fewer than two values. */
 double moments_variance(const struct moments *moments);
 
 #endif
