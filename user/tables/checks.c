@@ -11,19 +11,19 @@
 #include "list.h"
 #include "memory.h"
 
-/* The one that is of no CPU. */
+/* Whether it is the draft of metrics over perf's own events, which belong to no CPU. */
 static bool is_generic(const struct draft *draft)
 {
 	return !strcmp(draft->cpu.name, GENERIC);
 }
 
-/* Faults found from here on are blamed on this table of the CPU, even if it inherits the rows. */
+/* Has the following faults reported for this table of the CPU, even if the CPU inherits the rows. */
 static void blame(struct loader *loader, struct draft *draft, const char *table)
 {
 	snprintf(loader->file, sizeof(loader->file), "%s/%s.json", draft->cpu.name, table);
 }
 
-/* The rows are sorted, so that those of one name are neighbours. */
+/* Rows are sorted, so those of the same name are neighbours. */
 static int check_aliases(struct loader *loader, struct draft *draft, enum draft_kind kind,
 			 const enum draft_kind *owners, size_t nr_owners)
 {
@@ -42,7 +42,7 @@ static int check_aliases(struct loader *loader, struct draft *draft, enum draft_
 	return 0;
 }
 
-/* Events that are encoded alike are equal. */
+/* Compares encodings: 0 if they are the same. */
 static int encoding_order(const struct known_event *a, const struct known_event *b)
 {
 	if (a->config != b->config)
@@ -56,7 +56,7 @@ static int encoding_order(const struct known_event *a, const struct known_event 
 	return (a->fixed_counter > b->fixed_counter) - (a->fixed_counter < b->fixed_counter);
 }
 
-/* Those that are encoded alike stand in the order of their rows. */
+/* By encoding; events of the same encoding are in the order of their rows. */
 static int by_encoding(const void *a, const void *b)
 {
 	const struct known_event *x = *(const struct known_event *const *)a;
@@ -76,7 +76,7 @@ static int check_encodings(struct loader *loader, const struct draft *draft)
 		events[i] = draft_row(draft, DRAFT_EVENTS, i);
 	qsort(events, nr, sizeof(*events), by_encoding);
 	for (size_t i = 1; i < nr && !err; i++) {
-		/* If one is built in and the other is the folder's, the folder's is blamed. */
+		/* If only one of them is from the folder, the fault is reported for that one. */
 		bool first = from_folder(draft, events[i - 1]->name);
 
 		if (!encoding_order(events[i], events[i - 1]))
@@ -108,7 +108,7 @@ static int check_event_in(struct loader *loader, struct draft *draft, const stru
 	return 0;
 }
 
-/* Whether an event of a formula can be counted: the CPU's or perf's own, modifiers left aside. */
+/* Whether an event of a formula can be counted: it is one of the CPU's or perf's own, modifiers ignored. */
 static bool counts(struct draft *draft, const char *name)
 {
 	const struct cpu_events *cpu = is_generic(draft) ? NULL : &draft->cpu;

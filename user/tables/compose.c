@@ -10,13 +10,14 @@
 
 #define UMASK_BITS 0xff00ULL
 
-/* A piece of a name: up to the next of these characters. */
+/* A piece of a name, up to a separator. */
 struct piece {
 	char text[96];
-	size_t at; /* in the name */
+	size_t at; /* its offset in the name */
 };
 
-/* The piece at *at; moves *at behind it and returns the character that ends it. */
+/* Reads the piece at *at, which ends at one of the characters in `ends`. Moves *at to that character and
+ * returns it. */
 static char next_piece(const char *name, size_t *at, const char *ends, struct piece *piece)
 {
 	size_t length = strcspn(name + *at, ends);
@@ -29,7 +30,7 @@ static char next_piece(const char *name, size_t *at, const char *ends, struct pi
 
 /* --- off-core responses ----------------------------------------------------------------------- */
 
-/* The name that the table has for a register, request or response. */
+/* The table's name of a register, request or response, given its name or an alias. */
 static const char *offcore_name(const struct known_offcore *offcore, const char *name)
 {
 	for (size_t i = 0; i < offcore->nr_aliases; i++)
@@ -50,7 +51,7 @@ static const struct offcore_register *find_register(const struct known_offcore *
 static const struct offcore_part *find_part(const struct known_offcore *offcore,
 					    const struct offcore_part *parts, size_t nr, const char *name)
 {
-	/* A part's own name goes before an alias of another one. */
+	/* A part's name takes precedence over another part's alias. */
 	for (int own = 1; own >= 0; own--) {
 		const char *wanted = own ? name : offcore_name(offcore, name);
 
@@ -61,7 +62,7 @@ static const struct offcore_part *find_part(const struct known_offcore *offcore,
 	return NULL;
 }
 
-/* One kind of the parts that an off-core event is composed of, and what was named of it. */
+/* One kind of the parts of an off-core event, and the names given of that kind. */
 struct kind {
 	const char *name; /* "request" */
 	const struct offcore_part *parts;
@@ -96,8 +97,8 @@ static int refuse_part(const char *event, const struct piece *piece, const struc
 	return instead(refusal, "%.380s", names);
 }
 
-/* libpfm4 means another thing by some names: the table's contradictions have them, with the encoding that
- * libpfm4 gives them. A user who writes ':' may have the name from libpfm4; Intel and perf write '.'. */
+/* Adds a note if libpfm4 encodes the name differently, which the table's contradictions tell. Only names with
+ * ':' may come from libpfm4; Intel and perf write '.'. */
 static void note_disagreement(const struct cpu_events *cpu, const char *spelling, const char *name,
 			      struct composed *composed)
 {
@@ -117,8 +118,8 @@ static void note_disagreement(const struct cpu_events *cpu, const char *spelling
 	}
 }
 
-/* The part that has the most bits: all requests, any response. Where responses are of suppliers and
- * snoops, any response is the bit that is neither. */
+/* The part that selects all: the one with the most bits (all requests, any response). If responses consist of
+ * supplier and snoop bits, it is the response whose bit is neither. */
 static const struct offcore_part *widest(const struct known_offcore *offcore, const struct kind *kind)
 {
 	__u64 sides = offcore_bits_of_kind(offcore, OFFCORE_SUPPLIER | OFFCORE_SNOOP);
@@ -180,7 +181,7 @@ static int compose_offcore(const struct cpu_events *cpu, const char *name, struc
 	composed->config = reg->config;
 	while (name[at]) {
 		from = ++at;
-		/* Names of responses may have dots: the longest one counts. */
+		/* A response's name may contain dots: the longest match counts. */
 		next_piece(name, &at, "|:", &piece);
 		found = add_part(offcore, &kinds[1], piece.text, composed);
 		if (!found) {
@@ -216,7 +217,8 @@ static int refuse_umask(const char *name, const struct piece *piece, const char 
 				"same cmask, inv, edge and any");
 }
 
-/* EVENT.A|B, EVENT:A:B: the umasks select things that one counter adds up, as long as all else is equal. */
+/* EVENT.A|B, EVENT:A:B. Umasks can be combined if the counter adds up what they select, and everything else
+ * is equal. */
 static int compose_umasks(const struct cpu_events *cpu, const char *name, struct composed *composed,
 			  struct refusal *refusal)
 {
@@ -255,7 +257,7 @@ static int compose_umasks(const struct cpu_events *cpu, const char *name, struct
 	return 1;
 }
 
-/* Whether the row or alias is one of the event: EVENT itself, or EVENT.UMASK. */
+/* Whether the row or alias belongs to the event: EVENT itself, or EVENT.UMASK. */
 static bool is_of(const char *row, const char *event)
 {
 	size_t length = strlen(event);
@@ -263,8 +265,8 @@ static bool is_of(const char *row, const char *event)
 	return !strncasecmp(row, event, length) && (!row[length] || row[length] == '.');
 }
 
-/* The code of an event's rows, from what the rows and their aliases are called. Returns how many different
- * codes there are. */
+/* Finds the code of an event, by the rows and aliases that belong to it. Returns 0 if there are none, 1 if
+ * all have the same code, and more if they have not; then `other` is one of the other codes. */
 static int codes_of(const struct cpu_events *cpu, const char *event, __u64 *code, __u64 *other)
 {
 	int found = 0;

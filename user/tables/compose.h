@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Events of a CPU's table as one writes them: by name, by several umasks of one event, or composed
- * of an off-core request and a response.
+ * Events of a CPU's table in the ways that a user can write them: by name, by several umasks of one event, or
+ * composed of an off-core request and a response.
  *
  *     INST_RETIRED.ANY_P                      a row; ':' is as good as '.'
  *     MEM_LOAD_RETIRED:L1D_HIT|L2_HIT         rows whose umasks are combined
@@ -21,18 +21,18 @@
 struct composed {
 	__u64 config, config1;
 	char description[200];
-	char note[400];			 /* what was added to the name, or what libpfm4 means by it instead */
+	char note[400]; /* what was added to the name, or how libpfm4 encodes the name instead */
 	const struct known_event *known; /* the row, or the first of several; NULL for an off-core response */
-	size_t at;			 /* where in the name it is wrong, if it is */
+	size_t at;			 /* offset of the fault in the name, if there is one */
 };
 
-/* Returns 1 if it is an event of the table, 0 if not, -1 if it begins like one and is wrong, with
- * the refusal filled in. cpu may be NULL. */
+/* Looks up an event or composes it. `cpu` may be NULL. Returns 1 if it is an event of the table, 0 if it is
+ * not, or -1 with the refusal if it begins like one but is wrong. */
 int compose_event(const struct cpu_events *cpu, const char *name, struct composed *composed,
 		  struct refusal *refusal);
 
-/* The same of a name that is given its umask as a number: the name's event code with this umask, and an
- * off-core register with this value. */
+/* The same for a name with a umask as a number: the event code of the name with this umask. If the name is an
+ * off-core register, the number is its value. */
 int compose_umask(const struct cpu_events *cpu, const char *name, __u64 umask, struct composed *composed,
 		  struct refusal *refusal);
 

@@ -21,20 +21,20 @@
 #define CONFIG_CMASK	   0xff000000ULL
 #define CONFIG_CMASK_SHIFT 24
 
-/* Whether an event with this config is the one that the load-latency threshold belongs to. */
+/* Whether an event with this config is the one to which the load-latency threshold applies. */
 static inline bool is_load_latency(const struct cpu_events *cpu, __u64 config)
 {
 	return cpu->load_latency && (config & CONFIG_SELECT) == cpu->load_latency;
 }
 
-/* Whether it is the one whose records have the address of a store. */
+/* Whether it is the one whose PEBS records have the address of a store. */
 static inline bool is_precise_store(const struct cpu_events *cpu, __u64 config)
 {
 	return cpu->precise_store && (config & CONFIG_SELECT) == cpu->precise_store;
 }
 
-/* The bits of a CPU's off-core register that requests have, and responses; those of a kind (enum
- * offcore_kind). */
+/* The bits that the parts have in an off-core register. `kinds`: only those of parts of one of these kinds
+ * (enum offcore_kind); 0: all. */
 static inline __u64 offcore_bits(const struct offcore_part *parts, size_t nr, unsigned int kinds)
 {
 	__u64 bits = 0;

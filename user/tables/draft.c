@@ -42,7 +42,7 @@ static const char *name_of(const struct draft *draft, enum draft_kind kind, size
 	return *(const char **)draft_row(draft, kind, i);
 }
 
-/* Names that name_order() takes for the same have the same. */
+/* Names that are equal by name_order() have the same hash. */
 static size_t hash_of(const char *name)
 {
 	__u32 hash = 2166136261u; /* FNV-1a */
@@ -52,7 +52,7 @@ static size_t hash_of(const char *name)
 	return hash;
 }
 
-/* Of rows of one name the first is found. */
+/* If several rows have the same name, the first is found. */
 static void note_row(const struct draft *draft, enum draft_kind kind, size_t i)
 {
 	const struct rows *rows = &draft->rows[kind];
@@ -63,7 +63,7 @@ static void note_row(const struct draft *draft, enum draft_kind kind, size_t i)
 	rows->found[at] = i + 1;
 }
 
-/* Half of the places stay free. */
+/* At least half of the places remain free. */
 static void make_index(struct draft *draft, enum draft_kind kind)
 {
 	struct rows *rows = &draft->rows[kind];
@@ -159,7 +159,7 @@ void draft_clear(struct draft *draft, enum draft_kind kind)
 	draft->rows[kind].nr = draft->rows[kind].inherited = 0;
 }
 
-/* Where a CPU's tables have the rows of each kind. */
+/* The members of a CPU's tables that have the rows of each kind. */
 #define ROWS_OF_CPU(DO, draft, owner)                                                                        \
 	DO(draft, DRAFT_EVENTS, owner, events);                                                              \
 	DO(draft, DRAFT_ALIASES, owner, aliases);                                                            \
@@ -221,7 +221,7 @@ static int by_name(const void *a, const void *b)
 	return name_order(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Two owners of one alias are an error, which is always reported in the same way. */
+/* An alias with two owners is a fault. By this order it is always reported in the same way. */
 static int by_name_and_owner(const void *a, const void *b)
 {
 	const struct known_alias *x = a, *y = b;
@@ -230,7 +230,7 @@ static int by_name_and_owner(const void *a, const void *b)
 	return order ? order : name_order(x->of, y->of);
 }
 
-/* Single bits first, from the lowest; then what is composed of them. */
+/* Single bits first, in ascending order; then composites. */
 static int by_bits(const void *a, const void *b)
 {
 	const struct offcore_part *x = a, *y = b;
@@ -253,7 +253,7 @@ static void sort(struct draft *draft, enum draft_kind kind, int (*order)(const v
 		qsort(draft->rows[kind].bytes, draft->rows[kind].nr, kinds[kind].size, order);
 }
 
-/* Lets an array of a struct and its length be those of the draft. */
+/* Sets an array of a struct, and its length, to the rows of the draft. */
 #define SEAL(draft, kind, owner, member)                                                                     \
 	((owner).member = (const void *)(draft)->rows[kind].bytes,                                           \
 	 (owner).nr_##member = (draft)->rows[kind].nr)

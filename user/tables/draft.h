@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A CPU's tables while they are being put together: rows that can be added, replaced and taken away
- * by name. Sealed, it is a struct cpu_events.
- */
+/* A CPU's tables under construction: rows can be added, replaced and removed by name. When sealed, it is a
+ * struct cpu_events. */
 #ifndef NHMTAP_DRAFT_H
 #define NHMTAP_DRAFT_H
 
@@ -11,8 +9,8 @@
 
 #include "tables/known_event.h"
 
-/* Rows begin with their name, but for data sources, rules and models, which have none. An alias may
- * stand twice, of two owners: that is a fault, to be found out. */
+/* The first member of a row is its name, except for data sources, rules and models, which have no names.
+ * There may be two rows of an alias, with different owners: that is a fault, which is detected later. */
 enum draft_kind {
 	DRAFT_EVENTS,
 	DRAFT_ALIASES,
@@ -37,36 +35,35 @@ enum draft_kind {
 };
 
 struct draft {
-	struct cpu_events cpu; /* valid once sealed, but for its scalars, which always are */
+	struct cpu_events cpu; /* its arrays are valid once sealed, its scalars always */
 	struct known_offcore offcore;
 	struct known_kernel kernel;
 	struct rows {
 		char *bytes;
 		size_t nr, room;
-		size_t inherited; /* the first of them are another CPU's */
-		__u32 *found; /* numbers of rows, from 1, by their names; NULL: not made, or no longer right
-			       */
-		size_t nr_found; /* places in it, a power of two */
+		size_t inherited; /* number of inherited rows; they come first */
+		__u32 *found;	  /* hash table of rows by name: index + 1, 0: free. NULL: to be made anew */
+		size_t nr_found;  /* size of the hash table, a power of two */
 	} rows[DRAFT_KINDS];
-	json_t *files; /* for a name that the folder has: the file it stands in */
+	json_t *files; /* file of each name that the folder has */
 };
 
-/* A draft that begins with a copy of another CPU's tables; base may be NULL. */
+/* Starts a draft with a copy of another CPU's tables; `base` may be NULL. */
 void draft_begin(struct draft *draft, const struct cpu_events *base);
 void draft_release(struct draft *draft);
 
 void *draft_row(const struct draft *draft, enum draft_kind kind, size_t i);
-/* The row of a name, as known_event_find() compares them; NULL if there is none. */
+/* The row of a name, compared as by known_event_find(); NULL if there is none. */
 void *draft_find(struct draft *draft, enum draft_kind kind, const char *name);
-/* Adds a copy of a row; one of the same name gives way to it, where rows have names. */
+/* Adds a copy of a row. For kinds that have names, it replaces a row of the same name. */
 void draft_put(struct draft *draft, enum draft_kind kind, const void *row);
-/* Takes a row away. Returns whether there was one. */
+/* Removes a row. Returns whether there was one. */
 bool draft_drop(struct draft *draft, enum draft_kind kind, const char *name);
-/* Takes the aliases away that a name has inherited. */
+/* Removes the aliases that a name has inherited. */
 void draft_drop_aliases(struct draft *draft, enum draft_kind kind, const char *of);
 void draft_clear(struct draft *draft, enum draft_kind kind);
 
-/* Sorts the rows as lookups need them and lets cpu point at them. */
+/* Sorts the rows, as lookups require, and makes `cpu` point to them. */
 void draft_seal(struct draft *draft);
 
 #endif

@@ -12,14 +12,14 @@
 #include "memory.h"
 
 struct pattern {
-	const char *text; /* the schema's own */
+	const char *text; /* a string of the schema */
 	regex_t regex;
 	struct pattern *next;
 };
 
 struct form {
 	json_t *schema;
-	struct pattern *patterns; /* those that a value was held against */
+	struct pattern *patterns; /* those compiled so far */
 	int openings;
 };
 
@@ -92,7 +92,8 @@ static bool one_of(const json_t *list, const json_t *value)
 	return false;
 }
 
-/* Compiling a pattern takes longer than matching it. NULL: it is no regular expression. */
+/* Returns the compiled pattern, which is kept: compiling takes longer than matching. NULL: it is not a
+ * regular expression. */
 static const struct pattern *compiled(struct form *form, const char *text)
 {
 	struct pattern *pattern = form->patterns;
@@ -110,7 +111,8 @@ static const struct pattern *compiled(struct form *form, const char *text)
 	return form->patterns = pattern;
 }
 
-/* POSIX's regular expressions have what the patterns use; but '.' would match a line's end. */
+/* The patterns use only what POSIX's regular expressions have. But '.' would match the end of a line, so text
+ * with one never matches. */
 static bool matches(struct form *form, const char *pattern, const char *text)
 {
 	const struct pattern *known = strchr(text, '\n') ? NULL : compiled(form, pattern);
@@ -134,7 +136,7 @@ static bool within(const json_t *schema, const char *least, const char *most, js
 	return (!low || number >= json_integer_value(low)) && (!high || number <= json_integer_value(high));
 }
 
-/* Checks the value itself, not what it contains. */
+/* Checks the value itself, without its members or elements. */
 static bool is_right(struct form *form, const json_t *schema, const json_t *value)
 {
 	const json_t *constant = json_object_get(schema, "const");
@@ -219,7 +221,7 @@ static int look_at_member(struct place place, const json_t *schema, const char *
 	return own ? look(here, own, value) : rest ? look(here, rest, value) : 0;
 }
 
-/* "oneOf" is used for one thing only: which of two fields is there. */
+/* "oneOf" is used only to require exactly one of two fields. */
 static int look_at_choice(const struct place *place, const json_t *choices, const json_t *value)
 {
 	const char *names[2];
@@ -258,7 +260,7 @@ static int look_at_members(const struct place *place, const json_t *schema, cons
 	return 0;
 }
 
-/* The field that names an entry. */
+/* The value of the field that names an entry. */
 static const char *name_of(const json_t *entry)
 {
 	static const char *const keys[] = {"name", "id", "key"};

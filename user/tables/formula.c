@@ -9,7 +9,7 @@
 
 #include "memory.h"
 
-/* Parentheses in parentheses; a table may come from anywhere, and the stack is finite. */
+/* The most nested parentheses. A table may come from anywhere, and the stack is finite. */
 #define DEPTH_MAX 32
 
 struct parser {
@@ -26,7 +26,7 @@ static int wrong(struct parser *parser, const char *why)
 	return -1;
 }
 
-/* Something else stands here than what has to. */
+/* Reports that something else than expected was found. */
 static int unexpected(struct parser *parser, const char *expected)
 {
 	const char *rest = parser->formula->text + parser->at;
@@ -39,7 +39,7 @@ static int unexpected(struct parser *parser, const char *expected)
 	return wrong(parser, expected);
 }
 
-/* The next character that means something. */
+/* Skips spaces and returns the next character. */
 static char next(struct parser *parser)
 {
 	const char *text = parser->formula->text;
@@ -61,7 +61,8 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* What joins words to a name: EVENT.UMASK, EVENT:UMASK|UMASK, page-faults, cycles:k. */
+/* The length of a name, including the characters that join words: EVENT.UMASK, EVENT:UMASK|UMASK,
+ * page-faults, cycles:k. */
 static size_t name_length(const char *text)
 {
 	size_t length = 0;
@@ -132,7 +133,7 @@ static int parse_factor(struct parser *parser, struct span *span)
 	return 0;
 }
 
-/* Operands of one rank, joined from the left. */
+/* Parses operands joined by operators of the same precedence, which associate to the left. */
 static int parse_joined(struct parser *parser, struct span *span, const char *operators,
 			int (*operand)(struct parser *parser, struct span *span))
 {

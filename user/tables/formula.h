@@ -15,12 +15,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name of the interval's length in ns in a formula; perf's tool event. */
+/* The name that stands for the length of the interval in ns; perf's tool event. */
 #define FORMULA_DURATION "duration_time"
 
 struct formula {
-	const char *text; /* the caller's, and to outlive the formula */
-	/* In the order in which a stack computes them: operands, then what joins them. */
+	const char *text; /* owned by the caller; must outlive the formula */
+	/* In the order of a stack machine: operands come before their operator. */
 	struct formula_step {
 		enum { FORMULA_NUMBER, FORMULA_INPUT, FORMULA_JOIN } kind;
 		double number;
@@ -28,20 +28,20 @@ struct formula {
 		char operator;
 		struct span {
 			size_t from, to;
-		} span; /* of text: the operand, or the right one of an operator */
+		} span; /* its part of the text; of an operator, the right operand */
 	} * steps;
 	size_t nr_steps;
-	char **inputs; /* the names, each once, in their order */
+	char **inputs; /* the names, each once, in the order of their first use */
 	size_t nr_inputs;
 };
 
-/* Returns 0, or -1 with a sentence's end in why ("lacks a closing parenthesis"). The formula owns its
- * lists up to formula_release(), which may also be called on a zeroed one. */
+/* Parses a formula. It owns its lists up to formula_release(), which may also be called on a zeroed one.
+ * Returns 0, or -1 with the end of a sentence in `why` ("lacks a closing parenthesis"). */
 int formula_parse(struct formula *formula, const char *text, char *why, size_t size);
 void formula_release(struct formula *formula);
 
-/* The value for these inputs, which stand in the order of formula->inputs. Returns 0, or -1 with the
- * reason in why: a division by zero, or a result that is not finite. */
+/* Computes the value. The inputs are in the order of formula->inputs. Returns 0, or -1 with the reason in
+ * `why`: a division by zero, or a result that is not finite. */
 int formula_value(const struct formula *formula, const double *inputs, double *value, char *why, size_t size);
 
 #endif

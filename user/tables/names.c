@@ -116,7 +116,7 @@ int name_order(const char *a, const char *b)
 	}
 }
 
-/* Both kinds of row begin with their name and are sorted by it. */
+/* The first member of both kinds of rows is the name, by which they are sorted. */
 static int order_of_row(const void *name, const void *row)
 {
 	return name_order(name, *(const char *const *)row);
@@ -140,7 +140,7 @@ const struct known_event *known_event_find(const struct cpu_events *cpu, const c
 
 #define NAME_MAX_COMPARED 64
 
-/* Edits (insert, delete, replace, swap of neighbours) from a to b, without regard to case. */
+/* The number of edits (insertion, deletion, replacement, swap of neighbours) from a to b, ignoring case. */
 static int edits(const char *a, const char *b)
 {
 	int rows[3][NAME_MAX_COMPARED + 1];
@@ -180,12 +180,12 @@ void nearest_begin(struct nearest *nearest, const char *wanted, int most)
 
 void nearest_offer(struct nearest *nearest, const char *candidate)
 {
-	/* A third of the letters wrong is a typo; more is another word. A name that the wanted one
-	 * begins is worth showing too: "INST_RETIRED". */
+	/* If up to a third of the letters differ, it is a typo; if more, another word. Names that begin with
+	 * the wanted one are also offered: "INST_RETIRED". */
 	int length = strlen(nearest->wanted), most = 1 + length / 3, distance = 1;
 
 	if (!length || strncasecmp(nearest->wanted, candidate, length)) {
-		/* Each edit changes the length by one at most: most candidates need no comparison. */
+		/* Each edit changes the length by at most one, so most candidates need no comparison. */
 		if (abs((int)strlen(candidate) - length) > most)
 			return;
 		distance = edits(nearest->wanted, candidate);

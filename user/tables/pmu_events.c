@@ -19,7 +19,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct reader {
-	const char *path; /* the option's */
+	const char *path; /* the option's value */
 	const char *cpuid;
 	struct pmu_events *events;
 	struct refusal *refusal;
@@ -45,7 +45,7 @@ static int refuse_path(const struct reader *reader, const char *why, ...)
 
 /* --- one event -------------------------------------------------------------------------------- */
 
-/* A member's text, also of a number; "" if it is not there. */
+/* The text of a member, which may be a number; "" if it is missing. */
 static const char *text(const json_t *entry, const char *member, char *buffer, size_t size)
 {
 	const json_t *value = json_object_get(entry, member);
@@ -58,7 +58,7 @@ static const char *text(const json_t *entry, const char *member, char *buffer, s
 	return buffer;
 }
 
-/* The first number of "0xB7, 0xBB". */
+/* The first number of a list: "0xB7, 0xBB". */
 static __u64 number(const json_t *entry, const char *member)
 {
 	char buffer[64];
@@ -66,8 +66,8 @@ static __u64 number(const json_t *entry, const char *member)
 	return strtoull(text(entry, member, buffer, sizeof(buffer)), NULL, 0);
 }
 
-/* Events that count the same on every CPU and have no code of their own in Intel's files: the kernel
- * knows them by these (jevents.py, real_event()). */
+/* The terms of events that count the same on every CPU and have no code of their own in Intel's files. The
+ * kernel knows them by these codes (jevents.py, real_event()). */
 static const char *fixed_terms(const char *name)
 {
 	static const char *const fixed[][2] = {
@@ -85,8 +85,7 @@ static const char *fixed_terms(const char *name)
 	return NULL;
 }
 
-/* What a register beside the counter's own is called among the PMU's terms. Returns NULL for none, ""
- * for one that has no term. */
+/* The term of the PMU for an additional register. NULL: the event needs none; "": there is no term for it. */
 static const char *register_term(const json_t *entry)
 {
 	switch (number(entry, "MSRIndex")) {
@@ -130,7 +129,7 @@ static char *terms_of(const json_t *entry, const char *name)
 
 static void add_event(struct pmu_events *events, const struct pmu_event *event)
 {
-	if (!(events->nr & (events->nr - 1))) /* doubled when it is full */
+	if (!(events->nr & (events->nr - 1))) /* doubles the list when it is full */
 		events->list = xrealloc(events->list, (events->nr ? 2 * events->nr : 1) * sizeof(*event));
 	events->list[events->nr++] = *event;
 }
@@ -142,7 +141,7 @@ static const char *string(const json_t *entry, const char *member)
 	return value ? value : "";
 }
 
-/* Which of the core's PMUs a Unit is; false for one that is not the core's. */
+/* Sets `pmu` to the core PMU that a Unit stands for. Returns false if it is not a core PMU. */
 static bool is_core(const char *unit, const char **pmu)
 {
 	static const char *const hybrid[] = {"cpu_core", "cpu_atom"};
@@ -155,7 +154,7 @@ static bool is_core(const char *unit, const char **pmu)
 	return !*unit || !strcmp(unit, "cpu");
 }
 
-/* One that perf list -j wrote: "Encoding": "cpu/event=0x51,period=0x186a3,umask=0x1/". */
+/* Reads an event written by perf list -j: "Encoding": "cpu/event=0x51,period=0x186a3,umask=0x1/". */
 static bool take_encoded(struct pmu_event *event, const char *encoding)
 {
 	const char *slash = strchr(encoding, '/'), *end = strrchr(encoding, '/');
@@ -179,7 +178,7 @@ static bool take_encoded(struct pmu_event *event, const char *encoding)
 	return true;
 }
 
-/* `pmu`: whose the file's events are, where it does not say; NULL: the core's. */
+/* `pmu` is the PMU of the file's events that do not name one; NULL: the core's. */
 static void take_event(struct pmu_events *events, const json_t *entry, const char *pmu)
 {
 	const char *encoding = string(entry, "Encoding");
@@ -206,7 +205,7 @@ static void take_event(struct pmu_events *events, const json_t *entry, const cha
 
 #define FILE_MOST (64 << 20) /* bytes; perf's largest has 3 MiB */
 
-/* Events stand in a list, or below "Events". */
+/* A file has a list of events, either at the top or in "Events". */
 static int read_file(struct reader *reader, const char *path, const char *pmu)
 {
 	const json_t *entries, *entry;
@@ -234,7 +233,7 @@ static int is_json(const struct dirent *entry)
 	return dot && !strcmp(dot, ".json");
 }
 
-/* All files of a CPU's folder. */
+/* Reads all files of a CPU's folder. */
 static int read_folder(struct reader *reader, const char *folder)
 {
 	struct dirent **names;
@@ -257,8 +256,8 @@ static int read_folder(struct reader *reader, const char *folder)
 
 #define REPEATS_MOST 3
 
-/* regcomp(3) doubles its tree at each '+' behind another, so that a row could take all memory. No row needs
- * more than "AuthenticAMD-23-[[:xdigit:]]+". */
+/* Whether the pattern is simple enough. regcomp(3) doubles its tree for each of several consecutive '+', so a
+ * row could use up all memory. No row needs more than "AuthenticAMD-23-[[:xdigit:]]+". */
 static bool is_modest(const char *pattern)
 {
 	size_t repeats = 0;
@@ -268,7 +267,7 @@ static bool is_modest(const char *pattern)
 	return repeats <= REPEATS_MOST && !strpbrk(pattern, "{\\");
 }
 
-/* A row's pattern names a CPU with its stepping or without; then that of the machine does not count. */
+/* Whether a row's pattern matches the machine's CPU. A pattern without a stepping matches every stepping. */
 static bool is_cpu(const char *pattern, const char *cpuid)
 {
 	char anchored[256], plain[64];
@@ -290,7 +289,7 @@ static bool is_cpu(const char *pattern, const char *cpuid)
 
 #define COLUMNS 7
 
-/* Cuts a line at its commas. */
+/* Splits a line at its commas. */
 static void columns_of(char *line, const char *columns[COLUMNS])
 {
 	for (size_t i = 0; i < COLUMNS; i++) {
@@ -301,8 +300,8 @@ static void columns_of(char *line, const char *columns[COLUMNS])
 	}
 }
 
-/* Family-model, Version, Filename, EventType and, in perfmon's, Core Type, Native Model ID, Core Role
- * Name. The kernel's Filename is a folder, perfmon's a file below its root. */
+/* The columns are Family-model, Version, Filename, EventType and, in perfmon's file, Core Type, Native Model
+ * ID, Core Role Name. The kernel's Filename is a folder, perfmon's a file, relative to the root. */
 static int read_row(struct reader *reader, const char *folder, const char *const *columns)
 {
 	const char *name = columns[2], *type = columns[3], *role = columns[6];

@@ -12,7 +12,7 @@
 
 /* --- what rows have in common ----------------------------------------------------------------- */
 
-/* "counters" as bits, all of the CPU's where it is left out; -1 with the refusal. */
+/* The bits of "counters"; if it is missing, all of the CPU's. -1 with the refusal. */
 static long counters_of(struct loader *loader, const struct draft *draft, const char *label,
 			const json_t *entry)
 {
@@ -45,7 +45,7 @@ __u64 config_of(const json_t *entry)
 	       (flag(entry, "inv") ? CONFIG_INV : 0) | (__u64)number(entry, "cmask", 0) << CONFIG_CMASK_SHIFT;
 }
 
-/* Whether the same owner has it among the rows from `first` on. */
+/* Whether the rows from `first` on have the alias with the same owner. */
 static bool has_alias(const struct draft *draft, enum draft_kind kind, size_t first,
 		      const struct known_alias *wanted)
 {
@@ -58,7 +58,7 @@ static bool has_alias(const struct draft *draft, enum draft_kind kind, size_t fi
 	return false;
 }
 
-/* The other spellings of a row take the place of those that it had. */
+/* Replaces the aliases of a row. */
 static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t *entry)
 {
 	const char *name = text(entry, "name"), *source;
@@ -71,7 +71,7 @@ static void put_aliases(struct draft *draft, enum draft_kind kind, const json_t 
 		json_array_foreach(names, i, alias) {
 			struct known_alias row = {json_string_value(alias), name, source};
 
-			if (!has_alias(draft, kind, first, &row)) /* two sources may spell alike */
+			if (!has_alias(draft, kind, first, &row)) /* two sources may use the same spelling */
 				draft_put(draft, kind, &row);
 		}
 }
@@ -84,7 +84,7 @@ union row {
 	struct known_branch_kind branches;
 };
 
-/* Puts a row for each entry, as it is read by itself. */
+/* Adds a row for each entry, which `read` converts. */
 static void put_each(struct draft *draft, enum draft_kind kind, const json_t *entries,
 		     union row (*read)(const json_t *entry))
 {
@@ -185,7 +185,7 @@ static int load_registers(struct loader *loader, struct draft *draft, const json
 	return 0;
 }
 
-/* enum offcore_kind. */
+/* Flags of enum offcore_kind. */
 static __u8 kinds_of(const json_t *entry)
 {
 	static const char *const names[] = {"remote",  "partly_remote", "hitm", "prefetch",
@@ -201,8 +201,8 @@ static __u8 kinds_of(const json_t *entry)
 	return kinds;
 }
 
-/* Composites are stored as their bits alone. Where a single part has moved to another bit, those that
- * it is in follow: Westmere swaps two, and every response that contains them is right. */
+/* Composites are stored as bits only. If a single part has moved to another bit, the composites that contain
+ * it are adjusted: Westmere swaps two bits, and inherits the composites. */
 static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const __u64 *moved_to)
 {
 	for (size_t i = 0; i < draft->rows[kind].nr; i++) {
@@ -218,7 +218,8 @@ static void follow_moved_bits(struct draft *draft, enum draft_kind kind, const _
 	}
 }
 
-/* A bit has one name. Of two entries the later one is at fault, and it before what was there. */
+/* Checks that each bit has only one name. Of two entries for the same bit the later one is reported; an entry
+ * is reported rather than an inherited row. */
 static int check_bits(struct loader *loader, struct draft *draft, enum draft_kind kind, const json_t *entries)
 {
 	for (size_t i = json_array_size(entries); i-- > 0;) {
@@ -266,7 +267,8 @@ static int load_single_parts(struct loader *loader, struct draft *draft, enum dr
 	return check_bits(loader, draft, kind, entries);
 }
 
-/* The bits of what an entry is composed of; 0 if one of those has none yet, which is then `lacks`. */
+/* The bits of the parts of which an entry is composed; 0 if one of them does not exist yet, and *lacks is its
+ * name. */
 static __u64 composed_bits(struct draft *draft, enum draft_kind kind, const json_t *entry, const char **lacks)
 {
 	const json_t *name;
@@ -303,7 +305,7 @@ static int load_composites(struct loader *loader, struct draft *draft, enum draf
 	bool progress = true;
 	size_t i;
 
-	/* What they replace must not be taken for what they are composed of. */
+	/* Inherited composites of the same names must not be used as parts of the new ones. */
 	json_array_foreach(entries, i, entry)
 		if (json_object_get(entry, "of"))
 			draft_drop(draft, kind, text(entry, "name"));
@@ -347,7 +349,7 @@ static int load_presets(struct loader *loader, struct draft *draft, const json_t
 	return 0;
 }
 
-/* Requests have the lower bits of the register, responses those above. */
+/* Checks that requests have the lower bits of the register, and responses the bits above. */
 static int check_sides(struct loader *loader, const struct draft *draft)
 {
 	__u64 responses = 0;
@@ -405,7 +407,7 @@ static long counters_of_rule(struct loader *loader, const struct draft *draft, c
 	return counters_of(loader, draft, label, entry);
 }
 
-/* Without a code, any event. */
+/* An entry without a code is for any event. */
 static int load_precise(struct loader *loader, struct draft *draft, const json_t *entries)
 {
 	const __u64 flags = CONFIG_EDGE | CONFIG_PC | CONFIG_ANY | CONFIG_INV | CONFIG_CMASK;
@@ -485,7 +487,7 @@ static union row microcode_of(const json_t *entry)
 					 hexadecimal(entry, "revision")}};
 }
 
-/* Rules have no names, so a table of them replaces the one before as a whole. */
+/* Rules have no names, so a table of rules replaces the previous one as a whole. */
 static int load_kernel(struct loader *loader, struct draft *draft, const json_t *table)
 {
 	if (check_sources(loader, "", table))
@@ -556,7 +558,7 @@ static int load_branches(struct loader *loader, struct draft *draft, const json_
 	return 0;
 }
 
-/* Entries of a name and a number, which is the member's. */
+/* Reads entries with a name and a number, which is in the given member. */
 static const struct unit_number *unit_numbers(struct loader *loader, const json_t *entries,
 					      const char *member)
 {
@@ -591,7 +593,7 @@ static const struct unit_field *unit_fields(struct loader *loader, const json_t 
 	return fields;
 }
 
-/* The fields are beside what is taken and beside each other, and their values fit. */
+/* Checks that the fields overlap neither `taken` nor each other, and that their values fit. */
 static int check_unit_fields(struct loader *loader, const char *label, const struct unit_field *fields,
 			     size_t nr, __u64 *taken)
 {
@@ -639,7 +641,7 @@ static __u8 scope_of(const json_t *entry)
 	return scope;
 }
 
-/* The place of a row's text among rows that have it at the same offset; behind them, if none has it. */
+/* The index of the row that has the wanted text at this offset; `nr` if there is none. */
 static size_t place_of(const char *wanted, const void *rows, size_t nr, size_t size, size_t offset)
 {
 	size_t i = 0;
@@ -652,7 +654,7 @@ static size_t place_of(const char *wanted, const void *rows, size_t nr, size_t s
 #define PLACE_OF(wanted, rows, nr, type, member)                                                             \
 	place_of(wanted, rows, nr, sizeof(struct type), offsetof(struct type, member))
 
-/* A copy of rows, with room for more of them. */
+/* Returns a copy of the rows with room for more. */
 static void *keep_more(struct loader *loader, const void *rows, size_t nr, size_t size, size_t more)
 {
 	void *all = keep(loader, nr + more, size);
@@ -660,7 +662,7 @@ static void *keep_more(struct loader *loader, const void *rows, size_t nr, size_
 	return nr ? memcpy(all, rows, nr * size) : all;
 }
 
-/* An entry that is like no other has all of these members. */
+/* Checks that an entry has all of these members, which it must if it does not build on another one. */
 static int check_whole(struct loader *loader, const json_t *entry, const char *const *members, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
@@ -669,7 +671,7 @@ static int check_whole(struct loader *loader, const json_t *entry, const char *c
 	return 0;
 }
 
-/* A field takes the place of the one that the source calls alike. */
+/* Adds fields. A field replaces the one with the same title, the source's name. */
 static int put_unit_fields(struct loader *loader, struct unit_kind *kind, const json_t *entries)
 {
 	size_t nr = json_array_size(entries);
@@ -689,7 +691,7 @@ static int put_unit_fields(struct loader *loader, struct unit_kind *kind, const 
 	return 0;
 }
 
-/* The kind is that of its name already, or zeroed. */
+/* Loads an entry into a kind, which is the existing kind of the same name, or zeroed. */
 static int load_unit_kind(struct loader *loader, struct unit_kind *kind, const json_t *entry)
 {
 	static const char *const members[] = {"description", "counters", "fields"};
@@ -710,7 +712,7 @@ static int load_unit_kind(struct loader *loader, struct unit_kind *kind, const j
 	return put_unit_fields(loader, kind, fields);
 }
 
-/* A kind is put together with the one of its name. */
+/* Adds kinds. An entry is merged into the existing kind of the same name. */
 static int put_unit_kinds(struct loader *loader, struct known_unit *unit, const json_t *entries)
 {
 	struct unit_kind *kinds =
@@ -738,7 +740,7 @@ static int put_unit_kinds(struct loader *loader, struct known_unit *unit, const 
 	return 0;
 }
 
-/* "like": begins with another CPU's unit of the same name. */
+/* With "like", the unit starts as a copy of another CPU's unit of the same name. */
 static int begin_unit(struct loader *loader, struct known_unit *unit, const json_t *entry)
 {
 	static const char *const members[] = {"description", "scope",	"count_bits",
@@ -833,7 +835,7 @@ static const struct unit_counter *escr_counters(struct loader *loader, const jso
 	return counters;
 }
 
-#define ESCR_COUNTERS_MOST 32 /* bits of struct unit_escr's counters */
+#define ESCR_COUNTERS_MOST 32 /* number of bits in the counters of struct unit_escr */
 
 static int check_escr_counters(struct loader *loader, const struct known_unit *unit)
 {
@@ -852,7 +854,7 @@ static int check_escr_counters(struct loader *loader, const struct known_unit *u
 	return 0;
 }
 
-/* The terms of the event mask, whose bits are numbered from its lowest. */
+/* The fields of the event mask. Entries number its bits from 0. */
 static const struct unit_field *escr_masks(struct loader *loader, const json_t *entries)
 {
 	struct unit_field *fields = (struct unit_field *)unit_fields(loader, entries);
@@ -952,7 +954,8 @@ static int load_escrs(struct loader *loader, struct draft *draft, const json_t *
 		.kinds = rows,
 		.nr_kinds = json_array_size(kinds),
 	};
-	/* The event's number, its masks, the ESCR's, and what this program sets. */
+	/* The bits of the event's number, of its mask, of the ESCR's select, and those that nhmtap sets
+	 * itself. */
 	__u64 taken = 0x3fULL << ESCR_EVENT | ESCR_MASKS | 7U << CCCR_SELECT | CCCR_ALWAYS | CCCR_ENABLE |
 		      CCCR_EXTENDED | CCCR_OVERFLOW;
 
@@ -1014,7 +1017,7 @@ static int load_metrics(struct loader *loader, struct draft *draft, const json_t
 	return 0;
 }
 
-/* It is of a kind of its own by its file's name; any other is a topic of events. */
+/* Some names of files stand for special tables; any other file is a topic of events. */
 int load_table(struct loader *loader, struct draft *draft, const char *stem)
 {
 	static const struct {

@@ -24,8 +24,8 @@ const struct cpu_events *find_cpu(const struct loader *loader, const char *name)
 	return NULL;
 }
 
-/* What is in a folder, in the order of names. The caller frees each and the list. Returns how many, or
- * -errno. */
+/* Lists a folder in the order of names. The caller frees each entry and the list. Returns the number of
+ * entries, or -errno. */
 static int list_folder(const struct loader *loader, const char *folder, struct dirent ***entries)
 {
 	char path[2 * PATH_MAX];
@@ -63,7 +63,7 @@ static int load_folder(struct loader *loader, struct draft *draft, const char *f
 	return err;
 }
 
-/* Seals what a CPU's folder makes of its draft. */
+/* Loads a CPU's folder into its draft, seals and checks it. */
 static int load_cpu(struct loader *loader, struct draft *draft)
 {
 	if (load_folder(loader, draft, draft->cpu.name))
@@ -86,8 +86,8 @@ static int refuse_without(struct loader *loader, const struct draft *draft, cons
 	return FAULT(loader, draft->cpu.name, "is without %s, which it does not inherit", gone);
 }
 
-/* The unit with ESCRs that "UNIT/KIND" is of, or NULL. Kinds of other units have to stay: their counters are
- * numbered in their order. */
+/* The unit of "UNIT/KIND" if it has ESCRs, else NULL. Kinds of other units can't be removed, because counters
+ * are numbered in the order of the kinds. */
 static struct known_unit *unit_of_kind(const struct draft *draft, const char *name)
 {
 	for (size_t u = 0; u < draft->rows[DRAFT_UNITS].nr; u++) {
@@ -100,7 +100,7 @@ static struct known_unit *unit_of_kind(const struct draft *draft, const char *na
 	return NULL;
 }
 
-/* The list that it is taken from stays the other CPU's. */
+/* Removes a kind from a copy of the list: the list itself belongs to the other CPU. */
 static int take_kind_away(struct loader *loader, struct draft *draft, const char *gone)
 {
 	struct known_unit *unit = unit_of_kind(draft, gone);
@@ -117,7 +117,7 @@ static int take_kind_away(struct loader *loader, struct draft *draft, const char
 	return 0;
 }
 
-/* "without": what is not inherited. */
+/* Removes what "without" lists: it is not inherited. */
 static int take_away(struct loader *loader, struct draft *draft, const json_t *without)
 {
 	static const struct {
@@ -175,7 +175,7 @@ static void take_accesses(struct draft *draft, const json_t *accesses)
 	draft->cpu.stores = text(accesses, "stores");
 }
 
-/* A row of cpus.json. */
+/* Defines a CPU by a row of cpus.json. */
 static int define_cpu(struct loader *loader, const json_t *row)
 {
 	const char *parent = text(row, "inherits");
@@ -237,7 +237,7 @@ static bool is_defined(const json_t *rows, const char *name)
 	return false;
 }
 
-/* A folder without a row in cpus.json. */
+/* Loads a folder that has no row in cpus.json. */
 static int load_other_folder(struct loader *loader, const char *name)
 {
 	const struct cpu_events *base = find_cpu(loader, name);
@@ -274,7 +274,8 @@ static int load_other_folders(struct loader *loader, const json_t *rows)
 	return err;
 }
 
-/* A processor is of one CPU only: of those of the folder, and those built in that it leaves. */
+/* Checks that no processor model belongs to two CPUs, among those of the folder and the built-in ones that
+ * the folder does not replace. */
 static int check_models(struct loader *loader)
 {
 	for (size_t i = 0; i < loader->nr_drafts; i++) {
