@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The linker defines these for a section whose name is an identifier. */
+/* The linker defines these symbols for a section whose name is an identifier. */
 extern const struct command *const __start_commands[], *const __stop_commands[];
 
 const struct command *command_at(size_t wanted)

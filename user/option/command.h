@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The subcommands: one struct each, which registers itself. The linker gathers them from all object files in
- * one section, so a new command is a new file and needs no edit elsewhere.
- */
+/* The subcommands. Each is a struct that registers itself: the linker gathers them from all object files into
+ * one section, so a new command is a new file and needs no change elsewhere. */
 #ifndef NHMTAP_COMMAND_H
 #define NHMTAP_COMMAND_H
 
@@ -18,11 +16,12 @@ struct command {
 	const char *name;				 /* "stat" */
 	const char *arguments;				 /* "[OPTIONS] [-- COMMAND …]" */
 	const char *help;				 /* one sentence, without a full stop */
-	const struct option_row *options[OPTION_GROUPS]; /* groups of rows, ended by NULL */
-	bool stops_at_word; /* a word that is no option ends its options; always so if it measures */
-	size_t own_size;    /* of the struct that rows with `own` set write to */
-	/* Commands that measure are activities: a session runs them. The others run by themselves, and
-	 * return the exit status; what is to be said on stderr is in the refusal (asked not empty). */
+	const struct option_row *options[OPTION_GROUPS]; /* groups of rows, terminated by NULL */
+	bool stops_at_word; /* options end at the first other word; always so if it measures */
+	size_t own_size;    /* size of the struct to which rows with `own` set write */
+	/* A command that measures is an activity, which a session runs. Other commands have run(), which
+	 * returns the exit status. If it leaves a refusal (`asked` is not empty), that is printed on
+	 * stderr. */
 	const struct activity_type *activity;
 	int (*run)(const struct options *options, struct refusal *refusal);
 };
@@ -31,7 +30,7 @@ struct command {
 	static const struct command *const registered_##item __attribute__((section("commands"), used)) =    \
 		&(item)
 
-/* The i-th command, NULL behind the last. Those that measure come first. */
+/* The i-th command; NULL if there are no more. Commands that measure come first. */
 const struct command *command_at(size_t i);
 
 /* The command of this name; NULL if there is none. */

@@ -9,7 +9,7 @@
 #include "memory.h"
 #include "option/command.h"
 
-#define ROWS_MOST 64 /* of one command */
+#define ROWS_MOST 64 /* the most rows of a command */
 
 /* --- values ----------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ void options_join(struct options *options, const char **list, const char *text)
 	*list = joined;
 }
 
-/* Lists are parsed into fixed room further on. */
+/* Lists are later parsed into buffers of fixed size. */
 #define LIST_MOST 4096
 
 static int join(struct options *options, const struct option_row *row, const char *argument,
@@ -213,7 +213,8 @@ int options_parse(struct options *options, const struct command *command, int ar
 {
 	struct gathered gathered = {.nr = 0};
 	struct option longs[ROWS_MOST + 1] = {0};
-	/* A missing argument is told apart, and what has a COMMAND stops there: its options are its own. */
+	/* ':' reports a missing argument separately. '+' stops at the first word that is not an option, for
+	 * commands that have a COMMAND, whose options are its own. */
 	char shorts[3 * ROWS_MOST + 3];
 	bool stops = command->activity || command->stops_at_word;
 	size_t used = sprintf(shorts, "%s:", stops ? "+" : "");
@@ -231,7 +232,7 @@ int options_parse(struct options *options, const struct command *command, int ar
 					 row->argument ? ":" : "");
 	}
 
-	optind = 0; /* also forgets what glibc kept of another command line: getopt(3) */
+	optind = 0; /* also resets glibc's state from another command line: getopt(3) */
 	opterr = 0;
 	for (;;) {
 		int at = optind ? optind : 1;
@@ -301,7 +302,7 @@ static int refuse_kind(const struct option_row *row, const char *takes, struct r
 	return because(refusal, "it takes %s", takes);
 }
 
-/* The words of a list may be one text, or a text each. */
+/* A list may be given as one text, or as an array of texts. */
 static int take_texts(struct options *options, const struct option_row *row, const json_t *value,
 		      struct refusal *refusal)
 {
@@ -379,7 +380,7 @@ static json_t *schema_of_kind(const struct option_row *row)
 			json_array_append_new(words, json_string(*word));
 		return json_pack("{s:o}", "enum", words);
 	case OPTION_NUMBER:
-		/* JSON's readers keep 53 bits of a number. */
+		/* Readers of JSON may keep only 53 bits of a number. */
 		return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)row->least,
 				 "maximum", (json_int_t)(row->most >> 53 ? 1ULL << 53 : row->most));
 	case OPTION_DELAY:

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Options as rows: a row says what an option is called, what it takes and where the value goes. The
- * same rows make the parser of the command line, --help, the reader of CONFIG and its schema.
- */
+/* Options as rows. A row gives an option's name, its argument, and where its value is stored. The same rows
+ * define the command line, --help, the members of CONFIG, and CONFIG's schema. */
 #ifndef NHMTAP_OPTION_H
 #define NHMTAP_OPTION_H
 
@@ -19,45 +17,45 @@ enum option_kind {
 	OPTION_FLAG,	/* bool; takes no argument */
 	OPTION_FIXED,	/* const char *, set to words[0]; takes no argument */
 	OPTION_TEXT,	/* const char * */
-	OPTION_LIST,	/* const char *; several join, with ',' between them */
-	OPTION_TEXTS,	/* struct texts: each one by itself */
-	OPTION_WORD,	/* const char *, one of words */
-	OPTION_NUMBER,	/* __u64, from least to most */
-	OPTION_DELAY,	/* __s64, ms up to most, or -1 */
+	OPTION_LIST,	/* const char *; if given several times, joined with ',' */
+	OPTION_TEXTS,	/* struct texts; if given several times, kept separately */
+	OPTION_WORD,	/* const char *, one of `words` */
+	OPTION_NUMBER,	/* __u64, from `least` to `most` */
+	OPTION_DELAY,	/* __s64, ms up to `most`, or -1 */
 	OPTION_SECONDS, /* double, more than 0 */
 };
 
-/* What a text is one of, or a list of with commas between, for the completion of shells. */
+/* The values that a text may have, or that may be in a list separated by ','. Used for shell completion. */
 enum option_values {
-	VALUES_WORDS, /* row->words; anything where there are none */
+	VALUES_WORDS, /* row->words; any text if there are none */
 	VALUES_EVENTS,
 	VALUES_METRICS,
 	VALUES_FORMATS,
 	VALUES_PIDS,
 	VALUES_CGROUPS, /* paths below the mount of cgroup2 */
-	VALUES_CPUS,	/* CPUs of the tables: nehalem-ep */
+	VALUES_CPUS,	/* names of CPUs that have tables: nehalem-ep */
 };
 
 struct option_row {
 	char letter;	      /* 0: long only */
 	const char *name;     /* "interval"; NULL ends a group */
-	const char *argument; /* as --help shows it; NULL: none */
+	const char *argument; /* name of the argument in --help; NULL: it takes none */
 	enum option_kind kind;
-	size_t offset;		  /* where the value goes: in struct options */
-	bool own;		  /* or in the struct of options->own */
-	__u64 least, most;	  /* of numbers */
-	const char *const *words; /* ended by NULL; those of a text are for completion alone */
+	size_t offset;		  /* offset of the value in struct options */
+	bool own;		  /* the offset is in the struct at options->own instead */
+	__u64 least, most;	  /* limits of a number */
+	const char *const *words; /* terminated by NULL; for a text they are used for completion only */
 	enum option_values values;
-	const char *member; /* its name in CONFIG; NULL: the option's, with _ for - */
-	bool line_only;	    /* it is no member of an activity in CONFIG */
-	const char *help;   /* NULL: for tests, not listed */
+	const char *member; /* name in CONFIG; NULL: the option's name, with _ instead of - */
+	bool line_only;	    /* not allowed as a member of an activity in CONFIG */
+	const char *help;   /* NULL: an option for tests, which is not listed */
 };
 
-/* Where a value goes. */
+/* Initializers of `offset` and `own`. */
 #define COMMON(member)	  offsetof(struct options, member)
 #define OWN(type, member) offsetof(type, member), .own = true
 
-/* Groups that several commands share. */
+/* Groups that are shared by several commands. */
 extern const struct option_row event_rows[];	/* -e */
 extern const struct option_row sampling_rows[]; /* -c, -F */
 extern const struct option_row stack_rows[];	/* -g, --max-stack */
@@ -78,38 +76,36 @@ extern const struct option_row host_rows[];	/* --host-root */
 extern const struct option_row cpu_rows[];	/* --cpu NAME */
 extern const struct option_row help_rows[];	/* --help */
 
-/* Options of a command of which none is given yet. */
+/* Initializes the options of a command; none is set yet. */
 void options_begin(struct options *options, const struct command *command);
 
 /*
- * Parses what follows the command's name. Where a COMMAND may follow, the first word that is no option
- * ends the options: what follows has its own. Returns 0, or -1 with the refusal; the caller
- * calls options_release() in any case.
+ * Parses the arguments after the command's name. If a COMMAND may follow, the first word that is not an
+ * option ends the options: the words after it belong to that COMMAND. Returns 0, or -1 with the refusal. The
+ * caller must call options_release() in either case.
  */
 int options_parse(struct options *options, const struct command *command, int argc, char **argv,
 		  struct refusal *refusal);
 
-/* The row that a member of CONFIG's activities names; NULL if the command has none. */
+/* The row for a member of an activity in CONFIG; NULL if the command has no such option. */
 const struct option_row *option_of_member(const struct command *command, const char *member);
 
-/* A row's name in CONFIG; buffer holds it where it differs from the option's. */
+/* A row's name in CONFIG. `buffer` is used if it differs from the option's name. */
 const char *option_member(const struct option_row *row, char *buffer, size_t size);
 
-/*
- * Takes a member's value as the option's. `options` points to texts of the value, which has to live as
- * long. Returns 0, or -1 with the refusal.
- */
+/* Sets an option to the value of a member. Texts are not copied, so `value` must outlive `options`. Returns
+ * 0, or -1 with the refusal. */
 int option_take(struct options *options, const struct option_row *row, const json_t *value,
 		struct refusal *refusal);
 
-/* The JSON Schema of a row's value; a new reference. */
+/* Returns the JSON Schema of a row's value: a new reference. */
 json_t *option_schema(const struct option_row *row);
 
 /* Calls `each` with every row of a command. */
 void options_each(const struct command *command, void (*each)(const struct option_row *row, void *context),
 		  void *context);
 
-/* Prints the rows that go with a command. */
+/* Prints the help on a command's options. */
 void options_help(const struct command *command, FILE *out);
 
 #endif
