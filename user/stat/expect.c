@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-/* "ipc:u" is the metric ipc of the user's side. */
+/* Whether the name is a metric's, modifiers ignored: "ipc:u" is the metric ipc, for user space only. */
 static bool names_metric(const struct host *host, const char *name)
 {
 	char plain[160];
@@ -56,7 +56,8 @@ static void bind_metric(const struct plan *plan, struct expectation *expectation
 		expectation->place++;
 }
 
-/* A refusal of an event says for which expectation it was asked, where a metric may be meant. */
+/* Adds to the refusal of an event the expectation that asked for it, and suggests metrics with a similar
+ * name. */
 static int of_expectation(const struct expectation *expectation, const struct host *host,
 			  struct refusal *refusal)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What came of an expectation, as a record. */
+/* The result of an expectation, as a record. */
 #ifndef NHMTAP_EXPECTATION_RECORD_H
 #define NHMTAP_EXPECTATION_RECORD_H
 
@@ -7,16 +7,16 @@
 
 #include "metric/expectation.h"
 
-/* What there is to compare. */
+/* The value that is compared. */
 struct finding {
-	bool there;	    /* there is a value */
+	bool there;	    /* whether there is a value */
 	double value;	    /* in the event's or metric's unit */
-	struct bound bound; /* the same */
+	struct bound bound; /* the bound of the value, in the same unit */
 	const char *unit;   /* "" for a plain number */
-	const char *why;    /* there is none */
+	const char *why;    /* why there is no value */
 };
 
-/* The record, but for its time, and its outcome. A new reference. */
+/* Makes the record, except for its time, and sets the outcome. Returns a new reference. */
 json_t *expectation_record(const struct expectation *expectation, const struct finding *finding,
 			   enum outcome *outcome);
 

@@ -10,7 +10,7 @@
 /* Bytes of the longest text that the tables' form allows: 1000 characters. */
 #define TEXT_MOST 4000
 
-/* The inputs in the order of the formula's; `inputs` has room for all. */
+/* Gives the inputs in the order of the formula's. `inputs` must have room for all. */
 static void find_inputs(const struct metric *metric, const struct events *events, const struct count *counts,
 			__u64 duration_ns, struct metric_input *inputs)
 {
@@ -88,7 +88,7 @@ static json_t *input_value(const struct metric *metric, const struct events *eve
 	return value;
 }
 
-/* Whether the inputs are of one group, and so of the same time. */
+/* Whether all inputs are in one group, so that they are counted during the same time. */
 static bool together(const struct metric *metric, const struct events *events)
 {
 	const struct event *first = NULL;

@@ -9,22 +9,22 @@
 #include "metric/bound.h"
 #include "metric/metric.h"
 
-/* What the plan's events counted in some time. */
+/* The counts of the plan's events in a period of time. */
 struct sums {
-	const struct count *counts; /* an event's */
-	const struct turns *turns;  /* how these came about */
+	const struct count *counts; /* one per event */
+	const struct turns *turns;  /* the readings that they are the sums of */
 	__u64 duration_ns;
 };
 
-/* The value. Returns 0, or -1 with the reason why there is none (why may be NULL). */
+/* Computes the value. Returns 0, or -1 with the reason why there is none (`why` may be NULL). */
 int metric_of(const struct metric *metric, const struct events *events, const struct sums *sums,
 	      double *value, char *why, size_t size);
 
-/* What the value can be off by. Returns 0, or -1 if there is none. */
+/* Computes the bound of the value. Returns 0, or -1 if there is no value. */
 int metric_bound(const struct metric *metric, const struct events *events, const struct sums *sums,
 		 struct bound *bound);
 
-/* The record, but for its time: a new reference. Without a value it says why. */
+/* Makes the record, except for its time. If there is no value, it tells why. Returns a new reference. */
 json_t *metric_record(const struct metric *metric, const struct events *events, const struct sums *sums);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "stat/expect.h"
 
-/* What perf stat prints behind its default events. */
+/* The metrics that perf stat prints with its default events. */
 #define DEFAULT_METRICS                                                                                      \
 	"cpus_utilized,context_switches_per_second,migrations_per_second,page_faults_per_second,ghz,ipc,"    \
 	"branches_per_second,branch_miss_ratio"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What stat counts: events, metrics, and what is expected of them. */
+/* The plan of stat: events, metrics, and expectations of them. */
 #ifndef NHMTAP_STAT_PLAN_H
 #define NHMTAP_STAT_PLAN_H
 
@@ -8,7 +8,7 @@
 
 /* stat's own options. */
 struct stat_options {
-	struct texts expect; /* --expect, as often as it was given */
+	struct texts expect; /* --expect, all that were given */
 };
 
 /* Plans counting. Returns 0, or -1 with the refusal; see plan_counting(). */

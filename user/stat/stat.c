@@ -16,16 +16,16 @@
 #include "metric/moments.h"
 #include "option/command.h"
 
-/* Of names and units in records, in bytes. */
+/* Limit of names and units in records, in bytes. */
 #define NAME_MOST 200
 
 struct counting {
-	__u64 switches, switches_missed; /* from one cgroup to another, where they are counted so */
-	json_t **names, **units;	 /* an event's, as its records have them */
-	struct tally tally;		 /* now: of this execution, so far */
-	__u64 duration_ns;		 /* of this execution, so far */
-	char start_time[TIME_TEXT];	 /* of the interval that is reported */
-	/* Of each row of the tally, over executions: */
+	__u64 switches, switches_missed; /* switches between cgroups, if those are counted by switches */
+	json_t **names, **units;	 /* those of the records, one per event */
+	struct tally tally;		 /* `now` in it: this execution so far */
+	__u64 duration_ns;		 /* this execution so far */
+	char start_time[TIME_TEXT];	 /* start of the interval that is reported */
+	/* For each row of the tally, over all executions: */
 	struct summary {
 		struct moments *events, *metrics;
 	} * summaries;
@@ -56,7 +56,7 @@ static void stat_describe(struct activity *activity, json_t *start)
 
 	if (activity->options->repeats)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
-	/* --check opens none. */
+	/* With --check, none are opened. */
 	if (!activity->plan.target.by_switches || !activity->counters)
 		return;
 	by = json_pack("{s:s}", "by", counters_by_switches(activity->counters) ? "switches" : "events");
@@ -74,7 +74,7 @@ static void stat_want(const struct activity *activity, struct limits *limits)
 	limits_want(limits, MEMORY_TABLES, bytes, bytes);
 }
 
-/* Why there is no count, judged by its times. */
+/* Why there is no count, by its enabled and running times. */
 static const char *why_not_counted(const struct activity *activity, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
@@ -91,7 +91,7 @@ static void put_string(struct fields *fields, const char *name, const json_t *st
 	fields_text(fields, name, json_string_value(string), json_string_length(string));
 }
 
-/* The metric that is reported beside this event; NULL: none. */
+/* The metric that is reported with this event; NULL: none. */
 static const struct metric *explains(const struct activity *activity, size_t i)
 {
 	for (size_t m = 0; m < activity->plan.metrics.nr; m++)
@@ -132,7 +132,7 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	return activity_write_fields(activity, "count", &fields);
 }
 
-/* What an interval's, or an execution's, counts say of metrics. */
+/* The sums from which metrics of an interval, or of an execution, are computed. */
 static struct sums sums_of_interval(const struct activity *activity, const struct tally_row *row)
 {
 	return (struct sums){row->since, &row->interval_turns, activity_interval_ns(activity)};
@@ -171,7 +171,7 @@ static void add_summaries(struct counting *stat, const struct plan *plan)
 		};
 }
 
-/* The whole execution adds to the summary: whatever intervals it was reported in. */
+/* Adds a whole execution to the summary, regardless of the intervals in which it was reported. */
 static void summarize(const struct activity *activity, const struct tally_row *row, struct summary *summary)
 {
 	for (size_t i = 0; i < activity->plan.events.nr; i++)
@@ -244,7 +244,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 	return activity_write(activity, record);
 }
 
-/* Every row with the event or metric of an expectation has to meet it. */
+/* An expectation must be met by every row that has its event or metric. */
 static int report_expectations(struct activity *activity)
 {
 	const struct counting *stat = activity->state;
@@ -317,7 +317,7 @@ static int stat_report(struct activity *activity, bool last)
 	return err ? err : report_expectations(activity);
 }
 
-/* The next execution's counters begin at zero. */
+/* The counters of the next execution begin at 0. */
 static void stat_detach(struct activity *activity)
 {
 	struct counting *stat = activity->state;
@@ -327,7 +327,7 @@ static void stat_detach(struct activity *activity)
 	stat->duration_ns = 0;
 }
 
-/* kind: "event" or "metric", whose name and unit these are. */
+/* `kind` is "event" or "metric"; `name` and `unit` are those of the event or metric. */
 static json_t *summary_record(const struct activity *activity, const struct tally_row *row, const char *kind,
 			      const char *name, const char *unit, const struct moments *moments)
 {

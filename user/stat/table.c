@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* stat's: counts, what is derived from them, and what was expected of both. */
+/* The tables of stat: counts, metrics, and results of expectations. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "output/rows.h"
 #include "output/table.h"
 
-/* Rows of counts begin with their keys. */
+/* A row of counts begins with its keys. */
 static void add_row_name(struct text *text, const json_t *record)
 {
 	char name[256];
@@ -24,7 +24,7 @@ static void add_missing(struct text *text, const json_t *record)
 		text_add(text, "  (CPU %s was offline)", missing);
 }
 
-/* A number of any size and sign, with as many digits as are worth reading. */
+/* Formats a number of any size and sign, with as many digits as are useful. */
 static const char *shown_real(double number, char *buffer, size_t size)
 {
 	snprintf(buffer, size, fabs(number) < 1e6 && (!number || fabs(number) >= 0.001) ? "%.3f" : "%.4g",
@@ -32,7 +32,7 @@ static const char *shown_real(double number, char *buffer, size_t size)
 	return buffer;
 }
 
-/* How far an estimate can be off, as a share of it. */
+/* Adds how far an estimate can be off, in percent of it. */
 static void add_bound(struct text *text, const json_t *record, double value)
 {
 	const json_t *bound = json_object_get(record, "bound"), *high = json_object_get(bound, "high");
@@ -100,7 +100,8 @@ static void summary_table(struct text *text, const struct stream *stream, const 
 	text_add(text, ")\n");
 }
 
-/* The labels of metrics beside the count that they explain; metrics without one show their unit. */
+/* Labels of metrics that are shown next to the count that they explain. A metric that is not here is shown
+ * with its unit. */
 static const struct {
 	const char *metric, *words;
 } beside[] = {
@@ -110,7 +111,7 @@ static const struct {
 	{"branch_miss_ratio", "% mispredicted"},
 };
 
-/* 1234567.8 as "1.235 M". */
+/* Formats 1234567.8 as "1.235 M". */
 static const char *shown_short(double number, char *buffer, size_t size)
 {
 	static const char *const prefixes[] = {"", " K", " M", " G", " T"};
@@ -124,7 +125,7 @@ static const char *shown_short(double number, char *buffer, size_t size)
 	return buffer;
 }
 
-/* Ends the line of the count: "  # 0.998 CPUs utilized". */
+/* Ends the line of a count with a metric: "  # 0.998 CPUs utilized". */
 static void add_beside(struct text *text, const json_t *record)
 {
 	const char *words = string(record, "unit");
@@ -167,7 +168,7 @@ static void metric_table(struct text *text, const struct stream *stream, const j
 	text_add(text, "\n");
 }
 
-/* A whole number as it is, another one with the digits that are worth reading. */
+/* Formats an integer as it is, and any other number with as many digits as are useful. */
 static const char *shown_number(const json_t *value, char *buffer, size_t size)
 {
 	double number = json_number_value(value);
@@ -205,7 +206,7 @@ static void add_seconds(struct text *text, const json_t *from, const char *name,
 		text_add(text, "%24.6f %-6s %s\n", integer(from, name) / 1e9, "s", words);
 }
 
-/* How long it took, as time(1) has it. */
+/* Adds how long it took, in the manner of time(1). */
 static void end_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	const json_t *command = json_object_get(record, "command");
