@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap mem: loads by where they found their data, and how long they took; stores. */
+/* nhmtap mem: loads by the source of their data and by latency, and stores. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +23,11 @@ struct by_source {
 	const struct layout *layout;
 	size_t nr, room;
 	__u64 *sources;
-	__u64 *values; /* of each: layout.value_size bytes */
-	bool *taken;   /* written already */
+	__u64 *values; /* layout.value_size bytes per source */
+	bool *taken;   /* already written */
 };
 
-/* How many there are at first; codes of a PEBS record are 16. */
+/* Initial number of sources; a PEBS record has 16 codes. */
 #define SOURCES_FIRST 16
 
 static __u64 *values_of(const struct by_source *sums, size_t i)
@@ -61,7 +61,8 @@ static void add_entry(struct by_source *sums, const struct entry *entry)
 	values_add(sums->layout, values_of(sums, i), entry->values);
 }
 
-/* The place of the source with the most samples that has not been taken; samples are the first word. */
+/* The index of the source with the most samples that has not been taken. The first word of a value is the
+ * number of samples. */
 static size_t next_source(const struct by_source *sums)
 {
 	size_t most = sums->nr;
@@ -96,8 +97,9 @@ static json_t *sources_value(const struct host *host, const struct sampled *samp
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* The threshold is one register of the core, for both of its threads and for all events: another value
- * there keeps this event out (intel_shared_reg_get_constraints(), arch/x86/events/intel/core.c). */
+/* The threshold is a register of the core, shared by its two threads and all events. If another event uses it
+ * with another value, this event is not scheduled (intel_shared_reg_get_constraints(),
+ * arch/x86/events/intel/core.c). */
 static void put_status(const struct sampled *sampled, json_t *record)
 {
 	const struct count *count = sampled->count;
@@ -121,16 +123,16 @@ static void mem_complete(const struct activity *activity, const struct sampled *
 #define DEFAULT_TABLE_LINES 10
 #define SHARED_KEYS	    "line,ip,cacheline,offset,cpu,pid,tid,comm"
 
-/* A cache line and who loads and stores there: its entries lie behind each other. */
+/* A cache line and its accesses: `entries` are consecutive entries of the line. */
 struct line {
 	const struct entry *entries;
 	size_t nr;
 	__u64 address;
 	__u64 loads, stores;
-	__u64 modified, other_core; /* of the loads */
+	__u64 modified, other_core; /* numbers of loads */
 };
 
-/* For qsort_r(), whose order is by this key, and by the samples where it is the same. */
+/* For qsort_r(): by cache line, then by number of samples. */
 static int by_line(const void *a, const void *b, void *layout)
 {
 	const struct entry *x = a, *y = b;
@@ -176,7 +178,7 @@ static bool is_store(const struct layout *layout, const struct entry *entry)
 	return source_store(key_number(layout, entry, "source"));
 }
 
-/* Accesses of a line: any, or one kind. */
+/* Which accesses of a line: any, or of one kind. */
 enum access { ANY, LOADS, STORES };
 
 static bool is_of(enum access access, const struct layout *layout, const struct entry *entry)
@@ -184,7 +186,7 @@ static bool is_of(enum access access, const struct layout *layout, const struct 
 	return access == ANY || (access == STORES) == is_store(layout, entry);
 }
 
-/* How many different values a key has among the accesses of a line. */
+/* The number of different values that a key has among the accesses of a line. */
 static int different(const struct layout *layout, const struct line *line, enum access access,
 		     const char *key)
 {
@@ -204,14 +206,15 @@ static int different(const struct layout *layout, const struct line *line, enum 
 	return count;
 }
 
-/* Another core had it when it was loaded from; or several threads had, and one of them stored there. */
+/* Whether cores share the line: another core had it when it was loaded, or several threads on several CPUs
+ * accessed it and one of them stored. */
 static bool is_shared(const struct layout *layout, const struct line *line)
 {
 	return line->other_core || (line->stores && different(layout, line, ANY, "tid") > 1 &&
 				    different(layout, line, ANY, "cpu") > 1);
 }
 
-/* Places in the line that more than one thread loads from or stores to. */
+/* The number of offsets in the line that are accessed by more than one thread. */
 static int in_common(const struct layout *layout, const struct line *line)
 {
 	__u64 thread[LINE_BYTES] = {0};
@@ -230,8 +233,8 @@ static int in_common(const struct layout *layout, const struct line *line)
 	return count;
 }
 
-/* Who loads from or stores to which offset of the line, and by which code: by its address, which
- * distinguishes two loads of one source line, and by its name. */
+/* An access as a value: which thread accesses which offset of the line, and by which code. The code has its
+ * address, which tells two loads in the same source line apart, and its name. */
 static json_t *access_value(const struct activity *activity, const struct layout *layout,
 			    const struct entry *entry)
 {
@@ -279,7 +282,7 @@ static size_t most_lines(const struct activity *activity)
 	return session_all_people(activity->session) ? DEFAULT_TABLE_LINES : SIZE_MAX;
 }
 
-/* Loads and stores are events of their own with the same keys: a line has those of all. */
+/* Loads and stores are separate events with the same keys. A line has the entries of all of them. */
 static int write_shared_lines(struct activity *activity, const struct sampled *sampled, size_t nr_sampled)
 {
 	struct entry *entries;
@@ -359,7 +362,7 @@ static int choose(struct activity *activity, struct refusal *refusal)
 		return -1;
 	activity->details = own->shared ? &shared : options->call_graph ? &calls : &loads;
 	activity->streams = own->stream;
-	/* Lines are what it is about; they take more keys than that. */
+	/* --shared is about cache lines anyway, and needs more keys than `cacheline`. */
 	if (own->shared && options->by && !strcmp(options->by, "cacheline"))
 		options->by = NULL;
 	return 0;

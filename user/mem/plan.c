@@ -8,7 +8,7 @@
 #include "list.h"
 #include "host/kernel.h"
 
-#define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit of the core's own caches; perf mem's */
+#define DEFAULT_THRESHOLD 30 /* core cycles: longer than any hit in the core's own caches; as in perf mem */
 
 static int refuse_kind(struct refusal *refusal, const char *kind, const char *why, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -56,7 +56,7 @@ static int check_pmu(const struct pmu *pmu, const char *kind, const char *event,
 	return 0;
 }
 
-/* Precise 2 gives the address of the load itself, not of what follows it. */
+/* Precise level 2 gives the address of the load itself, not that of the next instruction. */
 static const char *modifiers_of(const struct pmu *pmu, const struct mem_options *own)
 {
 	static const char *const modifiers[3][2] = {{"p", "pp"}, {"up", "upp"}, {"kp", "kpp"}};
@@ -64,8 +64,9 @@ static const char *modifiers_of(const struct pmu *pmu, const struct mem_options 
 	return modifiers[!own->side ? 0 : *own->side == 'u' ? 1 : 2][pmu->max_precise >= 2];
 }
 
-/* The text of the event, which the driver names for its CPU. Some CPUs record loads rightly only while
- * another event counts before it in its group: intel_pmu_hw_config(), arch/x86/events/intel/core.c. */
+/* Writes the text of the event that the driver names for its CPU. On some CPUs loads are recorded correctly
+ * only if an auxiliary event precedes this one in its group: intel_pmu_hw_config(),
+ * arch/x86/events/intel/core.c. */
 static int loads_event(struct plan *plan, const struct options *options, const struct pmu *pmu, char *text,
 		       size_t size, struct refusal *refusal)
 {
@@ -109,7 +110,7 @@ static int stores_event(struct plan *plan, const struct options *options, const 
 	return 0;
 }
 
-/* Loads by default; to see who shares a line takes the stores too, where there are samples of them. */
+/* Chooses loads by default. To find shared lines, stores are added if the PMU can sample them. */
 static int default_events(struct plan *plan, const struct options *options, struct host *host, char *text,
 			  size_t size, struct refusal *refusal)
 {
@@ -130,7 +131,7 @@ static int default_events(struct plan *plan, const struct options *options, stru
 	return stores_event(plan, options, pmu, text + used, size - used, refusal);
 }
 
-/* The kernel's driver reads what is asked for out of the PEBS record, and no more. */
+/* The kernel's driver takes from the PEBS record only what is requested. */
 static void ask_for_load(struct event *event, bool physical)
 {
 	EVENT_SET(event, sample_type,
@@ -142,8 +143,8 @@ static void ask_for_load(struct event *event, bool physical)
 			  "--by phys_page: the kernel looks up where in memory the address lies");
 }
 
-/* Where the record does not have these bits the kernel may fill them in all the same, and call every access a
- * TLB hit (pebs_no_tlb, intel/core.c). */
+/* If the record does not have these bits, the kernel may nevertheless report them, with every access as a TLB
+ * hit (pebs_no_tlb, intel/core.c). */
 static int refuse_access_keys(const struct options *options, const struct host *host, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;

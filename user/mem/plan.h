@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What mem samples: loads with their addresses, latencies and sources, and stores. */
+/* The plan of mem: samples of loads with their addresses, latencies and sources, and of stores. */
 #ifndef NHMTAP_MEM_PLAN_H
 #define NHMTAP_MEM_PLAN_H
 
@@ -15,8 +15,9 @@ struct mem_options {
 	bool stream;	  /* --stream */
 };
 
-/* Plans samples of the loads, the stores or both that the PMU's driver names (mem-loads with the threshold
- * of --ldlat, mem-stores), or of the events that were asked for. Returns 0, or -1 with the refusal. */
+/* Plans samples of loads, of stores, or of both, by the events that the PMU's driver names (mem-loads with
+ * the threshold of --ldlat, mem-stores); or samples of the events that were asked for. Returns 0, or -1 with
+ * the refusal. */
 int plan_mem(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif

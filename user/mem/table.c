@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* mem's: latencies by source as a histogram, samples of a stream, lines that cores share. */
+/* The tables of mem: latencies by source as a histogram, samples of a stream, and lines that cores share. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,11 @@
 #include "output/rows.h"
 #include "output/table.h"
 
-#define FIRST_BUCKET 2 /* 4 cycles: the shortest load; guide, section 3.7 */
+#define FIRST_BUCKET 2 /* 4 cycles, the shortest latency of a load; guide, section 3.7 */
 #define LAST_BUCKET  15
 
-/* How many samples there are in each bucket, as a column of eight heights; the highest is the fullest. */
+/* Draws the number of samples in each bucket as a column of one of eight heights; the fullest bucket is the
+ * highest. */
 static void add_histogram(struct text *text, const json_t *histogram)
 {
 	static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -39,7 +40,7 @@ static json_int_t mean_latency(const json_t *value)
 	return measured ? (integer(value, "latency_sum") + measured / 2) / measured : 0;
 }
 
-/* Whether any sample came with a latency; stores and page faults have none. */
+/* Whether any sample has a latency; stores and page faults have none. */
 static bool has_latency(const json_t *sources)
 {
 	json_t *source;
@@ -82,7 +83,7 @@ static void source_rows(struct text *text, const json_t *sources, json_int_t tot
 	}
 }
 
-/* Entries by the source alone say what the sources have said. */
+/* Whether entries have keys other than the source. If not, they repeat the list of sources. */
 static bool has_other_keys(const json_t *entries)
 {
 	const json_t *first = json_array_get(entries, 0);
@@ -122,7 +123,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	text_add(text, "\n");
 }
 
-/* A line a sample: when, from where, how long, where it was found, and the keys. */
+/* Writes one line per sample: its time, address, latency, source and keys. */
 static void sample_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	static const char *const first[] = {"type",    "schema_version", "time",  "run_id",
