@@ -11,10 +11,10 @@
 
 /* --- phases between turns --------------------------------------------------------------------- */
 
-#define MISSED 0.05 /* of the runs may have a phase that no turn has seen */
+#define MISSED 0.05 /* share of runs that may have a phase which no turn has seen */
 
-/* The share of the time that the turns of a cell may have missed. Of threads that run side by side the
- * turns are at the same time, and count once. */
+/* The share of the time that a cell's turns may have missed. Threads that run at the same time have their
+ * turns at the same time, so these count only once. */
 static double unseen_share(const struct looks *looks, size_t cell)
 {
 	const struct count *count = &looks->counts[cell];
@@ -26,7 +26,8 @@ static double unseen_share(const struct looks *looks, size_t cell)
 	return 1 - pow(MISSED, 1 / turns);
 }
 
-/* The highest pace (per ns) of a cell in any of its readings that is long enough to have one. */
+/* The highest rate (per ns) of a cell in any reading in which it ran for at least half a turn, and
+ * overall. */
 static double highest_pace(const struct looks *looks, size_t cell)
 {
 	const struct turns *turns = looks->turns;
@@ -47,7 +48,7 @@ static bool encloses(const struct matrix_cell *sum, const struct matrix_cell *ce
 	return !(cell->bits & ~sum->bits);
 }
 
-/* The most that the cell can have counted while it was not seen: at the rate of the sums around it. */
+/* The highest rate that the cell can have had while it was not measured: that of the sums that include it. */
 static double pace_around(const struct looks *looks, size_t cell)
 {
 	const struct matrix *matrix = looks->matrix;
@@ -85,8 +86,8 @@ void cells_measure(const struct looks *looks, struct measured *cells)
 		if (cell->bound.turns)
 			widen(looks, i, &cell->bound);
 	}
-	/* A part is no more than its sum, and a sum no less than its parts. Cells that were enabled for
-	 * other times can't be compared. */
+	/* A cell's upper bound is at most that of any cell that includes it. Only cells whose bounds come
+	 * from readings are compared. */
 	for (int i = 0; i < matrix->nr_cells; i++)
 		for (int j = 0; j < matrix->nr_cells; j++) {
 			struct measured *part = &cells[i], *sum = &cells[j];
@@ -99,7 +100,7 @@ void cells_measure(const struct looks *looks, struct measured *cells)
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-/* The lines that a share is made of. */
+/* The lines from which a share is computed. */
 struct lines {
 	const struct looks *looks;
 	size_t whole[(MATRIX_PARTS + 1) * (MATRIX_PARTS + 1)];
@@ -107,8 +108,8 @@ struct lines {
 	__u64 kind;
 };
 
-/* Of the sums over the other axis, those that the share may be made of: a row's (all responses), or a
- * column's (all requests). */
+/* Whether the cell is a sum over the other axis, of which the share may consist: that of a row (all
+ * responses) or of a column (all requests). */
 static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, bool of_requests)
 {
 	bool all_requests = cell->request == MATRIX_ALL || matrix->nr_requests == 1;
@@ -118,8 +119,8 @@ static bool is_sum(const struct matrix *matrix, const struct matrix_cell *cell, 
 			   : all_requests && cell->response != MATRIX_ALL;
 }
 
-/* Whether no request is in both of two lines. Where responses are of a supplier and a snoop, they are
- * apart if one of these is; a bit that is neither is any response. */
+/* Whether no request is counted in both lines. If responses consist of a supplier and a snoop, lines are
+ * disjoint if they have no supplier or no snoop in common; a bit that is neither stands for any response. */
 static bool apart(const struct known_offcore *known, __u64 a, __u64 b)
 {
 	__u64 suppliers = offcore_bits_of_kind(known, OFFCORE_SUPPLIER);
@@ -132,7 +133,7 @@ static bool apart(const struct known_offcore *known, __u64 a, __u64 b)
 	return !(a & b & suppliers) || !(a & b & snoops);
 }
 
-/* The bits that include a kind's and its alternatives. */
+/* The bits of a kind together with those of its alternatives. */
 static __u64 axis_of(const struct known_offcore *known, __u64 kind)
 {
 	static const unsigned int sides[] = {OFFCORE_SUPPLIER, OFFCORE_SNOOP};

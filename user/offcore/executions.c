@@ -61,7 +61,7 @@ void executions_begin(struct executions *executions, struct plan *plan, const st
 	choose(executions, plan);
 }
 
-/* The last of the executions that all cells take may have room for cells that were counted before. */
+/* If the last of the executions has room for more cells than are left, it counts the first cells again. */
 void executions_next(struct executions *executions, struct plan *plan)
 {
 	executions->first += executions->at_once;

@@ -31,7 +31,7 @@ static const struct offcore_preset *find_preset(const struct known_offcore *offc
 
 /* --- rows and columns ------------------------------------------------------------------------- */
 
-/* One axis of the matrix: how its parts are asked for. A name of a response may have dots. */
+/* One axis of the matrix: how its parts are given. A response's name may contain dots. */
 struct axis {
 	const char *option, *separators;
 	bool of_requests;
@@ -102,7 +102,7 @@ static __u64 bits_of(const struct matrix_part *parts, int nr, int which)
 	return bits;
 }
 
-/* Of one row there is no sum over rows: it is the row. */
+/* The number of lines including the sum. A single row has no sum over rows, which would be the row itself. */
 static int lines(int nr)
 {
 	return nr + (nr > 1);
@@ -113,7 +113,7 @@ static int index_of(int line, int nr)
 	return line < nr ? line : MATRIX_ALL;
 }
 
-/* Along the diagonals. */
+/* Makes the cells in the order of the diagonals. */
 static void make_cells(struct matrix *matrix)
 {
 	int rows = lines(matrix->nr_requests), columns = lines(matrix->nr_responses);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Off-core requests by who asked and who answered: rows, columns, and a cell for each pair with its value
- * of the off-core register (guide, Table 12). Pure.
- */
+/* A matrix of off-core requests: rows for kinds of requests, columns for responses, and a cell for each pair,
+ * with its value of the off-core register (guide, Table 12). Pure. */
 #ifndef NHMTAP_MATRIX_H
 #define NHMTAP_MATRIX_H
 
@@ -12,10 +10,10 @@
 #include "host/host.h"
 #include "refusal.h"
 
-#define MATRIX_PARTS 16 /* requests, and responses, at most */
-#define MATRIX_ALL   -1 /* in a cell: all of them together, as one value */
+#define MATRIX_PARTS 16 /* the most requests, and the most responses */
+#define MATRIX_ALL   -1 /* in a cell: all of them, as one value */
 
-/* offcore's own options; NULL where not given. */
+/* offcore's own options; NULL if not given. */
 struct offcore_options {
 	const char *request, *response, *preset;
 	const char *repeat; /* -r: "auto", or a number */
@@ -28,9 +26,9 @@ struct matrix {
 		__u64 bits;
 	} requests[MATRIX_PARTS], responses[MATRIX_PARTS];
 	int nr_requests, nr_responses;
-	/* In the order in which they take turns: neighbours differ in request and response, so that the
-	 * part of a pass that has run has seen something of all of them. Sums that one value can ask for
-	 * are cells too. */
+	/* In the order in which they are scheduled. Neighbours differ in both request and response, so that a
+	 * part of a pass has measured every row and column. Sums are cells too, if one register value selects
+	 * them. */
 	struct matrix_cell {
 		int request, response; /* indices, or MATRIX_ALL */
 		__u64 bits;
@@ -38,16 +36,16 @@ struct matrix {
 	int nr_cells;
 };
 
-/* The matrix of --request, --response and --preset. Returns 0, or -1 with the refusal. */
+/* Makes the matrix of --request, --response and --preset. Returns 0, or -1 with the refusal. */
 int matrix_make(struct matrix *matrix, const struct offcore_options *options, const struct host *host,
 		struct refusal *refusal);
 
-/* Its cells as a list of events, in order, each with the name REQUEST.RESPONSE, then instructions if asked
- * for. The caller frees it. */
+/* Returns the cells as a list of events, in the order of the cells. Each is named REQUEST.RESPONSE. If
+ * `instructions`, that event comes last. The caller frees the text. */
 char *matrix_events(const struct matrix *matrix, const struct host *host, const char *modifiers,
 		    bool instructions);
 
-/* The name of a cell's request or response: "all" for all of them. */
+/* The name of a cell's request or response; "all" for MATRIX_ALL. */
 const char *matrix_request(const struct matrix *matrix, const struct matrix_cell *cell);
 const char *matrix_response(const struct matrix *matrix, const struct matrix_cell *cell);
 

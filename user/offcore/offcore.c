@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap offcore: requests that leave the core, by who asked and who answered. */
+/* nhmtap offcore: requests that leave the core, by request and response. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ struct cells {
 	struct matrix matrix;
 	struct tally tally;
 	struct executions executions; /* -r */
-	__u64 turn_ns;		      /* the kernel's, of a cell on the register */
+	__u64 turn_ns;		      /* length of the kernel's turn for a cell on the register */
 };
 
-#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+#define TURN_MS 4 /* PERF_CPU_HRTIMER, kernel/events/core.c: used if the driver does not say */
 
 static __u64 turn_of(struct host *host)
 {
@@ -97,7 +97,7 @@ static void offcore_describe(struct activity *activity, json_t *start)
 		json_object_set_new(start, "repeats", json_integer(activity->options->repeats));
 		return;
 	}
-	/* The cells take turns on the register, one an interval of the kernel's. */
+	/* The cells share the register in turns, one turn per multiplexing interval of the kernel. */
 	if (pmu && pmu->mux_interval_ms > 0)
 		json_object_set_new(
 			start, "pass_ms",
@@ -162,7 +162,7 @@ static void put_shares(const struct activity *activity, json_t *record, const st
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* By rows; sums after what they sum up. */
+/* Finds a cell. (Records list the cells by rows, with sums last.) */
 static const struct measured *cell_at(const struct matrix *matrix, const struct measured *cells, int request,
 				      int response)
 {
@@ -189,7 +189,7 @@ static json_t *cells_value(const struct activity *activity, const struct measure
 	return list;
 }
 
-/* A matrix of one row of the tally: of an interval, or of all executions. */
+/* Writes the matrix of one row of the tally, for an interval or for all executions. */
 static int write_matrix(struct activity *activity, size_t r, const struct looks *looks)
 {
 	struct cells *offcore = activity->state;
@@ -249,7 +249,7 @@ static int offcore_report(struct activity *activity, bool last)
 	return err;
 }
 
-/* The next execution counts other cells, from zero. */
+/* The next execution counts other cells, from 0. */
 static void offcore_detach(struct activity *activity)
 {
 	struct cells *offcore = activity->state;

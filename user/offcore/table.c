@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* offcore's: a matrix of requests and responses. */
+/* The table of offcore: a matrix of requests and responses. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define HEADING_LINES 6
 #define COLUMNS_MOST  17
 
-/* The columns of a matrix: the responses of its first row. */
+/* The columns of a matrix, which are the responses of its first row. */
 struct columns {
 	const char *names[COLUMNS_MOST];
 	size_t nr;
@@ -37,7 +37,7 @@ static struct columns columns_of(const json_t *cells)
 	return columns;
 }
 
-/* Takes as many words of the name ("LLC_HIT_OTHER_CORE") as fit; returns what is left. */
+/* Takes as many words of the name ("LLC_HIT_OTHER_CORE") as fit. Returns the rest of the name. */
 static const char *take_words(const char *name, int width, int *length)
 {
 	int taken = 0;
@@ -72,8 +72,8 @@ static void heading_rows(struct text *text, struct columns columns)
 	}
 }
 
-/* "~20,480±3%", or "~20.5M±3%" where that is too wide. Returns whether it fits. The sign of behind, if it
- * has one, takes two bytes and one column. */
+/* Formats "~20,480±3%", or "~20.5M±3%" if that is too wide. Returns whether it fits. If `behind` is not
+ * empty, its sign takes two bytes but one column. */
 static bool add_number(char *content, size_t size, const char *mark, double value, const char *behind,
 		       int width)
 {
@@ -98,7 +98,7 @@ static void add_cell(struct text *text, const json_t *cell, int width)
 	const json_t *bound = json_object_get(cell, "bound"), *high = json_object_get(bound, "high");
 	double value = integer(cell, "scaled"), low = json_number_value(json_object_get(bound, "low"));
 	double most = json_number_value(high);
-	bool wide = bound && low > 0; /* has the sign */
+	bool wide = bound && low > 0; /* its error is shown, with the sign */
 	char content[64], off[16] = "";
 
 	if (!strcmp(string(cell, "status"), "not_counted") || (bound && !high)) {
@@ -162,7 +162,7 @@ static void add_executions(struct text *text, const json_t *repeated)
 		text_add(text, "\ntheir instructions were %.2f%% apart", 100 * (most - least) / mean);
 }
 
-/* How long the cells ran, of the time that they were to: the least and the most. */
+/* Adds the share of the time for which cells ran: the least and the greatest. */
 static void add_running(struct text *text, const json_t *cells, bool repeated)
 {
 	double least = 100, most = 0;
