@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap branch: which branches are taken, from the last branch record that comes with each sample, or
- * from a trace. */
+/* nhmtap branch: which branches are taken, by the last branch records of samples or by a trace. */
 #include <string.h>
 
 #include "activity/activity.h"
@@ -15,7 +14,7 @@
 #include "record/type.h"
 #include "shared.h"
 
-/* The one process that the run is about; 0 if there are others. */
+/* The process of the run, if there is only one; else 0. */
 static pid_t the_process(const struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
@@ -25,7 +24,7 @@ static pid_t the_process(const struct activity *activity)
 					    : 0;
 }
 
-/* The keys of edges in the kernel, and what is made of them. */
+/* Keys that the BPF program has as `edge`, and how code is described for each. */
 static const struct code_key branch_code_keys[] = {
 	{"function", "edge", CODE_SYMBOL},
 	{"callpair", "edge", CODE_SYMBOL},
@@ -34,7 +33,7 @@ static const struct code_key branch_code_keys[] = {
 	{0},
 };
 
-/* The forms of edges; the first is used where the keys name none. Its places have names unless `edge` asks
+/* The kinds of edges. The first is used if no key names one; its places then have names, unless `edge` asks
  * for places only. */
 static const struct branches_asked forms[] = {
 	{.kind = "edge", .detail = CODE_PLACE},
@@ -49,9 +48,9 @@ static bool mispredicted_first(const struct branch_options *own)
 	return own->order && !strcmp(own->order, "mispredicted");
 }
 
-#define USUAL_DEPTH 16 /* where neither the driver nor a table says */
+#define USUAL_DEPTH 16 /* if neither the driver nor a table gives it */
 
-/* How many branches come with a sample. */
+/* The number of branches that come with a sample. */
 static size_t record_depth(struct host *host)
 {
 	const struct pmu *pmu = host_core_pmu(host);
@@ -94,7 +93,7 @@ static void branch_put(const struct activity *activity, json_t *record, const st
 	branches_release(branches);
 }
 
-/* Each form counts the same branches. */
+/* Refuses two kinds, since both would count the same branches. */
 static int refuse_two_forms(const struct chosen_keys *keys, struct refusal *refusal)
 {
 	const char *first = NULL;
@@ -113,7 +112,7 @@ static int refuse_two_forms(const struct chosen_keys *keys, struct refusal *refu
 	return 0;
 }
 
-/* Calls alone are what the LBR can be told to record: then all sixteen are. */
+/* Has only calls recorded: the LBR can be limited to them, so that all its entries are calls. */
 static int only_calls(struct options *options, struct refusal *refusal)
 {
 	size_t length;

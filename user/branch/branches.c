@@ -17,23 +17,22 @@ struct branches {
 	const struct layout *layout;
 	struct codes *codes;
 	const struct branches_asked *asked;
-	const struct member *stack; /* of the key; NULL: none */
+	const struct member *stack; /* member of the key; NULL: there is none */
 	struct chains *chains;
-	/* Each edge and range once: the program's key with the numbers of codes for addresses, and of a chain
-	 * for its stack. A pid that is
-	 * not to be shown is 0. */
+	/* Each edge and range once. The keys are those of the BPF program, with numbers of codes instead of
+	 * addresses, and the number of a chain instead of the stack. A pid that is not to be shown is 0. */
 	struct interned keys;
 	struct sums {
 		__u64 count, mispredicted;
-	} * sums;			 /* by the key's number */
-	__u32 *order;			 /* numbers, by falling count */
-	__u64 depths[BRANCHES_MOST + 1]; /* samples, by how many branches came with them */
+	} * sums;			 /* indexed by the key's number */
+	__u32 *order;			 /* numbers of keys, by descending count */
+	__u64 depths[BRANCHES_MOST + 1]; /* samples, by the number of their branches */
 	size_t deepest;
-	__u64 mispredicted, unresolved, broken; /* counts */
-	__u64 lost;				/* edges and ranges that found no place */
+	__u64 mispredicted, unresolved, broken; /* sums of counts */
+	__u64 lost;				/* edges and ranges for which there was no room */
 };
 
-/* For a code's number: where branches lead to, where that is not asked. */
+/* Stands for the number of a code: the target of branches if targets are not asked for. */
 #define NO_CODE (~0ULL)
 
 static const struct member *member(const struct member *list, size_t nr, const char *name)
@@ -51,7 +50,7 @@ static void *of_key(const struct branches *branches, const void *key, const char
 	return (char *)key + member(layout->keys, layout->nr_keys, name)->offset;
 }
 
-/* How often it came: the head of its value. */
+/* How often it occurred, from the head of its value. */
 static __u64 count_of(const struct entry *entry)
 {
 	return ((const struct value_head *)entry->values)->samples;
@@ -139,7 +138,7 @@ static void (*const take[])(struct branches *branches, const struct entry *entry
 	[BRANCH_RANGE] = take_place, [BRANCH_BROKEN] = take_broken,
 };
 
-/* What a place is sorted by where nothing else differs. */
+/* Sort key of a place, for entries that are otherwise equal. */
 static __u64 rank(const struct branches *branches, __u64 number)
 {
 	const struct code *code = number == NO_CODE ? NULL : codes_at(branches->codes, number);
@@ -163,7 +162,7 @@ static int by_count(const void *a, const void *b, void *of)
 		return by_number(second->mispredicted, first->mispredicted);
 	if (first->count != second->count)
 		return by_number(second->count, first->count);
-	/* The same order in every run, as far as that goes: numbers of codes differ. */
+	/* Keep the order the same in every run, as far as possible: numbers of codes are not. */
 	for (int i = 0; i < 2; i++) {
 		const char *name = i ? "to" : "from";
 		int order = by_number(rank(branches, *(__u64 *)of_key(branches, key, name)),
@@ -220,7 +219,7 @@ static json_t *place_value(const struct branches *branches, __u64 number)
 	return code_value(codes_at(branches->codes, number));
 }
 
-/* The keys that were asked for beside the places. */
+/* Adds the keys that were asked for in addition to the places. */
 static void put_identity(const struct branches *branches, json_t *value, const void *key)
 {
 	static const char *const names[] = {"pid", "comm", "cgroup"};

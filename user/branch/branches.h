@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The result of bpf/branch.bpf.c as members of a record: addresses become places in files, and equal places
- * of several processes become one.
- */
+/* The result of bpf/branch.bpf.c as members of a record. Addresses are turned into places in files, and equal
+ * places of several processes are merged. */
 #ifndef NHMTAP_BRANCHES_H
 #define NHMTAP_BRANCHES_H
 
@@ -15,28 +13,28 @@
 
 struct branches;
 
-/* What is asked for. A record's entries are of one form, and ranges. */
+/* What is asked for. The entries of a record are of one kind; there may be ranges as well. */
 struct branches_asked {
 	const char *kind;     /* "edge", "function", "callpair", "line" */
-	unsigned int detail;  /* of their code: enum code_detail */
-	bool sources_only;    /* where branches lead does not matter */
-	size_t depth;	      /* how many come with a sample where no filter leaves any out */
-	unsigned int frames;  /* what frames of stacks are distinguished by: enum code_detail */
-	bool by_tables;	      /* users' stacks were walked by tables: see chains_account() */
-	bool by_mispredicted; /* those with the most mispredictions first */
+	unsigned int detail;  /* how their code is described: enum code_detail */
+	bool sources_only;    /* the targets of branches do not matter */
+	size_t depth;	      /* number of branches that come with a sample if no filter removes any */
+	unsigned int frames;  /* how frames of stacks are distinguished: enum code_detail */
+	bool by_tables;	      /* user stacks were walked by tables: see chains_account() */
+	bool by_mispredicted; /* sort by mispredictions, the most first */
 };
 
-/* Takes in a reading; the caller owns the result up to branches_release(), which has to come before the
- * next mappings_begin(). `asked` must live as long. */
+/* Evaluates a reading. The caller owns the result up to branches_release(), which must be called before the
+ * next mappings_begin(). `asked` must outlive the result. */
 struct branches *branches_of(const struct host *host, struct codes *codes, const struct branches_asked *asked,
 			     const struct layout *layout, const struct reading *reading);
 void branches_release(struct branches *branches);
 
-/* How many entries there are. */
+/* The number of entries. */
 size_t branches_count(const struct branches *branches);
 
-/* Puts stacks, branches, entries (those with the highest counts first, not more than `top`) and, for
- * what is beyond, rest into a record; where calls are a key, call_stacks and frames, too. */
+/* Adds stacks, branches, entries (those with the highest counts first, at most `top`) and, if there are more,
+ * their rest to a record; if calls are a key, also call_stacks and frames. */
 void branches_put(struct branches *branches, json_t *record, size_t top);
 
 #endif

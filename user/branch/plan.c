@@ -7,11 +7,11 @@
 #include "event/branch_filter.h"
 #include "tables/names.h"
 
-/* Every branch is as good as another to be followed by a sample, so branches are what is counted. */
+/* Samples should follow branches, and each branch equally likely, so branches are the event. */
 static const char *default_branch_event(struct plan *plan, const struct host *host)
 {
 	static const char retired[] =
-		"BR_INST_RETIRED.ALL_BRANCHES"; /* the architecture's, and most tables' */
+		"BR_INST_RETIRED.ALL_BRANCHES"; /* its architectural name, as in most tables */
 
 	if (!host->events || !host->events->nr_models || !known_event_find(host->events, retired)) {
 		snprintf(plan->default_why, sizeof(plan->default_why), "a sample every so many branches");
@@ -34,7 +34,8 @@ int branch_check_by(const struct options *options, struct refusal *refusal)
 	return instead(refusal, "for branches: --by edge,%s", options->by);
 }
 
-/* Between two branches lies straight code only if none between them is left out. */
+/* Refuses ranges with a filter: the code between two branches is straight only if no branch between them is
+ * left out. */
 static int check_ranges(const struct options *options, const struct event *event, struct refusal *refusal)
 {
 	if (!list_has(options->by, "range") || event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY)
@@ -44,8 +45,8 @@ static int check_ranges(const struct options *options, const struct event *event
 	return instead(refusal, "ask for --filter any, or for edges");
 }
 
-/* Drivers without a last branch record may open the event all the same: core_pmu's and p4_pmu's never look
- * at branch_sample_type. */
+/* Refuses drivers without a last branch record. They may open the event nevertheless: core_pmu's and p4_pmu's
+ * never look at branch_sample_type. */
 static int check_record(struct host *host, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What branch samples: events with the branches that led to each sample. */
+/* The plan of branch: sampled events, with the branches that led to each sample. */
 #ifndef NHMTAP_BRANCH_PLAN_H
 #define NHMTAP_BRANCH_PLAN_H
 
@@ -15,7 +15,7 @@ struct branch_options {
 /* Plans sampling with branches. Returns 0, or -1 with the refusal. */
 int plan_branch(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
-/* Refuses keys of which none is about branches. */
+/* Refuses keys if none of them is about branches. */
 int branch_check_by(const struct options *options, struct refusal *refusal);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Plans a branch trace (BTS): every branch of a thread, written by the hardware itself. */
+/* Plans a branch trace (BTS): the hardware writes every branch of a thread. */
 #include "branch/plan.h"
 #include "list.h"
 #include "branch/tracing.h"
@@ -16,7 +16,7 @@ static int refuse_beside(const char *option, const char *why, const char *remedy
 	return instead(refusal, "%s", remedy);
 }
 
-/* Options that sampling branches has and a trace lacks. */
+/* Refuses options that sampling has and a trace lacks. */
 static int check_options(const struct options *options, struct refusal *refusal)
 {
 	if (options->all_cpus || options->cpus || options->cgroups)
@@ -51,8 +51,8 @@ static int check_options(const struct options *options, struct refusal *refusal)
 	return 0;
 }
 
-/* Bytes that wake the reader: a small part of a buffer of the usual size, so that the rest leaves the reader
- * time. */
+/* The number of bytes at which the reader is woken: a small part of a buffer of the default size, so that it
+ * has time until the rest is full. */
 #define WATERMARK (64 << 10)
 
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
@@ -75,7 +75,7 @@ int plan_trace(struct plan *plan, const struct options *options, struct host *ho
 	plan_common(plan, host);
 	EVENT_SET(&plan->events.list[0], aux_watermark, WATERMARK,
 		  "it is read long before its buffer is full");
-	/* The kernel maps no buffer of an event that is inherited (perf_mmap(), kernel/events/core.c). */
+	/* The kernel does not map the buffer of an inherited event (perf_mmap(), kernel/events/core.c). */
 	for (size_t i = 0; i < plan->events.nr; i++)
 		EVENT_SET(&plan->events.list[i], inherit, 0, "a trace is of one thread");
 	return 0;

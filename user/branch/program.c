@@ -8,7 +8,7 @@
 
 #include "record/record.h"
 
-#define SEGMENTS_MOST 64 /* a linker makes a dozen, one of them with code */
+#define SEGMENTS_MOST 64 /* linkers write about a dozen, one of them with code */
 
 static void put_segments(json_t *list, FILE *file)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* branch's block: the hottest branches, with a bar for how many of them were mispredicted. */
+/* The table of branch: the hottest branches, with a bar for the share that was mispredicted. */
 #include <math.h>
 #include <string.h>
 
 #include "output/rows.h"
 #include "output/table.h"
 
-#define BAR 10 /* characters of a bar that stands for all */
+#define BAR 10 /* length of a bar for 100 %, in characters */
 
 static const char *place(const json_t *entry, const char *name, char *text, size_t size)
 {
@@ -47,7 +47,7 @@ static void add_identity(struct text *text, const json_t *entry)
 		text_add(text, "  %s", string(entry, "cgroup"));
 }
 
-/* Only edges have a prediction. */
+/* Adds how often the branch was mispredicted. Only edges have a prediction. */
 static void add_prediction(struct text *text, const json_t *entry)
 {
 	double missed = row_share(integer(entry, "mispredicted"), integer(entry, "count"));
@@ -90,7 +90,7 @@ static void add_rows(struct text *text, const struct calls *calls, const json_t 
 	}
 }
 
-/* Behind how many branches there are: what they came with, or how complete they are. */
+/* Adds, after the number of branches, what they came with, or how complete they are. */
 static void add_origin(struct text *text, const json_t *record)
 {
 	const json_t *trace = json_object_get(record, "trace");
@@ -105,7 +105,7 @@ static void add_origin(struct text *text, const json_t *record)
 		text_add(text, " (others are missing: a buffer was full)");
 }
 
-/* A line of a stream: the thread, and the branch with a mark if it was mispredicted. */
+/* Writes a line of a stream: the thread, and the branch, with a mark if it was mispredicted. */
 static void traced_table(struct text *text, const struct stream *stream, const json_t *record)
 {
 	char a[256], b[256];

@@ -18,15 +18,15 @@
 #include "session/names.h"
 #include "shared.h"
 
-/* The plan's events: plan_trace(). */
+/* Indices of the plan's events: plan_trace(). */
 enum { TRACE, CLOCK };
 
 struct thread {
 	pid_t pid, tid;
 	char comm[sizeof(comm_t)];
-	__u64 number;  /* branches so far */
-	__u64 arrived; /* where its last branch led to; 0: not known */
-	/* What is not in the state's counts yet. */
+	__u64 number;  /* number of branches so far */
+	__u64 arrived; /* target of its last branch; 0: not known */
+	/* Counted, but not yet added to the state's counts. */
 	struct pairs edges; /* predicted and mispredicted */
 	struct pairs ranges;
 	__u64 records, broken;
@@ -34,16 +34,16 @@ struct thread {
 
 struct state {
 	struct activity *activity;
-	struct aggregation *aggregation; /* for its layout: it is never loaded */
+	struct aggregation *aggregation; /* only for its layout: it is not loaded */
 	const struct layout *layout;
 	bool by_edge, by_range;
-	const struct member *kind, *pid, *from, *to, *comm; /* of the key */
+	const struct member *kind, *pid, *from, *to, *comm; /* members of the key */
 	struct trace *trace;
-	struct thread *threads; /* one a place */
-	struct interned keys;	/* those since the last record, by number */
-	__u64 *counts;		/* of each key */
-	size_t room;		/* keys that counts has room for */
-	__u64 records;		/* so far */
+	struct thread *threads; /* one per place */
+	struct interned keys;	/* keys since the last record, by number */
+	__u64 *counts;		/* one per key */
+	size_t room;		/* number of keys for which `counts` has room */
+	__u64 records;		/* number of branches so far */
 	__u64 records_before;
 	struct trace_loss before;
 	struct count counts_before[2];
@@ -110,10 +110,10 @@ static void add(struct state *state, const struct thread *thread, __u32 kind, __
 	state->counts[number] += count;
 }
 
-/* Puts what a thread has taken into the counts, under its present name. */
+/* Adds what a thread has counted to the state's counts, under the thread's present name. */
 static void settle(struct state *state, struct thread *thread)
 {
-	/* Records count branches by samples: each branch of a trace counts as a sample of its own. */
+	/* Records count branches in terms of samples. In a trace each branch is a sample of its own. */
 	add(state, thread, BRANCH_STACK, 1, 0, thread->records);
 	add(state, thread, BRANCH_BROKEN, 0, 0, thread->broken);
 	for (size_t i = 0; i < thread->edges.nr_slots; i++) {
@@ -139,8 +139,8 @@ static bool is_kernel(__u64 address)
 	return address >> 63;
 }
 
-/* From where the last branch led to the thread went straight on to the next one, unless an interrupt or
- * a system call came in between that is not in the trace. */
+/* Adds the range from the target of the last branch to this branch. The thread ran straight through it,
+ * unless an interrupt or a system call that is not in the trace came in between. */
 static void add_range(struct thread *thread, __u64 begin, __u64 end)
 {
 	if (begin <= end && is_kernel(begin) == is_kernel(end))
@@ -201,7 +201,7 @@ static void stream(struct state *state, struct thread *thread, const struct trac
 							   branch_record(state, traced, &traced->records[i]));
 }
 
-/* A thread's name may change with every exec. Once it has ended it keeps the last one. */
+/* A thread's name may change at each exec. After its end it keeps the last name. */
 static void read_comm(struct state *state, struct thread *thread)
 {
 	char path[64], comm[sizeof(thread->comm)] = "";
@@ -258,7 +258,7 @@ static void release_entries(struct reading *reading)
 	free(reading->entries);
 }
 
-/* What has been counted since the last record, in the form that an aggregation's reading has. */
+/* Gives what has been counted since the last record, in the form of an aggregation's reading. */
 static void read_counts(struct state *state, struct reading *reading)
 {
 	*reading = (struct reading){.entries = xcalloc(state->keys.nr + 1, sizeof(*reading->entries))};
@@ -284,7 +284,7 @@ static struct count since(const struct count *now, struct count *before)
 	return difference;
 }
 
-/* The account: what there is, what is missing, and how long the threads ran without being traced. */
+/* The account: what there is, what is missing, and how long the threads ran untraced. */
 static json_t *account_value(__u64 records, const struct trace_loss *loss, __u64 thread_ns, __u64 running_ns)
 {
 	bool complete = !loss->buffer_full && !loss->notices_lost;
@@ -308,7 +308,7 @@ static int tracing_report(struct activity *activity, bool last)
 	int err;
 
 	reader_take(activity->reader, true);
-	/* A trace that is switched off is not to be resumed. */
+	/* After the last reading, the trace is disabled and must not be resumed. */
 	trace_read(state->trace, take, state);
 	if (!last)
 		trace_resume(state->trace);
@@ -333,7 +333,7 @@ static int tracing_report(struct activity *activity, bool last)
 		settle(state, &state->threads[i]);
 	read_counts(state, &reading);
 	tracing->put(activity, record, state->layout, &reading);
-	json_object_del(record, "stacks"); /* there were none */
+	json_object_del(record, "stacks"); /* a trace has no stacks */
 	release_entries(&reading);
 	interned_clear(&state->keys);
 	err = activity_write(activity, record);
@@ -397,7 +397,7 @@ static int tracing_wake_fd(const struct activity *activity)
 	return trace_descriptor(((const struct state *)activity->state)->trace);
 }
 
-/* The buffers belong to descriptors that are about to be closed. */
+/* Closes the buffers, because their descriptors are about to be closed. */
 static void tracing_detach(struct activity *activity)
 {
 	struct state *state = activity->state;

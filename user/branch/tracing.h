@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Traces: every branch of the target's threads comes to user space and is aggregated here, in the form
- * that the samples of bpf/branch.bpf.c have, or written one by one.
- */
+/* Traces: every branch of the target's threads is transferred to user space. There they are either
+ * aggregated, with the same result as the samples of bpf/branch.bpf.c, or written one by one. */
 #ifndef NHMTAP_TRACING_H
 #define NHMTAP_TRACING_H
 
 #include "activity/activity.h"
 #include "activity/sampling.h"
 
-/* For activity->details. */
+/* The value of activity->details. */
 struct tracing {
-	put_fn put;			  /* puts what was found into a record */
-	const struct code_key *code_keys; /* keys that are names; both as for samples */
+	put_fn put;			  /* adds the result to a record */
+	const struct code_key *code_keys; /* keys that name code; both members are as for samples */
 };
 
 extern const struct activity_ops tracing_ops;
 
-/* Plans to trace every branch of the target's threads, with a clock for how long they ran. */
+/* Plans to trace every branch of the target's threads, and a clock that measures how long they ran. Returns
+ * 0, or -1 with the refusal. */
 int plan_trace(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 #endif
