@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What follows from the program's text, compared with what was measured. */
+/* Compares what follows from the program's code with what was measured. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void add(char *text, size_t size, const char *words)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-/* The record of the i-th event; NULL: there is none. The modifier is not part of a table's name. */
+/* The record of the i-th event; NULL if there is none. Names in tables don't contain the modifier. */
 static const json_t *count_record(const struct run *run, size_t i)
 {
 	const json_t *record;
@@ -36,7 +36,8 @@ static const json_t *count_record(const struct run *run, size_t i)
 	return NULL;
 }
 
-/* Its value, and whether it was counted all the time; tells both. */
+/* Gives the value of the i-th event, and adds it to run->came. Returns whether the event was counted all the
+ * time. */
 static bool counted_value(struct run *run, size_t i, __u64 *value)
 {
 	const json_t *record = count_record(run, i);
@@ -75,9 +76,9 @@ bool judge_counts(struct run *run)
 	return right;
 }
 
-/* Cycles, those in which instructions retire, and how often these begin. A core retires at most 16
- * instructions in a cycle, and the loop takes less than 16 cycles for one; between two runs of retiring
- * cycles there is one without. */
+/* The events are: cycles; cycles in which instructions retire; and the number of runs of such cycles. A core
+ * retires at most 16 instructions per cycle, and the loop takes less than 16 cycles per instruction. Between
+ * two runs there is at least one cycle in which nothing retires. */
 bool judge_masks(struct run *run)
 {
 	__u64 cycles, retiring, begun;
@@ -92,7 +93,8 @@ bool judge_masks(struct run *run)
 	       begun <= cycles - retiring + INSTRUCTIONS / TOLERANCE;
 }
 
-/* Cycles, those without issue, and of these those of the back end: each load waits for the one before. */
+/* The events are: cycles; cycles without issue; and those of the latter for which the back end is the cause.
+ * Each load depends on the previous one. */
 bool judge_stalls(struct run *run)
 {
 	__u64 cycles, idle, back_end;
@@ -105,8 +107,8 @@ bool judge_stalls(struct run *run)
 
 #define OWN_TURNS 5000000
 
-/* Two instructions a turn. The loop takes some milliseconds; its interrupts are counted too if nhmtap may
- * count the kernel. */
+/* The loop has two instructions per turn and takes some milliseconds. Interrupts are counted too if nhmtap is
+ * allowed to count the kernel. */
 bool judge_own_reading(struct run *run)
 {
 	struct self *self = self_begin();
@@ -128,7 +130,8 @@ bool judge_own_reading(struct run *run)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Samples, those that are where they should be, and an example of one that is not. */
+/* The number of samples, the number of those that are where they should be, and an example of one that is
+ * not. */
 struct shares {
 	__u64 all, right;
 	char example[100];
@@ -142,7 +145,7 @@ static void add_share(struct shares *shares, __u64 samples, bool right, const ch
 		snprintf(shares->example, sizeof(shares->example), "%s", example);
 }
 
-/* Whether there are enough samples, and so many of a hundred are right. */
+/* Whether there are enough samples, and at least this percentage of them is right. */
 static bool judge_shares(struct run *run, const struct shares *shares, __u64 least, int percent)
 {
 	snprintf(run->came, sizeof(run->came), "%llu of %llu%s%s", shares->right, shares->all,
@@ -155,7 +158,7 @@ static void any(struct run *run, const json_t *entry, void *samples)
 	*(__u64 *)samples += integer(entry, "samples");
 }
 
-#define PERIOD 9973 /* of the row in selftest.c */
+#define PERIOD 9973 /* as in the row of selftest.c */
 
 bool judge_period(struct run *run)
 {
@@ -196,7 +199,7 @@ bool judge_places(struct run *run)
 struct edges_seen {
 	struct shares shares;
 	__u64 counts[EDGES_MOST];
-	__u64 foretold, missed; /* of edges that any predictor foretells; and of these those that were not */
+	__u64 foretold, missed; /* of edges that any predictor predicts: all, and the mispredicted */
 };
 
 static void along_edge(struct run *run, const json_t *entry, void *context)
@@ -249,7 +252,7 @@ bool judge_edges(struct run *run)
 	return see_edges(run, &seen);
 }
 
-/* The last edge leads to the next turn. A few branches are lost between two buffers. */
+/* The last edge is taken once per turn. A few branches are lost between two buffers. */
 bool judge_trace(struct run *run)
 {
 	struct edges_seen seen = {0};
@@ -264,8 +267,8 @@ bool judge_trace(struct run *run)
 	return right && turns <= CHANCES - 1 && turns >= CHANCES - 1 - CHANCES / 1000;
 }
 
-/* Of the loop's branches a third are returns. Were they sorted out behind the record, it would be a third
- * full. */
+/* A third of the loop's branches are returns. If others were removed only after recording, a record would be
+ * a third full. */
 bool judge_filter(struct run *run)
 {
 	const json_t *depths = json_object_get(json_object_get(run_record(run, "branch"), "stacks"),
@@ -299,7 +302,7 @@ static bool is_level(const struct level *level, __u64 data_src)
 										: number == level->number;
 }
 
-/* Whether it is an access to the first bytes of the program's buffer. */
+/* Whether the access is to the first `bytes` bytes of the program's buffer. */
 static bool in_buffer(const struct run *run, const json_t *entry, __u64 bytes)
 {
 	__u64 buffer = landmark_address(run->landmarks, "buffer"), line = address(entry, "cacheline");
@@ -312,7 +315,7 @@ static bool is_at(const struct run *run, const json_t *entry, const char *site)
 	return address(entry, "ip") == landmark_address(run->landmarks, site);
 }
 
-/* What the kernel said of an entry's source. */
+/* The kernel's value for an entry's source. */
 static __u64 source_value(const struct run *run, const json_t *entry)
 {
 	const json_t *source;
@@ -349,9 +352,9 @@ bool judge_level(struct run *run)
 	return judge_shares(run, &shares, 20, 80);
 }
 
-#define LATENCY 4 /* of the row in selftest.c, in cycles */
+#define LATENCY 4 /* in cycles, as in the row of selftest.c */
 
-/* If all took longer, their mean did so by a cycle at least. */
+/* If all samples took longer than LATENCY, their mean is at least one cycle longer. */
 static void took(struct run *run, const json_t *entry, void *shares)
 {
 	__u64 samples = integer(entry, "samples");
@@ -410,7 +413,7 @@ static void stored(struct run *run, const json_t *entry, void *shares)
 		  example);
 }
 
-/* Of each line the first store may miss, and an interrupt may take lines away. */
+/* The first store to each line may miss, and an interrupt may evict lines. */
 bool judge_stores(struct run *run)
 {
 	struct shares shares = {0};
@@ -424,9 +427,9 @@ bool judge_stores(struct run *run)
 
 /* --- off-core --------------------------------------------------------------------------------- */
 
-/* What prefetchers bring is requested no more. So as many as half are enough, if no other response has a
- * quarter of them. All together, which is counted in another execution, and by the second register where
- * there is one, are as many. */
+/* What prefetchers have fetched is not requested again. So half of the requests are sufficient, if the other
+ * responses together have less than a quarter of that. The sum of all responses is counted in another
+ * execution, by the second register if there is one, and must be about the same. */
 bool judge_responses(struct run *run)
 {
 	const json_t *cell;

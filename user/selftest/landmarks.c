@@ -15,7 +15,7 @@ struct landmarks {
 	int fd;
 	Elf *elf;
 	Elf_Data *data;
-	size_t strings; /* the section of their names */
+	size_t strings; /* index of the section with the symbols' names */
 };
 
 struct landmarks *landmarks_read(const char *path)

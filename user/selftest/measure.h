@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A run of nhmtap on the known-answer program, and what it wrote. */
+/* A run of nhmtap on the known-answer program, and the records that it wrote. */
 #ifndef NHMTAP_SELFTEST_MEASURE_H
 #define NHMTAP_SELFTEST_MEASURE_H
 
@@ -19,25 +19,25 @@ struct test;
 struct run {
 	const struct selftest *selftest;
 	const struct test *test;
-	const char *arguments[ARGUMENTS]; /* nhmtap's, then --, then the program's */
-	char words[2][24];		  /* of those that are numbers */
-	char names[EVENTS][80];		  /* of the events that are counted, as this CPU has them */
-	char events[400];		  /* these in one argument */
-	char columns[200];		  /* the off-core responses */
-	bool elsewhere;			  /* the second one is as good as the first */
+	const char *arguments[ARGUMENTS]; /* nhmtap with arguments, --, the program with arguments */
+	char words[2][24];		  /* text of arguments that are numbers */
+	char names[EVENTS][80];		  /* names of the counted events on this CPU */
+	char events[400];		  /* these, joined to one argument */
+	char columns[200];		  /* names of the off-core responses, joined to one argument */
+	bool elsewhere;			  /* the second response counts like the first */
 	json_t *records;
 	const struct landmarks *landmarks;
 	char expected[400], came[400]; /* in words */
-	const char *why;	       /* it can't be measured; NULL: it was */
+	const char *why;	       /* why it can't be measured; NULL: it was */
 };
 
-/* Runs it. Returns nhmtap's exit status, or -1 if there was none; `records` has what it wrote. */
+/* Runs nhmtap. Returns its exit status, or -1 if it has none. `records` gets the records that it wrote. */
 int run_measure(struct run *run);
 
-/* The first record of a type; NULL: there is none. */
+/* The first record of a type; NULL if there is none. */
 const json_t *run_record(const struct run *run, const char *type);
 
-/* Calls each with the entries of all records of a type. */
+/* Calls `each` for every entry of all records of a type. */
 void run_each_entry(struct run *run, const char *type, void (*each)(struct run *, const json_t *, void *),
 		    void *context);
 

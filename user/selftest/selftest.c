@@ -37,7 +37,7 @@ static const struct edge loop_edges[] = {
 	{"branch_jnz", "loop", true},
 };
 
-/* The last one leads to the next turn. */
+/* The last edge is taken once per turn. */
 static const struct edge chance_edges[] = {
 	{"branch_chance", "behind_chance", false}, {"branch_either", "either", false},
 	{"branch_either", "other", false},	   {"either", "after_either", true},
@@ -60,7 +60,7 @@ static const struct level l1 = {"L1", PERF_MEM_LVL_L1, PERF_MEM_LVLNUM_L1, 0, "l
 			  clean = {"L3, unmodified in another core", PERF_MEM_LVL_L3, PERF_MEM_LVLNUM_L3,
 				   PERF_MEM_SNOOP_HIT, "load_site"};
 
-/* Loads of the chain's 256 pages in all of its turns, each line of which the third level has. */
+/* The number of loads of a chain of 256 pages in all of its turns. The third level has each of its lines. */
 #define CHAIN_TURNS(pages) (100000 / (PAGE_LINES * (pages)) + 4)
 #define L3_LOADS	   (256 * PAGE_LINES * CHAIN_TURNS(256))
 
@@ -192,7 +192,7 @@ const char *selftest_name(size_t i)
 
 /* --- the machine's part ----------------------------------------------------------------------- */
 
-/* Bytes of the cache of a level, unified or of data; `otherwise` where the kernel does not say. */
+/* The size in bytes of the unified or data cache of a level; `otherwise` if the kernel does not tell. */
 static __u64 cache_bytes(const struct host *host, int level, __u64 otherwise)
 {
 	char type[32], size[32];
@@ -211,11 +211,12 @@ static __u64 cache_bytes(const struct host *host, int level, __u64 otherwise)
 }
 
 #define PAGE_BYTES 4096
-#define MOST_PAGES 16384 /* of the program's buffer */
+#define MOST_PAGES 16384 /* size of the program's buffer */
 
-/* The program's arguments for a chain that fits a level and not the one before it: half of the first, twice
- * the first, or four times the second. Pages lie anywhere in physical memory. Were the second chain longer,
- * one of the second level's sets could get more lines than it has ways. */
+/* Writes the program's arguments for a chain that fits a level, but not the level before it: half the size of
+ * the first level, twice the size of the first, or four times the size of the second. Pages may be anywhere
+ * in physical memory. If the second of these chains were longer, more lines could fall into one set of the
+ * second level than it has ways. */
 static void chain_in(struct run *run, size_t at, int level)
 {
 	__u64 nearer = cache_bytes(run->selftest->host, level - 1, level == 2 ? 32768 : 262144);
@@ -230,7 +231,7 @@ static void chain_in(struct run *run, size_t at, int level)
 	run->arguments[at + 1] = run->words[1];
 }
 
-/* Two cores of a package, as CPUs of them. */
+/* Finds two cores of a package. Gives a CPU of each. */
 static bool two_cores(const struct host *host, int cpus[2])
 {
 	for (cpus[0] = cpus_next(&host->online, 0); cpus[0] >= 0;
@@ -253,8 +254,8 @@ static bool several_packages(const struct host *host)
 	return false;
 }
 
-/* Whether this CPU has an event of a name. Only those of tables have a point in their names: nhmtap itself
- * refuses the others where they are missing. */
+/* Whether this CPU has an event of this name. Only names from tables contain a '.'; nhmtap itself refuses
+ * other events that are missing. */
 static bool has_event(const struct host *host, const char *name)
 {
 	return !strchr(name, '.') || (host->events && known_event_find(host->events, name));
@@ -273,7 +274,7 @@ static bool has_response(const struct host *host, const char *name)
 	return false;
 }
 
-/* The first of the names, which stand with | between them in so many characters, that this CPU has. */
+/* Finds the first of the names that this CPU has. They are separated by '|'. */
 static bool first_of(const struct host *host, const char *names, size_t length,
 		     bool (*has)(const struct host *, const char *), char *name, size_t size)
 {
@@ -305,8 +306,8 @@ static bool name_event(struct run *run, size_t i, const char *names)
 			sizeof(run->names[i]));
 }
 
-/* nhmtap's last argument. Returns false if the CPU lacks one of the events; the user's side is counted, if an
- * event tells sides apart. */
+/* Writes the names of the events, which become nhmtap's last argument. User space is counted, unless an event
+ * can't tell it apart. Returns false if the CPU lacks one of the events. */
 static bool name_events(struct run *run)
 {
 	for (size_t i = 0; i < EVENTS && run->test->counted[i].names; i++) {
@@ -323,7 +324,7 @@ static bool name_events(struct run *run)
 	return true;
 }
 
-/* The responses that this CPU has. Returns false if it lacks the first one. */
+/* Writes the names of the responses that this CPU has. Returns false if it lacks the first one. */
 static bool name_responses(struct run *run)
 {
 	size_t length;
@@ -351,8 +352,8 @@ static bool filters_branches(const struct host *host)
 	return false;
 }
 
-/* Why there is nothing to be measured here; NULL: there is. Where the kernel does not tell caches, all are
- * taken to be there. */
+/* Why the test can't be done here; NULL if it can. If the kernel gives no information on caches, all levels
+ * are assumed to exist. */
 static const char *lacking(struct run *run)
 {
 	const struct host *host = run->selftest->host;

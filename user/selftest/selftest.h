@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Whether what nhmtap says of this machine is true: a program of which everything is known is measured by
- * nhmtap itself, as a user would, and what comes is compared with what is known.
- */
+/* Tests whether what nhmtap says about this machine is true: nhmtap measures a program about which everything
+ * is known, in the same way as a user would, and the results are compared with what is known. */
 #ifndef NHMTAP_SELFTEST_H
 #define NHMTAP_SELFTEST_H
 
@@ -14,21 +12,21 @@
 
 struct selftest {
 	struct host *host;
-	char program[4096]; /* the program of known answers, nhmtap-known */
+	char program[4096]; /* the known-answer program, nhmtap-known */
 	char self[4096];    /* nhmtap */
 };
 
-/* Finds the program, which is installed in lib/nhmtap beside the folder of nhmtap, and stands beside it where
- * it was built. Returns 0, or -1 with the refusal. */
+/* Finds the program. If installed, it is in lib/nhmtap next to the folder of nhmtap; in the build folder it
+ * is next to nhmtap. Returns 0, or -1 with the refusal. */
 int selftest_find(struct selftest *selftest, struct host *host, struct refusal *refusal);
 
 extern const size_t nr_selftests;
 
-/* The i-th test's name: "counts". */
+/* The name of the i-th test: "counts". */
 const char *selftest_name(size_t i);
 
-/* Runs the i-th test. Returns its record, a new reference: its verdict is "passed", "failed" or, where this
- * machine can't do it, "left_out". */
+/* Runs the i-th test. Returns its record, a new reference. Its verdict is "passed", "failed", or "left_out"
+ * if this machine does not support it. */
 json_t *selftest_run(const struct selftest *selftest, size_t i);
 
 #endif

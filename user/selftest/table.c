@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What doctor --selftest shows: a test a line, and below it what was to come and what came. */
+/* The table of doctor --selftest: a line for each test, and below it what was expected and what was
+ * measured. */
 #include <string.h>
 
 #include "output/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a row of the selftest says: what is run, and what has to come of it. */
+/* The rows of the selftest: what is run, and what the result must be. */
 #ifndef NHMTAP_SELFTEST_TESTS_H
 #define NHMTAP_SELFTEST_TESTS_H
 
@@ -9,7 +9,7 @@
 
 #include "selftest/measure.h"
 
-/* Of user/selftest/known.S. */
+/* Numbers of user/selftest/known.S. */
 #define TURNS	     100000
 #define INSTRUCTIONS (6 + 19 * TURNS + TURNS / 2 + 3)
 #define BRANCHES     (1 + 9 * TURNS + 1)
@@ -20,24 +20,24 @@
 #define BUFFER_BYTES (64ULL << 20)
 #define PAGE_LINES   64
 
-/* An interrupt may be counted among the instructions that it comes between, and these loops take less than
- * a millisecond: one in ten thousand is far more than that. */
+/* The tolerance, 1/TOLERANCE. An interrupt may be counted as an instruction, but these loops take less than a
+ * millisecond: one in ten thousand is far more than that causes. */
 #define TOLERANCE  10000
 #define EXACTLY(n) (n), (n) + (n) / TOLERANCE
 
-/* An event and what it may count. `names`: the first that this CPU has, with | between them; "loads" and
- * "stores" are the table's events of these. */
+/* An event and the limits of its count. `names` are alternatives, separated by '|', of which the first that
+ * this CPU has is used. "loads" and "stores" stand for the events in the table. */
 struct counted {
 	const char *names;
 	__u64 least, most;
 };
 
-/* Where samples of branches may lie, and what that is. */
+/* Symbols at which samples of branches may be, and a description of these. */
 struct places {
 	const char *what, *at[3];
 };
 
-/* From where to where branches lead, and whether any predictor foretells that. */
+/* Source and target of branches, and whether any predictor predicts them. */
 struct edge {
 	const char *from, *to;
 	bool foretold;
@@ -49,34 +49,34 @@ struct edges {
 	size_t nr;
 };
 
-/* What answers a load, by the kernel's fields: mem_lvl, a bit each, mem_lvl_num, and if not 0 mem_snoop. */
+/* What answers a load, by the kernel's fields: mem_lvl (one bit each), mem_lvl_num, and, if not 0,
+ * mem_snoop. */
 struct level {
 	const char *name;
 	unsigned int bits, number, snoop;
-	const char *site; /* which load */
+	const char *site; /* symbol of the load */
 };
 
-/* What a CPU has to have, or a machine. */
+/* Requirements of the CPU or the machine. */
 enum needs {
-	NEEDS_FILTER = 1, /* its LBR can be limited to a kind of branches */
-	NEEDS_CORES = 2,  /* two cores of a package; the program's last arguments but one are CPUs of them */
+	NEEDS_FILTER = 1, /* the LBR can be limited to a kind of branches */
+	NEEDS_CORES = 2,  /* two cores of a package. Their CPUs become arguments of the program */
 };
 
 struct test {
 	const char *name, *title;
 	const char *nhmtap[ARGUMENTS / 2], *program[6]; /* each ends with NULL */
-	struct counted counted[EVENTS];			/* their names are nhmtap's last argument */
+	struct counted counted[EVENTS];			/* their names become nhmtap's last argument */
 	int needs;					/* enum needs */
-	int chain; /* the level that a chain of loads is to fit; 0: the program's arguments are all there */
-	const char *responses; /* off-core responses, spelled as `names`, with commas between: the first is to
-				  come */
-	bool elsewhere;	       /* the second is as good where there are several packages */
-	__u64 requests;	       /* how many come */
+	int chain;	       /* cache level that the chain of loads fits; 0: the program has no chain */
+	const char *responses; /* off-core responses, each as `names`, with ',' between; first is expected */
+	bool elsewhere;	       /* the second is as good on machines with several packages */
+	__u64 requests;	       /* expected number of responses */
 	const struct level *level;
 	const struct places *places;
 	const struct edges *edges;
-	int percent; /* of the recorded branches that have to be the edges' */
-	/* Writes what was expected and what came; whether they agree. */
+	int percent; /* percentage of recorded branches that must be among the edges */
+	/* Describes what was expected and what was measured. Returns whether they agree. */
 	bool (*judge)(struct run *run);
 };
 
