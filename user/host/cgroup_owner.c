@@ -28,15 +28,15 @@ static const struct form {
 	{"/docker/<id>", "docker"},
 	{"/crio-<id>", "cri-o"},
 	{"/libpod-<id>", "podman"},
-	{"/<id>", NULL}, /* below a pod the name of any runtime's container is its id */
+	{"/<id>", NULL}, /* below a pod: any runtime's container is named by its id */
 };
 
 static const char *const pods[] = {
-	"/*-pod<uid>.slice",		   /* the kubelet's, systemd's driver: '-' in the uid is '_' */
+	"/*-pod<uid>.slice",		   /* kubelet with systemd's driver; the uid has '_' instead of '-' */
 	"/*-pod<uid>.slice:", "/pod<uid>", /* the cgroupfs driver */
 };
 
-/* What a form has found. */
+/* What was found by a form. */
 struct found {
 	const char *at;
 	size_t length;
@@ -47,7 +47,7 @@ static size_t hex_digits(const char *text)
 	return strspn(text, "0123456789abcdef");
 }
 
-/* The length of a UUID, or of the hash that a static pod has; 0: it is neither. */
+/* The length of a UUID, or of the hash of a static pod; 0 if it is neither. */
 static size_t uid_length(const char *text)
 {
 	static const size_t groups[] = {8, 4, 4, 4, 12};
@@ -71,7 +71,7 @@ static size_t id_length(const char *text)
 	return hex_digits(text) == CONTAINER_ID_LENGTH ? CONTAINER_ID_LENGTH : 0;
 }
 
-/* Whether the form fits at the beginning of `path`, and ends with a part of the path or with a ':'. */
+/* Whether the form matches the beginning of `path`, and ends at the end of a part or at a ':'. */
 static bool fits(const char *form, const char *path, struct found *found)
 {
 	static const struct {
@@ -102,7 +102,7 @@ static bool fits(const char *form, const char *path, struct found *found)
 	return !*path || *path == '/' || form[-1] == ':';
 }
 
-/* The innermost place where the form fits; at is NULL if there is none. */
+/* The innermost place where the form matches; `at` is NULL if there is none. */
 static struct found innermost(const char *form, const char *path)
 {
 	struct found last = {0};
@@ -133,7 +133,7 @@ static void find_unit(struct cgroup_owner *owner, const char *path)
 		if (!ends_with(part, length, ".slice")) {
 			for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 				if (ends_with(part, length, types[i]))
-					/* systemd puts a '_' before a name that would otherwise have a
+					/* systemd prefixes a name with '_' if it would otherwise have a
 					 * meaning in cgroupfs. */
 					snprintf(owner->unit, sizeof(owner->unit), "%.*s",
 						 (int)(length - (*part == '_')), part + (*part == '_'));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The owner of a cgroup, by its path: a container of some runtime, a pod, a unit of systemd. */
+/* The owner of a cgroup, by its path: a container, a pod, or a unit of systemd. */
 #ifndef NHMTAP_CGROUP_OWNER_H
 #define NHMTAP_CGROUP_OWNER_H
 
 #define CONTAINER_ID_LENGTH 64 /* hexadecimal digits */
 
 struct cgroup_owner {
-	char container_id[CONTAINER_ID_LENGTH + 1]; /* "": it is not a container's */
+	char container_id[CONTAINER_ID_LENGTH + 1]; /* "": it does not belong to a container */
 	const char *runtime;			    /* "docker"; NULL: the path does not say */
-	char pod_uid[37];			    /* "": it is not a pod's */
+	char pod_uid[37];			    /* "": it does not belong to a pod */
 	char unit[256];				    /* "ssh.service"; "": none */
 };
 
 /*
- * From a path ("/system.slice/docker-….scope/init"). Of containers in containers it is the innermost one.
- * The unit is what systemd calls the unit of a path, cg_path_get_unit() in its src/basic/cgroup-util.c: the
- * first below the slices.
+ * Finds the owner by a path ("/system.slice/docker-….scope/init"). If containers are nested, it is the
+ * innermost one. The unit is the one to which systemd assigns the path, by cg_path_get_unit() in its
+ * src/basic/cgroup-util.c: the first below the slices.
  */
 struct cgroup_owner cgroup_owner(const char *path);
 

@@ -10,7 +10,7 @@ bool cgroup_is_pattern(const char *name)
 	return strpbrk(name, "*?[");
 }
 
-/* The length of the part that stands here. */
+/* The length of the part of a path at `at`. */
 static size_t part_length(const char *at)
 {
 	return strcspn(at, "/");
@@ -36,7 +36,7 @@ static bool is_any(const char *pattern)
 	return part_length(pattern) == 2 && !strncmp(pattern, "**", 2);
 }
 
-/* Compares part by part. `below`: whether the path of some cgroup below this one could fit instead. */
+/* Matches part by part. `below`: whether the pattern could match some cgroup below the path instead. */
 static bool fits(const char *pattern, const char *path, bool below)
 {
 	for (; *pattern; pattern = next_part(pattern), path = next_part(path)) {

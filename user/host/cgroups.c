@@ -140,7 +140,7 @@ static struct known_cgroup *remember(struct cgroups *cgroups, __u64 id, const ch
 	return known;
 }
 
-/* A path's part below the mount. */
+/* The part of a path below the mount. */
 static const char *below(const struct cgroups *cgroups, const char *path)
 {
 	size_t length = strlen(cgroups->mount);
@@ -150,7 +150,7 @@ static const char *below(const struct cgroups *cgroups, const char *path)
 	return path[length] ? path + length : "/";
 }
 
-/* Returns whether the kernel has answered; `path` is "" if there is no such cgroup. */
+/* Asks the kernel for a path. Returns whether it has answered; `path` is "" if there is no such cgroup. */
 static bool ask(struct cgroups *cgroups, __u64 id, char *path, size_t size)
 {
 	char link[64], handle_bytes[sizeof(struct file_handle) + sizeof(id)];
@@ -167,7 +167,8 @@ static bool ask(struct cgroups *cgroups, __u64 id, char *path, size_t size)
 	memcpy(handle->f_handle, &id, sizeof(id));
 	*path = '\0';
 	fd = open_by_handle_at(cgroups->folder, handle, O_PATH | O_CLOEXEC);
-	/* EPERM: no CAP_DAC_READ_SEARCH; others: a kernel or a filter that has no such call. */
+	/* EPERM: CAP_DAC_READ_SEARCH is missing; other errors: the kernel, or a filter, lacks the system
+	 * call. */
 	cgroups->refused = fd < 0 && errno != ESTALE && errno != ENOENT;
 	if (fd < 0)
 		return !cgroups->refused;

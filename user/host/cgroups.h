@@ -17,19 +17,20 @@ typedef bool (*cgroup_fn)(void *context, const char *path, __u64 id);
  * their children. Folders that can't be read are skipped. */
 void cgroups_walk(const char *mount, const char *below, size_t length, cgroup_fn visit, void *context);
 
-/* mount: where cgroup2 is mounted, "" if nowhere; borrowed. */
+/* `mount` is where cgroup2 is mounted, "" if nowhere. It is borrowed. */
 struct cgroups *cgroups_new(const char *mount);
 void cgroups_release(struct cgroups *cgroups);
 
 /*
- * The path below the mount ("/system.slice/ssh.service", "/" for the root), or NULL if it is not known. An
- * id is the inode number of the cgroup's folder (kernfs_id(), 64-bit hosts), and names it for
- * open_by_handle_at(2); where that is refused, the whole hierarchy is taken in, at most once a second. A path
- * stays known after its cgroup has gone, as long as cgroups_keep() says. Valid up to the next call.
+ * The path below the mount ("/system.slice/ssh.service", "/" for the root), or NULL if it is not known. The
+ * id is the inode number of the cgroup's folder (kernfs_id(), 64-bit hosts), by which open_by_handle_at(2)
+ * can open it. If that is not permitted, the whole hierarchy is read, at most once a second. After a cgroup
+ * is removed, its path remains known for the time set by cgroups_keep(). The result is valid until the next
+ * call.
  */
 const char *cgroups_path(struct cgroups *cgroups, __u64 id);
 
-/* Adds a path below the mount that is known otherwise for the cgroup of this id. */
+/* Adds the path below the mount of the cgroup with this id, if it is known from elsewhere. */
 void cgroups_note(struct cgroups *cgroups, __u64 id, const char *path);
 
 /* Notes a cgroup that was created, as PERF_RECORD_CGROUP says. The path is from the root of the whole

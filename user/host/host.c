@@ -69,8 +69,9 @@ static void take_table(struct host *host, const struct cpu_events *cpu)
 	host->units = cpu && cpu->nr_units ? cpu : NULL;
 }
 
-/* A CPU without a table has the architectural events, if any, and CPUID gives the number of counters. The
- * kernel takes three fixed ones from version 2 on for granted (intel_pmu_init(), intel/core.c). */
+/* A CPU without a table has the architectural events, if there are any, and CPUID gives the numbers of
+ * counters. For versions 2 to 4 the kernel assumes at least three fixed counters, except under a hypervisor
+ * (intel_pmu_init(), intel/core.c). */
 static void take_architecture(struct host *host, const struct cpu_events *cpus, size_t nr)
 {
 	struct perfmon perfmon;
@@ -124,8 +125,9 @@ int host_add_pmu_events(struct host *host, const char *path, struct refusal *ref
 
 #define INITIAL_USERS 0xeffffffdU /* PROC_USER_INIT_INO, include/linux/proc_ns.h */
 
-/* perf_event_open(2), bpf(2) and what else nhmtap needs ask for capabilities in the first user namespace:
- * capable(), kernel/capability.c. A test's root has a map of users in the place of the namespace's number. */
+/* Whether nhmtap is not in the initial user namespace. perf_event_open(2), bpf(2) and other things that it
+ * needs require capabilities there: capable(), kernel/capability.c. A test's root has a uid_map instead of
+ * the namespace's number. */
 static bool in_user_namespace(const struct host *host)
 {
 	struct stat stat_of;
@@ -161,7 +163,7 @@ static void read_privileges(struct host *host)
 		if (line_value(text, "Seccomp", value, sizeof(value)))
 			host->seccomp = atoi(value);
 	}
-	/* The active one of "none [integrity] confidentiality" stands in brackets. */
+	/* The active one of "none [integrity] confidentiality" is in brackets. */
 	if (slurp(host, text, sizeof(text), "/sys/kernel/security/lockdown") > 0) {
 		char *open = strchr(text, '[');
 
@@ -181,7 +183,7 @@ static void read_container(struct host *host)
 		strcpy(host->container_id, cgroup_owner(line).container_id);
 }
 
-/* Whether a list with ',' between its words has one. */
+/* Whether a list separated by ',' contains a word. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -192,7 +194,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/* proc(5): device, folder, type, options, … of each mount. */
+/* By proc(5), the fields of a mount are device, folder, type, options, … */
 static void read_cgroup_mounts(struct host *host)
 {
 	char path[PATH_MAX], folder[256], type[32], options[512], *line = NULL;
@@ -299,11 +301,11 @@ void host_release(struct host *host)
 	host->config = NULL;
 }
 
-/* "config1:0-15,32-47" */
+/* Parses the bits of a format: "config1:0-15,32-47". */
 static int format_parse(struct pmu_format *format, const char *text)
 {
 	const char *colon = strchr(text, ':');
-	struct cpus bits; /* the same notation: numbers and ranges */
+	struct cpus bits; /* the notation is the same: numbers and ranges */
 
 	if (!colon || strncmp(text, "config", 6))
 		return -1;
@@ -314,7 +316,7 @@ static int format_parse(struct pmu_format *format, const char *text)
 	return 0;
 }
 
-/* Calls add for each file of a PMU's folder, in which `read` is the file's text. */
+/* Calls `add` for each file of a PMU's folder `folder`, with the file's text. */
 static void each_file(const struct host *host, struct pmu *pmu, const char *folder,
 		      void (*add)(const struct host *, struct pmu *, const char *name, const char *text))
 {
@@ -339,7 +341,7 @@ static void add_format(const struct host *host, struct pmu *pmu, const char *nam
 	struct pmu_format format = {0};
 
 	if (format_parse(&format, text))
-		return; /* a notation from a later kernel: the term is then unknown, not misread */
+		return; /* a notation of later kernels: the term is then unknown, rather than misread */
 	snprintf(format.name, sizeof(format.name), "%.31s", name);
 	pmu->formats = xrealloc(pmu->formats, (pmu->nr_formats + 1) * sizeof(format));
 	pmu->formats[pmu->nr_formats++] = format;
@@ -351,7 +353,7 @@ static void add_alias(const struct host *host, struct pmu *pmu, const char *name
 	struct pmu_alias alias = {.scale = 1};
 	char scale[64];
 
-	if (strchr(name, '.')) /* NAME.unit, NAME.scale, NAME.snapshot … speak of NAME */
+	if (strchr(name, '.')) /* NAME.unit, NAME.scale, NAME.snapshot … describe NAME */
 		return;
 	snprintf(alias.name, sizeof(alias.name), "%.63s", name);
 	snprintf(alias.terms, sizeof(alias.terms), "%.191s", text);
@@ -429,8 +431,8 @@ const struct pmu *host_pmu(struct host *host, const char *name)
 	pmu = xcalloc(1, sizeof(*pmu));
 	snprintf(pmu->name, sizeof(pmu->name), "%s", name);
 	pmu->type = type;
-	/* PMUs that span more than a core name the CPU that counts for it; msr's PMU does not. All have
-	 * PERF_PMU_CAP_NO_EXCLUDE, which sysfs does not show. */
+	/* PMUs that are shared by CPUs have a cpumask; that of `msr` has not. None of them can exclude sides
+	 * (PERF_PMU_CAP_NO_EXCLUDE), which sysfs does not show. */
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpumask", name);
 	pmu->sideless = slurp(host, text, sizeof(text), "%s", path) > 0;
 	if (pmu->sideless && cpus_parse(text, &pmu->cpus))
@@ -466,7 +468,7 @@ void host_read_pmus(struct host *host)
 
 const struct pmu *host_core_pmu(struct host *host)
 {
-	/* Hybrid CPUs have no "cpu" PMU: their big cores stand for it, as in perf. */
+	/* Hybrid CPUs have no PMU "cpu". As in perf, that of the big cores is used instead. */
 	const struct pmu *pmu = host_pmu(host, "cpu");
 
 	return pmu ? pmu : host_pmu(host, "cpu_core");
@@ -496,7 +498,7 @@ static void pretend_formats(struct pmu *pmu, const struct cpu_events *cpu)
 			pmu->formats[pmu->nr_formats++] = formats[i].format;
 }
 
-/* The driver's names of events, as nhm_mem_events_attrs and snb_mem_events_attrs have them. */
+/* Adds a driver's name of an event, as in nhm_mem_events_attrs and snb_mem_events_attrs. */
 static void pretend_alias(struct pmu *pmu, const char *name, __u64 config, const char *terms)
 {
 	struct pmu_alias *alias = &pmu->aliases[pmu->nr_aliases++];

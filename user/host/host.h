@@ -21,7 +21,7 @@
 struct pmu_format {
 	char name[32];
 	int word;   /* 0: config, 1: config1, 2: config2 */
-	__u64 bits; /* the bits of that word, in the order in which the value fills them */
+	__u64 bits; /* the bits of that word, in the order in which a value fills them */
 };
 
 /* A name that the PMU's driver gives to some terms: …/events/NAME. */
@@ -29,7 +29,7 @@ struct pmu_alias {
 	char name[64];
 	char terms[192]; /* "event=0x0b,umask=0x10,ldlat=3" */
 	char unit[32];	 /* "Joules", "" if none */
-	double scale;	 /* of one count, 1 if none */
+	double scale;	 /* factor for a count, 1 if none */
 };
 
 struct pmu {
@@ -39,8 +39,7 @@ struct pmu {
 	struct cpus cpus;    /* its cpumask: CPUs that count for all; empty if every CPU counts */
 	bool sideless;	     /* rejects exclude_user, exclude_kernel and the like (PERF_PMU_CAP_NO_EXCLUDE) */
 	int max_precise;     /* caps/max_precise; -1 if the driver does not say */
-	int branches; /* caps/branches: how many the last branch record holds; -1 where there is no such file
-		       */
+	int branches; /* caps/branches: the size of the last branch record; -1 if there is no such file */
 	struct pmu_format *formats;
 	size_t nr_formats;
 	struct pmu_alias *aliases;
@@ -49,24 +48,24 @@ struct pmu {
 	struct pmu *next;
 };
 
-#define PARANOID_ALL 3 /* from this level on, Debian's own, everything requires CAP_SYS_ADMIN */
+#define PARANOID_ALL 3 /* from this level on (it is Debian's) everything requires CAP_SYS_ADMIN */
 
 struct host {
 	char root[256];
 	char name[65];	  /* host.name */
 	char release[65]; /* the kernel's */
-	char version[65]; /* what it is made of: "6.1.192", where Debian's release says 6.1.0-49-amd64 */
+	char version[65]; /* its upstream version: "6.1.192", if Debian's release is 6.1.0-49-amd64 */
 	char machine[65]; /* "x86_64" */
 	char boot_id[40]; /* random for each boot; "" if not known */
 	struct {
 		char vendor[16];
 		char model_name[64];
 		__u32 family, model, stepping;
-		__u32 microcode; /* its revision; 0 where the kernel does not say */
+		__u32 microcode; /* its revision; 0 if the kernel does not tell */
 	} cpu;
 	const struct cpu_events *events; /* table of this CPU's core; NULL if there is none */
 	const struct cpu_events *units;	 /* table of the units for --msr, mostly the same; or NULL */
-	struct cpu_events *numbered; /* the architecture's, with this CPU's numbers of counters; or NULL */
+	struct cpu_events *numbered; /* architectural table with this CPU's numbers of counters; or NULL */
 	__u32 events_missing; /* architectural ones, by CPUID.0AH:EBX; 0 if the CPU is only looked up */
 	bool pretended;	      /* the CPU is only looked up: host_pretend_cpu() */
 	struct tables tables; /* tables from a folder; without one only the built-in metrics */
@@ -74,17 +73,17 @@ struct host {
 	struct pmu_events pmu_events; /* names from perf's own files, if they were asked for */
 
 	struct cpus online, possible;
-	struct cgroups *cgroups; /* their paths by id */
+	struct cgroups *cgroups; /* paths of cgroups by id */
 	char cgroup_mount[256];	 /* where cgroup2 is mounted, "" if nowhere */
-	char cgroup_v1[256];	 /* the hierarchy of version 1 that has perf events, "" if none has */
-	struct cpus nodes;	 /* NUMA nodes that are online; empty where the kernel knows none */
-	int perf_event_paranoid; /* INT_MIN where there is no such file: no perf_event_open at all */
+	char cgroup_v1[256];	 /* the version 1 hierarchy with perf_event, "" if there is none */
+	struct cpus nodes;	 /* NUMA nodes that are online; empty if the kernel knows none */
+	int perf_event_paranoid; /* INT_MIN if there is no such file: perf_event_open(2) is not available */
 	long max_stack;		 /* frames; perf_event_max_stack */
 	long max_sample_rate;	 /* Hz; perf_event_max_sample_rate */
 	__u64 capabilities;	 /* effective capabilities that the kernel honours, one bit each */
 	bool user_namespace;	 /* not the initial user namespace: none are honoured */
 	__u64 held_there;	 /* the effective capabilities within that namespace */
-	bool virtual;		 /* the processor says that a hypervisor runs it: /proc/cpuinfo */
+	bool virtual;		 /* the processor reports a hypervisor: /proc/cpuinfo */
 	int seccomp;		 /* mode of this process: 0 off, 1 strict, 2 filter */
 	bool perf_filtered;	 /* perf_event_open(2) itself is refused: see trial_perf_filtered() */
 	bool cycles_tried;	 /* trial_cycles() was called, so that the next member is valid */
@@ -92,7 +91,7 @@ struct host {
 	char lockdown[32];	 /* "none", "integrity", "confidentiality", "" if not built in */
 	bool btf;		 /* the kernel describes its types */
 	struct pid_namespace pid_namespace; /* this process's */
-	bool proc_foreign;		    /* /proc is another pid namespace's */
+	bool proc_foreign;		    /* /proc belongs to another pid namespace */
 	__u32 uid;			    /* effective */
 	__u64 descriptor_limit;		    /* RLIMIT_NOFILE, hard */
 	__u64 locked_memory_limit;	    /* RLIMIT_MEMLOCK in bytes, RLIM_INFINITY if there is none */
@@ -103,62 +102,64 @@ struct host {
 };
 
 /*
- * Gathers the facts from below root ("" for this machine). Returns 0, or -errno if a fact that
- * nothing can do without is not there (the list of CPUs). The host owns what it points to, up to
- * host_release(), which may also be called on a zeroed one.
+ * Gathers the facts, from files below `root` ("" for this machine). Returns 0, or -errno if an indispensable
+ * fact (the list of CPUs) is missing. The host owns what it points to up to host_release(), which may also be
+ * called on a zeroed one.
  */
 int host_gather(struct host *host, const char *root);
 void host_release(struct host *host);
 
-/* Adds tables of CPUs from a folder to those that are built in; NULL: there is none. Returns 0, or -1
- * with the refusal. */
+/* Adds tables of CPUs from a folder to the built-in ones. `folder` may be NULL. Returns 0, or -1 with the
+ * refusal. */
 int host_add_tables(struct host *host, const char *folder, struct refusal *refusal);
 
-/* Adds the events that perf's own files have for this CPU; NULL: none. Returns 0, or -1 with the refusal. */
+/* Adds the events for this CPU from perf's own files. `path` may be NULL. Returns 0, or -1 with the
+ * refusal. */
 int host_add_pmu_events(struct host *host, const char *path, struct refusal *refusal);
 
 /*
- * Puts another CPU in the place of the machine's: its table, and a core PMU with the formats that the
- * kernel's driver for it has. What this process may do here says nothing about a machine that is not
- * there, so it may do everything. Returns 0, or -1 with the refusal: no table has this name.
+ * Replaces the machine's CPU by another: its table, and a core PMU with the formats that the kernel's driver
+ * has for it. What this process is permitted to do here does not apply to a machine that does not exist, so
+ * everything is permitted. Returns 0, or -1 with the refusal if no table has this name.
  */
 int host_pretend_cpu(struct host *host, const char *name, struct refusal *refusal);
 
-/* The type of the first PMU that Linux has no driver for; those after it count on. The kernel numbers its own
- * from 0. */
+/* The type of the first PMU for which Linux has no driver; those of further ones follow. The kernel numbers
+ * its own from 0. */
 #define PMU_TYPE_UNITS 0x4d535200
 
-/* The PMU of this name, read from sysfs when first asked for, or else from the CPU's table; NULL if the
- * machine has none. The host keeps it. */
+/* The PMU of this name. It is read from sysfs when first asked for, or else made from the CPU's table. NULL
+ * if the machine has none. The host owns it. */
 const struct pmu *host_pmu(struct host *host, const char *name);
 
-/* Reads all PMUs of sysfs, so that host->pmus has them. */
+/* Reads all PMUs in sysfs into host->pmus. */
 void host_read_pmus(struct host *host);
 
 /* The PMU that counts the core's own events; NULL on a machine without hardware counters. */
 const struct pmu *host_core_pmu(struct host *host);
 
-/* Topology of a CPU, from sysfs-devices-system-cpu, for online CPUs. Each is -1 if the kernel does not say.
- * Core numbers are unique in their package only; a package is what goes into a socket. */
+/* Topology of a CPU, from sysfs-devices-system-cpu. Only online CPUs have one. Each member is -1 if the
+ * kernel does not tell. Core numbers are unique only within a package. A package is what goes into a
+ * socket. */
 struct topology {
 	int core, socket, node;
 };
 struct topology host_topology(const struct host *host, int cpu);
 
-/* Whether two CPUs are of the same thread, core or package. */
+/* Whether two CPUs are in the same thread, core or package. */
 bool host_shares(const struct host *host, enum unit_scope scope, int cpu, int other);
 
 /* The other hardware thread of a CPU's core, or -1 (topology/thread_siblings_list). */
 int host_sibling(const struct host *host, int cpu);
 
-/* Whether the cores have two threads; not those of a CPU that is only looked up. */
+/* Whether the cores have two threads. Returns false for a CPU that is only looked up. */
 bool host_two_threads(const struct host *host);
 
-/* Whether the effective capabilities hold CAP_… (or CAP_SYS_ADMIN, which the kernel takes for
- * CAP_PERFMON and CAP_BPF: capability.h, perfmon_capable() and bpf_capable()). */
+/* Whether a capability is effective, or CAP_SYS_ADMIN, which the kernel accepts instead of CAP_PERFMON and
+ * CAP_BPF (capability.h, perfmon_capable() and bpf_capable()). */
 bool host_capable(const struct host *host, int capability);
 
-/* Whether perf_event_open may look at the kernel's side: perf_allow_kernel(), perf_event.h. */
+/* Whether perf_event_open(2) may measure the kernel: perf_allow_kernel(), perf_event.h. */
 bool host_may_count_kernel(const struct host *host);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* --- configuration ---------------------------------------------------------------------------- */
 
-/* The whole text; gzopen() reads what is not compressed as it is. NULL if there is no such file. */
+/* Reads a whole file, compressed or not (gzopen() supports both). Returns NULL if there is no such file. */
 static char *unpack(const char *path)
 {
 	gzFile file = gzopen(path, "re");
@@ -59,7 +59,7 @@ char kernel_config(struct host *host, const char *option)
 	for (const char *at = host->config; (at = strstr(at, option)); at += length)
 		if (at[length] == '=' && (at == host->config || at[-1] == '\n'))
 			return at[length + 1];
-	/* "# CONFIG_X is not set", or no line at all where what it depends on is not there. */
+	/* "# CONFIG_X is not set", or no line at all if an option is missing on which it depends. */
 	return host->config[0] ? 'n' : 0;
 }
 
@@ -163,11 +163,11 @@ static int no_rapl(struct host *host, struct refusal *refusal)
 	return instead(refusal, "modprobe rapl");
 }
 
-/* A PMU whose driver may be a module. */
+/* PMUs whose driver may be a module. */
 static const struct driver {
 	const char *pmu;
 	const char *config, *module;
-	const char *of; /* what it belongs to */
+	const char *of; /* to what it belongs */
 } drivers[] = {
 	{"uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE", "intel-uncore", "the uncore"},
 	{"cstate_core", "CONFIG_PERF_EVENTS_INTEL_CSTATE", "intel-cstate", "the cores' C-states"},

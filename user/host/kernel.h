@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel's configuration and settings that measuring depends on. */
+/* The configuration and the settings of the kernel on which measuring depends. */
 #ifndef NHMTAP_KERNEL_H
 #define NHMTAP_KERNEL_H
 
@@ -9,37 +9,38 @@
 #include "host/host.h"
 #include "refusal.h"
 
-/* How the kernel was built: 'y', 'm', 'n', or 0 where its configuration is not to be found (it is
- * looked for in /proc/config.gz and /boot/config-RELEASE). */
+/* How an option is set in the kernel's configuration: 'y', 'm', 'n', or 0 if the configuration was not found
+ * in /proc/config.gz and /boot/config-RELEASE. */
 char kernel_config(struct host *host, const char *option);
 
-/* Page-table isolation is on: the kernel then offers no BTS (arch/x86/events/intel/bts.c). */
+/* Whether page-table isolation is enabled. The kernel then does not offer BTS
+ * (arch/x86/events/intel/bts.c). */
 bool kernel_pti(const struct host *host);
 
-/* The NMI watchdog runs: it holds a counter on every CPU (kernel/watchdog_hld.c). */
+/* Whether the NMI watchdog runs. It uses a counter on every CPU (kernel/watchdog_hld.c). */
 bool kernel_nmi_watchdog(const struct host *host);
 
-/* A register of the PMU that firmware had in use when the kernel started, as the kernel's log says
+/* A register of the PMU that firmware was using when the kernel started, according to the kernel's log
  * (check_hw_exists(), arch/x86/events/core.c). */
 struct firmware_register {
 	__u32 address; /* 0x38d, IA32_FIXED_CTR_CTRL, or an IA32_PERFEVTSELx */
 	__u64 value;
 };
 
-/* Looks for it in /dev/kmsg. Returns false if the log does not have it, does not reach back so far, or
+/* Looks for such a register in /dev/kmsg. Returns false if the log has none, no longer has the beginning, or
  * can't be read. */
 bool kernel_firmware_register(const struct host *host, struct firmware_register *found);
 
-/* Whether the kernel's release is at least this one. */
+/* Whether the kernel's release is at least this version. */
 bool kernel_at_least(const struct host *host, int major, int minor);
 
-/* Whether the driver of the core's PMU counts wrongly: that of NetBurst does from Linux 6.1 on. It sets a
- * counter twice, the second time to what the last use of the counter has left over (p4_pmu_set_period(),
- * intel/p4.c). Samples come rightly from the second one on. */
+/* Whether the driver of the core's PMU counts wrongly. That of NetBurst does since Linux 6.1: it sets a
+ * counter twice, the second time to a value left from the counter's last use (p4_pmu_set_period(),
+ * intel/p4.c). Samples are right from the second one on. */
 bool kernel_miscounts(const struct host *host);
 
-/* Why the machine may lack the PMU of this name, and what may bring it. Returns -1; the refusal's
- * status and asked are the caller's. */
+/* Explains why the machine may lack the PMU of this name, and what may provide it. The caller fills in the
+ * refusal's status and `asked`. Always returns -1. */
 int kernel_lacks_pmu(struct host *host, const char *name, struct refusal *refusal);
 
 #endif

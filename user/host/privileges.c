@@ -95,8 +95,8 @@ static bool always(const struct host *host, const struct privileges_for *purpose
 
 #define STOOD_IN (BIT(CAP_PERFMON) | BIT(CAP_BPF) | BIT(CAP_CHECKPOINT_RESTORE))
 
-/* libbpf looks for bpf_cast_to_kern_ctx() of mem.bpf.c in all modules where the kernel does not have it, and
- * only with this one may it go through them (BPF_BTF_GET_NEXT_ID). */
+/* Whether CAP_SYS_ADMIN is needed. One of the reasons: if the kernel itself lacks bpf_cast_to_kern_ctx() of
+ * mem.bpf.c, libbpf looks for it in all modules, which requires this capability (BPF_BTF_GET_NEXT_ID). */
 static bool stands_in(const struct host *host, const struct privileges_for *purpose)
 {
 	return host->perf_event_paranoid >= PARANOID_ALL || (privileges_held() & STOOD_IN) != STOOD_IN ||
@@ -124,7 +124,7 @@ static bool writes_registers(const struct host *host, const struct privileges_fo
 	return purpose->msr;
 }
 
-/* See the header. */
+/* The list is explained in the header. */
 static const struct {
 	int capability;
 	const char *name;

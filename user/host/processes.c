@@ -23,7 +23,7 @@ struct pid_namespace pid_namespace(void)
 	return namespace;
 }
 
-/* What follows a line's name in a file; false if the file has no such line. */
+/* Copies what follows a line's name in a file. Returns false if there is no such line. */
 static bool read_line(const char *path, const char *name, char *value, size_t size)
 {
 	FILE *file = fopen(path, "re");
@@ -42,7 +42,8 @@ static bool read_line(const char *path, const char *name, char *value, size_t si
 	return found;
 }
 
-/* NSpid has a process's numbers from /proc's namespace down to its own: proc(5). */
+/* Whether /proc belongs to this process's namespace. NSpid lists a process's numbers from the namespace of
+ * /proc down to its own: proc(5). */
 static bool look(void)
 {
 	char numbers[512];
@@ -56,7 +57,7 @@ static bool look(void)
 
 bool proc_is_ours(void)
 {
-	static int ours = -1; /* neither the namespace of a process nor its /proc changes */
+	static int ours = -1; /* neither a process's namespace nor its /proc changes */
 
 	if (ours < 0)
 		ours = look();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Numbers of processes. Those in records, those that a user gives and those in the kernel's notes are of
- * nhmtap's own pid namespace. /proc has those of the namespace that it was mounted in, which may be another.
+ * Numbers of processes. Those in records, those that a user gives, and those in the kernel's records are in
+ * nhmtap's own pid namespace. /proc has those of the namespace in which it was mounted, which may be another
+ * one.
  */
 #ifndef NHMTAP_PROCESSES_H
 #define NHMTAP_PROCESSES_H
@@ -13,8 +14,8 @@
 
 /* nhmtap's pid namespace. */
 struct pid_namespace {
-	__u64 device, inode; /* as stat(2) has /proc/self/ns/pid; inode 0: it can't be told */
-	bool initial;	     /* it is the first one */
+	__u64 device, inode; /* those of stat(2) on /proc/self/ns/pid; inode 0: not known */
+	bool initial;	     /* it is the initial one */
 };
 
 struct pid_namespace pid_namespace(void);
@@ -23,14 +24,15 @@ struct pid_namespace pid_namespace(void);
 bool proc_is_ours(void);
 
 /*
- * The number by which /proc has a process or thread of nhmtap's namespace: for a path /proc/NUMBER. 0,
- * which /proc never has, if it can't be told: it has ended, it is in no namespace of nhmtap's (pid 0), or
- * /proc is another namespace's and the kernel has no descriptor for it (pidfd_open(2)).
+ * The number of a process or thread of nhmtap's namespace in /proc, for a path /proc/NUMBER. Returns 0, which
+ * /proc never has, if it can't be found out: the process has ended, it is not in nhmtap's namespace (pid 0),
+ * or /proc belongs to another namespace and the kernel can't give a descriptor of the process
+ * (pidfd_open(2)).
  */
 pid_t proc_number(pid_t pid);
 
 /* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
- * namespace. Returns false if it has ended, or has no such line. */
+ * namespace. Returns false if the process has ended, or there is no such line. */
 bool proc_status(pid_t pid, const char *name, char *value, size_t size);
 
 #endif

@@ -80,7 +80,7 @@ __u64 msr_field_value(const struct msr *msr, const struct msr_field *field)
 
 /* --- CPUID ------------------------------------------------------------------------------------ */
 
-/* A line of `cpuid -r` for this leaf. */
+/* Reads the line of `cpuid -r` for this leaf. */
 static bool recorded_leaf(const struct host *host, __u32 wanted, __u32 wanted_sub, struct cpuid *leaf)
 {
 	char path[PATH_MAX], line[256];
@@ -99,14 +99,14 @@ static bool recorded_leaf(const struct host *host, __u32 wanted, __u32 wanted_su
 	return found;
 }
 
-/* sub: of a leaf that has several, 0 of others. */
+/* `sub` is the sub-leaf, 0 if the leaf has none. */
 static bool read_leaf(const struct host *host, __u32 number, __u32 sub, struct cpuid *leaf)
 {
 	*leaf = (struct cpuid){0};
 	if (host->root[0])
 		return recorded_leaf(host, number, sub, leaf);
 #if defined(__x86_64__) || defined(__i386__)
-	if (number == LEAF_HYPERVISOR) { /* beyond what leaf 0 counts; leaf 1 says that it is there */
+	if (number == LEAF_HYPERVISOR) { /* above leaf 0's maximum; leaf 1 tells whether it exists */
 		__cpuid(number, leaf->eax, leaf->ebx, leaf->ecx, leaf->edx);
 		return true;
 	}
@@ -165,10 +165,11 @@ bool processor_perfmon(const struct host *host, struct perfmon *perfmon)
 	return there;
 }
 
-/* A hypervisor may not say where the caches end. */
+/* The most sub-leaves to read: a hypervisor may not report the end of the list. */
 #define CACHES_MOST 16
 
-/* CPUID.04H: each sub-leaf is a cache, EAX[4:0] its type and EAX[7:5] its level; type 0 ends them. */
+/* CPUID.04H: each sub-leaf describes a cache, with its type in EAX[4:0] and its level in EAX[7:5]. Type 0
+ * ends the list. */
 bool processor_third_level_cache(const struct host *host)
 {
 	struct cpuid leaf;

@@ -24,10 +24,10 @@ struct signature {
 /* CPUID.0AH, the guide's table "CPUID.A Information". */
 struct perfmon {
 	__u32 version;		/* 0: no architectural performance monitoring */
-	__u32 general_counters; /* of a logical CPU */
+	__u32 general_counters; /* per logical CPU */
 	__u32 general_width;	/* bits */
 	__u32 events;		/* length of the vector below */
-	__u32 events_missing;	/* bit i: architectural event i is not there */
+	__u32 events_missing;	/* bit i: architectural event i is missing */
 	__u32 fixed_counters;
 	__u32 fixed_width; /* bits */
 };
@@ -36,11 +36,11 @@ struct perfmon {
 #define PERFMON_EVENTS 7
 extern const char *const perfmon_event_names[PERFMON_EVENTS];
 
-/* A model-specific register and what became of reading it on CPU 0. */
+/* A model-specific register, and the result of reading it on CPU 0. */
 struct msr {
 	const char *name;
 	__u32 address;
-	int error; /* of opening or reading it; ENODEV: CPUID says that there is none; 0: value is there */
+	int error; /* errno of opening or reading it; ENODEV: missing, by CPUID; 0: value is valid */
 	__u64 value;
 	const struct msr_field {
 		const char *name;
@@ -53,12 +53,12 @@ struct msr {
 enum { MSR_PERF_CAPABILITIES, MSR_MISC_ENABLE, NR_MSRS };
 
 struct processor {
-	bool cpuid;	    /* the machine has CPUID (it is x86), and what follows is filled in */
+	bool cpuid;	    /* the machine has CPUID (it is x86), and the following members are valid */
 	struct cpuid basic; /* leaf 1 */
 	struct signature signature;
 	bool architectural; /* leaf 0AH exists */
 	struct perfmon perfmon;
-	char hypervisor[13]; /* its own name (leaf 4000_0000H), "unknown", or "" if there is none */
+	char hypervisor[13]; /* the name it reports (leaf 4000_0000H), "unknown", or "" if there is none */
 	struct msr msrs[NR_MSRS];
 };
 
@@ -69,16 +69,16 @@ struct processor {
 #define CPUID_DS(basic)		((basic).edx >> 21 & 1) /* debug store: PEBS and BTS */
 
 /*
- * Reads CPUID and the registers. CPUID of this machine is the instruction's; below a root it is the
- * file `cpuid`, lines as `cpuid -r` prints them ("0x0000000a 0x00: eax=0x07300403 …"). Registers are
- * read from /dev/cpu/0/msr, below the root too.
+ * Reads CPUID and the registers. On this machine the CPUID instruction is used. Below a root, CPUID is read
+ * from the file `cpuid`, in the format of `cpuid -r` ("0x0000000a 0x00: eax=0x07300403 …"). Registers are
+ * read from /dev/cpu/0/msr, relative to the root.
  */
 void processor_gather(struct processor *processor, const struct host *host);
 
-/* CPUID.0AH alone, from the same place. Returns whether there is one. */
+/* Reads only CPUID.0AH, from the same place. Returns whether it exists. */
 bool processor_perfmon(const struct host *host, struct perfmon *perfmon);
 
-/* Whether CPUID.04H, from the same place, tells a third-level cache. */
+/* Whether CPUID.04H, from the same place, reports a third-level cache. */
 bool processor_third_level_cache(const struct host *host);
 
 /* Pure decoders of single registers. */
