@@ -27,14 +27,15 @@ static bool is_trace(const struct denied *d)
 	return bts && bts->type == d->event->attr.type;
 }
 
-/* They need what the kernel's side needs: perf_event_open(), kernel/events/core.c. */
+/* Whether it samples physical addresses. They need the same permission as the kernel's side:
+ * perf_event_open(), kernel/events/core.c. */
 static bool is_physical(const struct denied *d)
 {
 	return d->event->attr.sample_type & PERF_SAMPLE_PHYS_ADDR;
 }
 
-/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst; for
- * BTS, which shows kernel addresses even of the user's side, bts_event_init(), bts.c. */
+/* The highest perf_event_paranoid at which an unprivileged user may do this: sysctl/kernel.rst. For BTS it is
+ * bts_event_init(), bts.c: even a trace of user space shows kernel addresses. */
 static int needed_level(const struct denied *d)
 {
 	if (d->plan->target.cpus_given)
@@ -51,7 +52,7 @@ static const char *what_needs_level(const struct denied *d, int level)
 				: "the kernel's side needs";
 }
 
-/* Whether a smaller request would be allowed. */
+/* Whether the request would be permitted without the kernel's side. */
 static bool may_leave_kernel(const struct denied *d)
 {
 	return !d->event->sideless && !d->event->attr.exclude_kernel && !is_physical(d) &&
@@ -322,7 +323,7 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 		return instead(refusal, REMEDY_LOCKDOWN);
 	}
 	if (error == EPERM && host->locked_memory_limit != RLIM_INFINITY) {
-		/* Before 5.11 BPF memory counts against RLIMIT_MEMLOCK, and the answer is EPERM. */
+		/* Before 5.11, BPF memory counts against RLIMIT_MEMLOCK, and the error is EPERM. */
 		because(refusal, "the kernel gives BPF no memory; locked memory is limited to %llu KiB",
 			host->locked_memory_limit / 1024);
 		return instead(refusal, "ulimit -l unlimited, or raise the memory limit of the cgroup");
@@ -331,8 +332,8 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 		because(refusal, "there is no memory for BPF programs and their tables");
 		return instead(refusal, "raise the limit (ulimit -v, memory.max of the cgroup)");
 	}
-	/* "bpf: Support pointers in global func args" (e5069b9c23b3). Linux 5.10 takes no table as large as
-	 * mem's either. */
+	/* 5.12 has "bpf: Support pointers in global func args" (e5069b9c23b3). Linux 5.10 does not accept
+	 * tables as large as those of mem either. */
 	if ((error == EINVAL || error == E2BIG) && !kernel_at_least(host, 5, 12)) {
 		because(refusal,
 			"samples are aggregated by BPF functions that Linux takes from 5.12 on; this is %s",

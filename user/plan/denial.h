@@ -12,7 +12,7 @@
 #include "plan/plan.h"
 #include "refusal.h"
 
-/* Sentences that several places use. */
+/* Sentences that are used in several places. */
 #define REMEDY_SECCOMP_PERF                                                                                  \
 	"start the container with --cap-add PERFMON, or with a seccomp profile that allows it"
 #define REASON_LOCKDOWN "the kernel is locked down (confidentiality)"
@@ -20,16 +20,16 @@
 	"run it outside of the user namespace: as root of the host, not in a rootless container"
 #define REMEDY_LOCKDOWN "boot without lockdown=confidentiality"
 
-/* perf_event_open has failed for this event of the plan with `error`, where an event takes
- * `instances` descriptors (one a CPU and thread). Always returns -1. */
+/* perf_event_open(2) has failed for this event of the plan with `error`. The event needs `instances`
+ * descriptors (one per CPU and thread). Always returns -1. */
 int open_denied(struct refusal *refusal, struct host *host, const struct plan *plan,
 		const struct event *event, int error, size_t instances);
 
-/* The kernel gives no buffer for a branch trace. Always returns -1. */
+/* The kernel did not provide a buffer for a branch trace. Always returns -1. */
 int trace_denied(struct refusal *refusal, const struct host *host, int error);
 
-/* Loading or attaching a BPF program has failed with `error`; `log` is what the kernel or libbpf
- * said last, "" if nothing. Always returns -1. */
+/* Loading or attaching a BPF program has failed with `error`. `log` is the last message of the kernel or of
+ * libbpf, "" if there is none. Always returns -1. */
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error,
 	       const char *log);
 

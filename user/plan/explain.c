@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What explain shows: the plan that stat or profile would make, for a command that is not there. */
+/* The plan that explain shows: the one that stat or profile would make for a command. */
 #include "event/branch_filter.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
 #include "plan/units.h"
 
-/* explain takes events as arguments, with -e, or both, and metrics; without any it shows the default. */
+/* explain takes events as arguments, with -e, or both, and metrics. Without any, it shows the default. */
 static int parse_arguments(struct plan *plan, const struct options *options, bool sampling, struct host *host,
 			   struct refusal *refusal)
 {
@@ -39,7 +39,7 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];
 
-		/* There is no precise event without samples. */
+		/* Precise events are always sampled. */
 		if ((sampling || event->attr.precise_ip) && plan_samples_of(event, options, host, refusal))
 			return -1;
 		if (options->filter && branch_filter_set(event, options->filter, host->events, refusal))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Lists of events that are too long for the counters, gathered into groups that fit: the kernel then
- * turns from one group to the next, and what is in one group was counted at the same time. Pure.
- */
+/* Forms groups from lists of events that need more counters than there are. The kernel schedules the groups
+ * in turns, and the events of a group are counted at the same time. Pure. */
 #ifndef NHMTAP_GROUPING_H
 #define NHMTAP_GROUPING_H
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Names of drivers as they begin: uncore_cbox_0, cstate_core, … arch/x86/events/ of Linux. */
+/* PMUs by the beginning of their names: uncore_cbox_0, cstate_core, … (arch/x86/events/ of Linux). */
 static const struct known_neighbour {
 	const char *begins;
 	struct neighbour neighbour;
@@ -16,7 +16,7 @@ static const struct known_neighbour {
 	{"msr", {"cpu", "each CPU has its own; for a process it counts while the process runs there"}},
 };
 
-/* Of counters that Linux has no driver for: enum unit_scope. */
+/* For counters without a Linux driver, by enum unit_scope. */
 static const struct neighbour of_units[] = {
 	[UNIT_THREAD] = {"cpu", "each CPU has its own"},
 	[UNIT_CORE] = {"core", "a core has one for both of its threads"},
@@ -91,7 +91,8 @@ static int check_sampling(const struct event *event, struct refusal *refusal)
 	return instead(refusal, "count it: nhmtap stat -a -I 1000 -e '%s'", event->name);
 }
 
-/* The kernel refuses most such groups; those that it takes would count on different CPUs. */
+/* Refuses groups of several PMUs. The kernel refuses most of them; those that it accepts would be counted on
+ * different CPUs. */
 static int check_group(const struct events *events, size_t i, struct refusal *refusal)
 {
 	const struct event *event = &events->list[i];

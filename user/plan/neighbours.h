@@ -14,7 +14,7 @@
 #include "refusal.h"
 
 struct neighbour {
-	const char *scope; /* what has one such counter: "socket", "core", "cpu"; "shared": several CPUs */
+	const char *scope; /* which part has one: "socket", "core", "cpu"; "shared": several CPUs */
 	const char *words; /* the same in words */
 };
 
@@ -22,9 +22,8 @@ struct neighbour {
  * event. */
 const struct neighbour *neighbour_of(const struct event *event, const struct host *host);
 
-/* Refuses shared counters where they could not count what they are asked for: for processes and
- * cgroups, for CPUs of which none counts for the others, in groups with other PMUs' events, and for
- * samples. Returns 0, or -1 with the refusal. */
+/* Refuses shared counters for which they are not suited: processes, cgroups, CPUs of which none counts for
+ * the others, groups with events of other PMUs, and samples. Returns 0, or -1 with the refusal. */
 int neighbours_check(const struct events *events, const struct target *target, const struct host *host,
 		     struct refusal *refusal);
 

@@ -202,7 +202,7 @@ static void judge_lockdown(struct permission *permission, struct host *host)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-#define EVENTS_EXPECTED 16 /* a large run's */
+#define EVENTS_EXPECTED 16 /* number of events of a large run */
 
 static void judge_descriptors(struct permission *permission, struct host *host)
 {
@@ -223,7 +223,7 @@ static void judge_memory(struct permission *permission, struct host *host)
 		word(permission, "unlimited");
 	else
 		number(permission, host->locked_memory_limit);
-	/* From 5.11 on BPF's memory is accounted to the cgroup instead. */
+	/* From 5.11 on, BPF memory is charged to the cgroup instead. */
 	permission->ok = host->locked_memory_limit == RLIM_INFINITY || kernel_at_least(host, 5, 11) ||
 			 holds(host, CAP_SYS_RESOURCE);
 	because(&permission->refusal, "before Linux 5.11 the tables of BPF programs count as locked "
@@ -263,9 +263,7 @@ void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host
 	for (int i = 0; i < NR_PERMISSIONS; i++) {
 		list[i] = (struct permission){.name = judges[i].name};
 		judges[i].judge(&list[i], host);
-		/*
-		 * In another user namespace these capabilities have no effect, so having them would not help.
-		 */
+		/* In another user namespace these capabilities have no effect. */
 		if (host->user_namespace && !strncmp(list[i].name, "CAP_", 4))
 			instead(&list[i].refusal, REMEDY_USER_NAMESPACE);
 		if (list[i].ok)

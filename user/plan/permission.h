@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a process needs of its machine before it may measure, one by one, and whether it has it.
- * Pure, from facts about the host. Sources: sysctl/kernel.rst, capabilities(7), perf-security.rst.
- */
+/* What a process needs from its machine to be allowed to measure, item by item, and whether it has it. Pure:
+ * it depends on facts about the host alone. Sources: sysctl/kernel.rst, capabilities(7),
+ * perf-security.rst. */
 #ifndef NHMTAP_PERMISSION_H
 #define NHMTAP_PERMISSION_H
 
@@ -25,7 +24,7 @@ struct permission {
 
 #define NR_PERMISSIONS 14
 
-/* Judges them all, in a fixed order. */
+/* Fills in all permissions, in a fixed order. */
 void permissions_judge(struct permission list[NR_PERMISSIONS], struct host *host);
 
 #endif

@@ -15,7 +15,8 @@
 #include "plan/rules.h"
 #include "plan/units.h"
 
-/* As in perf: if the user may not measure the kernel, it is excluded, and the name says so. */
+/* As in perf: if the user is not permitted to measure the kernel, the kernel is excluded, and the event's
+ * name tells so. */
 static void respect_paranoid(struct event *event, const struct host *host)
 {
 	size_t used = strlen(event->name);
@@ -43,7 +44,8 @@ void plan_common(struct plan *plan, const struct host *host)
 		respect_paranoid(event, host);
 		EVENT_SET(event, read_format, PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 			  "a count travels with the time it was enabled and the time it ran");
-		/* The kernel ignores disabled siblings when it checks whether the group fits. */
+		/* The kernel checks whether the group fits by its enabled events only, so siblings must not
+		 * be disabled. */
 		EVENT_SET(event, disabled, leader,
 			  leader ? "everything is attached before it is switched on"
 				 : "the leader switches the group; the kernel checks enabled ones");
@@ -100,8 +102,8 @@ static int check_counts(const struct plan *plan, struct host *host, struct refus
 	return 0;
 }
 
-/* Some drivers open what they can't do, and sample imprecisely: p4_hw_config() does not look at precise_ip.
- */
+/* Refuses precise levels that the PMU lacks. Some drivers open such events nevertheless, and sample
+ * imprecisely: p4_hw_config() does not look at precise_ip. */
 static int check_precise(const struct plan *plan, struct host *host, struct refusal *refusal)
 {
 	const struct pmu *pmu = host_core_pmu(host);
@@ -136,13 +138,13 @@ int plan_check(const struct plan *plan, const struct options *options, struct ho
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 
-/* perf stat's. */
+/* The defaults of perf stat. */
 static const char *const default_counted[] = {
 	"task-clock", "context-switches", "cpu-migrations", "page-faults",
 	"cycles",     "instructions",	  "branches",	    "branch-misses",
 };
 
-/* Why a machine has not got one of them, as the end of default_why; NULL if it has. */
+/* Why a machine does not have a default event, as the end of default_why; NULL if it has. */
 static const char *without(struct host *host, const struct generic_event *event)
 {
 	if (event->type != PERF_TYPE_HARDWARE)

@@ -22,35 +22,33 @@ struct plan {
 	struct metrics metrics;		  /* metrics to be computed from the events */
 	struct expectations expectations; /* expectations of events and metrics */
 	char default_events[128];	  /* buffer for the default events, if there are several */
-	char default_why[160];		  /* why this event, where the user named none; "" otherwise */
+	char default_why[160];		  /* why this event, if the user named none; "" otherwise */
 };
 
-/*
- * All of these return 0, or -1 with the refusal filled in. The plan owns its lists up to
- * plan_release(), which may also be called on a zeroed one or after a refusal.
- */
+/* The functions below return 0, or -1 with the refusal. The plan owns its lists up to plan_release(), which
+ * may also be called on a zeroed plan and after a refusal. */
 
-/* Adds the events and those that the metrics need; either may be NULL. */
+/* Adds the events and those that the metrics need. Both may be NULL. */
 int plan_events(struct plan *plan, const char *events, const char *metrics, struct host *host,
 		struct refusal *refusal);
 
-/* Forms groups of a counting plan's events and finds a counter for each. */
+/* Forms groups of the events of a counting plan, and assigns a counter to each event. */
 void plan_groups(struct plan *plan, struct host *host);
 
-/* Sets the fields that counting, sampling and tracing have in common, in all events of the plan. */
+/* Sets the fields that counting, sampling and tracing have in common, in all events. */
 void plan_common(struct plan *plan, const struct host *host);
 
-/* Checks the plan against what is known of the events and the host; to be called last. */
+/* Checks the plan against what is known about the events and the host. Must be called last. */
 int plan_check(const struct plan *plan, const struct options *options, struct host *host,
 	       struct refusal *refusal);
 
-/* Plans counting `events` (NULL: perf stat's default) on the target of the options, all but
+/* Plans counting of the options' events (NULL: perf stat's defaults) on the options' target, without
  * expectations. */
 int plan_counting(struct plan *plan, const struct options *options, struct host *host,
 		  struct refusal *refusal);
 
-/* Plans samples of `events` on the target of the options: period or frequency, and stacks if
- * options->call_graph. The caller calls plan_check() once it has added its own fields. */
+/* Plans samples of `events` on the options' target, with period or frequency, and with stacks if
+ * options->call_graph. The caller must call plan_check() after setting its own fields. */
 int plan_sampling(struct plan *plan, const char *events, const struct options *options, struct host *host,
 		  struct refusal *refusal);
 
@@ -61,12 +59,12 @@ int plan_samples_of(struct event *event, const struct options *options, const st
 /* Refuses --count together with --freq. */
 int plan_one_pace(const struct options *options, struct refusal *refusal);
 
-/* The events that are counted or sampled where the user names none; sets plan->default_why. */
+/* The events that are counted, or sampled, if the user names none. Sets plan->default_why. */
 const char *plan_default_counted(struct plan *plan, struct host *host);
 const char *plan_default_sampled(struct plan *plan, struct host *host);
 
-/* Plans what stat or profile would, for a command that is not there: sampling where the options or an
- * event ask for it. */
+/* Makes the plan that stat or profile would make for a command, without there being one. It is a plan for
+ * sampling if the options or an event ask for samples. */
 int plan_explain(struct plan *plan, const struct options *options, struct host *host,
 		 struct refusal *refusal);
 

@@ -9,17 +9,17 @@
 #include "event/placement.h"
 #include "metric/fit.h"
 
-/* What a rule looks at: one core event of the plan. */
+/* What a rule checks: one core event of the plan. */
 struct subject {
 	const struct event *event;
-	__u64 config, config1; /* as the kernel's driver has them: encoding_of() */
+	__u64 config, config1; /* as encoded by the kernel's driver: encoding_of() */
 	const struct cpu_events *cpu;
 	struct host *host;
 	const struct events *all;
 	const struct target *target;
 };
 
-/* Makes the subject that event. Returns false if it is none of the core's. */
+/* Makes the event the subject. Returns false if it is not an event of the core's PMU. */
 static bool look_at(struct subject *s, const struct event *event)
 {
 	struct encoding encoding = {0};
@@ -146,7 +146,7 @@ static int missing_generic(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "use another event, or its raw code rNNNN");
 }
 
-/* intel_pmu_check_event_constraints(); core_pmu, of version 1, would count code 0. */
+/* intel_pmu_check_event_constraints() refuses such events; core_pmu (version 1) would count event code 0. */
 static int missing_fixed_counter(const struct subject *s, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = s->cpu->kernel;
@@ -203,7 +203,8 @@ static int offcore_width(const struct subject *s, struct refusal *refusal)
 		       responses);
 }
 
-/* Where responses are of suppliers and snoops, one of each has to be there, or a bit that is neither. */
+/* The part that a response lacks, or NULL. If responses consist of suppliers and snoops, one of each is
+ * required, or a bit that is neither. */
 static const char *missing_of_response(const struct known_offcore *known, __u64 value)
 {
 	__u64 suppliers = offcore_bits_of_kind(known, OFFCORE_SUPPLIER);
@@ -320,7 +321,7 @@ static int precise_by_kernel(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out the modifier p; nhmtap list --precise shows those that can");
 }
 
-/* Some drivers take any event as precise, by a rule without a code. */
+/* Some drivers accept any event as precise, by a rule without a code. */
 static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
 {
 	const struct known_kernel *kernel = s->cpu->kernel;
@@ -374,7 +375,7 @@ static int any_thread_rights(const struct subject *s, struct refusal *refusal)
 
 /* --- several events --------------------------------------------------------------------------- */
 
-/* Events of the same group, from the first to one before the end. */
+/* Finds the events of the same group, from `first` up to, but not including, `end`. */
 static void group_of(const struct subject *s, const struct event **first, const struct event **end)
 {
 	const struct event *all = s->all->list;
@@ -408,7 +409,7 @@ static int group_fits(const struct subject *s, struct refusal *refusal)
 	char placed[400] = "";
 
 	group_of(s, &first, &end);
-	if (s->event != first) /* once a group */
+	if (s->event != first) /* check each group once */
 		return 0;
 	without = placement_find(s->host, first, end - first, 0, counters);
 	if (without < 0)
@@ -447,8 +448,8 @@ static int group_beside_watchdog(const struct subject *s, struct refusal *refusa
 		       first[without].name);
 }
 
-/* What LBR_SELECT is made from: a filter without sides has the event's (perf_copy_attr()), and precise
- * samples of level 2 are set right by any branch (x86_pmu_hw_config()). */
+/* What LBR_SELECT is set from. A filter without sides gets those of the event (perf_copy_attr()). Precise
+ * samples of level 2 are corrected by the last branch, which may be of any kind (x86_pmu_hw_config()). */
 static __u64 branch_filter(const struct subject *s)
 {
 	const struct perf_event_attr *attr = &s->event->attr;
@@ -569,7 +570,7 @@ static int group_shares_register(const struct subject *s, struct refusal *refusa
 	return instead(refusal, "take them apart, {…},{…}: they are then counted in turns");
 }
 
-/* Whether the target takes in both threads of some core. */
+/* Whether the target includes both threads of any core. */
 static bool covers_siblings(const struct subject *s)
 {
 	for (int cpu = cpus_next(&s->target->cpus, 0); s->target->cpus_given && cpu >= 0;
@@ -602,7 +603,7 @@ static int siblings_share_register(const struct subject *s, struct refusal *refu
 static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
 	bool yields;	/* --force skips it: the kernel would accept the request, and it does no harm */
-	bool of_groups; /* looks at software events too: they may be a group's first */
+	bool of_groups; /* also checks software events, which may be the first of a group */
 } rules[] = {
 	{.check = pin_control},
 	{.check = cmask_width},

@@ -8,7 +8,7 @@
 #include "plan/unwind.h"
 #include "shared.h"
 
-#define DEFAULT_FREQUENCY 4000 /* Hz; perf record's */
+#define DEFAULT_FREQUENCY 4000 /* Hz; the default of perf record */
 
 static int refuse_frequency(const struct event *event, const struct host *host, __u64 frequency,
 			    struct refusal *refusal)
@@ -30,7 +30,7 @@ static int plan_pace(struct event *event, const struct options *options, const s
 		EVENT_SET(event, freq, 0, "--count");
 		EVENT_SET(event, sample_period, options->period, "--count");
 	} else if (!event->sampling_given) {
-		/* A default must work everywhere: it gives way to the machine's limit. */
+		/* The default must work everywhere, so it is limited by the machine's maximum. */
 		if (!frequency)
 			frequency =
 				(__u64)host->max_sample_rate < usual ? (__u64)host->max_sample_rate : usual;
@@ -41,15 +41,15 @@ static int plan_pace(struct event *event, const struct options *options, const s
 		return refuse_frequency(event, host, event->attr.sample_freq, refusal);
 
 	EVENT_SET(event, sample_type, PERF_SAMPLE_IP, "the program reads the registers; no ring is used");
-	/* Otherwise most PEBS records go past the program: arch/x86/events/intel/core.c,
-	 * intel_pmu_hw_config(), batches them unless each asks for a wakeup. */
+	/* Otherwise the program would not see most PEBS records: intel_pmu_hw_config(),
+	 * arch/x86/events/intel/core.c, batches them unless each asks for a wakeup. */
 	EVENT_SET(event, wakeup_events, 1, "every PEBS record comes by the program");
 	EVENT_SET(event, watermark, 0, "wakeup_events counts events");
 	return 0;
 }
 
-/* A chain has a word in front of each side's frames, and the helper that reads it counts them:
- * __bpf_get_stack(), kernel/bpf/stackmap.c. */
+/* In a chain a word precedes the frames of each side, and the helper that reads the chain counts it as a
+ * frame: __bpf_get_stack(), kernel/bpf/stackmap.c. */
 #define CHAIN_CONTEXTS 2
 
 static int refuse_depth(const struct host *host, __u64 depth, struct refusal *refusal)
@@ -63,8 +63,8 @@ static int refuse_depth(const struct host *host, __u64 depth, struct refusal *re
 		       host->max_stack - CHAIN_CONTEXTS, depth + CHAIN_CONTEXTS);
 }
 
-/* A stack is of the sides that the event is about. A program may read it from a precise sample only
- * where the kernel has taken the whole chain: perf_event_set_bpf_handler(), kernel/events/core.c. */
+/* A stack has the sides that the event measures. A program can read the stack of a precise sample only if the
+ * kernel has taken the whole chain: perf_event_set_bpf_handler(), kernel/events/core.c. */
 static int plan_stacks(struct event *event, const struct options *options, const struct host *host,
 		       struct refusal *refusal)
 {
@@ -73,8 +73,8 @@ static int plan_stacks(struct event *event, const struct options *options, const
 	bool tables, precise = event->attr.precise_ip;
 	const char *why;
 
-	/* By tables the program walks the user's side, and asks for the kernel's where there is one: a chain
-	 * that the kernel takes of each sample by itself would be thrown away. */
+	/* With tables, the program itself walks the user's side and asks for the kernel's, if it is needed.
+	 * Then a chain that the kernel takes for each sample would not be used. */
 	if (plan_unwind(options, host, &tables, &why, refusal))
 		return -1;
 	if (!tables || precise)
@@ -104,7 +104,8 @@ int plan_samples_of(struct event *event, const struct options *options, const st
 	return options->call_graph ? plan_stacks(event, options, host, refusal) : 0;
 }
 
-/* Precise cycles where the machine has them; a clock runs everywhere. */
+/* Precise cycles, if the machine has them; otherwise what works, at worst a clock, which every machine
+ * has. */
 const char *plan_default_sampled(struct plan *plan, struct host *host)
 {
 	const struct pmu *pmu = host_core_pmu(host);

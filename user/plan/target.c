@@ -15,7 +15,7 @@
 
 /* --- processes and threads -------------------------------------------------------------------- */
 
-/* what: "process"; option: "--pid" */
+/* `what` is "process", `option` "--pid". */
 static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *option, const char *text,
 		    struct refusal *refusal)
 {
@@ -74,7 +74,8 @@ static int refuse_cgroup(struct refusal *refusal, const char *name, int error)
 	return -1;
 }
 
-/* Events of cgroups belong to one hierarchy: the unified one, unless version 1 has taken them. */
+/* Events of cgroups work in one hierarchy only: the unified one, unless version 1 has the controller
+ * perf_event. */
 static int check_hierarchy(const struct host *host, const char *name, struct refusal *refusal)
 {
 	if (host->cgroup_v1[0]) {
@@ -101,8 +102,8 @@ static const char *below_mount(const struct host *host, const char *name)
 		       : name;
 }
 
-/* A name is the folder's path, or what follows the mount's, as /proc/PID/cgroup has it. The caller
- * frees it. */
+/* Returns the path of a cgroup's folder. The name is that path, or the part of it below the mount, as in
+ * /proc/PID/cgroup. The caller frees it. */
 static char *cgroup_folder(const struct host *host, const char *name)
 {
 	char *path;
@@ -138,7 +139,7 @@ static int add_cgroup(struct target *target, char *name, const struct host *host
 			       host->cgroup_mount);
 	}
 	length = slurp(host, text, sizeof(text), "%s/cgroup.procs", cgroup.path);
-	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded one, which lists no processes */
+	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded cgroup, which has no list of processes */
 		return 0;
 	refuse_cgroup(refusal, name, -length);
 	if (length == -ENOENT)
@@ -155,7 +156,7 @@ static bool is_in(const char *path, const char *folder)
 	return !strncmp(folder, path, length) && (!path[length] || path[length] == '/');
 }
 
-/* Whether everything of cgroup b is in cgroup a as well. */
+/* Whether everything in cgroup b is also in cgroup a. */
 static bool contains(const struct cgroup *a, const struct cgroup *b)
 {
 	return is_in(b->path, a->path);
@@ -195,7 +196,7 @@ static int plan_cgroups(struct target *target, const char *names, const struct h
 	return err;
 }
 
-/* A pod's uid: "01234567-89ab-cdef-0123-456789abcdef". */
+/* Whether the id is a pod's uid: "01234567-89ab-cdef-0123-456789abcdef". */
 static bool is_uid(const char *id)
 {
 	return strlen(id) == 36 && strspn(id, "0123456789abcdef-") == 36 && id[8] == '-';
@@ -321,7 +322,7 @@ static const struct choice {
 	const char *option, *given;
 } no_choice;
 
-/* The ways to name a target of which a run has one. */
+/* Checks that the target is named in one way only. */
 static int check_one_target(const struct options *options, struct refusal *refusal)
 {
 	const struct choice choices[] = {
@@ -385,7 +386,7 @@ int target_plan(struct target *target, const struct options *options, const stru
 	target->begins_off = options->delay_ms;
 	if (check_one_target(options, refusal) || check_times(options, refusal))
 		return -1;
-	/* A cgroup's events are opened on CPUs: all of them, if none are named. */
+	/* Events of a cgroup are opened per CPU; on all CPUs if none are named. */
 	if ((options->all_cpus || options->cpus || cgroups || options->containers) &&
 	    plan_cpus(target, options->cpus, host, refusal))
 		return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is measured. */
+/* The target: what is measured. */
 #ifndef NHMTAP_TARGET_H
 #define NHMTAP_TARGET_H
 
@@ -16,10 +16,10 @@ struct target {
 	char **command; /* NULL-terminated, from argv; NULL if there is none */
 	pid_t *pids;
 	size_t nr_pids;
-	pid_t *tids; /* threads alone, without the others of their processes */
+	pid_t *tids; /* individual threads, without the other threads of their processes */
 	size_t nr_tids;
-	bool cpus_given;  /* everything on these CPUs, or everything of the cgroups */
-	bool all_cpus;	  /* those, and others that come online */
+	bool cpus_given;  /* whether everything on these CPUs, or everything in the cgroups, is measured */
+	bool all_cpus;	  /* these CPUs, and others that come online */
 	struct cpus cpus; /* online when the run is planned */
 	struct cgroup {
 		char *name; /* the user's spelling; if found by a pattern, its path below the mount */
@@ -32,19 +32,19 @@ struct target {
 	} * cgroups;
 	size_t nr_cgroups;
 	struct cgroup_pattern {
-		char *text;	/* "/system.slice/" "*.service"; of a container, how its id begins */
-		bool container; /* whatever its path */
+		char *text;	/* "/system.slice/" "*.service"; for a container, the beginning of its id */
+		bool container; /* matches a container's id; its path does not matter */
 	} * patterns;
 	size_t nr_patterns;
-	bool by_switches; /* counts of cgroups need no events of their own, where the kernel lets it */
-	bool begins_off;  /* --delay: counting is switched on later */
-	unsigned int per; /* the keys of counts: bits of enum per, 0 if there are none */
+	bool by_switches; /* cgroups are counted without events of their own, if the kernel supports it */
+	bool begins_off;  /* --delay: counting is enabled later */
+	unsigned int per; /* the keys of counts: bits of enum per, 0 for none */
 };
 
 /* The pattern of all cgroups. */
 #define CGROUPS_ALL "/**"
 
-/* Whether it consists of cgroups, even if there are none right now. */
+/* Whether the target consists of cgroups, even if there are none right now. */
 static inline bool target_in_cgroups(const struct target *target)
 {
 	return target->nr_cgroups || target->nr_patterns;
@@ -54,10 +54,10 @@ static inline bool target_in_cgroups(const struct target *target)
  * Returns its index. */
 size_t target_take_in(struct target *target, const struct host *host, const char *path);
 
-/* Whether a cgroup, by its path below the mount, is one of the named or in one. */
+/* Whether a cgroup, by its path below the mount, is one of those named, or inside of one. */
 bool target_has_cgroup(const struct target *target, const struct host *host, const char *path);
 
-/* What --per names. */
+/* The keys of --per. */
 enum per {
 	PER_CPU = 1 << 0,
 	PER_CORE = 1 << 1,
@@ -67,14 +67,13 @@ enum per {
 	PER_CGROUP = 1 << 5,
 };
 
-/* Plans the target that the options name, on this host. Returns 0, or -1 with the refusal. The target
- * owns its lists up to target_release(), which may also be called on a zeroed one or after a
- * refusal. */
+/* Plans the target that the options name on this host. The target owns its lists up to target_release(),
+ * which may also be called on a zeroed one and after a refusal. Returns 0, or -1 with the refusal. */
 int target_plan(struct target *target, const struct options *options, const struct host *host,
 		struct refusal *refusal);
 void target_release(struct target *target);
 
-/* Whether the target includes one of these CPUs: the cpumask of an event's PMU. */
+/* Whether the target includes one of these CPUs, the cpumask of an event's PMU. */
 bool target_counts(const struct target *target, const struct cpus *cpus);
 
 #endif

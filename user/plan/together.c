@@ -9,7 +9,7 @@
 #include "memory.h"
 #include "plan/rules.h"
 
-/* Registers that the threads of a core share, as rules_register() calls them. */
+/* Registers that a core's threads share, named as in rules_register(). */
 static const struct contest {
 	const char *reg, *what, *why;
 } contests[] = {
@@ -23,7 +23,7 @@ static const struct contest {
 };
 #define CONTESTS (sizeof(contests) / sizeof(contests[0]))
 
-/* Whether both may run on the same core; tasks may run anywhere. */
+/* Whether both may run on the same core. Tasks may run on any. */
 static bool meet(const struct target *a, const struct target *b, const struct host *host)
 {
 	if (!a->cpus_given || !b->cpus_given)
@@ -38,11 +38,11 @@ static bool meet(const struct target *a, const struct target *b, const struct ho
 	return false;
 }
 
-/* The values that plans want in registers of a kind. */
+/* The values that plans need in registers of one kind. */
 struct wanted {
 	const char *reg;
-	size_t registers; /* of a core; 0: no plan wants any */
-	__u64 *values;	  /* each once */
+	size_t registers; /* number per core; 0: no plan needs any */
+	__u64 *values;	  /* without duplicates */
 	size_t nr;
 };
 
@@ -70,7 +70,7 @@ static void add_wanted(struct wanted *wanted, const struct plan *plan, struct ho
 	}
 }
 
-/* Whether one of the plans wants a value that the other does not. */
+/* Whether both plans need the register, and not just one and the same value. */
 static bool differ(const struct plan *a, const struct plan *b, const char *reg, struct host *host)
 {
 	struct wanted of_a = {.reg = reg}, of_b = {.reg = reg};
@@ -85,7 +85,8 @@ static bool differ(const struct plan *a, const struct plan *b, const char *reg, 
 	return found;
 }
 
-/* Whether all that want the register where this one runs want more values than a core has registers. */
+/* Whether the parties that may run on the same core as this one together need more values than a core has
+ * registers. */
 static bool too_many(const struct party *parties, size_t nr, size_t which, const char *reg, struct host *host)
 {
 	struct wanted wanted = {.reg = reg};
@@ -107,7 +108,8 @@ static bool takes_counters(const struct plan *plan, struct host *host)
 	return false;
 }
 
-/* Whether all events of the parties that meet this one can have a counter at the same time. */
+/* Whether all events of the parties that may run on the same core as this one can have a counter at the same
+ * time. */
 static bool all_fit(const struct party *parties, size_t nr, size_t which, struct host *host)
 {
 	struct event *events = xcalloc(PLACEMENT_MOST + 1, sizeof(*events));
@@ -174,7 +176,8 @@ static bool traces(const struct plan *plan, const struct pmu *bts)
 	return false;
 }
 
-/* Precise samples of level 2 are set right by the last branch. */
+/* Whether the plan uses the last branch record. Precise samples of level 2 are corrected by the last
+ * branch. */
 static bool takes_branches(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->events.nr; i++)

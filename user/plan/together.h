@@ -6,9 +6,9 @@
 
 #include "plan/plan.h"
 
-#define TOGETHER_MOST 64 /* plans */
+#define TOGETHER_MOST 64 /* the most plans */
 
-/* A plan, and what it is called. */
+/* A plan, and its name. */
 struct party {
 	const char *name;
 	const struct plan *plan;
@@ -18,12 +18,13 @@ struct party {
 struct turn {
 	const char *what; /* "counters", "offcore_rsp", "load_latency", "branch_filter" */
 	const char *why;
-	unsigned long long with; /* a bit for each of the other parties */
+	unsigned long long with; /* one bit for each of the other parties */
 };
 
 #define TURN_KINDS 4
 
-/* Writes what party `which` shares in turns with others, at most TURN_KINDS; returns how many. */
+/* Writes what party `which` shares with others in turns, at most TURN_KINDS elements. Returns their
+ * number. */
 size_t together_turns(const struct party *parties, size_t nr, size_t which, struct host *host,
 		      struct turn *turns);
 

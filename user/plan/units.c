@@ -24,7 +24,7 @@ static int refuse_counter(const struct event *event, struct refusal *refusal)
 	return -1;
 }
 
-/* Where it could count otherwise: its ESCRs, with the counters of each. */
+/* Writes where the event could be counted: its ESCRs, with the counters of each. */
 static void escrs_of(const struct event *event, char *text, size_t size)
 {
 	size_t used = 0;
@@ -85,7 +85,8 @@ static int check_counter(const struct events *events, const struct event *event,
 	return instead(refusal, "count the others in another run");
 }
 
-/* The registers that mark what is replayed are the core's, one value at a time. */
+/* Refuses a second metric: the registers that tag replayed micro-operations belong to the core, and hold one
+ * value at a time. */
 static int check_metric(const struct events *events, const struct event *event, struct refusal *refusal)
 {
 	for (const struct event *other = events->list; event->metric && other < event; other++) {

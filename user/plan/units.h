@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events of counters that Linux has no driver for, which are counted by writing model-specific registers. */
+/* Events of counters for which Linux has no driver. They are counted by writing model-specific registers. */
 #ifndef NHMTAP_PLAN_UNITS_H
 #define NHMTAP_PLAN_UNITS_H
 
@@ -7,10 +7,10 @@
 #include "option/options.h"
 #include "refusal.h"
 
-/* Refuses those that units_place() has found no counter for. Returns 0, or -1 with the refusal. */
+/* Refuses events for which units_place() has found no counter. Returns 0, or -1 with the refusal. */
 int units_fit(const struct events *events, struct refusal *refusal);
 
-/* Likewise, and all of them without --msr. */
+/* The same; without --msr refuses all such events. */
 int units_check(const struct events *events, const struct options *options, struct refusal *refusal);
 
 #endif

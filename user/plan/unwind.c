@@ -6,10 +6,10 @@
 #include <string.h>
 
 /*
- * "mm/usercopy: Detect vmalloc overruns" (0aef499f3172, 5.19) makes a program that reads user memory take a
- * lock that the interrupted code may hold: the machine locks up (Debian's bug 1033398). "mm: Fix
- * copy_from_user_nofault()." (d319f344561d, 6.4) mends it, also in 6.1.36 (Debian's linux 6.1.37-1) and
- * 6.3.10; 5.19, 6.0 and 6.2 were out of support by then.
+ * Whether this kernel may lock up. Since "mm/usercopy: Detect vmalloc overruns" (0aef499f3172, 5.19), a
+ * program that reads user memory takes a lock that the interrupted code may hold: the machine locks up
+ * (Debian's bug 1033398). This is fixed by "mm: Fix copy_from_user_nofault()." (d319f344561d, 6.4), also in
+ * 6.1.36 (Debian's linux 6.1.37-1) and 6.3.10. By then 5.19, 6.0 and 6.2 were no longer supported.
  */
 static bool locks_up(const char *version)
 {

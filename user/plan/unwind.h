@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whether the stacks of a plan's samples are walked by tables of .eh_frame: see unwind/unwinding.h. */
+/* Decides whether the stacks of samples are walked by tables of .eh_frame: see unwind/unwinding.h. */
 #ifndef NHMTAP_PLAN_UNWIND_H
 #define NHMTAP_PLAN_UNWIND_H
 
@@ -9,11 +9,11 @@
 #include "option/options.h"
 #include "refusal.h"
 
-/* Why stacks can't be walked by tables here, a sentence without a full stop; NULL: they can. */
+/* Why stacks can't be walked by tables here, as a sentence without a full stop; NULL if they can. */
 const char *unwind_forbidden(const struct host *host);
 
-/* Sets *tables to whether they are to be used, and *why to the reason where the options leave it open and
- * they are not: NULL otherwise. Returns 0, or -1 with the refusal. */
+/* Sets *tables to whether tables are used. Sets *why to the reason if they are not and the options leave the
+ * choice open, else to NULL. Returns 0, or -1 with the refusal. */
 int plan_unwind(const struct options *options, const struct host *host, bool *tables, const char **why,
 		struct refusal *refusal);
 
