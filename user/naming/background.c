@@ -17,7 +17,7 @@ struct request {
 };
 
 struct background {
-	struct naming *naming; /* the thread's as long as `busy`, else the asker's */
+	struct naming *naming; /* used by the thread while `busy`, otherwise by the caller */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -25,7 +25,7 @@ struct background {
 	/* Under the lock: */
 	bool busy, ending;
 	struct request request;
-	const struct name *name; /* what came of it */
+	const struct name *name; /* the result */
 };
 
 struct background *background_open(struct naming *naming)
@@ -70,7 +70,7 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-/* Without a thread, names are made by the caller. */
+/* If the thread can't be started, the caller looks up names itself. */
 static bool start(struct background *background)
 {
 	if (!background->started)
@@ -108,14 +108,14 @@ static char *copied(const char *text)
 	return text ? xstrdup(text) : NULL;
 }
 
-/* NULL: something has to be read first. */
+/* Returns NULL if something must be read first. */
 static const struct name *known_name(struct naming *naming, const struct request *request)
 {
 	switch (request->kind) {
 	case NAME_OF_FILE:
 		return naming_known_file(naming, request->path, request->build_id, request->address);
 	case NAME_OF_JIT:
-		return NULL; /* it may have grown */
+		return NULL; /* the map may have grown */
 	default:
 		return naming_known_kernel(naming, request->address);
 	}
@@ -130,7 +130,7 @@ const struct name *background_name(struct background *background, enum backgroun
 	if (!wait_until(background, deadline))
 		return NULL;
 	name = deadline ? known_name(background->naming, &request) : NULL;
-	/* Names that are looked up anew at each call are never known later. */
+	/* Such names are looked up again at each call, so the thread's result would never be used later. */
 	if (name || (kind == NAME_OF_JIT && is_past(deadline)))
 		return name;
 	if (!deadline || !start(background))

@@ -13,7 +13,7 @@
 #include "naming/pool.h"
 #include "record/record.h"
 
-/* One of each text: chains by hash. */
+/* A text. Each is stored once, in chains by hash. */
 struct text {
 	struct text *next;
 	char text[];
@@ -21,26 +21,26 @@ struct text {
 
 #define BUCKETS 4096 /* a power of two */
 
-/* An address of a process, and how much is asked for. */
+/* An address of a process, and what is asked for. */
 struct question {
 	__u64 address;
 	__u32 pid;
 	__u32 detail;
 };
 
-/* What has one answer: a place in a file is the same for each process that has it somewhere, and the kernel
- * for all. Code that was made at run time is each process's own. */
+/* The key of an answer. A place in a file has the same answer for each process that has it mapped, and a
+ * kernel address for all processes. Code made at run time belongs to one process. */
 struct place {
 	struct mapped_file
-		*file; /* NULL: not known, or the kernel; counted, so that no other gets its address */
-	__u64 address; /* offset in a file that is one */
-	__u32 pid;     /* 0: whatever process */
+		*file; /* NULL: not known, or the kernel; referenced, so that its address is not reused */
+	__u64 address; /* offset if `file` is a regular file or the vdso */
+	__u32 pid;     /* 0: any process */
 	__u32 detail;
 };
 
 struct answer {
 	__u32 number; /* of the code */
-	__u64 *cause; /* the account's */
+	__u64 *cause; /* the counter of the account */
 };
 
 struct codes {
@@ -54,8 +54,8 @@ struct codes {
 	size_t room;
 	struct interned codes; /* struct code */
 	struct interned
-		files; /* const struct mapped_file *, with a build-id, which says that it is still that */
-	char **paths;  /* by the file's number: where it can be opened; NULL: nowhere */
+		files; /* const struct mapped_file *, with a build-id, by which the path is verified */
+	char **paths;  /* by the file's number: the path to open it by; NULL: none */
 	size_t room_paths;
 };
 
@@ -128,16 +128,16 @@ static bool is_late(const struct codes *codes)
 
 /* --- one address ------------------------------------------------------------------------------ */
 
-/* Where a name can be asked for; see background_name(). */
+/* The arguments of background_name(). */
 struct place_asked {
 	enum background_kind kind;
 	const char *path, *build_id;
-	uid_t owner; /* of the process's files */
+	uid_t owner; /* the user that the process's files belong to */
 	__u64 address;
 	char text[PATH_MAX];
 };
 
-/* As mapped_file_path(), for all addresses of an interval. */
+/* The same as mapped_file_path(), but looked up only once per file and interval. */
 static const char *path_of(struct codes *codes, const struct mapped_file *file, char *text, size_t size)
 {
 	size_t known = codes->files.nr;
@@ -155,7 +155,7 @@ static const char *path_of(struct codes *codes, const struct mapped_file *file, 
 	return codes->paths[number];
 }
 
-/* False: nowhere. */
+/* Returns false if there is no file to look in. */
 static bool find_place(struct codes *codes, const struct question *question, const struct spot *spot,
 		       struct place_asked *at)
 {
@@ -180,11 +180,12 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	return at->path;
 }
 
-/* The name of what is at a place; NULL, and the cause, if it has none. */
+/* Looks up the name. If there is none, sets the cause; the result may then be NULL. */
 static const struct name *look_up(struct codes *codes, const struct question *question,
 				  const struct spot *spot, __u64 **cause)
 {
-	/* A call may be the last instruction of its function. */
+	/* A call may be the last instruction of its function, so the return address may be in
+	 * the next one. */
 	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
 	struct code_account *account = codes->account;
 	const struct name *name;
@@ -207,14 +208,14 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 		*cause = &account->failed;
 		account->failed_why = name->why;
 	}
-	/* A file that could not be taken for this one has told no build-id. */
+	/* If the file at the path could not be verified as this one, the name has no build-id. */
 	else if (at.kind == NAME_OF_FILE && !name->nr && !name->build_id && at.build_id)
 		*cause = &account->no_file;
 	return name;
 }
 
-/* The functions that are inlined at a place, innermost first, each with where it is called from in the
- * next one. */
+/* The functions that are inlined at a place as a JSON list, innermost first, each with the line that it is
+ * called from in the next one. */
 static const char *inlined(struct codes *codes, const struct name *name)
 {
 	json_t *list = json_array();
@@ -240,7 +241,7 @@ static const char *inlined(struct codes *codes, const struct name *name)
 	return text;
 }
 
-/* Returns false if it has none. */
+/* Returns false if there is no symbol. */
 static bool put_name(struct codes *codes, const struct question *question, const struct name *name,
 		     struct code *code)
 {
@@ -262,7 +263,7 @@ static void put_module(struct codes *codes, const struct spot *spot, struct code
 		code->build_id = kept(codes, spot->file->build_id);
 }
 
-/* From where the name can be found later. */
+/* Describes the place, so that the name can be looked up later. */
 static void put_place(const struct question *question, const struct spot *spot, struct code *code)
 {
 	if (spot->file && spot->file->kind != FILE_ANONYMOUS) {
@@ -340,7 +341,7 @@ __u32 codes_number(struct codes *codes, unsigned int detail, pid_t pid, const ch
 			mapped_file_again(place.file);
 	}
 	found = &codes->answers[number];
-	/* What was read too late for one process may be there for the next. */
+	/* If there was no time for this name before, the file may have been read meanwhile. */
 	if (number == known || found->cause == &codes->account->no_time)
 		*found = answer(codes, &question, &spot);
 	*found->cause += count;

@@ -25,7 +25,7 @@ void place_of(struct place *place, const char *path, const char *root)
 	}
 	at = 0;
 	if (sscanf(path, "/proc/self/fd/%d%n", &pid, &at) == 1 && at &&
-	    path[at] == '/') { /* a folder is held */
+	    path[at] == '/') { /* below a folder that is held open */
 		snprintf(place->root, sizeof(place->root), "%.*s", at, path);
 		snprintf(place->path, sizeof(place->path), "%s", path + at);
 		return;
@@ -79,7 +79,7 @@ int place_open_map(const struct place *place, uid_t owner, __u64 most)
 
 	if (place->root[0])
 		return open_in(place->root, place->path, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, &map);
-	/* In our own root, /tmp is root's. */
+	/* In our own root, the folder (/tmp) belongs to root, so links in its path are allowed. */
 	snprintf(folder, sizeof(folder), "%.*s", name ? (int)(name - place->path + 1) : 1,
 		 name ? place->path : ".");
 	return open_in(folder, name ? name + 1 : place->path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, &map);
@@ -120,7 +120,7 @@ static bool has_build_id(const struct image *image, const char *build_id)
 	return !strcmp(own, build_id);
 }
 
-/* debug_dir/.build-id/ab/cdef….debug, in the file's own system, and in ours. */
+/* Tries debug_dir/.build-id/ab/cdef….debug, in the file's own system and then in ours. */
 static bool open_by_build_id(struct image *debug, const char *build_id, const char *root,
 			     const char *debug_dir, open_debug_fn open)
 {
@@ -141,7 +141,7 @@ static bool open_by_build_id(struct image *debug, const char *build_id, const ch
 
 #define SUMMED_MOST (1ULL << 30)
 
-/* The checksum that a .gnu_debuglink has of its file is zlib's. */
+/* Whether the file has the checksum of a .gnu_debuglink, which is zlib's CRC-32. */
 static bool has_checksum(const struct image *image, __u32 expected)
 {
 	unsigned char piece[65536];
@@ -155,7 +155,7 @@ static bool has_checksum(const struct image *image, __u32 expected)
 	return sum == expected;
 }
 
-/* The name, ended, and behind it at a multiple of four the checksum. */
+/* Reads .gnu_debuglink: a name with a zero byte, then the checksum, aligned to four bytes. */
 static char *debug_link(const struct image *of, __u32 *checksum)
 {
 	GElf_Shdr header;
@@ -219,7 +219,8 @@ bool alternate_open(struct image *alternate, const char *name, const char *build
 
 	if (open_by_build_id(alternate, build_id, place->root, debug_dir, open))
 		return true;
-	/* Debian's names lead from the debug file's folder up to …/debug/.dwz; the rest is the same. */
+	/* Debian's names are relative to the debug file's folder, and lead up to …/debug/.dwz. What follows
+	 * the "../" is relative to debug_dir. */
 	while (!strncmp(at, "../", 3))
 		at += 3;
 	if (at != name) {

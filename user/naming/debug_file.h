@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files by the paths of a process or a system that may lie below another root, and their debug files. */
+/* Opens files by a path as a process or another system sees it, which may be below another root, and finds
+ * their debug files. */
 #ifndef NHMTAP_DEBUG_FILE_H
 #define NHMTAP_DEBUG_FILE_H
 
@@ -8,40 +9,43 @@
 #include "guarded.h"
 #include "naming/image.h"
 
-/* A file as its own system sees it. */
+/* A file, by its path in its own system. */
 struct place {
-	char root[64 + PATH_MAX]; /* "" : ours */
+	char root[64 + PATH_MAX]; /* "": this process's root */
 	char path[PATH_MAX];	  /* below the root */
-	char direct[PATH_MAX];	  /* how it is opened, where that is not by root and path; or "" */
+	char direct[PATH_MAX];	  /* path to open it by, instead of root and path; "" if not used */
 };
 
-/* Opens a debug file by its path in the file's own system, or in ours. Returns the descriptor, or -1. */
+/* Opens a debug file by its path in the file's own system, or in nhmtap's if `ours`. Returns the descriptor,
+ * or -1. */
 typedef int (*open_debug_fn)(bool ours, const char *path);
 
-/* "/proc/12/root/bin/x", "/proc/12/map_files/…", "/proc/12/exe" lie below /proc/12/root, others below
- * the root that is given (NULL: ours). */
+/* Splits a path. "/proc/12/root/bin/x", "/proc/12/map_files/…" and "/proc/12/exe" belong to the root
+ * /proc/12/root; other paths are below `root` (NULL: this process's root). */
 void place_of(struct place *place, const char *path, const char *root);
 
-/* Opens for reading; links are followed within the root. Never waits. Returns the descriptor, or -1 with
- * errno: see guarded_open(). */
+/* Opens the file for reading. Links are followed within the root. Never blocks. Returns the descriptor, or -1
+ * with errno: see guarded_open(). */
 int place_open(const struct place *place);
 
-/* Opens the perf-PID.map of a process of this user, likewise; no links are followed. */
+/* The same for the perf-PID.map of a process of this user, of at most `most` bytes. No links are followed. */
 int place_open_map(const struct place *place, uid_t owner, __u64 most);
 
-/* Opens a debug file for the file at the place: one that all may read, or, beside the file or in debug_dir,
- * one of this owner's. Whoever asks for it may be after any other. */
+/*
+ * Opens a debug file for the file at the place. It must be readable by all, or, if it is beside the file or
+ * in debug_dir, may also belong to `owner`. The path comes from a file that may be hostile, so it could name
+ * any file.
+ */
 int place_open_debug(const struct place *place, bool ours, const char *path, uid_t owner,
 		     const char *debug_dir);
 
-/*
- * Opens the debug file of an image: by its build-id, in debug_dir below the file's root and below ours,
- * else as its .gnu_debuglink says, with the right checksum. Returns whether there is one.
- */
+/* Opens the debug file of an image. It is searched by build-id in debug_dir, below the file's root and below
+ * ours; then by the image's .gnu_debuglink, whose checksum must match. Returns whether it was found. */
 bool debug_file_open(struct image *debug, const struct image *of, const struct place *place,
 		     const char *debug_dir, open_debug_fn open);
 
-/* The image that an image with DWARF shares parts with, by its name or its build-id (hex). */
+/* Opens the alternate debug file (.gnu_debugaltlink) of an image with DWARF, by its name and build-id (hex).
+ * Returns whether it was found. */
 bool alternate_open(struct image *alternate, const char *name, const char *build_id,
 		    const struct place *place, const char *debug_dir, open_debug_fn open);
 

@@ -13,8 +13,9 @@ struct writing {
 };
 
 /*
- * A mangled name of a hundred letters can stand for gigabytes. The C++ demangler holds no memory of the
- * heap while it calls this, so it can be left from here; Rust's holds at most one identifier's.
+ * Appends a piece. A mangled name of a hundred letters can expand to gigabytes, so demangling is aborted once
+ * the buffer is full. This leaks nothing of the C++ demangler, which holds no heap memory during this call,
+ * and at most the memory of one identifier of Rust's.
  */
 static void write_piece(const char *piece, size_t length, void *opaque)
 {
@@ -27,7 +28,7 @@ static void write_piece(const char *piece, size_t length, void *opaque)
 		longjmp(writing->enough, 1);
 }
 
-/* The last bytes become "…", at the border of a character. */
+/* Replaces the end of the text by "…", at a character boundary. */
 static size_t cut(char *text, size_t size)
 {
 	size_t length = size - 1 - strlen("…");
@@ -38,7 +39,7 @@ static size_t cut(char *text, size_t size)
 	return length + strlen("…");
 }
 
-/* Without the version that a library's symbol may have: "realpath@@GLIBC_2.3". */
+/* The length without a version, as symbols of libraries may have: "realpath@@GLIBC_2.3". */
 static size_t length_of(const char *symbol, size_t most)
 {
 	const char *version = memchr(symbol, '@', strnlen(symbol, most));
@@ -70,7 +71,7 @@ size_t demangle(const char *symbol, char *text, size_t size)
 		return plain(symbol, text, size);
 	if (setjmp(writing.enough))
 		return cut(writing.text, writing.size);
-	/* Rust's older names are C++ names as well, with a hash at the end. */
+	/* Rust's older manglings are also valid C++ names, with a hash at the end, so Rust comes first. */
 	if (!rust_demangle_callback(symbol, style, write_piece, &writing)) {
 		writing.used = 0;
 		if (!cplus_demangle_v3_callback(symbol, style, write_piece, &writing))

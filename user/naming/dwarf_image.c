@@ -19,7 +19,8 @@ static bool is_old_packed(const char *name)
 	return !strncmp(name, ".zdebug_", 8);
 }
 
-/* GNU's way of packing a section, before ELF had one: "ZLIB", the size as a big-endian number, the rest. */
+/* Uncompressed size of a section in GNU's older form of compression: "ZLIB", the size as a big-endian number,
+ * the data. */
 static __u64 size_of_old_packed(Elf_Scn *section, const char *name)
 {
 	Elf_Data *data = is_old_packed(name) ? elf_rawdata(section, NULL) : NULL;
@@ -76,7 +77,8 @@ const char *dwarf_alternate(const struct image *image, char build_id[2 * BUILD_I
 	return data->d_buf;
 }
 
-/* libdw 0.188 looks for the end of a text in .debug_line_str, which may have none, beyond the section. */
+/* libdw 0.188 reads beyond the end of .debug_line_str if its last string has no zero byte; so one is written
+ * at the end of each string section. */
 static void end_texts(struct image *image)
 {
 	GElf_Shdr header;
@@ -97,7 +99,7 @@ static void end_texts(struct image *image)
 	}
 }
 
-/* By default libdw prints a message and calls exit(1). */
+/* Called by libdw if memory runs out. By default it would print a message and call exit(1). */
 static void __attribute__((noreturn)) no_memory(void)
 {
 	memory_is_out();

@@ -34,10 +34,11 @@ static bool read_at(const struct image *image, void *to, size_t size, __u64 offs
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* libelf makes room for as many sections as a header says there are. */
+/* libelf allocates memory for as many sections as the header claims. */
 #define SECTIONS_MOST 100000
 
-/* If there are too many for the header's field, the first section's size has the number. */
+/* The number of sections if it does not fit the header's field: it is then in the size of the first section
+ * header. */
 static __u64 further_sections(const struct image *image, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr wide;
@@ -125,7 +126,7 @@ const char *image_from_memory(struct image *image, char *memory, size_t size)
 	return begin(image);
 }
 
-/* Its section headers are its last part. */
+/* The section headers are the last part of the vdso, so its size is where they end. */
 const char *image_from_vdso(struct image *image)
 {
 	const char *begin = (const char *)getauxval(AT_SYSINFO_EHDR);
@@ -238,7 +239,7 @@ static GElf_Sym symbol_at(const char *table, bool wide, size_t i)
 			  narrow->st_shndx, narrow->st_value, narrow->st_size};
 }
 
-/* Which sections have code, by their numbers; xmalloc()ed. */
+/* Returns whether each section has code, by its number; xmalloc()ed. */
 static bool *code_sections(const struct image *image, size_t *nr)
 {
 	GElf_Shdr header;
@@ -293,7 +294,7 @@ static size_t symbol_size(const struct image *image)
 	return is_wide(image) ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 }
 
-/* The strings that a section is linked with; xmalloc()ed. */
+/* Reads the string table that a section refers to; xmalloc()ed. */
 static char *linked_strings(const struct image *image, const GElf_Shdr *header, size_t most, size_t *size)
 {
 	GElf_Shdr strings;
@@ -334,7 +335,7 @@ bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *sy
 #define PLT_ENTRY    16 /* x86's, in all its forms */
 #define PLT_NAME_MAX 4096
 
-/* Names the entries of a table in the order of the relocations that fill them. */
+/* Adds a symbol for each entry of a PLT section. The entries are in the order of their relocations. */
 static void name_entries(const struct image *image, const char *table, size_t header_size, char **names,
 			 size_t nr, struct symbols *symbols)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An ELF file that is read, never mapped: if it is truncated meanwhile, a read fails, whereas a mapping would
- * kill the program with SIGBUS. Of any class, little endian.
- */
+/* An ELF file. It is read, never mapped: if it is truncated meanwhile, a read fails, whereas access to a
+ * mapping would kill the program with SIGBUS. 32-bit and 64-bit files are accepted, little endian only. */
 #ifndef NHMTAP_IMAGE_H
 #define NHMTAP_IMAGE_H
 
@@ -15,59 +13,57 @@
 #include "naming/symbols.h"
 
 struct image {
-	int fd;	      /* -1: it is in memory */
-	char *memory; /* xmalloc()ed, NULL: it is in a file */
+	int fd;	      /* -1: the file is in memory */
+	char *memory; /* xmalloc()ed; NULL: use `fd` */
 	__u64 size;
 	uid_t owner; /* of the file */
 	Elf *elf;
-	struct spans code; /* sections of code, to numbers of the ends */
+	struct spans code; /* sections with code; `what` is an index of code_ends */
 	__u64 *code_ends;
 };
 
-/* Both take over what they are given, also when they fail. Return NULL, or why it can't be used: a
- * constant sentence. */
+/* Both take ownership of the descriptor or the memory, even on failure. They return NULL, or the reason why
+ * the file can't be used, as a constant sentence. */
 const char *image_from_file(struct image *image, int fd);
 const char *image_from_memory(struct image *image, char *memory, size_t size);
-/* The code that the kernel maps into each process, of this process; likewise. */
+/* The same for the vdso of this process: the code that the kernel maps into each process. */
 const char *image_from_vdso(struct image *image);
 void image_close(struct image *image);
 
-#define BUILD_ID_MAX 64 /* bytes; two letters each */
+#define BUILD_ID_MAX 64 /* bytes; two hex digits each */
 
-/* Writes it as hex; "" if there is none. */
+/* Writes the build-id as hex; "" if there is none. */
 void image_build_id(const struct image *image, char text[2 * BUILD_ID_MAX + 1]);
 
-/* A section's name, "" if it has none. */
+/* Returns a section's name; "" if it has none. */
 const char *image_section_name(const struct image *image, const GElf_Shdr *header);
 
-/* A section by its name, NULL if there is none. */
+/* Finds a section by its name; NULL if there is none. */
 Elf_Scn *image_section(const struct image *image, const char *name, GElf_Shdr *header);
 
-/* The section's bytes, xmalloc()ed; NULL if it has none, has more than `most`, or they can't be read. */
+/* Reads a section into xmalloc()ed memory. NULL if it is empty, larger than `most`, or can't be read. */
 char *image_read_section(const struct image *image, const GElf_Shdr *header, size_t most);
 
-/* Where code of the file is when it runs. */
+/* A part of the file with code, and its address at run time (before relocation). */
 struct segment {
 	__u64 offset, size; /* in the file */
 	__u64 address;
 };
 
-/* Its segments with code, xmalloc()ed. */
+/* Returns the loaded segments with code, xmalloc()ed. */
 struct segment *image_segments(const struct image *image, size_t *nr);
 
-/*
- * Adds the symbols of code of the table of this kind (SHT_SYMTAB, SHT_DYNSYM). Tables larger than `most`
- * bytes are left out. Returns whether there was one.
- */
+/* Adds the function symbols of the table of this kind (SHT_SYMTAB or SHT_DYNSYM). A table larger than `most`
+ * bytes is not read. Returns whether the image has such a table. */
 bool image_add_symbols(const struct image *image, __u32 kind, struct symbols *symbols, size_t most);
 
 /* Adds a name for each entry of the procedure linkage table: "puts@plt". */
 void image_add_plt(const struct image *image, struct symbols *symbols, size_t most);
 
-/* Where the code ends that an address is in: symbols_finish() asks. */
+/* Returns the end of the code section that contains the address; a callback for symbols_finish(). */
 __u64 image_end_of_code(const void *image, __u64 address);
 
-/* The image in .gnu_debugdata, which has the symbols that .dynsym lacks. Returns whether there is one. */
+/* Opens the image in .gnu_debugdata, which has symbols that .dynsym lacks. Returns whether there is one. */
 bool image_mini(const struct image *image, struct image *mini, size_t most);
 
 #endif

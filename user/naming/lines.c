@@ -9,25 +9,25 @@
 #include "memory.h"
 #include "naming/dwarf_image.h"
 
-/* A function, or one that is inlined in it. */
+/* A function. */
 struct function {
 	Dwarf_Die die;
-	struct calls *calls; /* NULL: not looked at yet */
+	struct calls *calls; /* NULL: not read yet */
 };
 
-/* What is inlined in a function. */
+/* The inlined calls in a function. */
 struct calls {
 	struct spans spans; /* to numbers of the list */
 	struct call {
 		Dwarf_Die die;
-		__u32 in; /* the one that it is inlined in, SPANS_NONE: the function */
+		__u32 in; /* index of the call that it is inlined in; SPANS_NONE: the function itself */
 	} * list;
 	size_t nr, room;
 };
 
 struct unit {
 	Dwarf_Die die;
-	bool looked, rows; /* the rest is filled in; there are rows of lines */
+	bool looked, rows; /* the members below are set; it has a line table */
 	Dwarf_Files *files;
 	const char *folder; /* where it was compiled */
 	struct spans spans; /* to numbers of the functions */
@@ -42,11 +42,11 @@ struct lines {
 	struct unit *units;
 	size_t nr, room;
 	size_t bytes, most;
-	size_t steps;	    /* that are left: see step() */
-	Dwarf_Off furthest; /* entry that was looked at, in the current walk */
+	size_t steps;	    /* steps that are left: see step() */
+	Dwarf_Off furthest; /* the last entry in the file visited by the current walk */
 };
 
-/* A list of ranges that is being made. */
+/* A list of ranges while it is collected. */
 struct ranges {
 	struct span *list;
 	size_t nr, room;
@@ -60,18 +60,16 @@ struct ranges {
 		}                                                                                            \
 	} while (0)
 
-/* Entries may refer to each other in any way, so the total work is limited to a few times the size of the
- * DWARF. */
+/* Counts a step of the work, which is limited to a few times the size of the DWARF, because entries may refer
+ * to each other in any way. Returns false if no steps are left. */
 static bool step(struct lines *lines, size_t bytes)
 {
 	lines->steps -= bytes < lines->steps ? bytes : lines->steps;
 	return lines->steps;
 }
 
-/*
- * Goes to the next sibling of this entry. If the entry does not say where its children end, libdw would walk
- * through all of them again; they have been visited already, so their end is known.
- */
+/* Moves to the next sibling of this entry. If the entry does not say where its children end, libdw walks
+ * through all of them again, so as many steps are counted as they have bytes. */
 static bool next(struct lines *lines, Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
@@ -85,7 +83,7 @@ static bool next(struct lines *lines, Dwarf_Die *die)
 	return step(lines, known ? 1 : (any ? dwarf_dieoffset(die) : lines->furthest) - before) && any;
 }
 
-#define RANGE_STEPS	   4 /* a range takes more of the memory than of the file */
+#define RANGE_STEPS	   4 /* a range takes more memory than space in the file */
 #define RANGES_MOST(lines) ((lines)->most / (8 * sizeof(struct span)))
 
 /* Adds all ranges of code that belong to an entry. Returns whether it has any. */
@@ -112,7 +110,8 @@ static void take_ranges(struct lines *lines, struct spans *spans, struct ranges 
 
 /* --- references, which may leave the file or go in circles -------------------------------------- */
 
-/* libdw would go and open what a form of the alternate file asks for, wherever its name leads to. */
+/* Whether an attribute refers to an alternate file that is not open. libdw would then open the file itself,
+ * whatever path it names. */
 static bool elsewhere(const struct lines *lines, const Dwarf_Die *of, Dwarf_Attribute *attribute)
 {
 	switch (dwarf_whatform(attribute)) {
@@ -171,7 +170,7 @@ static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-#define UNIT_BYTES 1500 /* libdw's own memory for it */
+#define UNIT_BYTES 1500 /* libdw's own memory for a unit */
 
 static void find_units(struct lines *lines)
 {
@@ -259,9 +258,10 @@ size_t lines_bytes(const struct lines *lines)
 
 /* --- the functions of a unit -------------------------------------------------------------------- */
 
-#define NESTED_MOST 1000 /* no compiler nests so deeply: deeper entries are skipped, as an attack */
+#define NESTED_MOST 1000 /* no compiler nests so deeply; a hostile file may: reading stops */
 
-/* Whether there is something below an entry that is so deep itself; the first of it. */
+/* Goes to the first child of an entry at this depth. Returns false if there is none, or if no
+ * steps are left. */
 static bool descend(struct lines *lines, Dwarf_Die *in, Dwarf_Die *die, int depth)
 {
 	if (depth > NESTED_MOST)
@@ -298,10 +298,10 @@ static void find_functions(struct lines *lines, struct unit *unit, struct ranges
 	} while (next(lines, &die));
 }
 
-/* libdw's own memory for a row of the line table, and for a file's name. */
+/* libdw's own memory per row of the line table, and per file name. */
 #define ROW_BYTES	    48
 #define FILE_BYTES	    64
-#define ROW_BYTES_MEANWHILE 100 /* while it reads them; a row may be one byte of the program */
+#define ROW_BYTES_MEANWHILE 100 /* per row, while libdw reads them; a row may take one byte */
 
 /* Whether the unit's line table is small enough to be read. */
 static bool bearable(const struct lines *lines, Dwarf_Die *unit)
@@ -322,7 +322,7 @@ static bool bearable(const struct lines *lines, Dwarf_Die *unit)
 	if (!data || !data->d_buf || at > data->d_size || data->d_size - at < sizeof(size))
 		return false;
 	memcpy(&size, (char *)data->d_buf + at, sizeof(size));
-	if (size > data->d_size - at) /* 64-bit DWARF, or wrong */
+	if (size > data->d_size - at) /* 64-bit DWARF, or invalid */
 		size = data->d_size - at;
 	return size <= lines->most / ROW_BYTES_MEANWHILE;
 }
@@ -397,7 +397,7 @@ static unsigned int number_of(Dwarf_Die *die, unsigned int name)
 
 static void set_file(const struct unit *unit, const char *file, struct source_place *place)
 {
-	if (file && !strcmp(file, "???")) /* libdw's word for a file of no number */
+	if (file && !strcmp(file, "???")) /* libdw's name for an unknown file */
 		file = NULL;
 	place->file = file;
 	place->folder = file && file[0] != '/' ? unit->folder : NULL;
@@ -415,7 +415,7 @@ static void set_row(const struct unit *unit, __u64 address, struct source_place 
 	place->line = dwarf_lineno(row, &line) ? 0 : line;
 }
 
-/* Where the function that the place is in has been called from: the place in the one around it. */
+/* Sets the place that the inlined function is called from, in the function around it. */
 static void set_call(const struct unit *unit, struct call *call, struct source_place *place)
 {
 	Dwarf_Word file = number_of(&call->die, DW_AT_call_file);
@@ -454,7 +454,7 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 	function = &unit->functions[number];
 	calls = calls_of(lines, function);
 	for (call = spans_find(&calls->spans, address); call != SPANS_NONE; call = calls->list[call].in) {
-		if (nr == most - 1) { /* the innermost makes room */
+		if (nr == most - 1) { /* drops the innermost */
 			memmove(places, places + 1, (nr - 1) * sizeof(*places));
 			nr--;
 		}

@@ -13,32 +13,32 @@
 
 struct lines;
 
-/* A function that the address is in. */
+/* A function that contains the address. */
 struct source_place {
-	const char *function; /* its linkage name, or its plain one; NULL: not known */
+	const char *function; /* its linkage name, else its plain name; NULL: not known */
 	const char *file;     /* NULL: not known */
 	const char *
 		folder; /* that the file's path begins at; NULL: the path is absolute, or that is not known */
 	unsigned int line; /* 0: not known */
-	__u64 entry;	   /* where it begins; 0 of inlined ones */
+	__u64 entry;	   /* where the function begins; 0 for inlined ones */
 };
 
 /*
- * Of an image with DWARF that takes at most `most` bytes. `alternate`: the image that it shares parts
- * with (.gnu_debugaltlink), NULL if there is none. Takes over both; NULL if there is no DWARF, or too
- * much.
+ * Opens the DWARF of an image; it may take at most `most` bytes of memory. `alternate`: its alternate debug
+ * file (.gnu_debugaltlink), NULL if there is none. Takes ownership of both. Returns NULL if there is no
+ * DWARF, or if it is too large.
  */
 struct lines *lines_open(struct image *image, struct image *alternate, size_t most);
 void lines_close(struct lines *lines);
 
 /*
- * Fills in what the address is in, innermost inlined first, the function itself last, at most `most`
- * (the outermost are kept). Returns how many; 0 if it is in no compiled unit. Texts live as long as the
- * lines.
+ * Finds the functions that contain the address: inlined ones first, from the innermost, and the function
+ * itself last. If there are more than `most`, the innermost are dropped. Returns their number; 0 if the
+ * address is in no compiled unit. Texts are valid as long as `lines`.
  */
 size_t lines_find(struct lines *lines, __u64 address, struct source_place *places, size_t most);
 
-/* About so much memory is taken. */
+/* The memory in use, approximately. */
 size_t lines_bytes(const struct lines *lines);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files as processes have mapped them. They are told apart by path, build-id and root, and held open as long
- * as a process has them, so that a file that was deleted or replaced, or whose container has gone, can still
- * be read.
+ * Files that processes have mapped. They are distinguished by path, build-id and root. They are kept open as
+ * long as a process has them mapped, so that a file can still be read after it was deleted or replaced, or
+ * after its container has gone.
  */
 #ifndef NHMTAP_MAPPED_FILE_H
 #define NHMTAP_MAPPED_FILE_H
@@ -12,13 +12,13 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
-/* All files and roots, reference-counted; each is released with its last reference. */
+/* All files and roots. Each is reference-counted, and released with its last reference. */
 struct mapped_files;
 
 struct mapped_files *mapped_files_new(void);
 void mapped_files_release(struct mapped_files *files);
 
-/* What a process sees as "/". Counted: root_put() for each that was given. */
+/* What a process sees as "/". Reference-counted: each root that is returned must be given to root_put(). */
 struct root;
 
 /* The root of a process; NULL if it has ended or belongs to another user. */
@@ -30,7 +30,7 @@ void root_put(struct root *root);
 
 enum file_kind {
 	FILE_REGULAR,
-	FILE_VDSO,	/* the kernel's gift: "[vdso]" */
+	FILE_VDSO,	/* "[vdso]": code that the kernel maps into each process */
 	FILE_ANONYMOUS, /* no file: code that was made at run time */
 };
 
@@ -38,48 +38,51 @@ struct mapped_file {
 	const char *path;	      /* as the process sees it; "[vdso]", "[anon]" */
 	char build_id[BUILD_ID_TEXT]; /* lower-case hex; "" if it has none or it is not known */
 	enum file_kind kind;
-	/* The rest is mapped_file.c's. */
+	/* The rest is private to mapped_file.c. */
 	struct mapped_files *files;
 	size_t users;
 	struct root *root;
 	int fd;		     /* -1: not held */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
 	struct mapped_file *next;
-	__u64 unwound; /* unwind/unwinding.c's: when its table was asked for last, CLOCK_MONOTONIC, ns */
+	__u64 unwound; /* for unwind/unwinding.c: when its table was last asked for, CLOCK_MONOTONIC, ns */
 };
 
 /* Where a file was seen. */
 struct sighting {
 	pid_t pid;
-	struct root *root; /* may be NULL; stays the caller's */
+	struct root *root; /* may be NULL; owned by the caller */
 	const char *path;
-	__u64 begin, end;     /* where the process has it */
+	__u64 begin, end;     /* its addresses in the process */
 	const char *build_id; /* hex; "" if not known */
 	__u64 device, inode;  /* 0: not known */
 };
 
-/* Hex of a build-id, cut to what there is room for. */
+/* Writes a build-id as hex, cut to BUILD_ID_TEXT. */
 void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size);
 
-/* A file of this path, build-id and root that is there already; NULL: none is known, or it has to be looked
- * at. What has the same build-id has the same code, so it need not be known whether the root is right. The
- * caller has a count of it up to mapped_file_put(). */
+/*
+ * Returns the file of this path, build-id and root if it is already known. NULL if it is not known or must be
+ * looked at first. Files with the same build-id have the same code, so the root need not be up to date. The
+ * caller gets a reference, to be released by mapped_file_put().
+ */
 struct mapped_file *mapped_file_known(struct mapped_files *files, const struct sighting *sighting);
 
-/* The one file of these properties; it is opened if it is new and there yet, and its build-id read. The
- * caller has a count of it up to mapped_file_put(). */
+/* Returns the file of this sighting. A new file is opened if it still exists, and its build-id is read. The
+ * caller gets a reference, to be released by mapped_file_put(). */
 struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sighting *sighting);
-struct mapped_file *mapped_file_again(struct mapped_file *file); /* one count more */
+struct mapped_file *mapped_file_again(struct mapped_file *file); /* takes another reference */
 void mapped_file_put(struct mapped_file *file);
 
 /*
- * How it can be opened from here, written to `text`: its own path where that still is this file, a path
- * below /proc where it is somebody else's path, or the descriptor that is held. Returns text, or NULL if
- * nothing of it is left, or it is no file.
+ * Writes to `text` a path by which this process can open the file: its own path if that still leads to this
+ * file, a path below /proc if it belongs to another root, or the descriptor that is kept open. Returns the
+ * path, or NULL if the file is gone, or if it is not a file.
  */
 const char *mapped_file_path(const struct mapped_file *file, char *text, size_t size);
 
-/* A path of this root ("/tmp/perf-7.map"), likewise; it need not exist. NULL if the root is not known. */
+/* The same for a path within a root ("/tmp/perf-7.map"), which need not exist. NULL if the root
+ * is unknown. */
 const char *root_path(const struct root *root, const char *path, char *text, size_t size);
 
 #endif

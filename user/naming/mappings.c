@@ -19,15 +19,16 @@
 
 #define FOREVER (~0ULL)
 
-/* Code that a process has had mapped for some time. */
+/* A mapping with code, and the time for which a process has it. */
 struct mapping {
-	__u64 begin, end; /* the first address, and the one behind the last */
-	__u64 offset;	  /* of begin, in the file */
+	__u64 begin, end; /* the first address, and the one after the last */
+	__u64 offset;	  /* of `begin` in the file */
 	__u64 since, until;
 	struct mapped_file *file;
 };
 
-/* What a process has mapped in one life; a fork shares it until one of the two maps something. */
+/* The mappings of a process in one life. A forked process shares them with its parent until one of the two
+ * changes its mappings. */
 struct space {
 	size_t users;
 	struct mapping *list;
@@ -37,31 +38,31 @@ struct space {
 #define COMM_SIZE  16 /* TASK_COMM_LEN */
 #define COMMS_MOST 16
 
-/* What the threads of a process were called in one life. Those of a pool often have a name each. */
+/* The names (comm) that the threads of a process had in one life. Threads of a pool often have one each. */
 struct comms {
 	char (*list)[COMM_SIZE];
 	size_t nr, room;
-	bool incomplete; /* it was there before it was listened to, or has more than COMMS_MOST */
+	bool incomplete; /* the process existed before notes were read, or has more than COMMS_MOST */
 };
 
-/* From an exec or a fork to the next exec. */
+/* A life of a process: from a fork or an exec to the next exec or the exit. */
 struct life {
 	struct comms comms;
 	struct space *space;
 	__u64 since, until;
-	struct root *root; /* or the one before, as long as it was not looked at */
-	bool looked;	   /* at root and owner */
+	struct root *root; /* if not `looked`: the root of the life before */
+	bool looked;	   /* root and owner were looked up */
 	struct mapped_file *program;
-	pid_t own_pid; /* as the process itself sees its pid; 0: not looked at */
-	uid_t owner;   /* the user that the process was last seen to be */
+	pid_t own_pid; /* its pid in its own namespace; 0: not looked up */
+	uid_t owner;   /* the user of the process, as last seen */
 	struct life *before;
 };
 
 struct process {
 	pid_t pid;
-	__u64 exited;	   /* FOREVER: it has not */
-	__u64 looked;	   /* when it was looked for last */
-	bool threaded;	   /* it may have threads beside the first one */
+	__u64 exited;	   /* time of the exit of its first thread; FOREVER: still running */
+	__u64 looked;	   /* when its maps were last read because an address was not found */
+	bool threaded;	   /* it may have more than one thread */
 	struct life *life; /* the newest */
 	struct process *next;
 };
@@ -72,7 +73,7 @@ struct mappings {
 	struct mapped_files *files;
 	struct process *buckets[BUCKETS];
 	size_t nr;	 /* mappings in all spaces */
-	pid_t *executed; /* who has executed something since mappings_look_at_executed() */
+	pid_t *executed; /* processes that have executed a program since mappings_look_at_executed() */
 	size_t nr_executed, room_executed;
 	__u64 dropped;
 	void (*changed)(void *context, enum mappings_change change, pid_t pid, pid_t parent);
@@ -117,7 +118,7 @@ static void space_put(struct mappings *mappings, struct space *space)
 	free(space);
 }
 
-/* Takes over the count of the file. */
+/* Adds a mapping. Takes over the caller's reference to the file. */
 static void space_add(struct mappings *mappings, struct space *space, const struct mapping *mapping)
 {
 	space->list = xroom(space->list, space->nr, &space->room, sizeof(*space->list));
@@ -125,7 +126,7 @@ static void space_add(struct mappings *mappings, struct space *space, const stru
 	mappings->nr++;
 }
 
-/* The life's own space, to be changed. */
+/* Returns a space that only this life uses, so that it can be changed; copies a shared one. */
 static struct space *own_space(struct mappings *mappings, struct life *life)
 {
 	struct space *shared = life->space;
@@ -172,7 +173,7 @@ static void comms_add(struct comms *comms, const char *comm)
 	snprintf(comms->list[comms->nr++], COMM_SIZE, "%s", comm);
 }
 
-/* The user that a process is, for files: proc(5). `known` if it has gone. */
+/* The user of a process for file access: proc(5). Returns `known` if the process has ended. */
 static uid_t owner_of(pid_t pid, uid_t known)
 {
 	char users[64]; /* real, effective, saved, and that of files */
@@ -182,8 +183,8 @@ static uid_t owner_of(pid_t pid, uid_t known)
 	return known;
 }
 
-/* Finds out whose process it is and what it sees as "/". Of one that has gone again it stays what it was
- * before. */
+/* Looks up the owner and the root of a process, once per life. If the process has already ended, both keep
+ * their former values. */
 static void look_at(struct mappings *mappings, const struct process *process)
 {
 	struct life *life = process->life;
@@ -204,7 +205,8 @@ static void look_at(struct mappings *mappings, const struct process *process)
 		life->owner = stat_of.st_uid;
 }
 
-/* Takes over the count of the space. `before`: where and whose it is taken to be; NULL: it is not known. */
+/* Begins a life. Takes over the caller's reference to the space. Root and owner are those of `before` for
+ * now; NULL: they are not known. */
 static struct life *begin_life(struct process *process, __u64 since, struct space *space,
 			       const struct life *before)
 {
@@ -220,11 +222,11 @@ static struct life *begin_life(struct process *process, __u64 since, struct spac
 			      .before = process->life};
 	process->life = life;
 	process->exited = FOREVER;
-	process->threaded = false; /* an exec ends the others */
+	process->threaded = false; /* an exec ends all other threads */
 	return life;
 }
 
-/* A life whose begin was not told. */
+/* Begins a life whose fork or exec was not noted. */
 static void begin_unheard(struct mappings *mappings, struct process *process)
 {
 	begin_life(process, 0, space_new(), process->life)->comms.incomplete = true;
@@ -260,7 +262,7 @@ static struct process *find_or_make(struct mappings *mappings, pid_t pid)
 	return process;
 }
 
-/* Lets the lives go that had ended before `since`, and of those that go on, mappings that had. */
+/* Releases lives that ended before `since`, and in the others mappings that ended before. */
 static void forget_lives(struct mappings *mappings, struct process *process, __u64 since)
 {
 	for (struct life **at = &process->life; *at;) {
@@ -292,7 +294,7 @@ static bool is_there_no_more(const struct process *process)
 	return kill(process->pid, 0) && errno == ESRCH;
 }
 
-/* Its first thread, which has ended, may have ended before the others. */
+/* Whether the whole process has ended, given that its first thread has: other threads may still run. */
 static bool has_gone(const struct process *process)
 {
 	return !process->threaded || is_there_no_more(process);
@@ -352,7 +354,7 @@ void mappings_release(struct mappings *mappings)
 	free(mappings);
 }
 
-/* Whether there is room for some more. */
+/* Whether there is room for another mapping. */
 static bool has_room(struct mappings *mappings)
 {
 	if (mappings->nr >= MAPPINGS_MOST)
@@ -394,7 +396,8 @@ static void add_part(struct mappings *mappings, struct space *space, const struc
 	space_add(mappings, space, &part);
 }
 
-/* A new mapping ends the old ones that it overlaps; what remains of them on either side stays. */
+/* Ends the old mappings that a new one overlaps. Their remaining parts on either side become mappings of
+ * their own. */
 static void replace(struct mappings *mappings, struct space *space, const struct mapping *new)
 {
 	size_t nr = space->nr;
@@ -464,8 +467,8 @@ static void take_mapped(struct mappings *mappings, const struct sideband_note *n
 static void take_executed(struct mappings *mappings, const struct sideband_note *note)
 {
 	struct process *process = find_or_make(mappings, note->pid);
-	/* The process may have entered a container meanwhile, or changed its user. Most have not, and most
-	 * map known files, so it is looked up only for an unknown file. */
+	/* The process may have entered a container before, or changed its user. Most have not, and most map
+	 * only known files, so this is looked up when an unknown file is mapped. */
 	struct life *life = begin_life(process, note->time, space_new(), process->life);
 
 	comms_add(&life->comms, note->comm);
@@ -571,7 +574,7 @@ static void add_line(struct mappings *mappings, struct process *process, char *l
 		add(mappings, process, &sighting, offset, time);
 }
 
-/* A process that was there before its program's exec could be noted. */
+/* Finds the program of a process whose exec was not noted. */
 static void find_program(struct life *life, pid_t pid)
 {
 	char name[64], path[PATH_MAX];
@@ -617,7 +620,8 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 
 void mappings_look_at_all(struct mappings *mappings)
 {
-	/* Another namespace's numbers are of no use; each process is read when it is asked for. */
+	/* If /proc belongs to another pid namespace, its numbers are useless. Then each process is read when
+	 * an address of it is looked up. */
 	DIR *dir = proc_is_ours() ? opendir("/proc") : NULL;
 	struct dirent *entry;
 
@@ -630,7 +634,7 @@ void mappings_look_at_all(struct mappings *mappings)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-/* How much of the interval a mapping was there in a life. */
+/* How long the mapping existed within both the interval and the life. */
 static __u64 lived(__u64 interval, const struct life *life, const struct mapping *mapping, __u64 now)
 {
 	__u64 since = interval > life->since ? interval : life->since;
@@ -641,7 +645,7 @@ static __u64 lived(__u64 interval, const struct life *life, const struct mapping
 	return until > since ? until - since : 0;
 }
 
-/* How likely it is that a thread of this comm was of this life. */
+/* How likely it is that a thread with this comm belonged to this life. */
 enum likelihood { UNLIKELY, POSSIBLE, LIKELY };
 
 static enum likelihood likelihood(const struct life *life, const char *comm)
@@ -651,7 +655,8 @@ static enum likelihood likelihood(const struct life *life, const char *comm)
 	return life->comms.incomplete ? POSSIBLE : UNLIKELY;
 }
 
-/* Of the likeliest lives the one that had something there for longest. */
+/* Finds what was mapped at the address: in the lives of the greatest likelihood, the mapping that existed
+ * longest. Returns false if there is none. */
 static bool search(const struct process *process, const char *comm, __u64 address, __u64 interval,
 		   struct spot *place)
 {
@@ -735,7 +740,7 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 	return process && process->life ? process->life->program : NULL;
 }
 
-/* The last number is that of the innermost namespace: proc(5). */
+/* The pid in the process's own namespace, which is the last number of NSpid: proc(5). */
 static pid_t own_pid(pid_t pid)
 {
 	char numbers[512], *last;

@@ -11,7 +11,8 @@
 
 #include "memory.h"
 
-/* The whole text, ended with a zero byte; xmalloc()ed. NULL: it can't be read, or is longer than `most`. */
+/* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than
+ * `most`. */
 static char *read_text(int fd, size_t most, size_t *size)
 {
 	size_t room = 1 << 16;
@@ -35,7 +36,8 @@ static char *read_text(int fd, size_t most, size_t *size)
 	return NULL;
 }
 
-/* Reads the number at *at, and moves *at past it and the blanks that follow; false if there is none. */
+/* Reads the hex number at *at, and moves *at after it and the blanks that follow. Returns false if there is
+ * none. */
 static bool take_hex(char **at, __u64 *number)
 {
 	char *begin = *at, *end;
@@ -49,7 +51,7 @@ static bool take_hex(char **at, __u64 *number)
 	return true;
 }
 
-/* Ends the line that begins at `at` with a zero byte; returns where the next one begins. */
+/* Replaces the end of the line that begins at `at` by a zero byte. Returns the begin of the next line. */
 static char *end_line(char *at)
 {
 	at += strcspn(at, "\n");
@@ -63,12 +65,12 @@ static char *end_line(char *at)
 #define KALLSYMS_MOST (256UL << 20)
 
 struct modules {
-	struct spans spans; /* to numbers of the ends */
+	struct spans spans; /* `what` is an index of `ends` */
 	__u64 *ends;
 	__u64 kernel_low, kernel_high;
 };
 
-/* "ext4 1028096 1 - Live 0xffffffffc0a3b000": proc(5). */
+/* Reads lines like "ext4 1028096 1 - Live 0xffffffffc0a3b000": proc(5). */
 static void read_modules(struct modules *modules, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -95,7 +97,8 @@ static void read_modules(struct modules *modules, const char *path)
 	free(text);
 }
 
-/* Where a symbol ends that says nothing of it, at the latest. */
+/* The upper limit for a symbol, since kallsyms does not have their sizes: the end of its module or of the
+ * kernel. */
 static __u64 end_of_module(const void *of, __u64 address)
 {
 	const struct modules *modules = of;
@@ -112,12 +115,12 @@ static void note_bounds(struct modules *modules, const char *name, __u64 address
 {
 	if (!strcmp(name, "_stext"))
 		modules->kernel_low = address;
-	/* What runs only while the kernel starts lies behind _etext. */
+	/* The code for the kernel's start follows _etext. */
 	if (!strcmp(name, "_etext") || !strcmp(name, "_einittext"))
 		modules->kernel_high = address > modules->kernel_high ? address : modules->kernel_high;
 }
 
-/* Moves a text to the end of the strings, which grow into what was read before. */
+/* Appends a text to the strings. They grow over the part of the same buffer that was parsed already. */
 static void keep_text(struct symbols *symbols, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -126,8 +129,11 @@ static void keep_text(struct symbols *symbols, const char *text)
 	symbols->strings_size += size;
 }
 
-/* "ffffffffc0a3b000 t ext4_free_inode\t[ext4]": the name and its module are kept as texts, in place: a line
- * is longer than they are. Returns whether the address is hidden. */
+/*
+ * Parses a line like "ffffffffc0a3b000 t ext4_free_inode\t[ext4]". The name and its module are stored in the
+ * same buffer, which has room because the line is longer than they are. Returns whether the address is
+ * hidden.
+ */
 static bool add_kernel_line(struct symbols *symbols, struct modules *modules, char *line)
 {
 	struct found_symbol symbol = {0};

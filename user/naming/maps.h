@@ -6,14 +6,15 @@
 #include "naming/symbols.h"
 
 /*
- * The kernel's symbols of code, with those of its modules, from texts in the form of /proc/kallsyms and
- * /proc/modules (which says where a module ends; it may be missing). Behind each name's zero byte is its
- * module's, "" for the kernel's own. Returns NULL, or why there are none: a constant sentence.
+ * Reads the kernel's function symbols, with those of its modules, from files in the format of /proc/kallsyms
+ * and /proc/modules. The latter tells where modules end; it may be missing. Each name is followed by a zero
+ * byte and the name of its module, "" for the kernel itself. Returns NULL, or why there are no symbols: a
+ * constant sentence.
  */
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules);
 
-/* The symbols of "START SIZE name" lines, read from a descriptor, which is closed; at most `most` bytes of
- * them. A later line is meant where two overlap. */
+/* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
+ * two symbols overlap, the one on the later line is used. */
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most);
 
 #endif

@@ -6,7 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Signals that come meanwhile; a call that only says EINTR is no reason to wait for ever. */
+/* Number of interruptions by signals that are tolerated, so that a call that always fails with EINTR can't
+ * hang us. */
 #define INTERRUPTED_MOST 100
 
 bool message_send(int socket, struct iovec *parts, size_t nr, int fd)
@@ -44,7 +45,7 @@ size_t message_receive(int socket, void *bytes, size_t most, int *fd)
 	first = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (first && first->cmsg_type == SCM_RIGHTS && first->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(fd, CMSG_DATA(first), sizeof(*fd));
-	/* What is cut off has been closed by the kernel. */
+	/* The kernel has closed the descriptors that did not fit. */
 	if (got > 0 && message.msg_flags & MSG_CTRUNC) {
 		if (*fd >= 0)
 			close(*fd);

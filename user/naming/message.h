@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a process and its worker tell each other: one message of a socket each. See worker.h. */
+/* The messages between a process and its worker. Each is one packet of a socket. See worker.h. */
 #ifndef NHMTAP_MESSAGE_H
 #define NHMTAP_MESSAGE_H
 
@@ -14,30 +14,32 @@
 
 #define MESSAGE_MOST  (1 << 16) /* bytes */
 #define WHY_MOST      120
-#define ASK_TEXT_MOST (3 * (64 + PATH_MAX)) /* behind a question: see struct place */
+#define ASK_TEXT_MOST (3 * (64 + PATH_MAX)) /* texts after a question: see struct place */
 
-/* Sends the parts as one message, with a descriptor, which stays the caller's, or -1. Returns whether it was
- * sent whole. */
+/* Sends the parts as one message, with a descriptor, or -1 for none. The caller keeps the descriptor. Returns
+ * whether the whole message was sent. */
 bool message_send(int socket, struct iovec *parts, size_t nr, int fd);
 
-/* Waits for one of at most so many bytes. Returns its size; 0: there is none, or it is not whole. *fd: the
- * descriptor that came with it, which is the caller's then, also where the message is none; -1: none came;
- * FD_CUT: there was no number left for it, or several came. */
+/*
+ * Waits for a message of at most `most` bytes. Returns its size; 0 if there is none, or if it was truncated.
+ * Sets *fd to the descriptor that came with it, which the caller owns even if 0 is returned; -1: none came;
+ * FD_CUT: it could not be received, because the descriptor limit was reached or several were sent.
+ */
 #define FD_CUT (-2)
 size_t message_receive(int socket, void *bytes, size_t most, int *fd);
 
-/* The worker's program is this process's own, by this name; its socket has this number. */
+/* The worker executes this program again under this name. Its socket has this descriptor number. */
 #define WORKER_NAME "nhmtap-worker"
 #define WORKER_FD   3
 
 enum ask_kind {
-	ASK_OPEN,   /* the file that comes with it, or without one the vdso: its build-id */
-	ASK_LOAD,   /* its symbols and lines; texts: see struct place, and the folder of debug files */
-	ASK_MAP,    /* the symbols of the perf-PID.map that comes with it */
-	ASK_NAME,   /* what lines say of an address */
-	ASK_TABLE,  /* the unwind table of the file that comes with it, or without one of the vdso */
-	ASK_FORGET, /* a file's lines: has no answer */
-	ASK_OPENED, /* what ANSWER_OPEN asked for, or without a descriptor: it can't be had */
+	ASK_OPEN,   /* build-id of the file whose descriptor is passed; of the vdso if there is none */
+	ASK_LOAD,   /* its symbols and lines; texts: struct place, and the folder of debug files */
+	ASK_MAP,    /* symbols of the perf-PID.map whose descriptor is passed */
+	ASK_NAME,   /* source lines of an address */
+	ASK_TABLE,  /* unwind table of the file whose descriptor is passed; of the vdso if there is none */
+	ASK_FORGET, /* forgets a file's lines; there is no answer */
+	ASK_OPENED, /* the file that ANSWER_OPEN asked for; no descriptor: it can't be opened */
 };
 
 struct ask {
@@ -52,12 +54,12 @@ struct ask {
 enum answer_kind {
 	ANSWER_DONE,
 	ANSWER_OPEN,
-	ANSWER_NEVER,  /* it can't be confined, and reads nothing: `why` */
-	ANSWER_MEMORY, /* the question takes more memory than it may have, and it ends */
+	ANSWER_NEVER,  /* the worker can't be confined, so it reads nothing: `why` */
+	ANSWER_MEMORY, /* the request takes more memory than allowed, and the worker ends */
 };
 
-/* A function that the address is in: see struct source_place. Texts are where they begin behind the frames;
- * -1: there is none. */
+/* A function that contains the address: see struct source_place. `function` and `file` are offsets in the
+ * texts after the frames; -1: none. */
 struct told_frame {
 	__u32 function, file;
 	__u32 line;
@@ -65,23 +67,23 @@ struct told_frame {
 	__u64 entry;
 };
 
-/* Why there can't be a worker. */
+/* Reasons why there is no worker. */
 #define WORKER_UNSTARTED "the process that reads files can't be started"
 #define WORKER_RESTS	 "the process that reads files rests: files have ended it too often"
 #define WORKER_MEMORY	 "reading the file takes more memory than it may"
 #define NEVER_LIBRARY	 "the process that reads files can't be confined: libseccomp is missing"
 #define NEVER_SECCOMP	 "the process that reads files can't be confined: seccomp is refused"
 
-#define FRAMES_MAX 32 /* of a name */
+#define FRAMES_MAX 32 /* per name */
 
 struct answer {
 	__u32 kind;
-	__u32 ours; /* ANSWER_OPEN: a debug file in our own system, not in the file's; its path is the text */
-	char why[WHY_MOST]; /* "" : it was done */
+	__u32 ours;	    /* ANSWER_OPEN: the debug file (its path is the text) is in nhmtap's own root */
+	char why[WHY_MOST]; /* "": success */
 	char build_id[2 * BUILD_ID_MAX + 1];
-	__u64 counts[4];   /* of the items of each list in the memory that comes with it, in their order */
+	__u64 counts[4];   /* number of items of each list in the memory that is passed, in their order */
 	__u64 base;	   /* of an unwind table */
-	__u64 lines_bytes; /* that lines take in the worker */
+	__u64 lines_bytes; /* memory that lines use in the worker */
 	__u32 has_lines;
 	__u32 nr_frames;
 	__u32 nr_text; /* bytes */

@@ -34,7 +34,7 @@ const char *source_why(int error)
 	return "the file can't be opened";
 }
 
-/* Sentences live for ever: there are few, and each once. */
+/* Stores a sentence forever. There are few different ones, and each is stored once. */
 static const char *constant(const char *why)
 {
 	static char known[32][WHY_MOST];
@@ -47,7 +47,8 @@ static const char *constant(const char *why)
 	return strcmp(known[i], why) ? "the file can't be read" : known[i];
 }
 
-/* It was asked of the worker; NULL: that failed. */
+/* Sets why the source can't be read by the worker's answer (NULL: the request failed). Returns the answer, or
+ * NULL if it can't be read. */
 static const struct answer *answered(struct source *source, const struct answer *answer)
 {
 	source->failed = !answer;
@@ -74,7 +75,8 @@ bool source_open(struct source *source, const struct place *place)
 	return answer;
 }
 
-/* Symbols that are not right are none: only a worker that was taken over sends them. */
+/* Takes over the symbols of an answer. Invalid symbols are an error: only a worker that an attacker has taken
+ * over sends them. */
 static void take_symbols(struct source *source, struct sealed *sealed, const struct answer *answer)
 {
 	if (!worker_symbols(sealed, answer, &source->symbols, &source->segments, &source->nr_segments)) {
@@ -172,7 +174,7 @@ size_t source_bytes(const struct source *source)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A text that was told, kept once; NULL stays NULL. */
+/* Returns the stored copy of a text that the worker sent; each text is stored once. NULL stays NULL. */
 static const char *kept(struct source *source, const char *text)
 {
 	__u64 key = text ? map_key(text, 0) : 0;
@@ -186,7 +188,8 @@ static const char *kept(struct source *source, const char *text)
 	return text;
 }
 
-/* A symbol's text as it is shown, made once; the symbol's own lives as long. */
+/* Returns a symbol in its shown form (demangled), which is made once. `symbol` must live as long as the
+ * source's texts. */
 static const char *shown(struct source *source, const char *symbol)
 {
 	char text[NAMING_SYMBOL_MAX + 1];
@@ -202,7 +205,8 @@ static const char *shown(struct source *source, const char *symbol)
 	return known;
 }
 
-/* Asks what the lines say of the address. NULL: it failed, and the symbols have to do. */
+/* Asks the worker for the source lines of an address. Returns NULL if it failed; then only the symbol table
+ * is used. */
 static const struct answer *ask_lines(struct source *source, __u64 address)
 {
 	struct question_of_worker question = {.ask = {.kind = ASK_NAME, .id = source->id, .address = address},
@@ -235,7 +239,8 @@ static void set_frames(struct source *source, struct name *name, const struct an
 	name->nr = answer->nr_frames;
 }
 
-/* The symbol table's name is what other tools show: "f.cold", "f.part.0". */
+/* Sets the name of the function by the symbol table, because other tools show it too: "f.cold",
+ * "f.part.0". */
 static void set_symbol(struct source *source, struct name *name, const struct symbol *symbol, __u64 address)
 {
 	struct frame *frames = (struct frame *)name->frames;

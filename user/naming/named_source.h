@@ -20,62 +20,62 @@ struct identity {
 	struct timespec changed;
 };
 
-/* Something that has symbols, and the names that were made of them. */
+/* A source of symbols, and the names that were made from it. */
 struct source {
-	struct source *newer, *older; /* by when it was last asked for */
-	size_t bytes;		      /* as they were last counted */
-	struct alias *aliases;	      /* naming.c's, newest first */
+	struct source *newer, *older; /* list in the order of the last use */
+	size_t bytes;		      /* memory in use, as last counted */
+	struct alias *aliases;	      /* used by naming.c, newest first */
 	size_t alias_bytes;
-	char *path; /* of a map of compiled code; NULL: it is something else */
+	char *path; /* of a perf-PID.map; NULL: the source is something else */
 	struct identity identity;
-	time_t read_at;	      /* seconds of CLOCK_MONOTONIC */
-	time_t used_at;	      /* the same */
-	time_t named_at;      /* the same: when the first of `names` was made */
-	bool left_out;	      /* it found no room, or nobody to read it, and is not read for a while */
-	const char *why;      /* it has no symbols; NULL if it has */
+	time_t read_at;	 /* seconds of CLOCK_MONOTONIC */
+	time_t used_at;	 /* the same clock */
+	time_t named_at; /* the same clock: when the first of `names` was made */
+	bool left_out;	 /* there was no room, or no worker to read it; it is not read again for a while */
+	const char *why; /* why it has no symbols; NULL if it has some */
 	bool refused, failed; /* see struct name */
 	uid_t owner;	      /* of the file */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;
 	size_t nr_segments;
 	struct symbols symbols;
-	struct worker *worker; /* who has its lines, under this number … */
-	__u32 id, generation;  /* … if he is still this one */
+	struct worker *worker; /* the worker that has its lines, under `id` … */
+	__u32 id, generation;  /* … as long as the worker's generation is this one */
 	bool has_lines;
-	size_t lines_bytes; /* there */
+	size_t lines_bytes; /* in the worker */
 	struct map names;   /* struct name by place */
-	struct pool pool;   /* what is in them */
-	struct map shown;   /* symbols as they are shown, by the address of their name */
-	struct map told;    /* all that was told, by its hash */
-	struct pool texts;  /* what is in both */
+	struct pool pool;   /* memory of `names` */
+	struct map shown;   /* symbols as they are shown (demangled), by the address of the symbol's name */
+	struct map told;    /* texts that the worker sent, by their hash */
+	struct pool texts;  /* memory of `shown` and `told` */
 };
 
 const char *source_why(int error);
 
-/* Has the file opened, or "[vdso]", and tells its build-id. Returns whether that went well; otherwise the
- * source says why. */
+/* Opens the file, or "[vdso]", and has the worker tell its build-id. Returns whether that succeeded;
+ * otherwise `why` of the source is set. */
 bool source_open(struct source *source, const struct place *place);
 
-/* Has symbols and, where the settings ask for them, lines read from the file that was opened last, and from
- * its debug file. */
+/* Has the worker read symbols, and lines if the settings ask for them, from the file opened by source_open()
+ * and its debug file. */
 void source_load(struct source *source, const struct place *place, const struct naming_settings *settings);
 
-/* Has the symbols of a map of compiled code read, of at most so many bytes; the descriptor is closed. */
+/* Has the worker read the symbols of a perf-PID.map, of at most `most` bytes. The descriptor is closed. */
 void source_load_map(struct source *source, int fd, size_t most);
 
-/* Whether nobody could read it, and somebody may do so later. */
+/* Whether there was no worker to read it, but there may be one later. */
 bool source_is_for_later(const struct source *source);
 
-/* Whether who had its lines has gone. */
+/* Whether the worker that had its lines has ended. */
 bool source_is_stale(const struct source *source);
 
-/* Gives back the names that were made. */
+/* Frees the names. */
 void source_forget_names(struct source *source);
-/* Gives back everything that was read and made. */
+/* Frees the symbols, lines and names. */
 void source_empty(struct source *source);
 size_t source_bytes(const struct source *source);
 
-/* Makes the name of an address; it lives as long as what was read. */
+/* Makes the name of an address. It is valid until source_forget_names(). */
 struct name *source_name_at(struct source *source, __u64 address);
 
 #endif

@@ -15,20 +15,20 @@
 #include "naming/maps.h"
 #include "naming/named_source.h"
 
-/* A way in which a file was asked for before. */
+/* A path or build-id by which a file was asked for before. */
 struct alias {
-	struct alias *next;  /* in its bucket */
-	struct alias *older; /* of the same source */
+	struct alias *next;  /* list of its bucket */
+	struct alias *older; /* list of its source */
 	struct source *source;
 	__u64 hash;
-	struct identity identity; /* zeros: `text` is a build-id, not a path */
+	struct identity identity; /* all zero: `text` is a build-id, not a path */
 	char text[];
 };
 
 #define BUCKETS 1024 /* a power of two */
 
-/* Each container and each process gives a file other paths. */
-#define PATHS_MOST 16 /* of a source, the last ones */
+/* The same file has other paths in each container and process. */
+#define PATHS_MOST 16 /* paths kept per source: the most recent ones */
 
 struct naming {
 	struct naming_settings settings;
@@ -37,11 +37,11 @@ struct naming {
 	struct worker *worker;
 	size_t bytes; /* of all sources */
 	struct alias *aliases[BUCKETS];
-	time_t forgotten; /* what was not used since then */
+	time_t forgotten; /* files not used since this second were forgotten */
 	struct name unknown;
 };
 
-/* So long a file that found no room is not read again. */
+/* For so many seconds, a file that had no room is not read again. */
 #define LEFT_OUT_S 10
 
 /* --- sources, in the order in which they were asked for ---------------------------------------- */
@@ -78,7 +78,7 @@ static struct source *new_source(struct naming *naming)
 	return source;
 }
 
-/* Counts again what the source takes. */
+/* Updates the memory in use after the source has changed. */
 static void weigh(struct naming *naming, struct source *source)
 {
 	naming->bytes -= source->bytes;
@@ -86,13 +86,13 @@ static void weigh(struct naming *naming, struct source *source)
 	naming->bytes += source->bytes;
 }
 
-/* The bytes of an alias. */
+/* Memory of an alias. */
 static size_t alias_size(const char *text)
 {
 	return sizeof(struct alias) + strlen(text) + 1;
 }
 
-/* Forgets the alias that this member of its source's list leads to. */
+/* Removes the alias that `of_source`, a pointer within its source's list, points to. */
 static void forget_alias(struct naming *naming, struct alias **of_source)
 {
 	struct alias *alias = *of_source, **at = &naming->aliases[alias->hash & (BUCKETS - 1)];
@@ -123,8 +123,8 @@ size_t naming_memory(const struct naming *naming)
 	return naming->bytes;
 }
 
-/* What is dropped to make room: first the source that was unused for longest, if it was unused for a while,
- * else the newest. The kernel stays. */
+/* The source to be dropped to make room: the least recently used one if it was unused for LEFT_OUT_S,
+ * otherwise the one that was read last. The kernel's symbols stay. */
 static struct source *expendable(const struct naming *naming, const struct source *used)
 {
 	struct source *last = NULL;
@@ -140,7 +140,7 @@ static struct source *expendable(const struct naming *naming, const struct sourc
 	return last;
 }
 
-/* Where each file is read once: see struct naming_settings. */
+/* Makes room for `sparing`: see struct naming_settings. Dropped sources are not read again for a while. */
 static void leave_out(struct naming *naming, const struct source *used)
 {
 	struct source *source;
@@ -154,8 +154,8 @@ static void leave_out(struct naming *naming, const struct source *used)
 	}
 }
 
-/* Forgets the least recently used sources, but not `used`, to which the returned name belongs; NULL: what the
- * last call returned is not needed any more. */
+/* Drops the least recently used sources while the limit is exceeded, but not `used`, to which the name to be
+ * returned belongs; NULL: the caller does not need the last name any more. */
 static void keep_limit(struct naming *naming, const struct source *used)
 {
 	if (naming->settings.sparing) {
@@ -197,9 +197,10 @@ struct naming *naming_open(const struct naming_settings *settings)
 		naming->settings.modules = "/proc/modules";
 	if (!naming->settings.memory)
 		naming->settings.memory = NAMING_MEMORY;
-	/* Lines are kept there; reading what becomes symbols here takes some for a while. */
+	/* The worker keeps lines, and while it reads a file it also needs memory for the symbols that it
+	 * passes on. */
 	naming->worker = worker_new(WORKER_BYTES + 2 * naming->settings.memory);
-	worker_start(naming->worker); /* what it takes is over when a name is wanted */
+	worker_start(naming->worker); /* so that it has started by the time when the first name is needed */
 	return naming;
 }
 
@@ -239,7 +240,7 @@ static const struct name *not_opened(struct naming *naming, int error)
 	return &naming->unknown;
 }
 
-/* The name of an address in the source, by the number that it is asked for with. */
+/* Makes the name of an address and stores it under `key`. */
 static struct name *name_at(struct naming *naming, struct source *source, __u64 key, __u64 address)
 {
 	struct name *name = source_name_at(source, address);
@@ -308,7 +309,7 @@ static void add_alias(struct naming *naming, const char *text, const struct iden
 	weigh(naming, source);
 }
 
-/* What the file is now. False: there is none. */
+/* Finds the current identity of the file. Returns false if there is no such file. */
 static bool identify(const struct place *place, struct identity *identity)
 {
 	char whole[sizeof(place->root) + sizeof(place->path)];
@@ -322,7 +323,7 @@ static bool identify(const struct place *place, struct identity *identity)
 	snprintf(whole, sizeof(whole), "%s%s%s", place->root,
 		 place->root[0] && place->path[0] != '/' ? "/" : "", place->path);
 	if (stat(place->direct[0] ? place->direct : whole, &now)) {
-		fd = place_open(place); /* a link may lead out of the root, where it leads to its own top */
+		fd = place_open(place); /* stat(2) follows absolute links out of the root */
 		if (fd < 0)
 			return false;
 		fstat(fd, &now);
@@ -332,7 +333,8 @@ static bool identify(const struct place *place, struct identity *identity)
 	return true;
 }
 
-/* Whether they may be copies of one file, in two containers say: anybody can write any build-id. */
+/* Whether they may be copies of the same file, for example in two containers. The build-id alone is not
+ * enough: anybody can write any build-id into a file. */
 static bool alike(const struct identity *a, const struct identity *b)
 {
 	return a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
@@ -378,7 +380,7 @@ static const struct name *name_in_file(struct naming *naming, struct source *sou
 	return source->why ? unknown_of(naming, source) : unknown(naming, "no code of the file is there");
 }
 
-/* As image_build_id() writes it. False: it is none. */
+/* Writes a build-id as image_build_id() does. Returns false if it is not one. */
 static bool plain_build_id(const char *given, char text[2 * BUILD_ID_MAX + 1])
 {
 	size_t length = strspn(given, "0123456789abcdefABCDEF");
@@ -390,7 +392,8 @@ static bool plain_build_id(const char *given, char text[2 * BUILD_ID_MAX + 1])
 	return true;
 }
 
-/* The kernel's note of a build-id always has 20 bytes; a shorter one is padded with zeros. */
+/* Whether build-ids are equal. The kernel's notes always have 20 bytes and pad a shorter
+ * build-id with zeros. */
 static bool agrees(const char *build_id, const char *wanted)
 {
 	size_t length = strlen(build_id);
@@ -398,12 +401,12 @@ static bool agrees(const char *build_id, const char *wanted)
 	return !strncmp(build_id, wanted, length) && strspn(wanted + length, "0") == strlen(wanted + length);
 }
 
-/* A file that is asked for, and what was found of it. */
+/* A file that is asked for, and what is known of it. */
 struct wanted {
 	char build_id[2 * BUILD_ID_MAX + 1]; /* "": not given */
 	struct place place;
 	struct identity identity;
-	bool missing;	       /* errno says why */
+	bool missing;	       /* there is no such file; see errno */
 	struct source *source; /* NULL: not read yet */
 };
 
@@ -457,7 +460,7 @@ static const struct name *name_of_file(struct naming *naming, const char *path, 
 		return unknown(naming, "the file that is there now has another build-id");
 	use(naming, source);
 	name = name_in_file(naming, source, offset);
-	/* Who has the lines has ended meanwhile, and not of this question. */
+	/* The worker that had the lines ended before this request: read the file again. */
 	return may_read && source_is_stale(source) ? name_of_file(naming, path, build_id, offset, true)
 						   : name;
 }
@@ -560,7 +563,8 @@ const struct name *naming_jit(struct naming *naming, const char *map, uid_t owne
 		source->path = xstrdup(map);
 		read_jit(naming, source, &place, owner);
 	} else {
-		/* A compiler at work appends to it all the time, so it is checked at most once a second. */
+		/* A JIT appends to the map all the time. Unless the address is missing, it is checked at most
+		 * once a second. */
 		changed = (!symbols_find(&source->symbols, address) || clock_seconds() != source->read_at) &&
 			  identify(&place, &identity) && !same_identity(&identity, &source->identity);
 		if (changed)

@@ -21,7 +21,8 @@ static bool is_ordered(const char *list, size_t nr, size_t size)
 	return true;
 }
 
-/* By one byte of the keys, from one list into the other. Returns false if that byte is the same in all. */
+/* Sorts by one byte of the keys, from one list into the other. Returns false, and does nothing, if that byte
+ * is the same in all. */
 static bool distribute(char *to, const char *from, size_t nr, size_t size, int shift)
 {
 	size_t places[256] = {0}, at = 0;

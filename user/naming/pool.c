@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-/* Many pools stay small; a block is as large as all before it. */
+/* Many pools stay small, so a new block is as large as all before it, within these bounds. */
 #define BLOCK_LEAST 1024
 #define BLOCK_MOST  16384
 
@@ -62,7 +62,7 @@ __u64 map_key(const char *text, __u64 seed)
 	return hash;
 }
 
-/* Where the key is, or the free place where it would be. */
+/* The entry of the key, or the free entry where it belongs. */
 static struct map_entry *place(const struct map *map, __u64 key)
 {
 	size_t at = (key * 0x9e3779b97f4a7c15ULL >> 20) & (map->room - 1); /* Fibonacci hashing */

@@ -22,7 +22,7 @@ static void load_symbols(struct symbols *symbols, const struct image *image, con
 	symbols_finish(symbols, image_end_of_code, image);
 }
 
-/* Takes over the image that has the DWARF, and marks it so (elf: NULL). */
+/* Takes ownership of the image with the DWARF, and clears it, so that closing it again does nothing. */
 static struct lines *load_lines(struct image *image, const struct debug_folders *debug, size_t most)
 {
 	char build_id[2 * BUILD_ID_MAX + 1];
@@ -36,7 +36,8 @@ static struct lines *load_lines(struct image *image, const struct debug_folders 
 	return lines;
 }
 
-/* A source that alone is beyond the limit would be forgotten, and read again, at each call. */
+/* Lines get three quarters of what the symbols leave. If a source exceeded the limit alone, it would be
+ * dropped and read again at each call. */
 static size_t left_for_lines(const struct symbols *symbols, size_t memory)
 {
 	size_t taken = symbols_bytes(symbols);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is known of an ELF file: its symbols and lines, with those of its debug file. */
+/* Reads the symbols and lines of an ELF file and its debug file. */
 #ifndef NHMTAP_READ_FILE_H
 #define NHMTAP_READ_FILE_H
 
@@ -12,19 +12,20 @@
 
 struct read_file {
 	struct symbols symbols;
-	struct segment *segments; /* with code */
+	struct segment *segments; /* the loaded segments with code */
 	size_t nr_segments;
 	struct lines *lines; /* NULL: there are none */
 };
 
-/* Where debug files are looked for: see debug_file_open(). */
+/* Where debug files are searched: see debug_file_open(). */
 struct debug_folders {
 	const struct place *place;
 	const char *folder;
 	open_debug_fn open;
 };
 
-/* Reads the image, which is closed; lines if they are asked for. All of it takes about `most` bytes. */
+/* Reads the image, and closes it. Lines are only read if `lines` is set. All results together take about
+ * `most` bytes at most. */
 void read_file(struct read_file *file, struct image *image, bool lines, size_t most,
 	       const struct debug_folders *folders);
 void read_file_release(struct read_file *file);

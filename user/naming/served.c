@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The worker's own side: see worker.h. Whatever it reads, it can do no more than to answer wrongly, or not.
- */
+/* The code that runs in the worker process: see worker.h. Whatever a file contains, the worst that can happen
+ * is a wrong answer, or none. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,14 +31,15 @@
 
 /* --- what is left to it ------------------------------------------------------------------------- */
 
-/* What else is called is refused, and not the end: libraries ask for what they can do without. */
+/* Other system calls fail with EPERM instead of ending the worker, because libraries try calls that they can
+ * do without. */
 static const int allowed[] = {
 	SCMP_SYS(read),		SCMP_SYS(pread64),     SCMP_SYS(lseek),		SCMP_SYS(fstat),
 	SCMP_SYS(close),	SCMP_SYS(sendmsg),     SCMP_SYS(recvmsg),	SCMP_SYS(write),
 	SCMP_SYS(brk),		SCMP_SYS(munmap),      SCMP_SYS(mremap),	SCMP_SYS(madvise),
 	SCMP_SYS(futex),	SCMP_SYS(setitimer),   SCMP_SYS(clock_gettime), SCMP_SYS(getrandom),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(exit),	       SCMP_SYS(exit_group),	SCMP_SYS(restart_syscall),
-/* Older ones' fstat(3). It takes paths as well: no more than what stat(2) tells of them. */
+/* fstat(3) of older glibc uses it. It also takes paths, which gives away no more than stat(2) does. */
 #if !__GLIBC_PREREQ(2, 39)
 	SCMP_SYS(newfstatat),
 #endif
@@ -47,9 +48,10 @@ static const int allowed[] = {
 #endif
 };
 
-#define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* of memory that is passed on */
+#define MEMORY_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING) /* for memory that is passed to nhmtap */
 
-/* F_SETOWN and F_SETSIG would have the kernel send signals to any process of the same user. */
+/* Only some commands: with F_SETOWN and F_SETSIG, the kernel would send signals to any process of the same
+ * user. */
 static int allow_fcntl(scmp_filter_ctx filter)
 {
 	static const int commands[] = {F_GETFD, F_GETFL, F_ADD_SEALS};
@@ -61,7 +63,7 @@ static int allow_fcntl(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Memory, but of no file, and never to be executed. */
+/* Allows anonymous memory only, and never executable. */
 static int allow_memory(scmp_filter_ctx filter)
 {
 	int err = 0;
@@ -76,7 +78,7 @@ static int allow_memory(scmp_filter_ctx filter)
 	return err;
 }
 
-/* As near to what is wanted as the session's own bound allows. */
+/* Sets a limit to what is wanted, or to the session's own hard limit if that is lower. */
 static void bound(int what, rlim_t wanted)
 {
 	struct rlimit limit = {wanted, wanted};
@@ -87,7 +89,7 @@ static void bound(int what, rlim_t wanted)
 	}
 }
 
-/* Files with lines stay open. */
+/* Raises the limit of descriptors to the hard limit, because files with lines stay open. */
 static void lift_descriptors(void)
 {
 	struct rlimit limit;
@@ -96,8 +98,11 @@ static void lift_descriptors(void)
 		setrlimit(RLIMIT_NOFILE, &(struct rlimit){limit.rlim_max, limit.rlim_max});
 }
 
-/* Its own memory, as far as that is written to, and memory that is passed on, which has the size of a file:
- * what the session itself may write is no bound of that. A sanitizer's memory has none. */
+/*
+ * Limits the worker's own memory, as far as it is writable, and the memory that is passed on. The latter
+ * counts as a file, so RLIMIT_FSIZE is set, and does not depend on the session's own limit. A sanitizer's
+ * memory is not limited.
+ */
 static void bound_memory(size_t memory)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -107,7 +112,7 @@ static void bound_memory(size_t memory)
 	bound(RLIMIT_CORE, 0);
 }
 
-/* Returns NULL, or why that can't be had. */
+/* Drops all rights that the worker does not need. Returns NULL, or why that is not possible. */
 static const char *confine(size_t memory)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -121,7 +126,7 @@ static const char *confine(size_t memory)
 	bound_memory(memory);
 	lift_descriptors();
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* Nobody's memory is read through /proc/PID, nor is there a core file. */
+	/* The process can't be read through /proc/PID, and there is no core file. */
 	if (setresgid(getgid(), getgid(), getgid()) || setresuid(getuid(), getuid(), getuid()) ||
 	    syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL))
@@ -138,7 +143,7 @@ static const char *confine(size_t memory)
 	return err ? NEVER_SECCOMP : NULL;
 }
 
-/* A signal of the terminal is for the session; the timer's is the end of a loop. */
+/* Signals of the terminal are for the session. SIGPROF, of the timer, ends a loop that takes too long. */
 static void block_signals(void)
 {
 	sigset_t all;
@@ -149,8 +154,8 @@ static void block_signals(void)
 	signal(SIGPROF, SIG_DFL);
 }
 
-/* Of CPU time: a large program's symbols take less than one, and a name is waited for where records are made.
- */
+/* Limits of CPU time per request. Reading a large program's symbols takes less than a second. A name has less
+ * time, because records wait for it. */
 #define FILE_S 10
 #define NAME_S 2
 
@@ -161,7 +166,7 @@ static void set_timer(int seconds)
 
 /* --- messages ------------------------------------------------------------------------------------- */
 
-/* What comes from the process that started this one is trusted. */
+/* The last request. The process that started the worker is trusted, so requests are not checked. */
 static union {
 	struct ask ask;
 	char bytes[sizeof(struct ask) + ASK_TEXT_MOST + 1];
@@ -175,7 +180,7 @@ static bool receive(int *fd)
 	return asked_size >= sizeof(asked.ask);
 }
 
-/* The text behind the question of this number. */
+/* The text of this number after the request. */
 static const char *asked_text(int number)
 {
 	const char *at = (const char *)(&asked.ask + 1), *end = asked.bytes + asked_size;
@@ -192,7 +197,7 @@ struct reply {
 	struct answer answer;
 	struct told_frame frames[FRAMES_MAX];
 	char text[MESSAGE_MOST - sizeof(struct answer) - FRAMES_MAX * sizeof(struct told_frame)];
-	int fd; /* of memory that goes with it; -1 */
+	int fd; /* of memory that is passed with it; -1: none */
 };
 
 static __u32 put_text(struct reply *reply, const char *text)
@@ -224,7 +229,7 @@ static void put_why(struct reply *reply, const char *why)
 	snprintf(reply->answer.why, sizeof(reply->answer.why), "%s", why ? why : "");
 }
 
-/* A debug file is opened by who has the rights. */
+/* Asks nhmtap to open a debug file, since the worker may open none. */
 static int open_debug(bool ours, const char *path)
 {
 	static struct reply reply;
@@ -240,7 +245,7 @@ static int open_debug(bool ours, const char *path)
 	return fd;
 }
 
-/* Memory of several lists, which does not change any more. */
+/* Passes lists in one piece of sealed memory, so that they can't change any more. */
 struct list {
 	const void *items;
 	size_t nr, size;
@@ -288,7 +293,7 @@ static void put_symbols(struct reply *reply, const struct symbols *symbols, cons
 
 /* --- a file --------------------------------------------------------------------------------------- */
 
-static struct image opened; /* that ASK_LOAD is of */
+static struct image opened; /* the file for ASK_LOAD */
 static bool is_open;
 
 static struct known {
@@ -297,7 +302,7 @@ static struct known {
 	struct lines *lines;
 } * all_lines;
 
-/* Where the lines of a file hang; NULL there: it has none. */
+/* The pointer to the lines of a file in the list; it points to NULL if there are none. */
 static struct known **known_at(__u32 id)
 {
 	struct known **at = &all_lines;
@@ -461,7 +466,7 @@ static void __attribute__((noreturn)) refuse_all(const char *why)
 	_exit(1);
 }
 
-/* What is known is too much already, or what it is asked for. */
+/* Called if memory runs out, because of lines read before or of the current request. */
 static void tell_no_memory(void *context)
 {
 	static struct reply reply = {.answer = {.kind = ANSWER_MEMORY}, .fd = -1};
@@ -469,7 +474,7 @@ static void tell_no_memory(void *context)
 	send_reply(&reply);
 }
 
-/* What one file's symbols took is there for the next one's: the kernel would clear each page again. */
+/* Memory that was freed is kept for the next file, because the kernel would have to clear each page again. */
 #define KEPT_MOST (16UL << 20)
 
 static void keep_memory(size_t memory)
@@ -481,7 +486,7 @@ static void keep_memory(size_t memory)
 	mallopt(M_TOP_PAD, kept / 16);
 }
 
-/* Before main(): tests have workers as well. */
+/* Runs before main(), so that test programs, which have other main functions, can start workers as well. */
 static void __attribute__((constructor)) begin(int argc, char **argv)
 {
 	const char *never;

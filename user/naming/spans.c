@@ -7,7 +7,8 @@
 #include "memory.h"
 #include "naming/order.h"
 
-/* Goes over the ranges from low to high; those that have begun are in a heap, the one meant on top. */
+/* A sweep over the ranges from low to high addresses. Ranges that have begun are in a heap, the one that
+ * applies on top. */
 struct sweep {
 	struct spans *spans;
 	size_t room;
@@ -53,7 +54,7 @@ static void pop(struct sweep *sweep)
 	}
 }
 
-/* From `low` on it is what is now on top. */
+/* Begins a piece at `low`, with the range that is now on top of the heap. */
 static void begin_piece(struct sweep *sweep, __u64 low)
 {
 	struct spans *spans = sweep->spans;

@@ -33,10 +33,8 @@ void symbols_add(struct symbols *symbols, const struct found_symbol *symbol)
 	symbols->found[symbols->nr_found++] = *symbol;
 }
 
-/*
- * Which of two names at one address to show, negative: the first. perf's order: what has a size, is not
- * weak, is global, begins with fewer underscores, is longer.
- */
+/* Which of two names at one address to show: negative for the first. As in perf, a symbol is preferred that
+ * has a size, is not weak, is global, begins with fewer underscores, or is longer, in this order. */
 static int better(const struct found_symbol *a, const struct found_symbol *b, const char *strings)
 {
 	const char *x = strings + a->name, *y = strings + b->name;
@@ -58,13 +56,14 @@ static int better(const struct found_symbol *a, const struct found_symbol *b, co
 	return strcmp(x, y);
 }
 
-/* A place in a function may have a name of its own, as in assembly; the function's name is taken. */
+/* Whether the symbol is only a label within a function, as in assembly. The function's name is used then. */
 static bool inside(const struct found_symbol *symbol, __u64 reach)
 {
 	return symbol->label && symbol->end == symbol->address && symbol->address < reach;
 }
 
-/* Of those at one address, which follow each other, the best known. Returns the first of the next. */
+/* Finds the best known symbol among those at one address, which are adjacent. Returns the index of the next
+ * address's first. */
 static size_t best_of(const struct symbols *symbols, size_t first, struct found_symbol *best)
 {
 	size_t i = first;

@@ -9,12 +9,12 @@
 
 #include "naming/spans.h"
 
-/* A symbol as it is found. */
+/* A symbol as it was read. */
 struct found_symbol {
-	__u64 address; /* what they are sorted by, and the first member */
-	__u64 end;     /* the first address after it; the address itself: not known */
+	__u64 address; /* the sort key, so it must be the first member */
+	__u64 end;     /* first address after it; equal to `address` if not known */
 	__u32 name;    /* where it is in the strings */
-	__u32 order;   /* of two that overlap the higher one is taken, of equals the one that begins later */
+	__u32 order;   /* if two overlap, the higher order applies; if equal, the one that begins later */
 	bool weak, local, label;
 };
 
@@ -24,35 +24,34 @@ struct symbol {
 };
 
 struct symbols {
-	struct spans spans; /* to numbers of the list */
+	struct spans spans; /* `what` is an index of `list` */
 	struct symbol *list;
 	size_t nr;
 	char *strings;
 	size_t strings_size;
 	size_t strings_room;
 
-	void *mapped; /* where the lists are, if not in memory of their own */
+	void *mapped; /* mapping that holds all lists, if they are not on the heap */
 	size_t mapped_size;
 
-	struct found_symbol *found; /* up to symbols_finish() */
+	struct found_symbol *found; /* only until symbols_finish() */
 	size_t nr_found, room;
 };
 
-/* Appends strings; a zero byte is put behind them. Returns where they begin, -1 if they would be too
- * many (4 GiB). */
+/* Appends strings and a zero byte. Returns where they begin, or -1 if they would exceed 4 GiB in all. */
 long long symbols_add_strings(struct symbols *symbols, const char *strings, size_t size);
 
-/* The name must be in the strings. */
+/* Adds a symbol. Its name must already be in the strings. */
 void symbols_add(struct symbols *symbols, const struct found_symbol *symbol);
 
 /*
- * To be called once, when all are there. Of those at one address the best known name is left. One
- * whose end is not known reaches up to the next, and not beyond the code that it is in: end_of() says
- * where that ends; NULL: a page.
+ * Must be called once, after all symbols were added. Of several symbols at one address, the one that people
+ * know best is kept. A symbol without a known end extends to the next one, but not beyond the code that
+ * contains it: end_of() returns the end of that code; NULL: the symbol extends for at most a page.
  */
 void symbols_finish(struct symbols *symbols, __u64 (*end_of)(const void *of, __u64 address), const void *of);
 
-/* The symbol that an address is in, NULL if there is none. */
+/* Finds the symbol that contains an address; NULL if there is none. */
 const struct symbol *symbols_find(const struct symbols *symbols, __u64 address);
 
 static inline const char *symbol_name(const struct symbols *symbols, const struct symbol *symbol)

@@ -21,26 +21,26 @@
 #include "memory.h"
 
 struct worker {
-	struct worker *next; /* of all */
+	struct worker *next; /* list of all workers */
 	size_t memory;	     /* see worker_new() */
-	int process;	     /* its pidfd, because a session waits for any child; -1: there is none now */
+	int process; /* its pidfd: a session reaps any child, so its pid may be reused; -1: not running */
 	pid_t pid;
 	int fd;
-	__u64 cpu_ns;	   /* as it was seen last */
-	__u64 since;	   /* CLOCK_MONOTONIC, ns: when the first of … */
-	unsigned int ends; /* … was */
+	__u64 cpu_ns;	   /* as last seen */
+	__u64 since;	   /* CLOCK_MONOTONIC, ns: since when `ends` are counted */
+	unsigned int ends; /* number of ends since then */
 	__u32 generation;
 	const char *why; /* see worker_why() */
-	bool never;	 /* another one would say the same */
-	bool trusted;	 /* it has answered nothing yet, and so has seen no file */
-	size_t size;	 /* of the answer */
+	bool never;	 /* it can't be confined, so no other is started */
+	bool trusted;	 /* it has not yet read any file */
+	size_t size;	 /* size of the answer */
 	union {
 		struct answer answer;
 		char bytes[MESSAGE_MOST];
 	} got;
 };
 
-/* All that there are, and the CPU time of those that have ended. */
+/* All workers, and the CPU time of those that have ended. */
 static struct {
 	pthread_mutex_t lock;
 	struct worker *first;
@@ -72,7 +72,8 @@ __u32 worker_generation(const struct worker *worker)
 
 /* --- its life --------------------------------------------------------------------------------- */
 
-/* A process that was ended and waited for meanwhile has no clock any more. */
+/* The CPU time of a worker. If its process was already waited for, its clock is gone, so the last value is
+ * returned. */
 static __u64 cpu_ns(struct worker *worker)
 {
 	clockid_t clock;
@@ -106,9 +107,10 @@ static void stop(struct worker *worker)
 
 	if (worker->process < 0)
 		return;
-	close(worker->fd); /* which ends it as well, unless it is busy */
+	close(worker->fd); /* this ends the worker too, unless it is busy */
 	syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
-	for (int tries = 0; tries < 100; tries++) /* that say EINTR is no reason to wait for ever */
+	for (int tries = 0; tries < 100;
+	     tries++) /* so that a call that always fails with EINTR can't hang us */
 		if (!syscall(SYS_waitid, P_PIDFD, worker->process, NULL, WEXITED, &usage) || errno != EINTR)
 			break;
 	pthread_mutex_lock(&workers.lock);
@@ -137,7 +139,7 @@ void worker_release(struct worker *worker)
 	free(worker);
 }
 
-/* A program that was executed anew shares no memory with this one. */
+/* Executes the program again, because a newly executed program shares no memory with this one. */
 static void execute(struct worker *worker, int end)
 {
 	char name[] = WORKER_NAME, memory[32], *arguments[] = {name, memory, NULL}, *environment[] = {NULL};
@@ -154,7 +156,7 @@ static void execute(struct worker *worker, int end)
 	posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
 	if (!posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environment)) {
 		process = syscall(SYS_pidfd_open, pid, 0);
-		if (process < 0) { /* its socket is closed, and so it ends */
+		if (process < 0) { /* without a pidfd it can't be used */
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
 		}
@@ -167,13 +169,14 @@ static void execute(struct worker *worker, int end)
 	pthread_mutex_unlock(&workers.lock);
 }
 
-/* A question takes so much CPU time at most as the worker's own timer says, and so much time for each of its
- * messages; no new one is waited for when that has passed since the question. */
+/* Timeout of each message of an answer, and from the request to the last debug file that is opened for it.
+ * CPU time is limited by the worker's own timer. */
 #define ANSWER_S 30
-/* A worker that reads has room for the next question. */
+/* Timeout for sending a request: a worker that is not stuck has room for it. */
 #define SEND_S 1
 
-/* Files that are made to end it, one after the other, are not to take a CPU: so many a minute. */
+/* Files that make the worker end, one after the other, must not take up a whole CPU: at most so many ends per
+ * minute. */
 #define ENDS_MOST 6
 #define ENDS_NS	  60000000000ULL
 
@@ -207,8 +210,8 @@ bool worker_start(struct worker *worker)
 		return false;
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &sending, sizeof(sending));
-	/* The child's end may not have its number already: dup2(2) would leave it to be closed by execve(2).
-	 */
+	/* The child's end must not already have this number: dup2(2) would then leave its close-on-exec flag
+	 * set, and execve(2) would close it. */
 	if (ends[1] == WORKER_FD) {
 		int other = fcntl(ends[1], F_DUPFD_CLOEXEC, WORKER_FD + 1);
 
@@ -248,8 +251,8 @@ static bool is_of(const char *text, size_t size, const char *first, const char *
 	return length < size;
 }
 
-/* Whether texts have an end and are what they have to be, the frames are there, and it takes no more than it
- * may. */
+/* Whether the texts are terminated and contain only allowed characters, all frames are there, and no more
+ * memory is used than allowed. */
 static bool check(struct worker *worker)
 {
 	struct answer *answer = &worker->got.answer;
@@ -273,9 +276,10 @@ const char *answer_text(const struct answer *answer, __u32 at)
 }
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define BLOCK 512 /* bytes, of st_blocks */
+#define BLOCK 512 /* bytes, unit of st_blocks */
 
-/* A hole would be filled when it is read, with memory that was never counted. */
+/* Maps the memory that came with an answer. A file with holes is refused: reading a hole would allocate
+ * memory that was never counted. */
 static bool map(int fd, size_t most, struct sealed *sealed)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -298,13 +302,13 @@ void sealed_release(struct sealed *sealed)
 	*sealed = (struct sealed){0};
 }
 
-/* Before it reads anything, a worker says why it can't be confined. */
+/* The reason why a worker can't be confined, as a constant text. */
 static const char *never_of(const char *why)
 {
 	return strcmp(why, NEVER_LIBRARY) ? NEVER_SECCOMP : NEVER_LIBRARY;
 }
 
-#define FILES_MOST 16 /* that are opened for one question; five paths are usual */
+#define FILES_MOST 16 /* debug files that are opened for one request; five are usual */
 
 static bool converse(struct worker *worker, struct question_of_worker *question)
 {
@@ -312,7 +316,8 @@ static bool converse(struct worker *worker, struct question_of_worker *question)
 	__u64 until = clock_ns(CLOCK_MONOTONIC) + ANSWER_S * 1000000000ULL;
 	int passed;
 
-	/* It has died since the last question, and not of this one. */
+	/* The worker died after the last request, not because of this one: start another one. Requests about
+	 * a file that it had read can't be repeated. */
 	if (!sent && question->ask.kind != ASK_LOAD && question->ask.kind != ASK_NAME) {
 		stop(worker);
 		sent = worker_start(worker) &&
@@ -388,7 +393,8 @@ void worker_forget(struct worker *worker, __u32 id)
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
-/* The list of `nr` items of `size` bytes at *at, which is moved behind it; NULL: it is not within. */
+/* Returns the list of `nr` items of `size` bytes at *at, and moves *at after it; NULL if it exceeds the
+ * memory. */
 static void *take_list(const struct sealed *sealed, size_t *at, __u64 nr, size_t size)
 {
 	char *list = sealed->memory + *at;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files that others have written (ELF, DWARF, perf-PID.map) are parsed in a process of its own, which can do
- * nothing else: it has no capabilities and no new privileges, its descriptors are its socket and the files
- * that are passed to it, and seccomp leaves it what reading and memory need. It opens nothing: debug files
- * are opened here, as files that belong to the owner of the file that names them or that all may read.
- * Symbols and unwind tables come in sealed memory and are checked once; everything else in messages. Symbols
- * are demangled here: to ask for each costs more than to look them all up. A worker that dies, or does not
- * answer, costs what was asked, and the next question starts another one.
+ * Files written by others (ELF, DWARF, perf-PID.map) are parsed in a separate process, the worker, which can
+ * do nothing else: it has no capabilities and can gain no privileges, its only descriptors are its socket and
+ * the files passed to it, and seccomp allows it only the system calls for reading and memory. It opens no
+ * files. nhmtap opens debug files for it, if they belong to the owner of the file that names them or are
+ * readable by all. Symbols and unwind tables come back in sealed memory and are checked once; everything else
+ * comes in messages. Symbols are demangled by nhmtap itself: asking for each would cost more than looking
+ * them all up. If a worker dies or does not answer, that request fails, and the next request starts another
+ * worker.
  *
- * What stays here reads fields of a fixed size: build-ids and segments (mapped_file.c, unwind/tables.c), and
- * the libraries that a command's program names (unwind/needed.c).
+ * What nhmtap still reads itself are fields of fixed size: build-ids and segments (mapped_file.c,
+ * unwind/tables.c), and the libraries that a command's program names (unwind/needed.c).
  *
- * What a worker that was taken over can do: tell wrong names, of other files as well, and read the files that
- * were passed to it. Where there can't be a worker, because fork or seccomp is refused, nothing is read.
+ * A worker that an attacker has taken over can return wrong names, also of other files, and read the files
+ * that were passed to it. If there can be no worker, because fork or seccomp is refused, nothing is read.
  */
 #ifndef NHMTAP_WORKER_H
 #define NHMTAP_WORKER_H
@@ -27,59 +28,61 @@
 
 struct worker;
 
-/* Starts nothing before the first question, or worker_start(). It may take `memory` bytes of its own, code
- * and libraries left out; asking for more ends it. One thread at a time. */
+/* Starts nothing: the worker is started by the first request or by worker_start(). It may use `memory` bytes,
+ * not counting code and libraries; if it needs more, it ends. Only one thread may use it at a time. */
 struct worker *worker_new(size_t memory);
-/* Has it ready when it is asked. Returns whether it could be started, or was. */
+/* Starts the worker, so that it is ready for the first request. Returns whether it is running. */
 bool worker_start(struct worker *worker);
-/* The same, and waits until it answers. */
+/* The same, and waits until it answers its first request. */
 void worker_wait(struct worker *worker);
 void worker_release(struct worker *worker);
 
-/* How many have ended so far: what they knew is lost. */
+/* The number of workers that have ended so far. What they had read is lost. */
 __u32 worker_generation(const struct worker *worker);
 
-/* CPU time of all workers of this process so far, also of those that have ended. Any thread may ask. */
+/* CPU time of all workers of this process so far, including those that have ended. Any thread may call it. */
 __u64 workers_cpu_ns(void);
 
 #define WORKER_FAILED "the reader of files has failed on it"
-/* Why the last question has failed: this, or why there can't be a worker; a constant sentence. */
+/* Why the last request failed: WORKER_FAILED, or why there is no worker. A constant sentence. */
 const char *worker_why(const struct worker *worker);
 
-/* Memory of lists that a worker has made: it does not change any more. */
+/* Memory with lists from a worker, sealed so that it can't change any more. */
 struct sealed {
 	char *memory;
 	size_t size;
 };
 void sealed_release(struct sealed *sealed);
 
-/* A question. */
+/* A request to the worker. */
 struct question_of_worker {
 	struct ask ask;
-	int fd; /* is passed, and closed; -1: none */
+	int fd; /* passed to the worker and closed; -1: none */
 	const char *text;
 	size_t size;
-	const struct place *place; /* debug files may be asked for: those of this place … */
-	uid_t owner;		   /* … that this user may have chosen, */
-	const char *debug_dir;	   /* and of this folder */
-	struct sealed *sealed;	   /* NULL: no memory is expected */
-	bool unsent;		   /* it failed, because the worker had ended before */
+	const struct place *place; /* if not NULL, the worker may ask for debug files of this place … */
+	uid_t owner;		   /* … that may belong to this user … */
+	const char *debug_dir;	   /* … or are in this folder */
+	struct sealed *sealed;	   /* gets the memory that comes back; NULL: none is expected */
+	bool unsent; /* set if the request failed because the worker had already ended before it */
 };
 
 /*
- * Asks. NULL: it failed. The answer, whose `why` is a constant sentence's text, and what is behind it are
- * valid up to the next question; memory that came with it is the caller's.
+ * Sends a request and waits for the answer. Returns NULL on failure. The answer and the data after it are
+ * valid until the next request; its `why` is the text of a constant sentence. The caller owns the memory that
+ * comes with it.
  */
 const struct answer *worker_ask(struct worker *worker, struct question_of_worker *question);
 
-/* The frames behind an answer, and a text of it; NULL where it has none, or it is not within. */
+/* A frame after an answer, and a text of it by its offset; NULL if there is no text, or if the offset is out
+ * of range. */
 const struct told_frame *answer_frame(const struct answer *answer, size_t i);
 const char *answer_text(const struct answer *answer, __u32 at);
 
-/* Has the worker forget a file. */
+/* Tells the worker to forget a file. */
 void worker_forget(struct worker *worker, __u32 id);
 
-/* Takes symbols from an answer's memory, which is theirs then. Returns false where they are not right. */
+/* Takes symbols from an answer's memory; they take ownership of it. Returns false if they are invalid. */
 bool worker_symbols(struct sealed *sealed, const struct answer *answer, struct symbols *symbols,
 		    struct segment **segments, size_t *nr_segments);
 
