@@ -36,7 +36,7 @@ static int open_fifo(const char *path, const char *text, int *fd, struct refusal
 	return refuse_control(refusal, text, 0, "that is no FIFO");
 }
 
-/* A descriptor that was inherited is duplicated: its number may be one that is needed. */
+/* Takes an inherited descriptor. It is duplicated because its number (0 to 2) may be needed otherwise. */
 static int take_descriptor(const char *number, const char *text, int *fd, struct refusal *refusal)
 {
 	char *end;
@@ -47,7 +47,7 @@ static int take_descriptor(const char *number, const char *text, int *fd, struct
 	*fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (*fd < 0)
 		return refuse_control(refusal, text, errno, strerror(errno));
-	/* COMMAND gets neither. */
+	/* COMMAND inherits neither descriptor. */
 	fcntl(from, F_SETFD, FD_CLOEXEC);
 	fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) | O_NONBLOCK);
 	return 0;
@@ -116,7 +116,7 @@ enum control_command control_next(struct control *control, const char **activity
 	ssize_t got;
 
 	while ((got = read(control->fd, &byte, 1)) == 1) {
-		/* perf's own writers end a command with either. */
+		/* perf's own writers end a command with either byte. */
 		if (byte != '\n' && byte != '\0') {
 			if (control->used < sizeof(control->line) - 1)
 				control->line[control->used++] = byte;
@@ -140,5 +140,5 @@ void control_acknowledge(const struct control *control)
 	static const char ack[] = "ack\n";
 
 	if (control->ack_fd >= 0 && write(control->ack_fd, ack, sizeof(ack) - 1) < 0)
-		return; /* a writer that does not read the FIFO does not wait for an answer */
+		return; /* FIFO full: a writer that does not read it does not wait for answers */
 }

@@ -10,13 +10,13 @@
 
 struct control {
 	int fd, ack_fd; /* -1: none */
-	char line[128]; /* that has begun */
+	char line[128]; /* the part of a line received so far */
 	size_t used;
-	bool ended; /* it has no writer any more */
+	bool ended; /* all writers have closed it */
 };
 
 enum control_command {
-	CONTROL_NOTHING, /* that is whole yet */
+	CONTROL_NOTHING, /* no complete command yet */
 	CONTROL_UNKNOWN, /* reported on stderr; not acknowledged */
 	CONTROL_ENABLE,
 	CONTROL_DISABLE,
@@ -25,18 +25,16 @@ enum control_command {
 	CONTROL_STOP,
 };
 
-/* Opens "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; NULL: nothing is opened. A FIFO is opened for writing too,
- * so that it has no end when a writer goes. Returns 0, or -1 with the refusal. */
+/* Opens "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; NULL: opens nothing. A FIFO is also opened for writing, so that
+ * it does not end when a writer closes it. Returns 0, or -1 with the refusal. */
 int control_open(struct control *control, const char *text, struct refusal *refusal);
 void control_close(struct control *control);
 
-/*
- * The next command that has come in; the descriptor is not waited for. *activity is the name of the
- * activity that it is for, "" for all: the line's second word. Valid up to the next call.
- */
+/* Reads the next command; never blocks. *activity is the name of the activity that it is for, which is the
+ * second word of the line; "" for all. It is valid until the next call. */
 enum control_command control_next(struct control *control, const char **activity);
 
-/* Acknowledges a command: writes "ack" if there is a FIFO for it. */
+/* Acknowledges a command: writes "ack" if there is a descriptor for it. */
 void control_acknowledge(const struct control *control);
 
 #endif

@@ -8,7 +8,7 @@
 #include "note.h"
 #include "record/overhead.h"
 
-/* Beyond that, samples are so rare that more would change nothing. */
+/* The largest factor: beyond it, samples are so rare that fewer would change nothing. */
 #define FACTOR_MOST 65536
 
 struct share_member {
@@ -69,7 +69,7 @@ static void on_tick(void *context)
 			member->part->hold(member->part->context, share->control.factor);
 }
 
-/* What the members let it do. */
+/* Sets the window and the largest factor by the members. */
 static void adapt(struct cpu_share *share)
 {
 	struct share_control *control = &share->control;

@@ -7,8 +7,8 @@
 
 #define MEMORY_LEAST (1UL << 20)
 
-/* Of what is left after each has its least: one part in this many. Where one wants less, the others have it.
- */
+/* Weights for sharing what is left after each part has its least size. If a part wants less than its
+ * proportion, the others get the rest. */
 static const struct {
 	const char *name;
 	unsigned int weight;
@@ -71,7 +71,7 @@ int limits_check(const struct limits *limits, struct refusal *refusal)
 	return instead(refusal, "allow more, or sample fewer events, without stacks or with --unwind fp");
 }
 
-/* One that was left out has none. */
+/* How much larger a part could be; 0 if it was left out. */
 static size_t room_of(const struct memory_want *want)
 {
 	bool out = want->spare && !want->share;
@@ -99,7 +99,7 @@ void limits_share(struct limits *limits)
 {
 	size_t left = give_least(limits);
 
-	/* Each round fills up at least one, or gives away nearly all. */
+	/* In each round, at least one part gets all that it wants, or nearly everything is given away. */
 	for (size_t round = 0; round < MEMORY_PARTS; round++) {
 		size_t given = 0, weights = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a session may use of memory: its own, and what the kernel keeps for it. What it wants is a list of
- * parts. Some have one size; if these alone are too large, the session is refused. The others share what is
- * left.
+ * The memory limit of a session, for its own memory and what the kernel allocates for it. The memory is
+ * divided into parts. Some have a fixed size; if these alone exceed the limit, the session is refused. The
+ * others share what is left.
  */
 #ifndef NHMTAP_LIMITS_H
 #define NHMTAP_LIMITS_H
@@ -15,11 +15,11 @@
 
 /* Sizes are bytes. */
 enum memory_part {
-	MEMORY_PROGRAM,	  /* code, libraries, and what is neither bounded nor grows */
-	MEMORY_TABLES,	  /* that BPF programs write */
+	MEMORY_PROGRAM,	  /* code, libraries, and whatever has no limit of its own but does not grow */
+	MEMORY_TABLES,	  /* tables that BPF programs write */
 	MEMORY_UNWINDING, /* tables to walk stacks by */
-	MEMORY_NAMES,	  /* what was read from files to name code */
-	MEMORY_QUEUES,	  /* records that wait for a reader */
+	MEMORY_NAMES,	  /* symbols and lines read from files */
+	MEMORY_QUEUES,	  /* records that wait to be written */
 	MEMORY_ENTRIES,	  /* keys of an interval, and their records */
 	MEMORY_PARTS,
 };
@@ -28,26 +28,27 @@ struct limits {
 	size_t memory; /* 0: there is no limit */
 	struct memory_want {
 		size_t least, most; /* 0: it is not needed */
-		size_t spare; /* it is left out where less is left for the other parts; 0: it never is */
-		size_t share; /* what it has; limits_share() sets it */
+		size_t spare; /* the part is left out unless this much remains for the others; 0: never */
+		size_t share; /* its size; set by limits_share() */
 	} parts[MEMORY_PARTS];
 	bool shared;
 };
 
-/* Bytes of a number that K, M or G (1024 and its powers) may follow; 0: it is none, or less than 1 MiB. */
+/* Parses a number of bytes, with an optional suffix K, M or G (powers of 1024). Returns 0 if it is invalid,
+ * or less than 1 MiB. */
 size_t limits_size(const char *text);
 
-/* Adds to what a part wants. */
+/* Adds to the size that a part needs at least, and wants at most. */
 void limits_want(struct limits *limits, enum memory_part part, size_t least, size_t most);
 
-/* Checks that the least of all parts fits together, with the shares of those that have one. Returns 0, or -1
- * with the refusal, which has the sum. */
+/* Checks that the least sizes of all parts fit into the limit together; after limits_share(), with the shares
+ * instead. Returns 0, or -1 with the refusal, which shows the sum. */
 int limits_check(const struct limits *limits, struct refusal *refusal);
 
-/* Gives each part its least, and of the rest as much as it wants, or its part of what there is. */
+/* Gives each part its least size, and of the rest as much as it wants or its proportion of what there is. */
 void limits_share(struct limits *limits);
 
-/* What the start record says of it: the parts, and which were made smaller. */
+/* The start record's member: the sizes of the parts, and which of them were made smaller than wanted. */
 json_t *limits_value(const struct limits *limits);
 
 #endif

@@ -19,7 +19,8 @@
 #include "session/loop.h"
 #include "session/session.h"
 
-/* More at once than any scraper and probe together; and how long one may say nothing, in seconds. */
+/* The most connections at the same time: more than any scraper and probe need. Connections that are silent
+ * for SILENT_S seconds are closed. */
 #define CONNECTIONS_MOST 32
 #define SILENT_S	 10
 
@@ -29,7 +30,7 @@ struct listen {
 	struct session *session;
 	struct MHD_Daemon *daemon;
 	struct source *ready, *due;
-	char *path; /* of the socket, NULL: it is no unix socket */
+	char *path; /* path of the socket; NULL if it is not a unix socket */
 };
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -82,8 +83,8 @@ static enum MHD_Result send_body(struct MHD_Connection *connection, unsigned int
 	return result;
 }
 
-/* Called for a request's head, and again for its end: only then is it answered, or the connection could not
- * be used for another. */
+/* Called for a request's head, and again at its end. It is answered only at its end; otherwise the connection
+ * could not be used for another request. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *sent,
 				  size_t *sent_size, void **seen)
@@ -130,7 +131,7 @@ static void on_due(void *context)
 {
 	struct listen *listen = context;
 
-	listen->due = NULL; /* it comes once */
+	listen->due = NULL; /* the timer is gone after its call */
 	serve(listen);
 }
 
@@ -149,7 +150,7 @@ static int refuse_listen(struct refusal *refusal, const char *place, const char 
 	return instead(refusal, "%s", next);
 }
 
-/* A socket that a run has left behind which was killed: nobody listens there. */
+/* Whether nobody listens at the socket: a run that was killed has left it behind. */
 static bool is_left_behind(const struct address *address)
 {
 	int fd = address_connect(address);
@@ -159,7 +160,8 @@ static bool is_left_behind(const struct address *address)
 	return fd < 0 && errno == ECONNREFUSED;
 }
 
-/* Only nhmtap's user and group may ask: pages can name what other programs run. */
+/* Binds the unix socket. Only nhmtap's user and group may connect, because pages can name what other programs
+ * run. */
 static int bind_unix(int fd, const struct address *address, const char *path)
 {
 	mode_t mask = umask(0117);
@@ -175,7 +177,7 @@ static int bind_unix(int fd, const struct address *address, const char *path)
 	return err;
 }
 
-/* Reads a place; without LISTEN_PUBLIC, one that other machines reach is refused. */
+/* Parses a place. An address that other machines can reach is refused without LISTEN_PUBLIC. */
 static int read_place(struct address *address, const char *place, struct refusal *refusal)
 {
 	bool public = !strncmp(place, LISTEN_PUBLIC "tcp:", strlen(LISTEN_PUBLIC "tcp:"));

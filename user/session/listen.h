@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a session answers when it is asked by HTTP: pages, each at a path. It has no authentication and no
- * encryption, so it is a unix socket or a loopback address unless told otherwise.
- */
+/* The session's HTTP server: pages, each at a path. It has no authentication and no encryption, so it listens
+ * only at a unix socket or a loopback address, unless told otherwise. */
 #ifndef NHMTAP_LISTEN_H
 #define NHMTAP_LISTEN_H
 
@@ -12,28 +10,30 @@
 struct session;
 struct listen;
 
-#define LISTEN_OPTION "option --listen" /* as messages name it */
+#define LISTEN_OPTION "option --listen" /* its name in messages */
 
-/* A page is a row in the file that answers. */
+/* A page. It is registered by the file that answers it. */
 struct page {
 	const char *path; /* "/healthz" */
-	/* Adds what it says, and sets *type where that is no plain text; returns the status of HTTP. Called
-	 * by the loop: nothing may wait. */
+	/* Adds the page's text to `body`, and sets *type if it is not plain text. Returns the HTTP status.
+	 * Called by the loop, so it must not block. */
 	unsigned int (*answer)(struct session *session, struct text *body, const char **type);
 };
 
 #define REGISTER_PAGE(item)                                                                                  \
 	static const struct page *const registered_##item __attribute__((section("pages"), used)) = &(item)
 
-/* What lets other machines ask as well: "public-tcp:HOST:PORT". */
+/* Prefix that allows an address that other machines can reach: "public-tcp:HOST:PORT". */
 #define LISTEN_PUBLIC "public-"
 
-/* Listens at "unix:PATH", "tcp:HOST:PORT" where that is loopback, or "public-tcp:HOST:PORT", by the session's
- * loop, up to listen_close(); a NULL place is nothing. A socket that was left behind at PATH, and at which
- * nobody listens, is replaced. Returns 0, or -1 with the refusal. */
+/*
+ * Listens at "unix:PATH", "tcp:HOST:PORT" (loopback only) or "public-tcp:HOST:PORT", by the session's loop,
+ * until listen_close(). If `place` is NULL, nothing is done. A socket at PATH that a former process has left
+ * behind is replaced. Returns 0, or -1 with the refusal.
+ */
 int listen_open(struct listen **listen, const char *place, struct session *session, struct refusal *refusal);
 
-/* Ends what is being answered, and removes the socket. NULL is nothing. */
+/* Closes all connections, and removes the socket. NULL is allowed. */
 void listen_close(struct listen *listen);
 
 #endif

@@ -16,13 +16,13 @@
 struct source {
 	struct source *next;
 	struct loop *loop;
-	int fd; /* -1: a moment */
+	int fd; /* -1: a deadline */
 	ready_fn ready;
 	__u64 at, period; /* ns; period 0: once */
 	due_fn due;
 	void *context;
-	short polled; /* what is waited for, where epoll refuses the descriptor: it is looked at */
-	bool removed; /* freed once nobody can hold it any more */
+	short polled; /* events waited for, if epoll refuses the descriptor and it is polled */
+	bool removed; /* freed after all current calls have returned */
 };
 
 struct loop {
@@ -78,7 +78,7 @@ static struct source *add(struct loop *loop, const struct source *like)
 	return loop->sources = source;
 }
 
-/* poll(2) and epoll(7) use the same bits for what is used here. */
+/* The event for epoll. poll(2) and epoll(7) use the same bits for the events used here. */
 static struct epoll_event asked(struct source *source, short events)
 {
 	return (struct epoll_event){.events = events, .data.ptr = source};
@@ -93,7 +93,7 @@ static void look(void *context)
 		source->ready(source->context, one.revents);
 }
 
-/* Often enough for whoever waits for it, and no burden. */
+/* Period of polling a descriptor that epoll refuses. */
 #define LOOK_NS 20000000
 
 struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn ready, void *context)
@@ -103,7 +103,7 @@ struct source *loop_watch(struct loop *loop, int fd, short events, ready_fn read
 
 	if (!epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event))
 		return source;
-	/* A regular file is refused because it is always ready: nobody waits for it. */
+	/* epoll refuses a regular file because it is always ready, so nobody needs to wait for it. */
 	if (errno == EPERM)
 		return source;
 	source->polled = events;
@@ -185,9 +185,9 @@ static void call_due(struct loop *loop)
 #define READY_MOST 16
 
 /*
- * One system call waits and tells: to ask twice would lose what a descriptor of perf_event tells once
- * (perf_poll(), kernel/events/core.c, takes the wakeup with it). Before Linux 5.11 there is no
- * resolution finer than a millisecond.
+ * Waits in a single system call for descriptors and the next deadline. Waiting first and asking for the
+ * events afterwards would lose what a perf_event descriptor reports only once (perf_poll() in
+ * kernel/events/core.c clears the wakeup). Before Linux 5.11, the timeout has a resolution of a millisecond.
  */
 static int wait_for_any(struct loop *loop, struct epoll_event *events)
 {
@@ -204,7 +204,7 @@ static int wait_for_any(struct loop *loop, struct epoll_event *events)
 	nr = loop->coarse ? -1 : epoll_pwait2(loop->epoll, events, READY_MOST, &left, NULL);
 	if (nr >= 0 || (!loop->coarse && errno == EINTR))
 		return nr;
-	/* An old kernel has no such call, and an old seccomp profile does not know it. */
+	/* An old kernel does not have this call, and an old seccomp profile refuses it. */
 	loop->coarse = true;
 	ns = (ns + 999999) / 1000000;
 	return epoll_wait(loop->epoll, events, READY_MOST, ns > INT_MAX ? INT_MAX : ns);

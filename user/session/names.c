@@ -13,37 +13,40 @@
 #include "note.h"
 #include "unwind/unwinding.h"
 
-/* A CPU may take a note's time a moment before it writes the note; samples of a stream likewise. */
+/* Notes of the last millisecond are not read yet: a CPU takes the time of a note before it writes it, so an
+ * older note of another CPU may still come. The same holds for the samples of a stream. */
 #define SETTLED_NS 1000000
 
-/* How long it is from one look at the kernel's notes to the next. The lower bound finds the files of a
- * process in another root before it ends: they can't be found any more then. The upper one is for when
- * looking has taken more than a share of a CPU in the last seconds; rings hold what thousands of processes
- * tell in that time. */
+/*
+ * Pause between two readings of the kernel's notes. The minimum is short so that the files of a process in
+ * another root are found before it ends; afterwards they can't be found. The pause grows to the maximum if
+ * reading has taken more than its share of a CPU in the last seconds. The rings have room for the notes of
+ * thousands of processes in that time.
+ */
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS  20000000
-#define SHARE	       250 /* one part in so many */
+#define SHARE	       250 /* reading may take 1/250 of a CPU */
 #define LAST_SECONDS   2500000000
 
-/* A file that was not asked for in this time, nor in the last interval, is read again when it is. Programs
- * come and go, and their names with them. */
+/* Symbols of a file that were not used for this time, nor in the last interval, are forgotten, and read again
+ * when needed: programs come and go. */
 #define FORGOTTEN_NS 60000000000ULL
 
-/* What is left to publish waits for the next look, or for so long where no note follows. */
+/* What could not be published is published with the next notes, or after this time if there are none. */
 #define PUBLISH_NS (2ULL * PAUSE_MOST_NS)
 
-/* The kernel's notes of some processes, or of all. */
+/* A connection to the kernel's notes of some processes, or of all. */
 struct listening {
 	struct listening *next;
 	struct names *names;
 	struct sideband *sideband;
 	struct source *source, *pause;
-	__u64 paid_until; /* CLOCK_MONOTONIC, ns: from then on looks have taken no more than their share */
-	bool crowded;	  /* the last notes came before then */
-	bool of_all;	  /* every process's */
+	__u64 paid_until; /* CLOCK_MONOTONIC, ns: until then, readings have used up their share */
+	bool crowded;	  /* the last notes came before `paid_until` */
+	bool of_all;	  /* notes of all processes */
 	pid_t child;
 	size_t readers;
-	bool held; /* `note` has been read and not been taken */
+	bool held; /* `note` was read, but is not handled yet */
 	struct sideband_note note;
 };
 
@@ -54,17 +57,17 @@ struct names {
 	struct listening *listening;
 	struct reader *readers;
 	struct mappings *mappings;
-	struct naming *naming;	       /* NULL: no more than places are asked for */
-	bool sparing;		       /* likewise */
-	bool lines;		       /* it knows source lines */
+	struct naming *naming;	       /* NULL: only places are asked for, no names */
+	bool sparing;		       /* see struct naming_settings */
+	bool lines;		       /* `naming` finds source lines */
 	size_t memory;		       /* see struct naming_settings */
 	size_t unwinding_memory;       /* for tables to walk stacks by, 0: the default */
 	__u64 most_ns;		       /* see names_wait_at_most() */
-	struct background *background; /* what it is asked through */
-	__u64 lost;		       /* notes, by those that do not listen any more */
-	__u64 lost_known;	       /* notes that were lost when processes were looked for */
-	struct unwinding *unwinding;   /* NULL: no stacks are walked by tables */
-	struct source *publishing;     /* what is left to publish; NULL: nothing */
+	struct background *background; /* the interface to `naming` with deadlines */
+	__u64 lost;		       /* notes lost by listenings that were closed */
+	__u64 lost_known;	       /* notes lost so far when ended processes were last searched for */
+	struct unwinding *unwinding;   /* NULL: no stacks are walked by unwind tables */
+	struct source *publishing;     /* timer for what could not be published yet; NULL: nothing */
 	char kallsyms[300];
 };
 
@@ -72,7 +75,7 @@ struct reader {
 	struct reader *next;
 	struct names *names;
 	struct listening *listening;
-	struct codes *codes; /* of this interval; NULL: not asked for yet */
+	struct codes *codes; /* of this interval; NULL: not created yet */
 	struct code_account account;
 	__u64 since, interval_ms;
 	bool unhurried;
@@ -126,7 +129,8 @@ int names_unwind(struct names *names, struct unwinding **unwinding, struct refus
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Another root, of a test, has its own kallsyms. */
+/* Opens the naming, or opens it again if source lines are needed now. With another host root (a test),
+ * kallsyms of that root is used. */
 static void open_naming(struct names *names, unsigned int detail, bool intervals)
 {
 	struct naming_settings settings = {.lines = names->lines || detail & CODE_LINE,
@@ -135,7 +139,7 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 
 	if (!(detail & (CODE_SYMBOL | CODE_LINE)) || (names->naming && settings.lines == names->lines))
 		return;
-	/* What is known without lines is read again with them. */
+	/* What was read without lines must be read again with them. */
 	for (struct reader *reader = names->readers; reader; reader = reader->next) {
 		codes_release(reader->codes);
 		reader->codes = NULL;
@@ -146,7 +150,7 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 	if (names->host->root[0])
 		settings.kallsyms = names->kallsyms;
 	names->naming = naming_open(&settings);
-	/* The longest lookup must not delay an interval. */
+	/* The slowest lookup, of the kernel's symbols, is done now, so that it can't delay an interval. */
 	if (intervals) {
 		naming_kernel(names->naming, ~0ULL);
 		naming_wait(names->naming);
@@ -156,7 +160,7 @@ static void open_naming(struct names *names, unsigned int detail, bool intervals
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
-/* The listening whose next note is the oldest. */
+/* Finds the listening whose next note is the oldest; only notes before `before` count. */
 static struct listening *next_note(struct names *names, __u64 before)
 {
 	struct listening *first = NULL;
@@ -180,7 +184,8 @@ static void publish(void *context)
 			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish, names);
 }
 
-/* look: at processes that it need not know yet. Returns whether there was a note. */
+/* Reads and handles all pending notes. `look`: see mappings_look_at_executed(). Returns whether there were
+ * any. */
 static bool take(struct names *names, bool all, bool look)
 {
 	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
@@ -192,7 +197,7 @@ static bool take(struct names *names, bool all, bool look)
 	while ((next = next_note(names, before))) {
 		if (next->note.kind != SIDEBAND_CGROUP)
 			mappings_take(names->mappings, &next->note);
-		else if (!names->host->cgroup_v1[0]) /* they would be version 1's */
+		else if (!names->host->cgroup_v1[0]) /* the notes would be about version 1's cgroups */
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
 		next->held = false;
 		any = true;
@@ -216,8 +221,8 @@ static void pause_before_look(struct listening *listening)
 		listening->pause = loop_at(listening->names->loop, until, on_pause_over, listening);
 }
 
-/* Where notes come faster than they may be looked at, the next look follows without waiting for the next
- * note: it would only wake the session once more. */
+/* Reads notes after a pause. If notes come faster than they may be read, the next reading is scheduled at
+ * once: waiting for the next note would only wake the session once more. */
 static void on_pause_over(void *context)
 {
 	struct listening *listening = context;
@@ -235,7 +240,7 @@ static void on_pause_over(void *context)
 		loop_listen(listening->source, POLLIN);
 }
 
-/* The first note is not taken by itself: it is too young yet, and others follow. */
+/* A note has come. It is read after a pause: it is too new yet, and others will follow. */
 static void on_notes(void *context, short events)
 {
 	struct listening *listening = context;
@@ -245,7 +250,8 @@ static void on_notes(void *context, short events)
 	pause_before_look(listening);
 }
 
-/* A CPU that comes online is listened to as well. Who was there before has to be looked at. */
+/* CPUs have gone online or offline. CPUs that come online are listened to; the processes that exist by then
+ * must be read, since their notes were missed. */
 static void on_cpus(void *context, const struct cpus *gone)
 {
 	struct names *names = context;
@@ -261,7 +267,7 @@ static void on_cpus(void *context, const struct cpus *gone)
 		mappings_look_at_all(names->mappings);
 }
 
-/* One that tells all that this target needs: of every process, or of the same command. */
+/* Finds a listening with all notes that this target needs: of all processes, or of the same command. */
 static struct listening *find_listening(const struct names *names, const struct target *target, pid_t child)
 {
 	for (struct listening *one = names->listening; one; one = one->next)
@@ -334,7 +340,7 @@ static void look(struct names *names, const struct target *target, pid_t child)
 	pid_t *pids = NULL;
 	size_t nr;
 
-	/* A command executes its program when all this is done. */
+	/* The command executes its program only after all this. */
 	if (child)
 		mappings_expect(names->mappings, child);
 	if (target->cpus_given)
@@ -404,7 +410,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 	mappings_forget(names->mappings, oldest);
 	if (names->background)
 		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
-	if (names->notices->socket < 0) /* there are no notices: it polls */
+	if (names->notices->socket < 0) /* there are no notices, so CPUs are polled */
 		notices_take(names->notices, names);
 }
 

@@ -13,9 +13,9 @@
 
 #include "memory.h"
 
-#define KERNEL_NOTICES 1 /* the group of what the kernel says itself: lib/kobject_uevent.c */
+#define KERNEL_NOTICES 1 /* the multicast group of the kernel's own notices: lib/kobject_uevent.c */
 
-/* What notices say of a CPU: "offline@/devices/system/cpu/cpu1". */
+/* The begin of notices about CPUs: "offline@/devices/system/cpu/cpu1". */
 #define OFFLINE_NOTICE "offline@/devices/system/cpu/cpu"
 #define ONLINE_NOTICE  "online@/devices/system/cpu/cpu"
 
@@ -42,8 +42,8 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* CPUs that have gone since it was last asked, though they may be back already. Returns whether any CPU has
- * gone or come, or may have: notices that found no room are lost. */
+/* Reads all pending notices. Adds CPUs that went offline, which may be online again. Returns whether any CPU
+ * went offline or online, or may have: notices that do not fit the socket's buffer are lost. */
 static bool read_notices(const struct notices *notices, struct cpus *gone)
 {
 	bool any = false;
@@ -69,7 +69,7 @@ static bool read_notices(const struct notices *notices, struct cpus *gone)
 	return any;
 }
 
-/* What is read is gone from the socket, and so all are told whoever has asked. */
+/* Reads pending notices and calls all listeners: notices can be read only once. */
 static bool take_for_all(const struct notices *notices)
 {
 	struct cpus gone;

@@ -12,33 +12,32 @@ struct listener;
 
 struct notices {
 	struct loop *loop;
-	int socket; /* -1: not opened, or not to be had here: the kernel tells only those who are in a network
-		     * namespace of its own user namespace */
-	int online; /* the list of CPUs that are; -1: not opened */
+	int socket; /* -1: not opened, or not available: the kernel sends notices only to network namespaces
+		       owned by the initial user namespace */
+	int online; /* file with the list of online CPUs; -1: not opened */
 	struct source *source;
 	struct listener *listeners;
 };
 
-/* Nothing is opened before somebody listens. Starts as this. */
+/* The initial value. Nothing is opened before notices_listen(). */
 #define NOTICES_CLOSED                                                                                       \
 	{                                                                                                    \
 		.socket = -1, .online = -1                                                                   \
 	}
 
-/* `gone`: CPUs that the kernel has said to go offline, though they may be back. */
+/* `gone`: CPUs that went offline since the last call, by the kernel's notices; they may be online again. */
 typedef void (*notice_fn)(void *context, const struct cpus *gone);
 
-/* Calls `follow` when there are notices of CPUs (root: host->root), up to notices_leave() with the same
- * context. */
+/* Calls `follow` for notices about CPUs, until notices_leave() with the same context. `root`: host->root. */
 void notices_listen(struct notices *notices, struct loop *loop, const char *root, notice_fn follow,
 		    void *context);
 void notices_leave(struct notices *notices, void *context);
 
-/* Takes notices now, before the loop comes to them. Calls the functions of all where there are any, and that
- * of this context always. */
+/* Reads pending notices now instead of by the loop. If there are any, all listeners are called; otherwise
+ * only the listener with this context is. */
 void notices_take(struct notices *notices, void *context);
 
-/* Reads the CPUs that are online now. Returns false on failure. */
+/* Reads which CPUs are online now. Returns false on failure. */
 bool notices_online(const struct notices *notices, struct cpus *online);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /metrics: the page of the output that is read by whoever asks. */
+/* /metrics: the page for scraping, made by the openmetrics output. */
 #include "output/text.h"
 #include "session/listen.h"
 #include "session/session.h"

@@ -16,10 +16,10 @@ struct timespec now_of(clockid_t clock)
 	return now;
 }
 
-/* Over all streams: one that can be written to is enough to go on. */
+/* The result of writing to all streams: it suffices if one of them can be written to. */
 struct written {
 	bool any;
-	int failed; /* -errno of one that can't be, 0 if all can */
+	int failed; /* -errno of a stream that can't be written to; 0 if all can */
 };
 
 static void note(struct written *written, int err)
@@ -104,7 +104,7 @@ void session_take_all(struct session *session)
 
 /* --- flushing --------------------------------------------------------------------------------- */
 
-/* A disk without room is looked at so often. */
+/* The time after which writing to a full disk is tried again. */
 #define RETRY_NS 500000000ULL
 
 static void flush_or_give_up(struct session *session)
@@ -142,7 +142,7 @@ void session_unwatch(struct session *session, struct stream *stream)
 	loop_remove(session->loop, &stream->source);
 }
 
-/* What its reader does not take now is written when the loop tells that it takes more. */
+/* Has the loop tell when the stream accepts more, as long as something waits. */
 static void listen(struct stream *stream)
 {
 	bool waits = sink_waits(&stream->sink);
@@ -153,7 +153,7 @@ static void listen(struct stream *stream)
 	stream->listening = waits;
 }
 
-/* A connection that was lost is closed; when it is time there is another. */
+/* Closes a connection that was lost, and connects again when it is time. */
 static void renew(struct session *session, struct stream *stream)
 {
 	struct sink *sink = &stream->sink;
@@ -193,8 +193,11 @@ int session_flush(struct session *session)
 	return outcome(&written);
 }
 
-/* Whether the loop calls when there is something to do: its reader takes more, or it is time to try again. Of
- * a file epoll tells nothing, and a server has more to take than what waits. */
+/*
+ * Whether the loop will call when something can be written, because the stream accepts more or a retry is
+ * due. Not for regular files, which epoll does not support, nor for servers that documents are sent to, which
+ * may accept more than what waits.
+ */
 static bool is_called(const struct session *session, const struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;

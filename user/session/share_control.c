@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what is allowed: what periods are set for, below what they are lowered again, and what samples may cost
- * though nhmtap itself takes nearly all. */
+/* Fractions of what is allowed. GOAL: the cost that periods are set for. ROOM: below it, periods are lowered
+ * again. LEAST: what samples may always cost, even if nhmtap itself takes nearly everything. */
 #define GOAL  0.85
 #define ROOM  0.7
 #define LEAST 0.1
 
-#define SAMPLES_NS  1000000000ULL /* the longest time that the samples' cost is looked at */
+#define SAMPLES_NS  1000000000ULL /* time over which the samples' cost is averaged, at most */
 #define RAISE_LEAST 1.1
 #define LOWER_MOST  2.0
 #define HELPED	    0.8
@@ -25,7 +25,7 @@ struct share_control share_control_of(double allowed)
 		.allowed = allowed, .window_ns = SAMPLES_NS, .most = 1, .factor = 1, .because = SHARE_ASKED};
 }
 
-/* The sum of the last ticks, as many as there are in that time. */
+/* Sums up the last ticks: at most `ticks`, until they cover `ns`. */
 static struct share_tick sum_of(const struct share_control *control, size_t ticks, __u64 ns)
 {
 	struct share_tick sum = {0};
@@ -44,7 +44,8 @@ static struct share_tick sum_of(const struct share_control *control, size_t tick
 	return sum;
 }
 
-/* Before a window is full, the burst at the beginning is not taken for what comes always. */
+/* nhmtap's own share over a window. Time is counted as a whole window even before that has passed, so that
+ * the burst at the beginning is not taken for the usual cost. */
 static double own_share(const struct share_control *control)
 {
 	struct share_tick sum = sum_of(control, SHARE_TICKS, control->window_ns);
@@ -52,7 +53,7 @@ static double own_share(const struct share_control *control)
 	return (double)sum.own_ns / (sum.ns > control->window_ns ? sum.ns : control->window_ns);
 }
 
-/* At the factor that holds. */
+/* The samples' share since the factor was last changed. */
 static double samples_share(const struct share_control *control)
 {
 	struct share_tick sum = sum_of(control, control->held, SAMPLES_NS);
@@ -66,7 +67,8 @@ static bool held_for_window(const struct share_control *control)
 	       control->held >= SHARE_TICKS;
 }
 
-/* Its own cost alone is too much. Fewer samples make fewer entries: that is tried for as long as it helps. */
+/* nhmtap's own cost alone is too high. Fewer samples make fewer entries, which may lower it: this is tried as
+ * long as it helps. */
 static double raised_for_own(struct share_control *control, double own)
 {
 	if (!held_for_window(control) || (control->own_before > 0 && own > HELPED * control->own_before))
@@ -122,7 +124,7 @@ double share_of_text(const char *text)
 	double share;
 	char *end;
 
-	/* Not "nan", " 1" or "0x1". */
+	/* Only digits and dots before the last byte: strtod(3) would also accept "nan", " 1" or "0x1". */
 	if (strspn(text, "0123456789.") + 1 != strlen(text))
 		return 0;
 	share = strtod(text, &end) / 100;
