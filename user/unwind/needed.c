@@ -16,17 +16,18 @@
 #include "guarded.h"
 #include "memory.h"
 
-/* What is looked at, at most: a command's libraries are some tens. */
+/* The most files that are read: a command has some tens of libraries. */
 #define FILES_MOST 256
-/* Words of a command that are looked at: programs that execute others have theirs in front. */
+/* The most words of a command that are examined: the arguments of programs that execute others begin with the
+ * other program. */
 #define ARGUMENTS_MOST 16
 
 struct search {
 	void (*each)(void *context, int fd);
 	void *context;
-	char *seen[FILES_MOST]; /* paths */
+	char *seen[FILES_MOST]; /* paths of files that were read already */
 	size_t nr_seen;
-	char *cache; /* the dynamic linker's, NULL: there is none */
+	char *cache; /* the dynamic linker's cache; NULL: there is none */
 	size_t cache_size;
 };
 
@@ -46,7 +47,7 @@ struct cache_head {
 
 struct cache_entry {
 	__s32 flags;
-	__u32 key, value; /* texts: where they begin in the file */
+	__u32 key, value; /* offsets of texts in the file */
 	__u32 os_version;
 	__u64 hardware;
 };
@@ -99,8 +100,8 @@ static const char *find_in_cache(const struct search *search, const char *name)
 
 static void look(struct search *search, const char *path);
 
-/* A folder of a run path, in which $ORIGIN is the folder of the file that has it. Returns whether the library
- * is there. */
+/* Looks for a library in a folder of a run path. $ORIGIN stands for the folder of the file that has the run
+ * path. Returns whether the library was found. */
 static bool look_in(struct search *search, const char *folder, size_t length, const char *origin,
 		    const char *name)
 {
@@ -139,7 +140,7 @@ static bool look_along(struct search *search, const char *folders, const char *o
 	return false;
 }
 
-/* In the order of ld.so(8). */
+/* Looks for a library in the same order as ld.so(8). */
 static void look_for_library(struct search *search, const char *name, const char *run_path,
 			     const char *origin)
 {
@@ -160,8 +161,8 @@ static void look_for_library(struct search *search, const char *name, const char
 }
 
 /*
- * The command's files are its user's, who may have fewer rights than this process. So they are read here in
- * pieces of fixed sizes, field by field; whatever they say, it is no more than paths that don't exist.
+ * The command's files belong to its user, who may have fewer rights than this process. So they are read in
+ * pieces of fixed sizes, field by field. Whatever they contain, the worst result is paths that don't exist.
  */
 #define SEGMENTS_MOST 64
 #define ENTRIES_MOST  512
@@ -189,7 +190,7 @@ static const char *read_text(int fd, char text[PATH_MAX], __u64 offset)
 	return text;
 }
 
-/* Where the strings are; 0: nowhere. */
+/* The file offset of the dynamic strings; 0 if there are none. */
 static __u64 offset_of_strings(const struct parts *parts)
 {
 	__u64 address = 0;
@@ -260,7 +261,8 @@ static void look_at_elf(struct search *search, int fd, const char *path)
 
 static void look_for_program(struct search *search, const char *name);
 
-/* "#!/usr/bin/env python3": the program, and for env its argument, which it looks for in PATH. */
+/* Handles a line like "#!/usr/bin/env python3": the interpreter, and if that is env, the program in PATH that
+ * is its argument. */
 static void look_at_script(struct search *search, char *line)
 {
 	char *program = line + strspn(line, " \t"), *end = program + strcspn(program, " \t\n"), *argument;
@@ -301,7 +303,7 @@ static void look(struct search *search, const char *path)
 	close(fd);
 }
 
-/* As execvp(3). */
+/* Looks for a program as execvp(3) does. */
 static void look_for_program(struct search *search, const char *name)
 {
 	const char *folders = getenv("PATH");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* .eh_frame: Linux Standard Base, Core, "DWARF Extensions"; its instructions: DWARF 5, 6.4.2. */
+/* Parses .eh_frame: see Linux Standard Base, Core, "DWARF Extensions". Its instructions: DWARF 5, 6.4.2. */
 #include "unwind/table.h"
 
 #include <dwarf.h>
@@ -11,14 +11,14 @@
 #include "memory.h"
 #include "naming/image.h"
 
-/* As the System V ABI for x86-64 numbers registers for DWARF, 3.6.2. */
+/* DWARF register numbers: System V ABI for x86-64, 3.6.2. */
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
 
 /* --- reading bytes ---------------------------------------------------------------------------- */
 
 struct reader {
 	const unsigned char *at, *end;
-	bool broken; /* it was to read beyond the end: what it gave then is zero */
+	bool broken; /* a read went beyond the end; it returned 0 */
 };
 
 static __u64 take(struct reader *reader, size_t size)
@@ -42,7 +42,7 @@ static __s64 take_signed(struct reader *reader, size_t size)
 	return (__s64)(take(reader, size) << unused) >> unused;
 }
 
-/* LEB128: seven bits a byte, the lowest first; of a signed one, the last byte's sign goes on. */
+/* Reads a LEB128 number: seven bits per byte, lowest first; a signed one is sign-extended. */
 static __u64 take_leb(struct reader *reader, bool has_sign)
 {
 	__u64 value = 0, byte;
@@ -69,7 +69,7 @@ static __s64 take_sleb(struct reader *reader)
 	return take_leb(reader, true);
 }
 
-/* What follows by its length. */
+/* Reads a length and returns a reader of the bytes that follow. */
 static struct reader take_block(struct reader *reader)
 {
 	__u64 size = take_uleb(reader);
@@ -85,7 +85,7 @@ static struct reader take_block(struct reader *reader)
 
 /* --- what is known at an address -------------------------------------------------------------- */
 
-/* An expression that was understood, or none. */
+/* An expression, if it has one of these forms. */
 struct expression {
 	enum { EXPRESSION_OTHER, EXPRESSION_SUM, EXPRESSION_AT_SUM, EXPRESSION_PLT } kind;
 	__u64 base; /* a register */
@@ -102,7 +102,7 @@ struct state {
 };
 
 struct cie {
-	size_t offset; /* in the section */
+	size_t offset; /* offset in the section */
 	__u64 code_factor;
 	__s64 data_factor;
 	__u8 pointers; /* DW_EH_PE_… */
@@ -111,15 +111,15 @@ struct cie {
 	struct state initial;
 };
 
-/* A row as it is read: rows of one function follow each other. */
+/* A row as it is first read. The rows of a function are adjacent. */
 struct early_row {
-	__u32 address; /* - low */
+	__u32 address; /* minus section->low */
 	__u32 rule;
 };
 
 struct function {
-	__u32 begin, end; /* - low */
-	size_t first, nr; /* rows */
+	__u32 begin, end; /* minus section->low */
+	size_t first, nr; /* its rows */
 };
 
 struct parser {
@@ -146,8 +146,8 @@ static bool take_base(struct reader *reader, struct expression *expression)
 	return true;
 }
 
-/* "rsp + 8 + (((rip & 15) >= k) << 3)": what ld writes for the procedure linkage table,
- * elf_x86_64_eh_frame_plt of binutils' bfd/elf64-x86-64.c. */
+/* Parses "rsp + 8 + (((rip & 15) >= k) << 3)", which ld writes for the procedure linkage table:
+ * elf_x86_64_eh_frame_plt in binutils' bfd/elf64-x86-64.c. */
 static bool take_plt(struct reader *reader, struct expression *expression)
 {
 	struct expression ip;
@@ -193,8 +193,8 @@ static bool fits(__s64 value, unsigned int bits)
 static const struct unwind_rule nothing = {.frame = FRAME_NONE};
 static const struct unwind_rule other = {.frame = FRAME_OTHER};
 
-/* The kernel's frame of a signal: struct ucontext of arch/x86/include/uapi/asm/ucontext.h, whose gregs begin
- * at 40; rsp is the 16th of them. */
+/* The offset of rsp in the kernel's signal frame: in struct ucontext of arch/x86/include/uapi/asm/ucontext.h,
+ * the gregs begin at 40, and rsp is the 16th of them. */
 #define SIGNAL_RSP 160
 
 static struct unwind_rule frame_of(const struct state *state, bool signal)
@@ -267,7 +267,7 @@ static struct unwind_rule rule_of(const struct state *state, const struct cie *c
 
 /* --- instructions ----------------------------------------------------------------------------- */
 
-/* States that a function may put aside; compilers use one or two. */
+/* The most states that a function may remember at a time; compilers use one or two. */
 #define REMEMBERED_MOST 16
 
 struct run {
@@ -277,9 +277,9 @@ struct run {
 	struct state state;
 	struct state remembered[REMEMBERED_MOST];
 	size_t nr_remembered;
-	__u64 address; /* up to which the state holds from here on */
+	__u64 address; /* the address from which the current state applies */
 	__u64 end;
-	bool rows; /* they are made: these are a function's instructions */
+	bool rows; /* rows are made: these are a function's instructions, not a CIE's */
 };
 
 static struct saved *saved_of(struct state *state, __u64 which)
@@ -324,7 +324,8 @@ static void add_row(struct run *run)
 	function->nr++;
 }
 
-/* Instructions go forward in a function, never out of it. */
+/* Advances the address. Returns false if that is not allowed (in a CIE), or if the end of the function is
+ * reached or exceeded. */
 static bool advance(struct run *run, __u64 by)
 {
 	if (!run->rows ||
@@ -350,7 +351,7 @@ static void set_frame(struct run *run, __u64 base, __s64 offset)
 	run->state.frame = (struct expression){EXPRESSION_SUM, base, offset};
 }
 
-/* One with its operand in its low bits. Returns false where the function is to be left. */
+/* Executes an instruction with its operand in the low bits. Returns false to stop. */
 static bool do_packed(struct run *run, __u64 op)
 {
 	__u64 operand = op & 0x3f;
@@ -467,12 +468,13 @@ static bool do_extended(struct run *run, __u64 op)
 	case DW_CFA_GNU_args_size:
 		take_uleb(reader);
 		return true;
-	default: /* DW_CFA_set_loc, too: no compiler for this machine writes it */
+	default: /* includes DW_CFA_set_loc, which no compiler for x86-64 writes */
 		return false;
 	}
 }
 
-/* Returns false where an instruction was not understood: nothing is known from there on. */
+/* Executes all instructions. Returns false if one was not understood; nothing is known from
+ * that address on. */
 static bool run_all(struct run *run)
 {
 	while (run->reader.at < run->reader.end) {
@@ -487,8 +489,8 @@ static bool run_all(struct run *run)
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-/* An address as the encoding has it. What is found through memory, or relative to something else than
- * itself, x86-64's compilers do not write. */
+/* Reads an address in this encoding. Indirect addresses, and those relative to anything but their own place,
+ * are not supported: compilers for x86-64 do not write them here. */
 static bool take_address(struct parser *parser, struct reader *reader, __u8 encoding, bool relative,
 			 __u64 *address)
 {
@@ -523,7 +525,7 @@ static bool take_address(struct parser *parser, struct reader *reader, __u8 enco
 	       (!relative || (encoding & 0x70) == 0 || (encoding & 0x70) == DW_EH_PE_pcrel);
 }
 
-/* "zPLR", in front of the data that the letters stand for. */
+/* Reads the augmentation data that `letters` ("zPLR") describe. */
 static bool take_augmentation(struct parser *parser, struct cie *cie, struct reader *reader,
 			      const char *letters)
 {
@@ -555,10 +557,10 @@ static bool take_augmentation(struct parser *parser, struct cie *cie, struct rea
 		case 'L':
 			take(&data, 1);
 			break;
-		case 'B': /* another machine's */
+		case 'B': /* of another architecture */
 			return false;
 		default:
-			return true; /* what is not known is at the end, and its length is */
+			return true; /* unknown letters come last, and the data has a length */
 		}
 	return !data.broken;
 }
@@ -575,7 +577,8 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 		;
 	cie.usable = !reader.broken && (version == 1 || version == 3 || version == 4);
 	if (version == 4)
-		cie.usable &= take(&reader, 1) == 8 && !take(&reader, 1); /* bytes of an address, segments */
+		cie.usable &= take(&reader, 1) == 8 &&
+			      !take(&reader, 1); /* sizes of addresses and of segment selectors */
 	cie.code_factor = take_uleb(&reader);
 	cie.data_factor = take_sleb(&reader);
 	return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
@@ -644,7 +647,7 @@ static void read_fde(struct parser *parser, struct run *run, struct reader reade
 	understood = run_all(run);
 	if (understood && run->address < run->end)
 		add_row(run);
-	/* Of what was not understood, nothing is known from there on. */
+	/* If an instruction was not understood, the function ends there for us. */
 	parser->functions[parser->nr_functions - 1].end =
 		(understood ? begin + size : run->address) - section->low;
 }
@@ -691,8 +694,8 @@ static int by_begin(const void *a, const void *b)
 	return one->first < two->first ? -1 : one->first > two->first;
 }
 
-/* If no function is known at the program's entry point, as in the dynamic linker, that is the outermost
- * frame. */
+/* If no function is known at the program's entry point, as in the dynamic linker, an outermost frame of at
+ * most so many bytes is added there. */
 #define ENTRY_MOST 256
 
 static void add_entry(struct parser *parser)
@@ -721,8 +724,8 @@ static void add_entry(struct parser *parser)
 	parser->rows[parser->nr_rows++] = (struct early_row){begin, number};
 }
 
-/* All rows in the order of their addresses, from the begin of the table's first page on: a function ends
- * where the next one begins, and where none does, nothing is known. */
+/* Returns all rows in order of their addresses, relative to the table's first page. A function ends where the
+ * next one begins. A row for "nothing is known" is added after functions that no other follows directly. */
 static struct early_row *in_order(struct parser *parser, size_t *nr_rows)
 {
 	__u32 none = interned_number(&parser->rules, &nothing), rule = none;
@@ -766,7 +769,7 @@ static void put_row(struct maker *maker, __u32 address, __u32 rule)
 	table->rows[table->nr_rows++] = rule << 16 | (address & UNWIND_PAGE_MASK);
 }
 
-/* Pages that no row begins in, and that follow each other, share the one that says what holds there. */
+/* Fills in the pages and their rows. Consecutive pages in which no row begins share one row. */
 static void make_pages(struct maker *maker, const struct early_row *rows, size_t nr_rows, __u32 rule)
 {
 	struct unwind_table *table = maker->table;
@@ -836,7 +839,8 @@ const char *unwind_table_of_section(struct unwind_table *table, const struct unw
 	return why;
 }
 
-/* A file has less; what has more is not worth its memory. */
+/* The largest .eh_frame that is read. Usual ones are smaller, and a larger one would not be
+ * worth its memory. */
 #define SECTION_MOST (64UL << 20)
 
 const char *unwind_table_of_image(struct unwind_table *table, const struct image *image)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How to step from a function to its caller, for each address of a file: rows made of its .eh_frame in one
- * pass. Whatever the section holds, nothing beyond it is read, and there are no more than two rows for each
- * of its bytes.
+ * The unwind table of a file: how to step from a function to its caller, for each address. It is made from
+ * .eh_frame in one pass. Whatever the section contains, nothing beyond it is read, and the table has at most
+ * two rows for each of its bytes.
  */
 #ifndef NHMTAP_UNWIND_TABLE_H
 #define NHMTAP_UNWIND_TABLE_H
@@ -16,7 +16,7 @@
 struct image;
 
 struct unwind_table {
-	__u64 base; /* the address of the first page: of the file, not of a process */
+	__u64 base; /* address of the first page, in the file's own addresses */
 	struct unwind_page *pages;
 	size_t nr_pages;
 	__u32 *rows; /* see bpf/unwind.h */
@@ -25,33 +25,33 @@ struct unwind_table {
 	size_t nr_rules;
 };
 
-/* Where a section lies when the file runs, and where the file has code. */
+/* A file's .eh_frame, its address at run time (before relocation), and the range of the file's code. */
 struct unwind_section {
 	const unsigned char *bytes;
 	size_t size;
 	__u64 address;
-	__u64 low, high; /* of all code: the first address, and the one behind the last */
-	__u64 entry;	 /* where the program begins: nobody has called it; 0: nowhere */
+	__u64 low, high; /* range of all code: first address, and the one after the last */
+	__u64 entry;	 /* the program's entry point, which has no caller; 0: none */
 };
 
-/* Makes the table. Returns NULL, or why there is none: a constant sentence. The caller owns what is in the
- * table up to unwind_table_release(). */
+/* Makes the table. Returns NULL, or why there is none: a constant sentence. The caller must call
+ * unwind_table_release(). */
 const char *unwind_table_of_section(struct unwind_table *table, const struct unwind_section *section);
-/* The same of a file; 64-bit ones only. */
+/* The same for a file; 64-bit files only. */
 const char *unwind_table_of_image(struct unwind_table *table, const struct image *image);
 
 /*
- * A table that another process made: its pages, rules and rows, `counts` of each, follow each other in the
- * memory, which stays the caller's and must live as long. Returns false where something in it leads out of
- * it.
+ * Uses a table that another process has made. Its pages, rules and rows, `counts` of each, follow each other
+ * in the memory. The caller owns the memory, which must live as long as the table. Returns false if an index
+ * in it is out of range.
  */
 bool unwind_table_of_memory(struct unwind_table *table, __u64 base, const __u64 counts[3], void *memory,
 			    size_t size);
 
-/* Of one that was made here. */
+/* Frees a table that was made in this process. */
 void unwind_table_release(struct unwind_table *table);
 
-/* The rule at an address of the file; one of FRAME_NONE where there is none. As programs look it up. */
+/* The rule at an address of the file, looked up as BPF programs do; FRAME_NONE if there is none. */
 struct unwind_rule unwind_table_at(const struct unwind_table *table, __u64 address);
 
 #endif

@@ -16,26 +16,26 @@
 #include "thread.h"
 #include "unwind/table.h"
 
-/* What can be mapped of a file beyond these segments is not walked; linkers write one with code. */
+/* Only so many segments with code are supported per file; linkers write one. */
 #define SEGMENTS 4
 
-/* A part of the rows: pages that follow each other, and together fit into a block. */
+/* The size of a chunk of rows: consecutive pages that together fit into a block. */
 #define CHUNK_WORDS (1 << 14)
 
-/* A table that was used this recently is not taken away, or tables would replace each other in turns. Uses
- * are noted when processes map files, and no more often than this. */
+/* A table that was used within UNUSED_NS is not removed; otherwise tables would replace each other in turns.
+ * Uses are noted when processes map files, at most once in NOTED_NS. */
 #define UNUSED_NS 2000000000ULL
 #define NOTED_NS  100000000ULL
 
-/* A file whose table found no room is tried again after twice the time of before, up to half an hour: a large
- * table takes its time even where it fits nowhere. */
+/* A file whose table had no room is tried again after a pause, which doubles each time up to half an hour: a
+ * large table takes time to make even if there is no room. */
 #define PAUSES_MOST 10
 
-/* A table that nobody has mapped and no program has used for so long gives its room back. */
+/* A table of a file that no process has mapped and that no program has used for this time is freed. */
 #define KEPT_NS 60000000000ULL
 
-/* So many lists of processes are given back at once: each time the kernel waits for all programs. They are a
- * few hundred bytes each. */
+/* Lists of processes are freed so many at a time, because each time the kernel waits for all running
+ * programs. A list has a few hundred bytes. */
 #define RETIRED_MOST 64
 
 struct chunk {
@@ -49,31 +49,30 @@ struct file {
 		FILE_WAITING,
 		FILE_BUSY,
 		FILE_READY,
-		FILE_WITHOUT, /* it can't have a table */
-		FILE_NO_ROOM, /* its table found no room, had to make some, or was not needed: it may be tried
-				 again */
+		FILE_WITHOUT, /* the file can't have a table */
+		FILE_NO_ROOM, /* there was no room for its table, or it was removed; it may be made again */
 	} state;
-	unsigned int refusals; /* in a row */
-	bool wanted;	       /* a program has needed the table since it found no room */
+	unsigned int refusals; /* consecutive ones */
+	bool wanted;	       /* a program has needed the table since it had no room */
 	size_t users;
-	int fd; /* while it waits; -1: the vdso */
+	int fd; /* while waiting; -1: the vdso */
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
 	struct segment segments[SEGMENTS];
 	size_t nr_segments;
-	struct chunk *chunks; /* all that the table takes */
+	struct chunk *chunks; /* the pieces of memory of the table */
 	size_t nr_chunks;
-	__u64 used; /* CLOCK_MONOTONIC, ns: when that was seen last; FILE_NO_ROOM: since when */
-	__u32 next; /* with the same hash; 0: none */
+	__u64 used; /* CLOCK_MONOTONIC, ns: when a use was last noted; FILE_NO_ROOM: when it became so */
+	__u32 next; /* next file with the same hash; 0: none */
 };
 
 #define BUCKETS 1024 /* a power of two */
 
 struct unwind_tables {
 	struct unwind_memory *memory;
-	struct worker *worker; /* the thread's */
+	struct worker *worker; /* used by the thread */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -82,17 +81,17 @@ struct unwind_tables {
 	bool ending;
 	struct file files[UNWIND_FILES];
 	__u32 buckets[BUCKETS];
-	__u32 nr_numbers; /* that were ever given out; 0 is none */
-	__u64 noted;	  /* when uses were noted last, ns of CLOCK_MONOTONIC */
+	__u32 nr_numbers; /* end of the numbers in use; 0 is not a file */
+	__u64 noted;	  /* when uses were last noted, CLOCK_MONOTONIC, ns */
 	size_t nr_waiting;
 	bool busy;
 	struct chunk *retired;
 	size_t nr_retired, room_retired;
-	bool shrinking; /* tables are among them */
+	bool shrinking; /* there are tables among `retired` */
 	struct unwind_tables_account account;
 };
 
-/* A section is read whole, and rows are collected in lists that double. */
+/* Memory of the worker: it reads a section as a whole, and collects rows in lists whose size doubles. */
 #define READING_MOST(most) ((16UL << 20) + 4 * (most))
 
 struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t most)
@@ -101,7 +100,7 @@ struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t mo
 
 	tables->memory = memory;
 	tables->worker = worker_new(WORKER_BYTES + READING_MOST(most));
-	worker_start(tables->worker); /* what it takes is over when the first table is wanted */
+	worker_start(tables->worker); /* so that it has started by the time when the first table is needed */
 	tables->nr_numbers = 1;
 	pthread_mutex_init(&tables->lock, NULL);
 	condition_init(&tables->changed);
@@ -132,7 +131,7 @@ static void give_chunks(struct unwind_tables *tables, struct file *file)
 	file->nr_chunks = 0;
 }
 
-/* Puts the rows, page after page, and has the pages say where theirs stand. */
+/* Copies the rows to the memory, in chunks of pages, and sets where each page's rows are. */
 static bool put_rows(struct unwind_tables *tables, struct file *file, const struct unwind_table *table,
 		     struct unwind_page *pages)
 {
@@ -202,7 +201,7 @@ static void retire_table(struct unwind_tables *tables, __u32 number)
 	tables->shrinking = true;
 }
 
-/* When programs have used tables last, as far as that was looked at. Takes away those that are not needed. */
+/* Notes which tables programs have used since the last call. Frees tables that are not needed any more. */
 static void note_uses(struct unwind_tables *tables)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -226,7 +225,8 @@ static void note_uses(struct unwind_tables *tables)
 	unwind_memory_look_up_anew(tables->memory);
 }
 
-/* With the lock. Takes away the table that was not used for longest, where none is away by now. */
+/* Called with the lock. Removes the table that was not used for longest, unless some memory is already being
+ * freed. */
 static void take_away(struct unwind_tables *tables)
 {
 	struct file *oldest = NULL;
@@ -242,7 +242,8 @@ static void take_away(struct unwind_tables *tables)
 		retire_table(tables, oldest - tables->files);
 }
 
-/* Is called with the lock, and lets go of it meanwhile. shrink: also blocks that are empty by then. */
+/* Frees retired memory once no program uses it. Called with the lock, which is released meanwhile. `shrink`:
+ * also frees blocks that are empty then. */
 static void give_retired(struct unwind_tables *tables, bool shrink)
 {
 	struct chunk *retired = tables->retired;
@@ -266,7 +267,8 @@ static bool has_much_to_give(const struct unwind_tables *tables)
 	return tables->shrinking || tables->nr_retired >= RETIRED_MOST;
 }
 
-/* Lists that are not used any more may lie where a table would fit. */
+/* Makes room for a table, at first by freeing lists that are not used any more. Returns whether anything was
+ * freed. */
 static bool make_room(struct unwind_tables *tables)
 {
 	bool retired;
@@ -281,7 +283,7 @@ static bool make_room(struct unwind_tables *tables)
 	return retired;
 }
 
-/* Has the worker make the table, whose lists are in the sealed memory. */
+/* Has the worker make the table, which points into the sealed memory. Returns NULL, or why there is none. */
 static const char *ask_table(struct unwind_tables *tables, int fd, struct unwind_table *table,
 			     struct sealed *sealed)
 {
@@ -296,7 +298,7 @@ static const char *ask_table(struct unwind_tables *tables, int fd, struct unwind
 	return NULL;
 }
 
-/* The file is the thread's as long as it is FILE_BUSY. */
+/* Makes the table of a file. While the file is FILE_BUSY, only the thread accesses it. */
 static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 {
 	__u64 begin = clock_ns(CLOCK_MONOTONIC);
@@ -305,7 +307,7 @@ static void make(struct unwind_tables *tables, struct file *file, __u32 number)
 	const char *why = ask_table(tables, file->fd, &table, &sealed);
 	bool made = false;
 
-	file->fd = -1; /* it was closed with the question */
+	file->fd = -1; /* worker_ask() has closed it */
 	if (!why)
 		do
 			made = put_table(tables, file, number, &table);
@@ -335,7 +337,7 @@ static __u32 smallest(const struct unwind_tables *tables)
 	return found;
 }
 
-/* Is called with the lock, and lets go of it meanwhile. */
+/* Called with the lock, which is released meanwhile. */
 static void make_one(struct unwind_tables *tables)
 {
 	__u32 number = smallest(tables);
@@ -368,7 +370,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static void wake(struct unwind_tables *tables)
 {
 	if (!tables->started)
@@ -421,7 +423,8 @@ static __s64 bias_of(const struct segment *segment)
 	return segment->offset - segment->address;
 }
 
-/* Where parts of the file's code have different biases, programs wait for the list of what is mapped. */
+/* Tells programs the file's number by its inode. Not if parts of the file have different biases: then
+ * programs need the list of mappings. */
 static void name(struct unwind_tables *tables, const struct file *file, __u32 number)
 {
 	struct unwind_inode inode = inode_of(file);
@@ -432,7 +435,7 @@ static void name(struct unwind_tables *tables, const struct file *file, __u32 nu
 	unwind_memory_name(tables->memory, &inode, number, bias_of(&file->segments[0]));
 }
 
-/* A number that was never used, or of a file that nobody has mapped. */
+/* Returns a number that was never used, or one of a file that no process has mapped. 0: there is none. */
 static __u32 free_number(struct unwind_tables *tables)
 {
 	struct unwind_inode inode;
@@ -455,7 +458,7 @@ static __u32 free_number(struct unwind_tables *tables)
 	return oldest;
 }
 
-/* Segments with code, of 64-bit files. Returns whether there are any. */
+/* Reads the segments with code of a 64-bit file. Returns whether there are any. */
 static bool read_segments(int fd, struct file *file)
 {
 	Elf64_Ehdr header;
@@ -476,7 +479,7 @@ static bool read_segments(int fd, struct file *file)
 	return file->nr_segments;
 }
 
-/* Both with the lock. The number of a file; 0: it has none yet. */
+/* Called with the lock. Returns the number of a file; 0 if it has none yet. */
 static __u32 find(struct unwind_tables *tables, const struct file *wanted)
 {
 	__u32 number = *bucket_of(tables, wanted);
@@ -486,7 +489,8 @@ static __u32 find(struct unwind_tables *tables, const struct file *wanted)
 	return number;
 }
 
-/* Has the thread make a file's table, from a duplicate of the descriptor (-1: the vdso). */
+/* Called with the lock. Has the thread make a file's table, from a duplicate of the descriptor (-1: the
+ * vdso). */
 static void ask(struct unwind_tables *tables, struct file *file, int fd)
 {
 	file->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -497,7 +501,7 @@ static void ask(struct unwind_tables *tables, struct file *file, int fd)
 	}
 }
 
-/* A number for a file that has none. 0: there is none left. */
+/* Called with the lock. Gives a number to a file that has none. Returns 0 if none is left. */
 static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 {
 	__u32 *bucket, number = free_number(tables);
@@ -513,7 +517,7 @@ static __u32 add(struct unwind_tables *tables, struct file *wanted, int fd)
 	return number;
 }
 
-/* With the lock. Whether a file that found no room may be tried again. */
+/* Called with the lock. Whether a file that had no room may be tried again. */
 static bool is_due(const struct file *file)
 {
 	unsigned int pauses = file->refusals < PAUSES_MOST ? file->refusals : PAUSES_MOST;
@@ -581,7 +585,7 @@ __u32 unwind_tables_get_vdso(struct unwind_tables *tables)
 {
 	struct file wanted = {.fd = -1, .nr_segments = 1};
 
-	/* It is mapped whole, from its first byte on. */
+	/* It is mapped as a whole, from its first byte. */
 	wanted.segments[0] = (struct segment){0, 1 << 16, 0};
 	return get(tables, &wanted, -1);
 }
@@ -595,7 +599,7 @@ void unwind_tables_put(struct unwind_tables *tables, __u32 number)
 	pthread_mutex_unlock(&tables->lock);
 }
 
-/* A mapping begins at the page that its segment's first byte is in. */
+/* A mapping begins at the page that contains the first byte of its segment. */
 #define PAGE 4096ULL
 
 bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin, __u64 offset, __u64 *bias)

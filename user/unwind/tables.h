@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tables of files, in the memory that programs read. A thread of its own makes them, the smallest files
- * first; each is there for programs the moment it is done. What finds no room takes that of what programs
- * have not used for longest, or has no table.
+ * Unwind tables of files, in the memory that BPF programs read. A separate thread makes them, those of the
+ * smallest files first. Each can be used by programs as soon as it is done. If there is no room for a table,
+ * the one that programs have not used for longest is removed; otherwise the file has no table.
  */
 #ifndef NHMTAP_UNWIND_TABLES_H
 #define NHMTAP_UNWIND_TABLES_H
@@ -14,42 +14,40 @@
 struct unwind_memory;
 struct unwind_tables;
 
-/* The memory, of `most` bytes, stays the caller's, and must live longer. */
+/* The caller owns the memory, of `most` bytes, which must outlive the tables. */
 struct unwind_tables *unwind_tables_open(struct unwind_memory *memory, size_t most);
 void unwind_tables_close(struct unwind_tables *tables);
 
-/*
- * The number of a file, whose table will be made if it is new; from then on, the caller has a count of it up
- * to unwind_tables_put(). 0: it can have none. The descriptor stays the caller's.
- */
+/* Returns the number of a file, and takes a reference, to be released by unwind_tables_put(). If the file is
+ * new, its table will be made. Returns 0 if it can have none. The caller keeps the descriptor. */
 __u32 unwind_tables_get(struct unwind_tables *tables, int fd);
-/* The same of the code that the kernel maps into each process: this process's. */
+/* The same for this process's vdso, the code that the kernel maps into each process. */
 __u32 unwind_tables_get_vdso(struct unwind_tables *tables);
 void unwind_tables_put(struct unwind_tables *tables, __u32 number);
 
-/* What an address of a process less the file's own address is, where this part of the file is mapped there.
- * False: the file has no code in this part. */
+/* Finds the bias of a mapped part of a file: an address of the process minus the file's own address. Returns
+ * false if this part of the file has no code. */
 bool unwind_tables_bias(struct unwind_tables *tables, __u32 number, __u64 begin, __u64 offset, __u64 *bias);
 
 /*
- * Notes which tables programs have used since the last time. Processes have mapped files: some may need room
- * that others do not use any more. Returns whether a file that found no room is needed, and should be asked
- * for again: unwind_tables_wants() says which.
+ * Notes which tables programs have used since the last call. To be called when processes have mapped files:
+ * some may need the room of tables that are not used any more. Returns whether a file that had no room is
+ * needed and should be asked for again; unwind_tables_wants() tells which.
  */
 bool unwind_tables_note_uses(struct unwind_tables *tables);
 bool unwind_tables_wants(struct unwind_tables *tables, __u32 number);
 
-/* Gives room in the memory back once no program can be in it. */
+/* Frees a piece of the memory as soon as no program can be reading it. */
 void unwind_tables_retire(struct unwind_tables *tables, __u32 position, size_t words);
 
-/* Waits until all tables are made, and those given back that are not needed, up to this moment
+/* Waits until all tables are made and those not needed are freed, but not longer than until `deadline`
  * (CLOCK_MONOTONIC, ns). */
 void unwind_tables_wait(struct unwind_tables *tables, __u64 deadline);
 
 struct unwind_tables_account {
-	size_t tables;	/* there are now */
-	size_t refused; /* files that had no room, so far */
-	__u64 ns;	/* that it took to make tables, so far */
+	size_t tables;	/* number of tables now */
+	size_t refused; /* number of files that had no room, so far */
+	__u64 ns;	/* time spent on making tables, so far */
 };
 struct unwind_tables_account unwind_tables_account(struct unwind_tables *tables);
 

@@ -14,27 +14,28 @@
 #include "unwind/needed.h"
 #include "unwind/tables.h"
 
-/* A list in the memory, which processes share that have it from a fork. */
+/* A list of mappings in the memory that programs read. Processes share it after a fork. */
 struct list {
 	size_t users;
 	__u32 position, serial;
 	size_t words;
-	__u32 *files; /* that it has a count of, one a mapping */
+	__u32 *files; /* numbers of files, one per mapping; each is a reference */
 	size_t nr;
 };
 
 struct follower {
 	pid_t pid;
-	struct list *list; /* NULL: programs have none of it */
+	struct list *list; /* NULL: programs have no list of this process */
 	enum {
 		ENTRY_NONE,
-		ENTRY_COPIED, /* by the program that follows forks, if the parent had one in time */
+		ENTRY_COPIED, /* copied by the BPF program that follows forks, if the parent had an entry by
+				 then */
 		ENTRY_SET,
-	} entry;      /* what programs find under its pid */
-	bool changed; /* the list is to be made anew */
+	} entry;      /* the entry that programs find by its pid */
+	bool changed; /* the list must be made again */
 	bool waiting; /* in `changed` of struct unwinding */
-	bool seen;    /* it was there at a publishing before */
-	__u64 since;  /* it waits for a note: CLOCK_MONOTONIC, ns; 0: it does not */
+	bool seen;    /* it existed at an earlier publishing */
+	__u64 since;  /* since when it waits for a note, CLOCK_MONOTONIC, ns; 0: it does not */
 	struct follower *next;
 };
 
@@ -45,11 +46,11 @@ struct unwinding {
 	struct unwind_tables *tables;
 	struct mappings *mappings;
 	struct follower *buckets[BUCKETS];
-	pid_t *changed; /* processes to look at */
+	pid_t *changed; /* processes to be handled at the next publishing */
 	size_t nr_changed, room_changed;
 	__u32 serial;
-	__u32 executions[UNWIND_EXECUTIONS]; /* that notes have told of, of processes that had a list */
-	__u32 *expected;		     /* files of the command: counts of them */
+	__u32 executions[UNWIND_EXECUTIONS]; /* execs of processes with a list, as told by notes */
+	__u32 *expected;		     /* files of the command; each is a reference */
 	size_t nr_expected;
 };
 
@@ -110,7 +111,8 @@ static void gather(void *context, struct mapped_file *file, __u64 begin, __u64 e
 	gathering->mappings[gathering->nr++] = mapping;
 }
 
-/* Programs find the files of a process without a list by their inodes, once they have a table. */
+/* Requests the tables of a process's files. Programs find the files of a process without a list by their
+ * inodes, once they have a table. */
 #define ASKED_AGAIN_NS 1000000000ULL
 
 static void ask(void *context, struct mapped_file *file, __u64 begin, __u64 end, __u64 offset)
@@ -131,7 +133,7 @@ static int by_begin(const void *a, const void *b)
 	return one->begin < two->begin ? -1 : one->begin > two->begin;
 }
 
-/* What a process has mapped now, in the memory; NULL: nothing, or there is no room. */
+/* Writes the current mappings of a process to the memory. Returns NULL if there are none, or no room. */
 static struct list *list_new(struct unwinding *unwinding, pid_t pid)
 {
 	struct gathering gathering = {.unwinding = unwinding};
@@ -243,7 +245,7 @@ static void on_fork(struct unwinding *unwinding, pid_t pid, pid_t parent)
 	const struct follower *from = *find(unwinding, parent);
 	struct follower *child;
 
-	/* What the parent had mapped is known now, and not made for it yet. */
+	/* The parent's mappings are known now, but its list may not be made yet. */
 	child = find_or_make(unwinding, pid);
 	child->seen = false;
 	if (!from || !from->list || from->changed) {
@@ -270,7 +272,7 @@ static void on_exec(struct unwinding *unwinding, pid_t pid)
 	if (!follower || !follower->list)
 		return;
 	unwinding->executions[pid & (UNWIND_EXECUTIONS - 1)]++;
-	/* The program that follows execs has taken the copy away. */
+	/* The BPF program that follows execs has removed the copy. */
 	if (follower->entry == ENTRY_COPIED && unwind_memory_follows(unwinding->memory))
 		follower->entry = ENTRY_NONE;
 	drop(unwinding, follower);
@@ -306,8 +308,8 @@ static void on_change(void *context, enum mappings_change change, pid_t pid, pid
 	}
 }
 
-/* A program has seen an exec that no note has told of yet: what is known is of the program before. Notes that
- * got lost are not waited for for ever. */
+/* Whether a BPF program has seen an exec whose note has not come yet, so that the known mappings are those of
+ * the former program. A note that does not come in time was lost and is not waited for any longer. */
 #define NOTE_LATE_NS 100000000ULL
 
 static bool is_behind(struct unwinding *unwinding, struct follower *follower)
@@ -335,12 +337,13 @@ static void publish(struct unwinding *unwinding, struct follower *follower)
 	follower->list = list_new(unwinding, follower->pid);
 	show(unwinding, follower);
 	list_put(unwinding, before);
-	/* It executed something just now: the note will come. */
+	/* It has just executed a program, whose note will come. */
 	if (follower->list && is_behind(unwinding, follower))
 		hide(unwinding, follower);
 }
 
-/* One that programs find their way in without a list: most that begin have ended by the next publishing. */
+/* Whether a process can wait until the next publishing: it is new, and programs find their way without a
+ * list. Most new processes end before. */
 static bool can_wait(const struct unwinding *unwinding, struct follower *follower)
 {
 	bool seen = follower->seen;
@@ -357,7 +360,7 @@ static bool has_wanted(const struct unwinding *unwinding, const struct list *lis
 	return false;
 }
 
-/* Files that found no room may find some now, though no process maps them anew. */
+/* Asks again for files that had no room, since there may be some now even if no process maps them again. */
 static void ask_for_wanted(struct unwinding *unwinding)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
@@ -382,8 +385,8 @@ bool unwinding_publish(struct unwinding *unwinding, bool at_once)
 		later = !at_once && !ended && follower->entry != ENTRY_SET && can_wait(unwinding, follower);
 		follower->waiting = later;
 		if (later || (ended && follower->entry != ENTRY_SET)) {
-			/* The stacks of the next processes of the same program are walked by its files'
-			 * tables, and its own, as long as it is there. */
+			/* Request the tables of its files. By them, stacks of later processes of the same
+			 * program can be walked, and its own while it exists. */
 			mappings_each(unwinding->mappings, follower->pid, ask, unwinding);
 			if (later)
 				unwinding->changed[kept++] = follower->pid;
