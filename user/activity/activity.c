@@ -149,7 +149,7 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-/* What was opened, as perf_event_open(2) has it. */
+/* Notes which events were opened, by their encoding for perf_event_open(2). */
 static void note_events(const struct activity *activity)
 {
 	const struct places *places = counters_places(activity->counters);
@@ -199,7 +199,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 	int err;
 
 	activity->off = activity->was_off = activity->options->delay_ms;
-	/* Counting of a command begins by itself, at its exec. */
+	/* The exec of a command enables its counting. */
 	if (!activity->off && (!target->command || target->cpus_given || running)) {
 		err = counters_enable(activity->counters);
 		if (err) {
@@ -222,7 +222,7 @@ static void enough(struct activity *activity, const char *reason)
 	activity->session->enough(activity->session, activity, reason);
 }
 
-/* What was written is out, and the pace is as the operations want it by now. */
+/* Writes what waits, and adapts the period of drain() to what the operations want now. */
 static void after_reading(struct activity *activity)
 {
 	if (activity->drain && activity->drain_ns)
@@ -235,7 +235,7 @@ static void on_interval(void *context)
 {
 	struct activity *activity = context;
 
-	/* The last one is reported when the activity has ended. */
+	/* The last interval is reported when the activity ends. */
 	if (activity->intervals_left == 1) {
 		enough(activity, "intervals");
 		return;
@@ -258,7 +258,7 @@ static void on_wake(void *context, short events)
 	on_drain(context);
 }
 
-/* Keeps counters from wrapping unseen. */
+/* Reads registers often enough to notice each wrap. */
 static void on_keep(void *context)
 {
 	struct activity *activity = context;
@@ -279,7 +279,7 @@ static void on_deadline(void *context)
 	enough(activity, "duration");
 }
 
-/* What is counted from the moment that counting begins. */
+/* Starts the timers that begin when counting begins. */
 static void start_timers(struct activity *activity)
 {
 	struct loop *loop = activity->session->loop;
@@ -294,7 +294,7 @@ static void start_timers(struct activity *activity)
 	activity->intervals_left = options->interval_count;
 }
 
-/* Counting is switched on for the first time: the first interval begins only now. */
+/* The delay is over: counting is enabled for the first time, and the first interval begins. */
 static void on_delay(void *context)
 {
 	struct activity *activity = context;
@@ -354,7 +354,7 @@ void activity_wait_no_more(struct activity *activity)
 void activity_close(struct activity *activity)
 {
 	activity_wait_no_more(activity);
-	/* Without counters nothing was attached, and there may be no state yet. */
+	/* Without counters, nothing was attached, and there may be no state. */
 	if (activity->counters && activity->ops->detach)
 		activity->ops->detach(activity);
 	hotplug_end(activity);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An activity is what is measured: its plan, its counters, its interval, its records. A session runs
- * one or many. What differs between counting, sampling and tracing are its operations.
- */
+/* An activity measures something: it has a plan, counters, an interval, and records. A session runs one or
+ * several. Its operations implement what differs between counting, sampling and tracing. */
 #ifndef NHMTAP_ACTIVITY_H
 #define NHMTAP_ACTIVITY_H
 
@@ -28,154 +26,160 @@ struct activity {
 	struct options *options;
 	struct session *session;
 	const struct activity_ops *ops;
-	const void *details; /* for the operations, where several commands share them */
+	const void *details; /* data of the operations, if several commands share them */
 	struct plan plan;
 	struct counters *counters; /* NULL: not open */
-	bool streams;		   /* each sample or branch is a record as well */
-	bool off, was_off;	   /* counting is switched off: now, and at some time of this interval */
-	__u64 drain_ns;		   /* how often to drain, 0: never; the operations' to set, and to change */
-	struct timespec began;	   /* CLOCK_MONOTONIC; zero: it never did */
-	struct timespec interval_began, interval_ended; /* the same; ended is set before report() */
-	struct timespec interval_began_at;		/* the same moment, CLOCK_REALTIME */
-	struct clock_lead interval_lead;		/* the same moment */
-	void *state;					/* the operations' own */
-	struct chosen_keys keys;			/* of --by, where the operations have chosen them */
-	struct reader *reader; /* maps addresses to files; NULL if not needed. The operations open it before
-				  anything is counted */
+	bool streams;		   /* each sample or branch is also written as a record */
+	bool off, was_off;	   /* counting is off: now; at some time of this interval */
+	__u64 drain_ns;		   /* period of drain(), 0: never; set and changed by the operations */
+	struct timespec began;	   /* CLOCK_MONOTONIC; zero: not yet */
+	struct timespec interval_began, interval_ended; /* CLOCK_MONOTONIC; ended: set before report() */
+	struct timespec interval_began_at;		/* begin of the interval by CLOCK_REALTIME */
+	struct clock_lead interval_lead;		/* at the begin of the interval */
+	void *state;					/* private to the operations */
+	struct chosen_keys keys;			/* keys of --by, if the operations use them */
+	struct reader *reader; /* maps addresses to files; NULL if not needed. Opened by the operations,
+				  before counting begins */
 	struct hotplug hotplug;
 	struct cgroup_watch cgroup_watch;
 	const char *reason; /* why it ended; NULL: it is running */
 
-	/* What it waits for: */
+	/* What it waits for in the loop: */
 	struct source *interval, *drain, *deadline, *delay, *wake, *keep;
 	struct targets *targets;
-	__u64 intervals_left;		   /* 0: they end with the session */
-	bool reported;			   /* an interval of it has been */
-	struct share_member *share_member; /* NULL: the session has no share to keep */
-	__u64 spent, spent_before; /* by the session, when the interval ended, and began: cpu_share_spent() */
-	__u64 merged;		   /* intervals that the next report covers: those before it found no room */
+	__u64 intervals_left;		   /* 0: no limit */
+	bool reported;			   /* an interval was reported */
+	struct share_member *share_member; /* NULL: the session's cost is not limited */
+	__u64 spent, spent_before; /* by the session, at the interval's end and begin: cpu_share_spent() */
+	__u64 merged; /* intervals that the next report covers: there was no room for earlier ones */
 };
 
-/* For the line of progress. */
+/* Numbers for the line of progress. */
 struct so_far {
-	bool sampled; /* something is sampled at all */
+	bool sampled; /* the activity takes samples */
 	__u64 samples, lost;
 };
 
 struct activity_ops {
 	int (*plan)(struct plan *plan, const struct options *options, struct host *host,
 		    struct refusal *refusal);
-	/* Before anything is opened: refuses what the options ask for and the activity has not. */
+	/* Refuses options that the activity does not support. Called before anything is opened. */
 	int (*check)(struct activity *activity, struct refusal *refusal);
-	/* Adds what the start record is to say of this activity; may be NULL. */
+	/* Adds this activity's members to the start record; may be NULL. */
 	void (*describe)(struct activity *activity, json_t *start);
-	/* Adds what it wants of memory; may be NULL. */
+	/* Adds the memory that it needs and wants; may be NULL. */
 	void (*want)(const struct activity *activity, struct limits *limits);
-	/* Once the counters are open and before they are enabled; may be NULL. */
+	/* Called after the counters are opened and before they are enabled; may be NULL. */
 	int (*attach)(struct activity *activity, struct refusal *refusal);
-	/* Attaches at one place that was not open then; may be NULL. */
+	/* Attaches at a place that was opened later; may be NULL. */
 	int (*attach_at)(struct activity *activity, size_t place, struct refusal *refusal);
-	/* Undoes it, before the events there are closed; NULL where there is no attach_at. */
+	/* Undoes that before the events there are closed; NULL if attach_at is. */
 	void (*detach_at)(struct activity *activity, size_t place);
-	/* What is to be read more often than is reported, every drain_ns; may be NULL. Returns as report. */
+	/* Reads what must be read more often than it is reported; called every drain_ns; may be NULL. Returns
+	 * the same as report(). */
 	int (*drain)(struct activity *activity);
-	/* A descriptor, the activity's own, that is readable when something is to be drained before its time;
+	/* Returns a descriptor, owned by the activity, that is readable when drain() should be called early;
 	 * may be NULL. */
 	int (*wake_fd)(const struct activity *activity);
-	/* What the session's share changes the periods of; may be NULL, and return NULL. */
+	/* Returns what the session's CPU share needs to change periods; may be NULL, and may return NULL. */
 	const struct sampled_part *(*sampled_part)(const struct activity *activity);
-	/* Adds what has been sampled since the beginning; may be NULL. */
+	/* Adds the samples taken since the beginning; may be NULL. */
 	void (*so_far)(struct activity *activity, struct so_far *sum);
-	/* Writes the records of an interval; last: the events are disabled and the activity ends. Returns 0
+	/* Writes the records of an interval. `last`: the events are disabled and the activity ends. Returns 0
 	 * or -errno of the streams. */
 	int (*report)(struct activity *activity, bool last);
-	/* After the counters of one execution are read for the last time; undoes attach. May be NULL. */
+	/* Called after the counters of an execution were read for the last time; undoes attach.
+	 * May be NULL. */
 	void (*detach)(struct activity *activity);
-	/* Writes the records after all executions, and adds to the end record; may be NULL. */
+	/* Writes records after all executions, and adds members to the end record; may be NULL. */
 	int (*finish)(struct activity *activity, json_t *end);
 	void (*release)(struct activity *activity);
 };
 
-/* What a command that measures is, beside its options: see struct command. */
+/* What a command that measures has in addition to its options: see struct command. */
 struct activity_type {
-	/* Completes the options, and sets ops and details by them. Returns 0, or -1 with the refusal. */
+	/* Completes the options, and sets `ops` and `details` accordingly. Returns 0, or -1
+	 * with the refusal. */
 	int (*choose)(struct activity *activity, struct refusal *refusal);
 };
 
 /*
- * The life of an activity. Each returns 0, or -1 with the refusal. In both cases activity_close() closes
- * what was opened, and activity_release() releases the rest.
+ * The life of an activity, in the order of calls. Those that can fail return 0, or -1 with the refusal. In
+ * both cases activity_close() must be called to close what was opened, and activity_release() to release the
+ * rest.
  */
 
-/* Plans it; the session's streams are open. Opens nothing. */
+/* Makes the plan. The session's streams must be open. Opens nothing. */
 int activity_plan(struct activity *activity, struct refusal *refusal);
 
-/* Opens and attaches everything. The session's command has been forked, and waits. */
+/* Opens and attaches everything. The session's command must be forked, and waiting to be executed. */
 int activity_open(struct activity *activity, struct refusal *refusal);
 
-/* Switches counting on, unless the command's exec will, and begins the first interval. `running`: the
- * command runs already. */
+/* Enables counting, unless the command's exec will do so, and begins the first interval. `running`: the
+ * command is already running. */
 int activity_begin(struct activity *activity, bool running, struct refusal *refusal);
 
-/* Registers with the session's loop what the activity waits for, and removes it. */
+/* Registers with the session's loop what the activity waits for, and unregisters it. */
 void activity_wait(struct activity *activity);
 void activity_wait_no_more(struct activity *activity);
 
-/* Closes what is open, after the last report. */
+/* Closes what is open. Must be called after the last report. */
 void activity_close(struct activity *activity);
 void activity_release(struct activity *activity);
 
 /*
- * Reports what came since the report before. The next interval begins where this one ends, which is before
- * its records are written, so every moment is in exactly one interval. Where the output has no room for it,
- * an interval that is not the last is not taken: counters and tables go on, and the next report covers it as
- * well.
+ * Reports what was measured since the last report. The next interval begins where this one ends, which is
+ * before its records are written, so every moment is in exactly one interval. If the output has no room for
+ * an interval, and it is not the last one, nothing is read: counters and tables go on, and the next report
+ * covers that interval as well.
  */
 void activity_report(struct activity *activity, bool last);
 
-/* Switches counting. Returns 0 or -errno. */
+/* Switches counting on or off. Returns 0 or -errno. */
 int activity_switch(struct activity *activity, bool on);
 
-/* For the operations: */
+/* Functions for the operations: */
 
-/* attach() of those that read all counters at once (a tally): gets ready for it if they will be read more
- * than once. Never fails. */
+/* The attach() of operations that read all counters at once (a tally): prepares for that, if they will be
+ * read more than once. Never fails. */
 int activity_attach_reader(struct activity *activity, struct refusal *refusal);
 
-/* Writes a record, which is consumed. Returns 0 or -errno of the streams. */
+/* Writes a record and releases it. Returns 0 or -errno of the streams. */
 int activity_write(struct activity *activity, json_t *record);
 
-/* The same for a record as a list of its members, which is emptied. */
+/* The same for a record given as a list of its members, which is emptied. */
 int activity_write_fields(struct activity *activity, const char *type, struct fields *fields);
 
-/* How long the interval was that is being reported. */
+/* Length of the interval that is being reported. */
 __u64 activity_interval_ns(const struct activity *activity);
 
-/* What the session has cost in it, as a share of a CPU: CPU time by time. */
+/* The cost of the session in that interval as a share of a CPU: CPU time divided by time. */
 double activity_share(const struct activity *activity);
 
-/* Members that the records of an interval have in common: start_time, duration_ns, merged. */
+/* Adds the members that all records of an interval have: start_time, duration_ns, merged. */
 void activity_put_interval(const struct activity *activity, json_t *record);
 
-/* The same as members of a list; start_time is the text of interval_began_at. */
+/* The same for a list of members. `start_time` is interval_began_at as text. */
 void activity_add_interval(const struct activity *activity, struct fields *fields, const char *start_time);
 
-/* cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for a part of
- * the interval or all of it; nothing, or NULL, where none was. */
+/* Value of cpus_missing: those of these CPUs (NULL: of all that are measured) that were offline for some of
+ * the interval. Returns NULL if there are none. */
 json_t *activity_missing(const struct activity *activity, const struct cpus *of);
 
-/* cgroups_missing: the same of the target's cgroups; `of`: only this one, by its index; -1: all. */
+/* Value of cgroups_missing: the same for cgroups of the target. `of`: index of the only cgroup to consider;
+ * -1: all. */
 json_t *activity_cgroups_missing(const struct activity *activity, int of);
 
-/* Both. */
+/* Adds both. */
 void activity_put_missing(const struct activity *activity, json_t *record, const struct cpus *of, int cgroup);
 
-/* For what follows places that come and go: */
+/* Functions for code that follows CPUs and cgroups as they come and go: */
 
-/* Opens, attaches and enables what is measured at a place. Returns 0, or -1 with the reason. */
+/* Opens, attaches and enables what is measured at a place. Returns 0, or -1 with the reason in
+ * the refusal. */
 int activity_join_place(struct activity *activity, size_t place, struct refusal *refusal);
 
-/* Detaches from the events of a CPU and a cgroup; -1: of any. */
+/* Detaches from all events of a CPU and a cgroup; -1: of any CPU, of any cgroup. */
 void activity_detach_places(struct activity *activity, int cpu, int cgroup);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Stacks as a key of what samples: -g, --by stack, and formats that are made of stacks. */
+/* Stacks as a key of sampling activities: -g, --by stack, and formats that need stacks. */
 #ifndef NHMTAP_CALL_STACKS_H
 #define NHMTAP_CALL_STACKS_H
 
@@ -9,16 +9,14 @@
 #include "collection/aggregation.h"
 #include "naming/codes.h"
 
-/* All details of a frame, for outputs that have room for them. */
+/* All details of a frame, for outputs that can show them. */
 #define FRAME_DETAIL (CODE_PLACE | CODE_SYMBOL | CODE_LINE)
 
-/*
- * Sets options->call_graph to whether stacks are wanted; keys that were asked for are then joined by stack.
- * Returns 0, or -1 with the refusal of options that are about stacks where none are wanted.
- */
+/* Sets options->call_graph if stacks are wanted; `stack` is then added to the keys that were asked for.
+ * Returns 0, or -1 with the refusal of stack options that were given without stacks. */
 int call_stacks_choose(struct activity *activity, struct refusal *refusal);
 
-/* What frames are distinguished by: enum code_detail. */
+/* The details by which frames are distinguished: enum code_detail. */
 unsigned int call_stacks_detail(const struct activity *activity);
 
 /* Puts entries with stacks into a record: a put_fn. */

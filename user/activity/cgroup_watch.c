@@ -32,7 +32,7 @@ static int tell(struct activity *activity, size_t i, const char *change, const c
 	return activity_write(activity, record);
 }
 
-/* Its id has a path, even when it has gone. */
+/* Stores the path of the cgroup's id, so that it is known even after the cgroup has gone. */
 static void note(const struct activity *activity, size_t i)
 {
 	const struct host *host = &activity->session->host;
@@ -53,8 +53,8 @@ static void leave(struct activity *activity, size_t i)
 	tell(activity, i, "gone", NULL);
 }
 
-/* One that a pattern has found. Where cgroups are told apart, what it has counted is still to be
- * reported. */
+/* A cgroup that was found by a pattern has gone. If counts are per cgroup, what it has counted must still be
+ * reported before its place is free. */
 static void leave_for_good(struct activity *activity, size_t i)
 {
 	struct target *target = &activity->plan.target;
@@ -65,7 +65,7 @@ static void leave_for_good(struct activity *activity, size_t i)
 	target->cgroups[i].vacant = !(target->per & PER_CGROUP);
 }
 
-/* Opens what is measured of it on each CPU that is online; hotplug.c sees to those that come. */
+/* Opens a cgroup's events on each online CPU. For CPUs that come online later, hotplug.c does so. */
 static int open_places(struct activity *activity, size_t i, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
@@ -135,20 +135,21 @@ static bool fits(const struct activity *activity, const struct cgroup_pattern *p
 {
 	struct cgroup_owner owner;
 
-	if (path[0] != '/') /* it has none */
+	if (path[0] != '/') /* it has no path */
 		return !strcmp(pattern->text, CGROUPS_ALL);
 	if (pattern->container) {
 		owner = cgroup_owner(path);
 		return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
 		       !strcmp(owner.pod_uid, pattern->text);
 	}
-	/* The root counts as one of all: it has what is in no other. */
+	/* A pattern for all cgroups includes the root, which counts everything that is in no other cgroup. */
 	return cgroup_fits(pattern->text, path) ||
 	       (!strcmp(path, "/") && !strcmp(pattern->text, CGROUPS_ALL) &&
 		counters_by_switches(activity->counters));
 }
 
-/* What is in a cgroup that is measured is measured with it, unless each is by itself. */
+/* Called for each cgroup that a pattern may match. Cgroups within a measured one are measured with it, unless
+ * counts are per cgroup. */
 static bool on_cgroup(void *context, const char *path, __u64 id)
 {
 	const struct finding_cgroups *finding = context;
@@ -170,7 +171,7 @@ static bool on_cgroup(void *context, const char *path, __u64 id)
 	return apart && (!pattern->container || counters_by_switches(activity->counters));
 }
 
-/* Takes in those that have come, and leaves those that have gone. */
+/* Adds cgroups that match the target's patterns, and removes those that have gone. */
 static void look_for_patterns(struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
@@ -200,8 +201,8 @@ static const char *const last_slots[CGROUP_LAST_SLOTS] = {
 	[CGROUP_MISSED] = "(missed)",
 };
 
-/* The target's cgroup that a cgroup belongs to by its path: the innermost that contains it. One that has come
- * and gone since the last look is added itself. -1: none. */
+/* Returns the index of the target's cgroup that a cgroup belongs to by its path: the innermost that contains
+ * it. A cgroup that matches a pattern, but came and went since the last search, is added. -1: none. */
 static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 {
 	const struct target *target = &activity->plan.target;
@@ -246,7 +247,7 @@ static int cgroup_of_id(struct activity *activity, __u64 id)
 	path = cgroups_path(activity->session->host.cgroups, id);
 	if (path)
 		return cgroup_of_path(activity, id, path);
-	/* The name in entries of a cgroup that was gone before it was looked up. */
+	/* The name, as in entries, of a cgroup that was gone before it was looked up. */
 	snprintf(number, sizeof(number), "id:%llu", id);
 	return cgroup_of_path(activity, id, number);
 }
@@ -268,7 +269,7 @@ void cgroup_watch_gather(struct activity *activity)
 	counters_each_sums(activity->counters, put_sums, activity);
 }
 
-/* Cgroups that are in one of the target's, and have gone. */
+/* Cgroups within one of the target's that have gone. */
 struct ended_cgroups {
 	struct activity *activity;
 	__u64 *ids;
@@ -308,7 +309,8 @@ static void keep_ended(void *context, __u64 id, const struct count *counts)
 		counters_keep_sums(ended->activity->counters, cgroup_of_id(ended->activity, id), counts);
 }
 
-/* The target's keep what these have counted, and their places in the table are free. */
+/* Adds the counts of cgroups that have gone to those of the target's cgroups that they were in, and frees
+ * their slots in the table. */
 static void keep_sums(struct activity *activity)
 {
 	struct ended_cgroups ended = {.activity = activity};
@@ -402,7 +404,7 @@ void cgroup_watch_next(struct activity *activity)
 	}
 }
 
-/* A record has its limit. */
+/* A record names at most so many missing cgroups. */
 #define TOLD_MOST 4
 
 json_t *activity_cgroups_missing(const struct activity *activity, int of)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cgroups of the target that come and go while an activity measures them. The events of one that is removed
- * are closed; where a cgroup of the same path, or one that matches a pattern of the target, is made again,
- * they are opened there. The stream says so, in `target` records and in the records of the intervals that
- * lack one that was asked for by its path.
+ * Follows cgroups of the target that come and go while an activity measures them. When a cgroup is removed,
+ * its events are closed. When a cgroup of the same path, or one that matches a pattern of the target, is
+ * created, they are opened there. This is reported in `target` records, and in the records of intervals that
+ * lack a cgroup that was asked for by its path.
  */
 #ifndef NHMTAP_CGROUP_WATCH_H
 #define NHMTAP_CGROUP_WATCH_H
@@ -16,34 +16,34 @@ struct activity;
 struct source;
 
 struct cgroup_watch {
-	size_t nr; /* of the target's cgroups */
+	size_t nr; /* number of the target's cgroups */
 	struct watched_cgroup {
-		__u64 id;     /* of one that was found */
-		bool away;    /* there is none of this path, or its events could not be opened */
-		bool missed;  /* it was away at some time of this interval */
-		bool refused; /* which has been told */
-		bool seen;    /* at this look */
+		__u64 id;     /* id of one that was found by a pattern */
+		bool away;    /* no such cgroup exists, or its events could not be opened */
+		bool missed;  /* `away` was true at some time of this interval */
+		bool refused; /* events could not be opened, and this was reported */
+		bool seen;    /* found by the current search */
 	} * list;
 	struct source *look;
 };
 
-/* Once the activity's counters are open; undone when they are closed. */
+/* Must be called after the activity's counters were opened, and before they are closed. */
 void cgroup_watch_begin(struct activity *activity);
 void cgroup_watch_end(struct activity *activity);
 
-/* Looks at once for what the target's patterns fit, and from the loop twice an interval and once a second at
- * least. */
+/* Searches for cgroups that match the target's patterns; then lets the loop do so twice an interval and at
+ * least once a second. */
 void cgroup_watch_wait(struct activity *activity);
 void cgroup_watch_wait_no_more(struct activity *activity);
 
-/* Looks now: before an interval is reported. */
+/* Searches now. Must be called before an interval is reported. */
 void cgroup_watch_look(struct activity *activity);
 
-/* Takes in what has been counted of each cgroup, where that is summed up at the switches between them: before
+/* If counts are summed up per cgroup at switches between cgroups, reads these sums. Must be called before
  * counts are read. */
 void cgroup_watch_gather(struct activity *activity);
 
-/* The next interval begins. */
+/* Must be called when the next interval begins. */
 void cgroup_watch_next(struct activity *activity);
 
 #endif

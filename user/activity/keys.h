@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* --by with keys that are names of code: the kernel aggregates by address, and entries with the same name are
- * summed up when records are written. */
+/* Supports keys of --by that are names of code. The kernel aggregates by address, and entries with the same
+ * name are summed up when records are written. */
 #ifndef NHMTAP_ACTIVITY_KEYS_H
 #define NHMTAP_ACTIVITY_KEYS_H
 
@@ -11,23 +11,23 @@
 #include "naming/codes.h"
 #include "refusal.h"
 
-/* A key that is a name. A table of them ends with one whose name is NULL. */
+/* A key that is a name of code. A table of them ends with a NULL name. */
 struct code_key {
 	const char *name;    /* "symbol" */
-	const char *needs;   /* the keys that the kernel needs for it: "ip,pid,comm" */
+	const char *needs;   /* the kernel's keys that it is made from: "ip,pid,comm" */
 	unsigned int detail; /* of enum code_detail */
 };
 
-/* For programs whose code is the key `ip`. */
+/* For BPF programs that have the key `ip`. */
 extern const struct code_key ip_code_keys[];
-/* For stacks: by what frames are distinguished. */
+/* For stacks: the detail by which frames are distinguished. */
 extern const struct code_key stack_code_keys[];
 
 struct chosen_keys {
-	const char *by;		      /* as it was asked for */
+	const char *by;		      /* as given by the user */
 	const struct code_key *table; /* NULL: there are none */
-	unsigned int detail;	      /* of all that were asked for; 0: no names */
-	char kernel[256];	      /* the keys that the kernel needs */
+	unsigned int detail;	      /* of all keys that were asked for; 0: no names */
+	char kernel[256];	      /* the keys for the kernel */
 };
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);
@@ -35,8 +35,8 @@ void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_k
 /* Whether a key was asked for by its name. */
 bool keys_asked(const struct chosen_keys *chosen, const char *name);
 
-/* Opens an aggregation with the keys; those that only names need are not shown. Returns 0, or -1 with
- * the refusal. */
+/* Opens an aggregation with the keys. Keys that are only needed for names are not shown. Returns 0, or -1
+ * with the refusal. */
 int keys_open(struct aggregation **aggregation, const char *name, const struct chosen_keys *chosen,
 	      struct refusal *refusal);
 

@@ -9,22 +9,23 @@
 #include "collection/sample_cost.h"
 #include "memory.h"
 
-/* The kernel raises a shorter period of a clock to this: perf_swevent_start_hrtimer(), kernel/events/core.c.
- */
+/* The kernel raises shorter periods of a clock to this: perf_swevent_start_hrtimer(),
+ * kernel/events/core.c. */
 #define CLOCK_PERIOD_LEAST 10000ULL
-/* No period is raised beyond these: a second, and what a Nehalem's counter takes at once (31 bits). */
+/* The longest periods that are set: a second for clocks, and what a Nehalem's counter takes at
+ * once: 31 bits. */
 #define CLOCK_PERIOD_MOST 1000000000ULL
 #define PERIOD_MOST	  0x7fffffffULL
 
 struct paced_event {
 	struct aggregation *aggregation; /* NULL: it takes no samples */
-	bool clock, frequency;		 /* of a clock the kernel has made a frequency a period */
-	__u64 opened, asked, held;	 /* periods; or frequencies, as said */
-	__u64 count, samples;		 /* see struct paced */
-	__u64 reported;			 /* changes, by the records so far */
-	__u64 fixed_ns, program_ns;	 /* cost of a sample */
-	struct table_runs seen;		 /* when it was last asked for */
-	__u64 filtered_at;		 /* CLOCK_MONOTONIC: the same moment */
+	bool clock, frequency;		 /* it is a clock; the kernel adapts its period (never a clock's) */
+	__u64 opened, asked, held;  /* periods (frequencies, if `frequency`): as opened, asked, current */
+	__u64 count, samples;	    /* see struct paced */
+	__u64 reported;		    /* number of changes that records have reported */
+	__u64 fixed_ns, program_ns; /* cost of a sample */
+	struct table_runs seen;	    /* at the last call of cost() */
+	__u64 filtered_at;	    /* time of that call, CLOCK_MONOTONIC */
 };
 
 struct pacing {
@@ -36,7 +37,7 @@ struct pacing {
 	__u64 changes;
 };
 
-/* The kernel makes no sample of these ticks, which cost as much. */
+/* Whether the kernel discards some of a clock's ticks without making a sample. They cost as much. */
 static bool is_filtered(const struct paced_event *event, const struct perf_event_attr *attr)
 {
 	return event->clock && (attr->exclude_user || attr->exclude_kernel);
@@ -86,7 +87,7 @@ static __u64 cost(void *context)
 
 /* --- periods ---------------------------------------------------------------------------------- */
 
-/* Never below what was asked for. */
+/* The period, or frequency, for a factor. Never more samples than were asked for. */
 static __u64 held_at(const struct paced_event *event, double factor)
 {
 	__u64 most = event->clock ? CLOCK_PERIOD_MOST : PERIOD_MOST;
@@ -102,7 +103,7 @@ static __u64 held_at(const struct paced_event *event, double factor)
 	return value < most ? value : most;
 }
 
-/* The program has to know the period, where a clock's samples don't tell it: on all CPUs. */
+/* Tells the program on all CPUs the period of a clock, because a clock's samples do not report it. */
 static void weigh(const struct paced_event *event)
 {
 	if (event->clock)
@@ -121,7 +122,8 @@ void pacing_join(struct pacing *pacing, size_t place)
 	}
 }
 
-/* Of a CPU's events, one for each cgroup of the target. */
+/* Carries over what a CPU has counted towards the next sample. It has an event for each cgroup
+ * of the target. */
 static void carry(const struct pacing *pacing, size_t i, int cpu)
 {
 	const struct paced_event *event = &pacing->events[i];
@@ -140,7 +142,7 @@ static void carry(const struct pacing *pacing, size_t i, int cpu)
 	aggregation_carry(event->aggregation, cpu, counted, most);
 }
 
-/* The period that held is over. */
+/* Accounts for the current period, which ends: counts the samples to be expected by it. */
 static void close_period(struct pacing *pacing, size_t i)
 {
 	const struct activity *activity = pacing->activity;
@@ -151,7 +153,7 @@ static void close_period(struct pacing *pacing, size_t i)
 		return;
 	event->samples += (count.value - event->count) / event->held;
 	event->count = count.value;
-	/* What a filtered clock has counted is not all for samples. */
+	/* Not all that a filtered clock has counted is for samples. */
 	if (!activity->plan.target.cpus_given || is_filtered(event, &activity->plan.events.list[i].attr))
 		return;
 	for (int cpu = 0; cpu < cpus_end(&activity->session->host.possible); cpu++)
@@ -170,8 +172,11 @@ static void hold_event(struct pacing *pacing, size_t i)
 	weigh(event);
 }
 
-/* While the period is changed nothing is counted, so that no sample comes with the old one's weight: that of
- * events in the kernel's own code is set when they are enabled (perf_swevent_add()). */
+/*
+ * Changes the periods of all events. Meanwhile counting is disabled, so that no sample is weighted with the
+ * old period: the period of the kernel's software events takes effect when they are enabled
+ * (perf_swevent_add()).
+ */
 static void hold(void *context, double factor)
 {
 	struct pacing *pacing = context;
@@ -198,8 +203,8 @@ static void plan_event(struct paced_event *event, const struct event *planned)
 	event->asked = event->opened;
 	if (event->clock && event->asked < CLOCK_PERIOD_LEAST)
 		event->asked = CLOCK_PERIOD_LEAST;
-	/* Samples of those that are inherited tell their period, which must not be taken for that of the
-	 * event itself. */
+	/* Samples of inherited copies report their own period. Make it differ from the period that the event
+	 * was opened with, which samples of the event itself keep reporting. */
 	if (event->clock && attr->inherit && event->asked == event->opened)
 		event->asked++;
 	event->held = event->asked;

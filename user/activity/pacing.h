@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The periods of an activity's events, where they are changed while it runs: see session/cpu_share.h. Each
- * sample weighs what it stands for, before a change and after it. What a CPU has counted towards the next
- * sample at a change is carried over to it, as the kernel begins a new period (__perf_event_period(),
- * kernel/events/core.c). That of a thread is in no sample, as at the end of a run: less than a period.
+ * Changes the sampling periods of an activity's events while it runs: see session/cpu_share.h. Before and
+ * after a change, each sample is weighted with the count it stands for. On CPUs, what was counted towards the
+ * next sample before a change is added to that sample, because the kernel begins a new period
+ * (__perf_event_period(), kernel/events/core.c). For threads it is in no sample, like the rest at the end of
+ * a run: less than a period.
  *
- * Copies of an event that other tasks have inherited keep the period that held when they were made: the
+ * Copies of an event that other tasks have inherited keep the period that was set when they were made: the
  * kernel changes only the event itself (PERF_EVENT_IOC_PERIOD).
  */
 #ifndef NHMTAP_PACING_H
@@ -20,19 +21,25 @@
 struct activity;
 struct pacing;
 
-/* Before anything is loaded; one aggregation an event of the plan, NULL for one that takes no samples.
- * Returns NULL where the session has no share to keep. The aggregations stay the caller's. */
+/*
+ * Must be called before the BPF programs are loaded. `aggregations` has one for each event of the plan, NULL
+ * for an event that takes no samples; the caller owns them. Returns NULL if the session's cost is not
+ * limited.
+ */
 struct pacing *pacing_new(struct activity *activity, struct aggregation **aggregations);
 void pacing_release(struct pacing *pacing);
 
-/* The events are open at a place, attached and disabled. */
+/* Must be called after the events at a place were opened and attached, while they are disabled. */
 void pacing_join(struct pacing *pacing, size_t place);
 
-/* For cpu_share_join(). */
+/* The argument for cpu_share_join(). NULL if `pacing` is. */
 const struct sampled_part *pacing_part(const struct pacing *pacing);
 
-/* For an event's account: the period that holds, 0 where the kernel sets it by the frequency; since when, as
- * its count; and how many samples there were to be before, by other periods. */
+/*
+ * For the account of an event's samples. `period`: the current one, 0 if the kernel adapts it to a frequency.
+ * `count`: the event's count when the period was set. `samples`: the number of samples expected until then.
+ * `changes`: number of changes.
+ */
 struct paced {
 	__u64 period;
 	__u64 count, samples;
@@ -40,7 +47,7 @@ struct paced {
 };
 struct paced pacing_of(const struct pacing *pacing, size_t event);
 
-/* Adds to an interval's record what held: the member `share`. */
+/* Adds the member `share` to an interval's record: the share, what was used of it, and the current period. */
 void pacing_put(struct pacing *pacing, size_t event, json_t *record);
 
 #endif

@@ -23,38 +23,40 @@
 
 #define DEFAULT_TABLE_ENTRIES 20
 
-/* The pace at which rings are read and tables are looked at: faster while tables fill. One that is FILLING
- * percent full is emptied. The fastest pace keeps up with a million new keys a second and CPU; beyond
- * that a table gets full, which the account tells. A timer's samples can't come faster than it ticks: see
- * slowest_ns(). */
+/*
+ * The period for reading rings and checking tables: shorter while tables fill quickly. A table that is
+ * FILLING percent full is emptied. The shortest period keeps up with a million new keys per second and CPU;
+ * beyond that, tables get full, which the account reports. If only timers sample, tables can't fill faster
+ * than they tick: see slowest_ns().
+ */
 #define DRAIN_LEAST_NS	2500000
 #define DRAIN_MOST_NS	20000000
 #define DRAIN_SELDOM_NS 1000000000
 #define FILLING		25
 #define HARDLY_FILLED	6
 
-/* Keys of an event that are kept while the output takes no interval, since their number has no other bound
- * then. */
+/* The most keys of an event that are kept while the output accepts no interval: nothing else limits their
+ * number then. */
 #define MERGED_KEYS_MOST (1UL << 20)
 
 struct state {
 	const struct sampling *sampling;
 	size_t nr;			   /* events */
-	struct aggregation **aggregations; /* one an event: with inherit the program alone tells them apart;
-					    * NULL for one that takes no samples */
-	struct count *before;		   /* an event's */
-	struct samples *accounts;	   /* an event's, so far */
-	const char **causes;		   /* an event's missed_cause() */
-	__u64 *streamed, *ring_lost;	   /* an event's samples in the stream, and those that missed it */
-	__u64 *unwritten;		   /* an event's that the output had no room for */
-	__u64 *throttled;		   /* an event's, times so far */
-	bool *warned;			   /* of an event's: see warn_of_loss() */
-	__u64 real_ns;			   /* CLOCK_REALTIME less CLOCK_MONOTONIC, when the run began */
-	__u64 forks;			   /* of the machine, when the run began */
-	struct pacing *pacing;		   /* NULL: periods stay as they are */
-	struct unwinding *unwinding;	   /* NULL: stacks are not walked by tables */
-	__u64 slowest_ns;		   /* between two looks at tables */
-	const char *unwind_why;		   /* not, where that was left open; NULL otherwise */
+	struct aggregation **aggregations; /* per event, since with inherit only the program tells them apart;
+					      NULL for an event without samples */
+	struct count *before;		   /* per event: count at the last report */
+	struct samples *accounts;	   /* per event: account so far */
+	const char **causes;		   /* per event: missed_cause() */
+	__u64 *streamed, *ring_lost;	   /* per event: samples in the stream; samples lost by the ring */
+	__u64 *unwritten;		   /* per event: samples that the output had no room for */
+	__u64 *throttled;		   /* per event: times throttled so far */
+	bool *warned;			   /* per event: see warn_of_loss() */
+	__u64 real_ns;			   /* CLOCK_REALTIME minus CLOCK_MONOTONIC, when the run began */
+	__u64 forks;			   /* forks on this machine until the run began */
+	struct pacing *pacing;		   /* NULL: periods do not change */
+	struct unwinding *unwinding;	   /* NULL: stacks are not walked by unwind tables */
+	__u64 slowest_ns;		   /* longest time between two checks of tables */
+	const char *unwind_why;		   /* if nhmtap chose not to walk stacks by tables: why; else NULL */
 };
 
 static const char *keys_of(const struct activity *activity)
@@ -110,7 +112,8 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-/* Processes and threads made since boot: /proc/stat, "processes" (total_forks, kernel/fork.c). */
+/* Number of processes and threads created since boot: /proc/stat, "processes" (total_forks,
+ * kernel/fork.c). */
 static __u64 forks_so_far(void)
 {
 	FILE *file = fopen("/proc/stat", "re");
@@ -156,7 +159,7 @@ void sampling_detach_at(struct activity *activity, size_t place)
 		aggregation_detach(state->aggregations[i], counters_fd(activity->counters, i, place));
 }
 
-/* Addresses that are not asked for by name have names in a table all the same. */
+/* Details for addresses beyond those asked for by keys: tables show names anyway. */
 static unsigned int shown_detail(const struct activity *activity)
 {
 	const struct sampling *sampling = activity->details;
@@ -165,7 +168,7 @@ static unsigned int shown_detail(const struct activity *activity)
 	       (activity->keys.detail ? 0 : sampling->names);
 }
 
-/* Tables that are not there by then are missed by the first samples only. */
+/* How long to wait for unwind tables at the begin. If one is made later, only the first samples miss it. */
 #define WAIT_FOR_TABLES_NS 1000000000ULL
 
 static bool any_user_stacks(const struct activity *activity)
@@ -176,7 +179,7 @@ static bool any_user_stacks(const struct activity *activity)
 	return false;
 }
 
-/* Has stacks walked by tables, where the options and the machine let it. */
+/* Has stacks walked by unwind tables, if the options and the machine allow it. */
 static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 {
 	struct state *state = activity->state;
@@ -208,7 +211,7 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-/* What a timer can at most fill of a CPU's table from one look to the next is hardly anything. */
+/* The longest period for checking tables: if only timers sample, a table is hardly filled in that time. */
 static __u64 slowest_ns(const struct activity *activity)
 {
 	const struct state *state = activity->state;
@@ -237,7 +240,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	if (begin_unwinding(activity, refusal))
 		return -1;
 	state->pacing = pacing_new(activity, state->aggregations);
-	/* Programs first, so that a refusal to load them is the one reported. */
+	/* Load the programs first, so that if they are refused, that is what is reported. */
 	for (size_t i = 0; i < state->nr; i++)
 		if (state->aggregations[i] &&
 		    aggregation_load(state->aggregations[i], &activity->session->host, refusal))
@@ -301,8 +304,8 @@ void sampling_describe(struct activity *activity, json_t *start)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Memory for a key of an interval, and for an entry of its record, where a stack names its frames. Estimates
- * from the resident set of a few runs. */
+/* Memory for each key of an interval, and for each entry of a record, in which a stack names its frames.
+ * Estimates by the resident set of a few runs. */
 #define KEY_BYTES	  512
 #define STACK_KEY_BYTES	  2048
 #define KEYS_LEAST	  256
@@ -310,7 +313,7 @@ void sampling_describe(struct activity *activity, json_t *start)
 #define STACK_ENTRY_BYTES 16384
 #define ENTRIES_LEAST	  32
 
-/* Of memory, for names and entries: with less, tables to walk stacks by are not worth theirs. */
+/* Memory that must be left for names and entries; with less, unwind tables are not worth their memory. */
 #define UNWIND_SPARE (16UL << 20)
 
 static size_t key_bytes(const struct activity *activity)
@@ -323,7 +326,7 @@ static size_t entry_bytes(const struct activity *activity)
 	return activity->options->call_graph ? STACK_ENTRY_BYTES : ENTRY_BYTES;
 }
 
-/* For an event's interval. */
+/* Most memory for an interval of an event. */
 static size_t most_bytes(const struct activity *activity)
 {
 	return MERGED_KEYS_MOST * (key_bytes(activity) + entry_bytes(activity));
@@ -353,7 +356,7 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 	limits_want(limits, MEMORY_ENTRIES,
 		    events * (KEYS_LEAST * key_bytes(activity) + ENTRIES_LEAST * entry_bytes(activity)),
 		    events * most_bytes(activity));
-	/* The session has one memory of tables. */
+	/* All activities of a session share the unwind tables. */
 	if (!options->call_graph || !any_user_stacks(activity) ||
 	    (options->unwind && !strcmp(options->unwind, UNWIND_FP)))
 		return;
@@ -362,12 +365,12 @@ void sampling_want(const struct activity *activity, struct limits *limits)
 			    UNWIND_MEMORY_LEAST + UNWIND_MEMORY);
 		limits->parts[MEMORY_UNWINDING].spare = UNWIND_SPARE;
 	}
-	/* Without --unwind, stacks can be walked by frame pointers. */
+	/* With --unwind tables they are required. Otherwise stacks can be walked by frame pointers. */
 	if (options->unwind && !strcmp(options->unwind, UNWIND_TABLES))
 		limits->parts[MEMORY_UNWINDING].spare = 0;
 }
 
-/* What an event has of it: all events of all activities have the same part of what they want. */
+/* Memory for entries of an event: all events of all activities get the same proportion of what they want. */
 static size_t share_bytes(const struct activity *activity)
 {
 	const struct memory_want *want = &activity->session->limits.parts[MEMORY_ENTRIES];
@@ -375,14 +378,14 @@ static size_t share_bytes(const struct activity *activity)
 	return (double)want->share / want->most * most_bytes(activity);
 }
 
-/* Entries of a record that there is memory for: half of it, at most, so that keys have the other. */
+/* Number of entries of a record by the limit of memory: entries get at most half of it, and keys the rest. */
 static size_t entries_fitting(const struct activity *activity)
 {
 	return activity->session->limits.memory ? share_bytes(activity) / 2 / entry_bytes(activity)
 						: SIZE_MAX;
 }
 
-/* Keys of an event that are kept of an interval. */
+/* Most keys of an event that are kept in an interval. */
 static size_t most_keys(const struct activity *activity)
 {
 	size_t left;
@@ -406,7 +409,7 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr)
 	return most < nr ? most : nr;
 }
 
-/* `folded`: what the entries have become; NULL: they are as they were read. */
+/* Puts a list of entries. `folded`: the entries after folding by names; NULL: they are as read. */
 static void put_list(const struct activity *activity, json_t *record, const struct layout *layout,
 		     struct entry *list, size_t nr, const struct folded *folded)
 {
@@ -440,8 +443,8 @@ static void put_entries(const struct activity *activity, json_t *record, const s
 
 /* --- the stream ------------------------------------------------------------------------------- */
 
-/* A program may write a sample a little later than it took the sample's time. Samples younger than this wait
- * for the next reading, so that all come in the order of their times. */
+/* A program may write a sample a little after it took the sample's time. Samples newer than this are left for
+ * the next reading, so that all are read in the order of their times. */
 #define SETTLED_NS 1000000
 
 static json_t *sample_record(const struct activity *activity, size_t i, const struct streamed *sample)
@@ -481,7 +484,7 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	return err;
 }
 
-/* Empties tables before they are full, and sets the pace to look at them. */
+/* Empties tables before they are full, and adapts the period of checking them. */
 static void drain_tables(struct activity *activity)
 {
 	struct state *state = activity->state;
@@ -538,7 +541,7 @@ static json_t *stream_value(const struct state *state)
 
 /* --- intervals -------------------------------------------------------------------------------- */
 
-/* Whether another event of the plan may fall into the same PEBS record. */
+/* Whether samples of another event of the plan may end up in the same PEBS record. */
 static bool collides(const struct events *events, const struct event *event)
 {
 	size_t precise = 0;
@@ -592,14 +595,14 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	return record;
 }
 
-/* Reads an event; its account is brought up to date. */
+/* Reads the count and samples of an event, and updates its account. */
 static void read_event(struct activity *activity, size_t i, struct count *count, struct reading *reading)
 {
 	struct state *state = activity->state;
 	struct samples before = state->accounts[i];
 	struct samples_read read;
 
-	/* The count first: then no sample can be in the tables that is not in the count. */
+	/* Read the count first. Then all samples to be expected by it are in the tables. */
 	counters_read(activity->counters, i, count);
 	aggregation_read(state->aggregations[i],
 			 activity->session->limits.memory ? most_keys(activity) : SIZE_MAX, reading);
@@ -624,7 +627,7 @@ static json_t *account_value(struct state *state, size_t i, const struct samples
 	return value;
 }
 
-/* Takes a list out of a record, and writes it as a record of its own, with what all parts carry. */
+/* Moves a list out of a record into a record of its own, with the members that all parts of a record have. */
 static int write_ahead(struct activity *activity, json_t *record, const char *list)
 {
 	json_t *ahead = json_pack("{s:s}", "type", list);
@@ -637,7 +640,7 @@ static int write_ahead(struct activity *activity, json_t *record, const char *li
 	return activity_write(activity, ahead);
 }
 
-/* What an interval of an event gave, and where it is while the interval is reported. */
+/* The result of an event's interval, kept while the interval is reported. */
 struct reported {
 	struct reading reading;
 	struct count since;
@@ -657,7 +660,7 @@ static int report_event(struct activity *activity, size_t i, struct reported *fo
 		(struct sampled){&activity->plan.events.list[i], i,
 				 aggregation_layout(state->aggregations[i]), &found->reading, &found->since};
 	read_event(activity, i, &count, &found->reading);
-	/* What was mapped before a sample is now among the notes. */
+	/* By now the kernel has noted all mappings that precede the samples. */
 	if (activity->reader)
 		reader_take(activity->reader, true);
 	found->since = count_beyond(&count, &state->before[i]);
@@ -703,7 +706,7 @@ int sampling_report(struct activity *activity, bool last)
 	return err;
 }
 
-/* The whole run's account, over all events. */
+/* Adds the account of the whole run, summed over all events. */
 int sampling_finish(struct activity *activity, json_t *end)
 {
 	const struct state *state = activity->state;

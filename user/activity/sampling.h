@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Activities that sample: each event with an aggregation of bpf/ behind it, reported as records of one type,
- * with the account of the samples. */
+/* Sampling activities. Each event has an aggregation by a program of bpf/, which is reported in records of
+ * one type, with an account of the samples. */
 #ifndef NHMTAP_SAMPLING_H
 #define NHMTAP_SAMPLING_H
 
@@ -14,11 +14,11 @@
 #include "refusal.h"
 #include "activity/activity.h"
 
-/* Puts what a reading found into a record. */
+/* Puts the result of a reading into a record. */
 typedef void (*put_fn)(const struct activity *activity, json_t *record, const struct layout *layout,
 		       struct reading *reading);
 
-/* What an event's interval gave, before its entries are sorted and cut. */
+/* The result of an event's interval, before its entries are sorted and cut. */
 struct sampled {
 	const struct event *event;
 	size_t index; /* of the event in the plan */
@@ -28,33 +28,33 @@ struct sampled {
 };
 
 struct sampling {
-	const char *command;	  /* the subcommand, and the type of its records: "profile" */
-	const char *aggregation;  /* its file in bpf/: "profile" for profile.bpf.c */
+	const char *command;	  /* the command, and the type of its records: "profile" */
+	const char *aggregation;  /* name of its file in bpf/: "profile" for profile.bpf.c */
 	const char *default_keys; /* of --by */
-	const char *stream_keys;  /* of --by with --stream; NULL: there is no stream */
-	bool reads_stacks;	  /* the program may get none; the account then counts these */
-	put_fn put;		  /* NULL: entries, by their keys */
-	const char *ahead;	  /* a list of its records that stands in front of them, as records of
-				   * a type of this name; NULL: none */
-	bool places;		  /* always maps addresses to files */
-	unsigned int names;	  /* and how they are called, unless --by says so: of enum code_detail */
+	const char *stream_keys;  /* of --by with --stream; NULL: --stream is not supported */
+	bool reads_stacks;  /* samples may lack the stack that the program needs; the account counts these */
+	put_fn put;	    /* NULL: puts entries by their keys */
+	const char *ahead;  /* a list of its records that is written before them, as a record of this type;
+			       NULL: none */
+	bool places;	    /* addresses are always mapped to files */
+	unsigned int names; /* names of these addresses, unless --by has names: of enum code_detail */
 	const struct code_key *code_keys; /* keys of --by that are names; NULL: there are none */
-	bool knows_throttling;		  /* its program counts the times that the event was stopped */
-	/* Adds what the records of this command alone have, and writes others behind those of all `nr`
-	 * events; may be NULL. */
+	bool knows_throttling;		  /* its program counts how often the event was throttled */
+	/* complete() adds members that only this command's records have. follow() writes other records after
+	 * those of all `nr` events. Both may be NULL. */
 	void (*complete)(const struct activity *activity, const struct sampled *sampled, json_t *record);
 	int (*follow)(struct activity *activity, const struct sampled *sampled, size_t nr);
 };
 
-/* Whether users' stacks are walked by tables. */
+/* Whether stacks of user code are walked by unwind tables. */
 bool sampling_unwinds(const struct activity *activity);
 
-/* How many of `nr` entries a record is to have: records hold all, a screen what fits, unless --top says
- * otherwise; and no more than --memory leaves room for. */
+/* How many of `nr` entries a record gets: all of them, or for output that people read as many as fit a
+ * screen, unless --top says otherwise; and no more than --memory allows. */
 size_t sampling_most_entries(const struct activity *activity, size_t nr);
 
-/* The operations of all that sample: activity->details is a struct sampling. A command's own are these,
- * with its plan. */
+/* The operations of all sampling activities; activity->details is a struct sampling. A command's operations
+ * are these with its own plan function. */
 #define SAMPLING_OPS(plan_function)                                                                          \
 	{                                                                                                    \
 		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,               \

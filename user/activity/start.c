@@ -10,7 +10,7 @@
 #include "record/record.h"
 #include "record/type.h"
 
-/* A command line may be megabytes; a record may not. */
+/* The most bytes of a command line in the record: it may have megabytes. */
 #define ARGUMENTS_MAX 1024
 
 /* --- an event --------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static const char *type_name(__u32 type)
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
 }
 
-/* Members of perf_event_attr that are shown where they are not zero. Encodings are hex. */
+/* Adds the members of perf_event_attr; most only if not zero. Encodings are in hex. */
 static void put_attr(json_t *value, const struct perf_event_attr *attr)
 {
 	json_object_set_new(value, "type", json_integer(attr->type));
@@ -36,7 +36,7 @@ static void put_attr(json_t *value, const struct perf_event_attr *attr)
 		json_object_set_new(value, "config1", value_hex(attr->config1));
 	if (attr->config2)
 		json_object_set_new(value, "config2", value_hex(attr->config2));
-	if (attr->sample_period) /* a union: the frequency where freq is set */
+	if (attr->sample_period) /* a union with the frequency, if freq is set */
 		json_object_set_new(value, attr->freq ? "sample_freq" : "sample_period",
 				    json_integer(attr->sample_period));
 	if (attr->sample_type)
@@ -117,7 +117,7 @@ static json_t *units_value(const struct cpu_events *cpu)
 	return value;
 }
 
-/* The CPU and kernel. */
+/* Describes the CPU and the kernel. */
 static json_t *host_value(const struct host *host)
 {
 	json_t *cpu = json_object(), *value = json_object();
@@ -140,7 +140,7 @@ static json_t *host_value(const struct host *host)
 	return value;
 }
 
-/* OpenTelemetry's names for what emits the records. */
+/* Describes the source of the records by OpenTelemetry's names. */
 static json_t *resource_value(const struct host *host)
 {
 	json_t *value = json_object();
@@ -230,7 +230,7 @@ static json_t *capabilities_value(const struct host *host)
 	return list;
 }
 
-/* Those that doctor finds in the way of something: what each costs it says. NULL: there are none. */
+/* The missing capabilities, by `doctor`'s judgement; it tells what each is needed for. NULL: none. */
 static json_t *missing_value(struct host *host)
 {
 	struct permission permissions[NR_PERMISSIONS];

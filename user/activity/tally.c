@@ -14,15 +14,15 @@
 
 #define NO_ROW ((size_t)-1)
 
-/* Between two readings the kernel rotates the events a few times, so that each has been on a counter. */
+/* The kernel rotates events this many times between two readings, so that each was on a counter. */
 #define TURNS_A_LOOK 2
-#define TURN_MS	     4 /* PERF_CPU_HRTIMER, kernel/events/core.c: where the driver does not say */
+#define TURN_MS	     4 /* the kernel's default: PERF_CPU_HRTIMER, kernel/events/core.c */
 
-/* While no event has shared its counter there is no error to bound, and one reading a second is enough to
- * notice when sharing begins. */
+/* Longest time between readings while no event shares its counter: there is no error to bound, and it
+ * suffices to notice when sharing begins. */
 #define UNSHARED_MOST_NS 1000000000
 
-/* 0 if there are none but software events, which have no counter to share. */
+/* First time between readings. 0 if there are only software events, which have no counters to share. */
 static __u64 first_span_ns(const struct plan *plan, struct host *host)
 {
 	const struct pmu *pmu = host_core_pmu(host);
@@ -65,7 +65,7 @@ static struct place_key key_of(const struct tally *tally, const struct place *pl
 	struct topology at =
 		place->cpu >= 0 ? host_topology(tally->host, place->cpu) : (struct topology){-1, -1, -1};
 
-	/* The number of a core is its socket's own. */
+	/* Core numbers are unique only within a socket, so both are needed. */
 	return (struct place_key){
 		.cpu = per & PER_CPU ? place->cpu : -1,
 		.cgroup = per & PER_CGROUP ? place->cgroup : -1,
@@ -114,7 +114,8 @@ static size_t row_of(struct tally *tally, const struct place *place)
 	return i;
 }
 
-/* A place gets its row when it is first open: the kernel does not tell the topology of an offline CPU. */
+/* Assigns rows to places. A place gets its row when it is first open, because the kernel does not tell the
+ * topology of offline CPUs. */
 static void find_rows(struct tally *tally, const struct counters *counters)
 {
 	const struct places *places = counters_places(counters);
@@ -135,7 +136,8 @@ static void find_rows(struct tally *tally, const struct counters *counters)
 	}
 }
 
-/* A row for each of the target's cgroups, by its index, where their counts are summed up at switches. */
+/* The same if counts are summed up per cgroup at switches: a row for each of the target's cgroups, by its
+ * index. */
 static void find_cgroup_rows(struct tally *tally)
 {
 	const struct target *target = &tally->plan->target;
@@ -156,7 +158,8 @@ static void find_cgroup_rows(struct tally *tally)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-/* A pinned event that never ran can't be read: it stays at zero, not counted. */
+/* Adds the last counts of a place. A pinned event that never ran can't be read; it stays 0 and
+ * "not counted". */
 static void add_place(struct tally *tally, const struct counters *counters, size_t place)
 {
 	struct tally_row *row = &tally->rows[tally->row_of[place]];
@@ -190,7 +193,7 @@ static void read_places(struct tally *tally, struct counters *counters)
 			add_place(tally, counters, p);
 }
 
-/* What was counted since the last reading; never negative. */
+/* Computes what was counted since the last reading; never negative. */
 static void end_look(struct tally *tally, struct tally_row *row, __u64 ns)
 {
 	for (size_t i = 0; i < tally->plan->events.nr; i++) {
@@ -220,7 +223,7 @@ static const struct cgroup *cgroup_of(const struct tally *tally, const struct ta
 	return row->key.cgroup >= 0 ? &tally->plan->target.cgroups[row->key.cgroup] : NULL;
 }
 
-/* A row begins anew where its cgroup has been replaced by another. */
+/* Resets rows whose cgroup was replaced by another one. */
 static void follow_cgroups(struct tally *tally)
 {
 	for (size_t r = 0; r < tally->nr; r++) {
@@ -265,7 +268,7 @@ void tally_look(struct tally *tally, struct counters *counters)
 	tally->looked_ns = now;
 }
 
-/* An interval is to have looks enough; a run needs no more than are kept. */
+/* Each interval must have enough readings; over a whole run, no more are needed than are kept. */
 __u64 tally_pace(const struct tally *tally, __u64 every_ns, __u64 interval_ms)
 {
 	__u64 of_interval = interval_ms * 1000000 / (2 * TURNS_LEAST);

@@ -18,8 +18,8 @@
 struct watched {
 	struct targets *targets;
 	pid_t id;
-	int fd;	   /* a pidfd; -1: there is none, or it has ended */
-	bool left; /* it has not ended */
+	int fd;	   /* pidfd; -1: not available, or it has ended */
+	bool left; /* still running */
 	struct source *source;
 };
 
@@ -29,7 +29,7 @@ struct targets {
 	void *context;
 	struct watched *list;
 	size_t nr, left;
-	struct source *look; /* at those without a descriptor */
+	struct source *look; /* timer to poll those without a pidfd */
 };
 
 static bool is_there(pid_t id)
@@ -68,7 +68,7 @@ static void on_look(void *context)
 
 		if (!watched->left || watched->fd >= 0 || is_there(watched->id))
 			continue;
-		if (targets->left == 1) { /* `gone` may release the targets */
+		if (targets->left == 1) { /* `gone` may release `targets` */
 			has_ended(watched);
 			return;
 		}
@@ -91,7 +91,7 @@ static void watch(struct targets *targets, pid_t id, bool thread)
 	*watched = (struct watched){.targets = targets, .id = id};
 	watched->fd = syscall(SYS_pidfd_open, id, thread ? O_EXCL /* PIDFD_THREAD */ : 0);
 	if (watched->fd < 0 && thread)
-		watched->fd = syscall(SYS_pidfd_open, id, 0); /* one that leads its process */
+		watched->fd = syscall(SYS_pidfd_open, id, 0); /* works if it is its process's first thread */
 	watched->left = watched->fd >= 0 || (errno != ESRCH && is_there(id));
 	if (watched->fd >= 0)
 		watched->source = loop_watch(targets->loop, watched->fd, POLLIN, on_ended, watched);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The processes and threads that an activity measures, watched until they have ended. */
+/* Watches the processes and threads that an activity measures until they have ended. */
 #ifndef NHMTAP_TARGETS_H
 #define NHMTAP_TARGETS_H
 
@@ -9,9 +9,9 @@
 struct targets;
 
 /*
- * Calls `gone` once, from the loop, when all processes and threads that the target names have ended; at once
- * if they have already. NULL where it names none. Uses pidfds (pidfd_open(2)), and polls every 100 ms where
- * the kernel gives none: before Linux 6.9 for threads, and where a seccomp profile refuses.
+ * Calls `gone` once, from the loop, when all processes and threads of the target have ended, even if they had
+ * before. Returns NULL if the target names none. Uses pidfds (pidfd_open(2)). If the kernel provides none
+ * (for threads before Linux 6.9, or because of a seccomp profile), polls every 100 ms.
  */
 struct targets *targets_watch(const struct target *target, struct loop *loop, due_fn gone, void *context);
 void targets_release(struct targets *targets);
