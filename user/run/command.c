@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nhmtap run CONFIG: a session with as many activities as CONFIG has. */
+/* nhmtap run CONFIG: a session with the activities of CONFIG. */
 #include <string.h>
 
 #include "option/command.h"
 #include "run/config.h"
 #include "note.h"
 
-/* run's own options. */
+/* Options of `run` alone. */
 struct run_options {
 	bool check; /* --check */
 };

@@ -22,7 +22,7 @@
 #define OUTPUTS_MOST	16
 #define NAME_MOST	64
 
-/* What a long run does where CONFIG does not say. */
+/* Defaults, for long runs, of what CONFIG does not say. */
 #define DEFAULT_INTERVAL_MS 10000
 #define DEFAULT_FREQUENCY   99
 #define DEFAULT_TOP	    50
@@ -40,7 +40,7 @@ static int refuse_kind(struct refusal *refusal, const char *pointer, const char 
 	return because(refusal, "it takes %s", takes);
 }
 
-/* A member's name may hold what a pointer is made of: RFC 6901. */
+/* Appends a member to a JSON pointer. '~' and '/' in its name are escaped: RFC 6901. */
 static const char *below(char *buffer, size_t size, const char *pointer, const char *member)
 {
 	size_t used = snprintf(buffer, size, "%s/", pointer);
@@ -58,7 +58,7 @@ static const char *below(char *buffer, size_t size, const char *pointer, const c
 
 #define POINTER_MOST 400
 
-/* Adds the place in CONFIG to a refusal that has its reason. */
+/* Adds the place in CONFIG to a refusal that already has its reason. */
 static int is_at(struct refusal *refusal, const char *pointer, const char *member)
 {
 	char path[POINTER_MOST];
@@ -68,7 +68,7 @@ static int is_at(struct refusal *refusal, const char *pointer, const char *membe
 	return -1;
 }
 
-/* Names the member of an object that the list has not, and those that are near it. */
+/* Refuses a member that is not in the list, and suggests similar names. */
 static int refuse_unknown(const char *pointer, const char *member, const char *const *known, size_t nr,
 			  struct refusal *refusal)
 {
@@ -114,7 +114,8 @@ static json_t *load(const char *path, struct refusal *refusal)
 
 /* --- variables -------------------------------------------------------------------------------- */
 
-/* The value of the text with every ${NAME} in the place of its variable's; NULL with the refusal. */
+/* Replaces each ${NAME} in a text by the value of the environment variable. Returns NULL with the refusal if
+ * one is not set. */
 static char *expand(const char *text, const char *pointer, struct refusal *refusal)
 {
 	char *expanded = NULL;
@@ -165,7 +166,7 @@ static json_t *expanded_text(const json_t *value, const char *pointer, struct re
 	return expanded;
 }
 
-/* A new reference to the value with all of its texts expanded; NULL with the refusal. */
+/* Returns a new reference to the value with all texts expanded; NULL with the refusal. */
 static json_t *expand_all(json_t *value, const char *pointer, struct refusal *refusal)
 {
 	json_t *result, *element, *expanded;
@@ -297,7 +298,7 @@ static const struct command *command_of(const json_t *value, const char *pointer
 	return NULL;
 }
 
-/* What was not said, where the command has such an option. */
+/* Sets defaults for what was not given, if the command has the option. */
 static void add_defaults(struct options *options)
 {
 	const struct command *command = options->command;
@@ -358,7 +359,7 @@ static int take_activity(struct request *request, json_t *value, const char *poi
 		while (request->command[asked->options.nr_rest])
 			asked->options.nr_rest++;
 	}
-	/* Control is the session's; --delay -1 asks whether there is one. */
+	/* --control belongs to the session; this tells --delay -1 that there is one. */
 	asked->options.control = request->control ? "control" : NULL;
 	return check_target(&asked->options, pointer, refusal);
 }
@@ -579,7 +580,7 @@ static int take_limits(struct request *request, const json_t *limits, struct ref
 	return 0;
 }
 
-/* A day at most, so that it is one in nanoseconds as well. */
+/* At most a day, so that it does not overflow in nanoseconds. */
 #define HEARTBEAT_MOST 86400
 
 static int take_heartbeat(struct request *request, const json_t *value, struct refusal *refusal)
@@ -644,7 +645,8 @@ int config_read(struct request *request, const char *path, char **command, struc
 	return request->document ? judge(request, refusal) : -1;
 }
 
-/* Activities and outputs come and go; the rest is the session's from its start to its end. */
+/* Refuses changes of what is fixed for a session's life: of everything but activities and outputs. (A change
+ * of heartbeat_s is accepted, but has no effect.) */
 static int check_same(const struct request *request, const struct request *before, struct refusal *refusal)
 {
 	static const char *const fixed[] = {"resource",	  "limits",	"control",

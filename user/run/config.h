@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CONFIG: a session as one JSON file. The names and values of its activities are those of the options. */
+/* Reads CONFIG, a session as a JSON file. Its activities have members with the names and values of the
+ * command line's options. */
 #ifndef NHMTAP_CONFIG_H
 #define NHMTAP_CONFIG_H
 
@@ -9,17 +10,17 @@
 #define CONFIG_MOST (1 << 20) /* bytes */
 
 /*
- * Reads and judges CONFIG; command: COMMAND …, which is the target of activities that name none, NULL if
- * there is none. What is wrong is told with its JSON pointer (RFC 6901). Returns 0, or -1 with the
- * refusal (status 1). The caller calls request_release() in any case.
+ * Reads and checks CONFIG. `command`: COMMAND …, the target of activities that name none; NULL if there is
+ * none. Errors are reported with the JSON pointer (RFC 6901) of their place. Returns 0, or -1 with the
+ * refusal (status 1). The caller must call request_release() in any case.
  */
 int config_read(struct request *request, const char *path, char **command, struct refusal *refusal);
 
-/* The same for a running session, whose request is `before`. Refuses changes of anything but activities and
- * outputs. */
+/* Reads it again for a running session, whose request is `before`. Refuses changes of anything but activities
+ * and outputs (and heartbeat_s, whose change has no effect). */
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal);
 
-/* The JSON Schema of CONFIG, of which `frame` is the part that no option is in. */
+/* Completes the JSON Schema of CONFIG: adds the members for options to `frame`, the rest of it. */
 void config_complete_schema(json_t *frame);
 
 #endif

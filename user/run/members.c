@@ -27,7 +27,8 @@ static bool any_other_left(const struct run *run, const struct running *member)
 	return false;
 }
 
-/* Files that are slow to read make no interval late by more than a tenth, all activities together. */
+/* Limits the waiting for slow files so that all other activities together make no interval late by more than
+ * a tenth. */
 void share_time(struct run *run)
 {
 	__u64 shortest = 0;
@@ -54,7 +55,7 @@ static void close_member(struct running *member)
 	share_time(member->run);
 }
 
-/* It could not start, or can't go on. */
+/* The activity could not start, or can't continue. */
 void give_up(struct running *member, const struct refusal *refusal)
 {
 	struct run *run = member->run;
@@ -89,7 +90,7 @@ int plan_member(struct running *member, struct refusal *refusal)
 	return together_check(parties, nr, which, &member->run->session.host, refusal);
 }
 
-/* While the session is running: plans, opens and begins. */
+/* Plans, opens and begins an activity while the session is running. */
 int start_member(struct running *member, struct refusal *refusal)
 {
 	struct activity *activity = &member->activity;
@@ -116,7 +117,7 @@ static void on_try_again(void *context)
 	flush(member->run);
 }
 
-/* The last report and the end of one of several. */
+/* Writes the last report and the end record of one of several activities. */
 static void finish_member(struct running *member)
 {
 	struct activity *activity = &member->activity;
@@ -133,7 +134,7 @@ static struct running *member_of(struct activity *activity)
 	return (struct running *)activity;
 }
 
-/* An activity has reached its end; the session ends with the last one. */
+/* An activity has reached its end. The session ends with the last one. */
 void on_enough(struct session *session, struct activity *activity, const char *reason)
 {
 	struct run *run = (struct run *)session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of this folder share: a session while it is run. */
+/* What the files of this folder share: the state of a running session. */
 #ifndef NHMTAP_RUN_PARTS_H
 #define NHMTAP_RUN_PARTS_H
 
@@ -10,100 +10,102 @@
 
 /* An activity of the session. */
 struct running {
-	struct activity activity; /* the first: see on_enough() */
+	struct activity activity; /* must be the first member: see on_enough() */
 	struct run *run;
 	struct asked *asked;
-	bool going;	      /* it is open, and counts */
-	bool over;	      /* it has ended, or could not start, and is not tried again */
-	struct source *again; /* it is tried then */
-	__u64 pause_ns;	      /* before it was tried last */
+	bool going;	      /* it is open and counting */
+	bool over;	      /* it has ended or could not start, and is not tried again */
+	struct source *again; /* timer for the next try; NULL: none */
+	__u64 pause_ns;	      /* pause before the last try */
 };
 
 struct run {
-	struct session session; /* the first: see on_enough() */
+	struct session session; /* must be the first member: see on_enough() */
 	struct request *request;
-	json_t *resource; /* attributes of its start records */
+	json_t *resource; /* resource attributes for start records */
 	read_fn again;
 	struct running **members;
 	size_t nr;
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
-	struct source *heartbeat, *watchdog; /* NULL: nobody wants them */
+	struct source *heartbeat, *watchdog; /* NULL: not requested */
 	__u64 heartbeat_ns;
 	bool unwritable;     /* no stream is left that can be written to */
-	bool draining;	     /* all is done but for writing what waits */
+	bool draining;	     /* everything is done except writing what waits */
 	__u64 ended_ns;	     /* when a signal ended it, CLOCK_MONOTONIC */
-	struct source *over; /* what waits is not waited for any longer */
+	struct source *over; /* timer for giving up what still waits */
 };
 
 /* --- shares.c --------------------------------------------------------------------------------- */
 
-/* Sums up what all that are planned want of memory, and checks that it fits into the session's. Returns 0, or
- * -1 with the refusal. */
+/* Sums up the memory that all planned activities need, and checks that it fits the session's limit. Returns
+ * 0, or -1 with the refusal. */
 int sum_memory(struct run *run, struct refusal *refusal);
 
-/* Once all are planned: the same, and has them share it. */
+/* Does the same after all are planned, and divides the memory among them. */
 int share_memory(struct run *run, struct refusal *refusal);
 
 /* --- streams.c -------------------------------------------------------------------------------- */
 
-/* Makes stderr non-blocking: a message that finds no room is lost. */
+/* Makes stderr non-blocking. A message for which there is no room is lost. */
 void speak_without_waiting(void);
 
 int open_streams(struct run *run, struct refusal *refusal);
 void close_streams(struct run *run, struct refusal *refusal);
 
-/* Watches for a stream's reader to go away. */
+/* Starts and stops watching the streams: for room to write, and for readers that go away. */
 void watch_outputs(struct run *run);
 void unwatch_outputs(struct run *run);
 
-/* Opens the outputs of a request that has others, for `other`. Returns 0, or -1 with the refusal. */
+/* If the outputs of a new request differ, opens them in `other`. Returns 0, or -1 with the refusal. */
 int open_other_outputs(const struct run *run, struct request *request, struct run *other,
 		       struct refusal *refusal);
 
-/* Takes those that were opened so, or else opens the files that are there again. Returns whether there are
- * others now. */
+/* Replaces the streams by those of `other`. If it has none, opens the files again instead. Returns whether
+ * the streams were replaced. */
 bool take_other_outputs(struct run *run, struct run *other);
 
-/* Opens files again that another program may have renamed. */
+/* Opens output files again, because another program may have renamed them. */
 void reopen_outputs(struct run *run);
 
-/* Whether there are such files. */
+/* Whether any output is a file that can be opened again. */
 bool has_files(const struct run *run);
-bool has_paths(const struct run *run); /* also of sockets */
+bool has_paths(const struct run *run); /* whether any output has a path; also sockets */
 
-/* Writes what waits in the streams, as much as is taken. */
+/* Writes what waits in the streams, as far as they accept it now. */
 void flush(struct run *run);
 
-/* Waits until all is written, or if a signal has ended the session, or does, for a short time. */
+/* Waits until everything is written; if a signal has ended the session, or ends the wait, only for a short
+ * time. */
 void drain(struct run *run);
 
-/* A signal has come while it waits so. */
+/* Limits that wait, because a signal has come. */
 void limit_drain(struct run *run);
 
-/* No stream is left: counting ends, and the session with it, unless a command is waited for. */
+/* Called when no stream is left that can be written to: counting ends. The session ends too, unless it must
+ * wait for a command. */
 void unwritable(struct session *session);
 
 /* --- progress.c ------------------------------------------------------------------------------- */
 
-/* A line of progress on stderr while the session is running, if stderr is a terminal. */
+/* Shows a line of progress on stderr while the session is running, if stderr is a terminal. */
 void begin_progress(struct run *run);
 void end_progress(struct run *run);
 
 /* --- service.c -------------------------------------------------------------------------------- */
 
-/* Tells systemd that everything is measured, and both it and readers of the streams that the session is
- * alive, until the end. */
+/* Tells systemd that the session is ready; until the end, tells systemd and readers of the streams that it is
+ * alive. */
 void begin_service(struct run *run);
 void end_service(struct run *run);
 
-/* CONFIG is read again; that is done. */
+/* Tell systemd that CONFIG is being read again, and that this is done. */
 void service_reloads(void);
 void service_is_ready(void);
 
 /* --- records.c -------------------------------------------------------------------------------- */
 
-/* Writes a record of the session's own, which is consumed. */
+/* Writes a record of the session itself, and releases it. */
 void write_own(struct run *run, json_t *record);
 
 void write_session_start(struct run *run);
@@ -113,15 +115,15 @@ void write_session_end(struct run *run, const char *reason, int status);
  * run. */
 void write_last_words(void *context);
 
-/* Those of an activity; the end is that of one of several. */
+/* Write the start and end records of an activity; the end record only if it is one of several. */
 void write_start(struct running *member);
 void write_activity_end(struct running *member);
 
-/* The activities that are planned and have not ended; *which is the place of `member`. */
+/* Gathers the activities that are planned and have not ended. Sets *which to the index of `member`. */
 size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
 		      size_t *which);
 
-/* Adds the JSON pointer of what was refused, where the session is CONFIG's. */
+/* If the request is from CONFIG, adds the JSON pointer of what was refused. Returns -1. */
 int refused_at(const struct run *run, struct refusal *refusal, const char *pointer, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -132,49 +134,52 @@ void remove_member(struct run *run, struct running *member);
 
 bool any_left(const struct run *run);
 
-/* How long one activity may keep the others waiting, by those that go. */
+/* Sets how long one activity may delay the others, by the intervals of those that are running. */
 void share_time(struct run *run);
 
-/* Each returns 0, or -1 with the refusal. start_member() is for a running session. */
+/* Return 0, or -1 with the refusal. start_member() is for a session that is already running. */
 int plan_member(struct running *member, struct refusal *refusal);
 int start_member(struct running *member, struct refusal *refusal);
 
-/* It could not start or continue: writes the error, and schedules another try if the request has retry. */
+/* To be called when an activity could not start or continue: closes it, writes the error, and schedules
+ * another try if the request has `retry`. */
 void give_up(struct running *member, const struct refusal *refusal);
 
-/* One that waits to be tried again is not. */
+/* Cancels the next try of an activity. */
 void try_no_more(struct running *member);
 
-/* struct session's. */
+/* The function `enough` of struct session. */
 void on_enough(struct session *session, struct activity *activity, const char *reason);
 
 /* --- signals.c -------------------------------------------------------------------------------- */
 
-/* A signal that ends the session before there is one ends the program, of process 1 as well. */
+/* Makes signals end the program until a session is running, even as process 1. */
 void catch_signals(struct run *run);
 
-/* Blocks the signals that are read from here on, and opens a signalfd. Returns 0, or -1 with the refusal. */
+/* Blocks the signals that are read from now on, and opens a signalfd. Returns 0, or -1 with the refusal. */
 int block_signals(struct run *run, struct refusal *refusal);
 
-/* Refuses, because the kernel refuses something without which nothing can be waited for. Returns -1. */
+/* Fills in a refusal: the kernel has refused something that is needed for waiting. Returns -1. */
 int refuse_to_wait(struct refusal *refusal, int error, const char *what);
 
-/* Has the loop tell of signals. */
+/* Starts and stops reading signals by the loop. */
 void listen_to_signals(struct run *run);
 void listen_no_more(struct run *run);
 
-/* For the loop. */
+/* Called by the loop when a command may have come in (--control). */
 void on_control(void *context, short events);
 
-/* Checks whether the command has ended; if so, the session ends. */
+/* Checks whether the command has ended. If so, the session ends. */
 void on_command_ended(struct run *run);
 
-/* Ends the session: the command, if there is one, gets the signal (0: it has it already) and some time. */
+/* Ends the session. A running command gets the signal `number` (0: it already has it) and some
+ * time to end. */
 void end_session(struct run *run, const char *reason, int number);
 
 /* --- reload.c --------------------------------------------------------------------------------- */
 
-/* Reads the request again. Activities whose entry is unchanged continue; others end, or begin. */
+/* Reads the request again. Activities whose entry is unchanged continue. The others end, and
+ * new ones begin. */
 void reload(struct run *run);
 
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the line on stderr says of a session: see output/progress.h. */
+/* The contents of the line of progress on stderr: see output/progress.h. */
 #include "run/parts.h"
 
 #include "clock.h"
 #include "output/progress.h"
 #include "output/rows.h"
 
-/* Whoever sees the records needs no line, and none may run through them. */
+/* Whether records are shown on a terminal. Then no line of progress is needed, and none may be mixed with
+ * them. */
 static bool seen(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)

@@ -53,7 +53,7 @@ void write_session_start(struct run *run)
 	write_own(run, start);
 }
 
-/* The activities that are planned and have not ended; *which is the place of `member`. */
+/* A new activity (`member`) counts even if it is not planned completely. */
 size_t gather_parties(const struct run *run, const struct running *member, struct party *parties,
 		      size_t *which)
 {
@@ -122,7 +122,7 @@ static void put_activity_end(struct activity *activity, json_t *end)
 		json_object_set_new(end, "names", reader_value(activity->reader));
 }
 
-/* Of one among several; one that is alone ends with the session. */
+/* The end of one of several activities. That of a single one is in the session's end record. */
 void write_activity_end(struct running *member)
 {
 	struct activity *activity = &member->activity;
@@ -150,7 +150,7 @@ static json_t *command_value(const struct session *session)
 	return value;
 }
 
-/* Each stream says how many records it has. */
+/* Writes the end record to each stream, with its number of records. */
 void write_session_end(struct run *run, const char *reason, int status)
 {
 	struct session *session = &run->session;
@@ -176,7 +176,7 @@ void write_session_end(struct run *run, const char *reason, int status)
 	json_decref(end);
 }
 
-/* Without a tree, which would take memory. */
+/* Writes an end record as a text, since making a JSON tree would take memory. */
 static void write_last(const struct run *run, struct stream *stream)
 {
 	const struct session *session = &run->session;

@@ -24,7 +24,8 @@ static void begin(struct run *run, struct asked *asked)
 		give_up(member, &refusal);
 }
 
-/* Those that are not asked for any more, or otherwise, end; those that go on are taken out of the request. */
+/* Ends activities that were removed or changed. Entries of those that continue are removed from
+ * the request. */
 static void end_members(struct run *run, struct request *request)
 {
 	for (size_t m = run->nr; m--;) {
@@ -49,8 +50,8 @@ static bool is_there(const struct run *run, const struct asked *asked)
 	return false;
 }
 
-/* Mistakes in the request are found before anything ends. What this machine lacks is reported by the activity
- * that can't start. */
+/* Checks new activities before anything ends. Only mistakes in the request are reported here; what this
+ * machine lacks is reported by the activity when it can't start. */
 static int check_others(struct run *run, const struct request *request, struct refusal *refusal)
 {
 	for (size_t i = 0; i < request->nr_entries; i++) {
@@ -73,7 +74,7 @@ static int check_others(struct run *run, const struct request *request, struct r
 	return 0;
 }
 
-/* Another stream begins as every stream does. */
+/* Writes the start records to new streams. */
 static void write_starts_again(struct run *run)
 {
 	write_session_start(run);
@@ -100,7 +101,7 @@ static void read_again(struct run *run)
 	end_members(run, &request);
 	if (take_other_outputs(run, &other))
 		write_starts_again(run);
-	privileges_raise(); /* what the caller names is open */
+	privileges_raise(); /* the files that the caller names are open now */
 	for (size_t i = 0; i < request.nr_entries; i++)
 		if (request.entries[i])
 			begin(run, request.entries[i]);

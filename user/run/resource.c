@@ -11,7 +11,7 @@
 #define ATTRIBUTES   "OTEL_RESOURCE_ATTRIBUTES"
 #define SERVICE_NAME "OTEL_SERVICE_NAME"
 
-/* All of it is in a start record, whose line has an end. */
+/* Limit in bytes: all attributes are in a start record, whose length is limited. */
 #define ATTRIBUTES_MOST 4096
 
 bool resource_is_own(const char *name)
@@ -30,7 +30,7 @@ static int digit_of(char c)
 	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 0x20) - 'a' + 10 : -1;
 }
 
-/* In place; returns what is wrong, NULL: nothing. */
+/* Decodes in place. Returns what is wrong; NULL: nothing. */
 static const char *decode(char *text)
 {
 	char *to = text;
@@ -66,7 +66,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* Returns what is wrong with a member, NULL: it was put. */
+/* Parses and adds a member. Returns what is wrong; NULL: nothing. */
 static const char *take_member(json_t *attributes, char *member)
 {
 	char *value = strchr(member, '='), *name;
@@ -88,7 +88,7 @@ static const char *take_member(json_t *attributes, char *member)
 	return json_object_set_new(attributes, name, json_string(value)) ? "is not UTF-8" : NULL;
 }
 
-/* New; empty where the text has a mistake. */
+/* Returns a new object, which is empty if there is an error in the text. */
 static json_t *read_attributes(const char *text)
 {
 	char *copy = xstrdup(text), *rest = copy, *member;
@@ -120,7 +120,7 @@ static bool is_short(const char *name, const char *text)
 	return false;
 }
 
-/* A variable that is empty is one that is not set. */
+/* Returns a variable; an empty one counts as not set. */
 static const char *variable(const char *name)
 {
 	const char *text = getenv(name);

@@ -40,8 +40,8 @@ void request_release(struct request *request)
 
 /* --- one execution ---------------------------------------------------------------------------- */
 
-/* With several activities, one that can't be opened is reported and the others continue. Returns -1 if none
- * is left. */
+/* Opens all activities. If one of several can't be opened, this is reported, and the others continue. Returns
+ * -1 if none is left. */
 static int open_members(struct run *run, struct refusal *refusal)
 {
 	size_t open = 0, waiting = 0;
@@ -116,7 +116,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_wait(&run->members[i]->activity);
-	on_command_ended(run); /* it may have ended before anybody looked */
+	on_command_ended(run); /* it may have ended before the loop could tell */
 	if (!session->reason)
 		err = loop_run(session->loop);
 	for (size_t i = 0; i < run->nr; i++) {
@@ -134,7 +134,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	return err ? refuse_to_wait(refusal, -err, "no descriptor can be waited for") : 0;
 }
 
-/* All are switched off before the first is reported. */
+/* Writes the last reports. All activities are disabled before the first one is reported. */
 static void report_last(struct run *run)
 {
 	note("ending: %s", run->session.reason ? run->session.reason : "no output is left");
@@ -143,7 +143,7 @@ static void report_last(struct run *run)
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			counters_disable(run->members[i]->activity.counters);
-	names_wait_at_most(run->session.names, 0); /* nobody's interval can be late any more */
+	names_wait_at_most(run->session.names, 0); /* no interval can be late any more */
 	for (size_t i = 0; i < run->nr; i++)
 		if (run->members[i]->going)
 			activity_report(&run->members[i]->activity, true);
@@ -213,13 +213,14 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 		return STATUS_PARTIAL;
 	if (session->child.exited && child_status(&session->child))
 		return child_status(&session->child);
-	/* The command outlived the session; it has no status to pass on. */
+	/* The command outlived the session, so it has no status to return. */
 	if (session->child.pid && !session->child.exited && session->ended_by)
 		return STATUS_SIGNAL + session->ended_by;
 	return session->verdict;
 }
 
-/* A wrong request ends a session before it begins; a feature that this machine lacks ends one activity. */
+/* Plans all activities. A wrong request ends the session before it begins. If this machine lacks something
+ * that an activity needs, only that activity ends. */
 static int plan_members(struct run *run, struct refusal *refusal)
 {
 	for (size_t i = 0; i < run->nr; i++) {
@@ -250,7 +251,8 @@ static void note_machine(const struct host *host)
 	     host->lockdown[0] ? host->lockdown : "none", (unsigned long long)host->descriptor_limit);
 }
 
-/* --host-root may be any folder, so it is read with the caller's own rights. */
+/* Raises privileges, except with --host-root: it may be any folder, so it is read with the caller's own
+ * rights. */
 static void raise_here(const struct run *run)
 {
 	if (!run->request->host_root || !run->request->host_root[0])
@@ -265,7 +267,7 @@ static bool writes_registers(const struct run *run)
 	return false;
 }
 
-/* All that is known before anything is opened. */
+/* Prepares everything that precedes opening the activities. */
 static int prepare(struct run *run, struct refusal *refusal)
 {
 	const struct request *request = run->request;
@@ -310,7 +312,7 @@ static int prepare(struct run *run, struct refusal *refusal)
 	return plan_members(run, refusal);
 }
 
-/* Says what would be opened. */
+/* Implements --check: writes start records that show what would be opened. */
 static void check(struct run *run)
 {
 	for (size_t i = 0; i < run->nr; i++)
@@ -388,7 +390,8 @@ int run_session(struct request *request, read_fn again, struct refusal *refusal)
 	return status;
 }
 
-/* "flat=PLACE" where the first part is a format's name, else all of it is the place; "-": stdout. */
+/* Parses an output: "FORMAT=PLACE" if the first part is a format's name, otherwise all of it is the place.
+ * "-" is stdout. */
 static void place_of(struct place_of_output *place, struct options *options, const char *text)
 {
 	size_t length = strcspn(text, "=");
@@ -453,7 +456,7 @@ int run_one(struct options *options, struct refusal *refusal)
 		place_of(&outputs[request.nr_outputs], options, options->outputs.list[request.nr_outputs]);
 	if (!request.nr_outputs)
 		place_of(&outputs[request.nr_outputs++], options, "-");
-	/* It takes over what the options own. */
+	/* Takes ownership of what the options own. */
 	*asked = (struct asked){.name = xstrdup(options->command->name), .options = *options};
 	*options = (struct options){0};
 	return run_session(&request, NULL, refusal);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The life of a session: everything is opened and attached, the command goes, intervals pass, it ends,
- * and the streams say how. One activity from the command line and many from CONFIG go the same way.
- */
+/* Runs a session: opens and attaches everything, starts the command, reports intervals, ends, and writes the
+ * end to the streams. An activity from the command line and several from CONFIG are run by the same code. */
 #ifndef NHMTAP_RUN_H
 #define NHMTAP_RUN_H
 
@@ -16,12 +14,12 @@
 struct asked {
 	char *name;
 	struct options options;
-	size_t place;  /* among CONFIG's activities, from 0 */
-	json_t *value; /* CONFIG's, which the options point into; NULL: it is from the command line */
-	bool retry;    /* it is tried again when it can't start, or has died */
+	size_t place;  /* index among CONFIG's activities, from 0 */
+	json_t *value; /* its entry in CONFIG, which the options point into; NULL: from the command line */
+	bool retry;    /* it is tried again if it can't start or has died */
 };
 
-/* What a session is asked to do. */
+/* A request to run a session. */
 struct request {
 	struct asked **entries;
 	size_t nr_entries;
@@ -29,35 +27,35 @@ struct request {
 	size_t nr_outputs;
 	char **command;	     /* COMMAND …, NULL if there is none */
 	const char *control; /* see control_open() */
-	__u64 heartbeat_s;   /* how long a stream may be silent; 0: as long as there is nothing to say */
+	__u64 heartbeat_s;   /* longest time that a stream is silent; 0: no limit */
 	const char *listen;  /* see listen_open() */
 	const char *events_dir, *pmu_events, *host_root;
-	const char *config; /* the file's path; NULL: it is one activity from the command line */
-	json_t *document;   /* what it says, with variables expanded; owns what entries point to */
+	const char *config; /* CONFIG's path; NULL: one activity from the command line */
+	json_t *document;   /* CONFIG's content, with variables expanded; owns what entries point to */
 	bool verbose, quiet, live;
-	bool check;		/* nothing is opened: start records say what would be, on stdout */
+	bool check;		/* opens nothing: start records on stdout show what would be opened */
 	const json_t *resource; /* attributes for start records, NULL if there are none */
 	size_t names_bytes;	/* memory for names, 0: the default */
-	size_t memory;		/* for all together, 0: there is no limit */
-	double cpu_share;	/* of one CPU, likewise */
+	size_t memory;		/* limit of memory for everything, 0: none */
+	double cpu_share;	/* limit as a share of one CPU, 0: none */
 };
 
-/* Reads the request again, for HUP; returns 0, or -1 with the refusal. */
+/* Reads the request again on HUP. Returns 0, or -1 with the refusal. */
 typedef int (*read_fn)(struct request *request, const struct request *before, struct refusal *refusal);
 
 /*
- * Runs a session; `again` reads its request again on HUP (NULL: HUP ends it). Takes the entries of the
- * request over. Returns the exit status, with a refusal filled in (asked not empty) if there is one to be
- * told.
+ * Runs a session. `again` reads its request again on HUP; NULL: HUP ends the session. Takes ownership of the
+ * request's entries. Returns the exit status. If there is an error to be reported, the refusal is filled in
+ * (`asked` is not empty).
  */
 int run_session(struct request *request, read_fn again, struct refusal *refusal);
 
-/* A session of the one activity that the options are of. */
+/* Runs a session of a single activity, by its options. */
 int run_one(struct options *options, struct refusal *refusal);
 
 void asked_release(struct asked *entry);
 
-/* Releases what is left of a request. */
+/* Releases what the request still owns. */
 void request_release(struct request *request);
 
 #endif

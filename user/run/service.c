@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What tells others that a session is alive: heartbeat records, /readyz, and systemd's notifications. */
+/* Tells others that a session is alive: heartbeat records, /readyz, and systemd's notifications. */
 #include "run/parts.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 /* --- sd_notify(3) ----------------------------------------------------------------------------- */
 
-/* A datagram to the socket of NOTIFY_SOCKET, as the manual page has the protocol. Nothing waits for it, and a
- * failure changes nothing. */
+/* Sends a datagram to the socket of NOTIFY_SOCKET; the protocol is in the manual page. Never blocks, and a
+ * failure is ignored. */
 static void notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -30,7 +30,7 @@ static void notify(const char *state)
 	if (!length || length >= sizeof(address.sun_path) || !strchr("/@", *path))
 		return;
 	memcpy(address.sun_path, path, length);
-	if (*path == '@') /* an abstract one */
+	if (*path == '@') /* an abstract socket */
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -45,7 +45,7 @@ static void on_watchdog(void *context)
 	notify("WATCHDOG=1");
 }
 
-/* Half of WATCHDOG_USEC, as sd_watchdog_enabled(3) advises; 0: nobody watches this process. */
+/* Half of WATCHDOG_USEC, as sd_watchdog_enabled(3) advises; 0: there is no watchdog for this process. */
 static __u64 watchdog_ns(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
@@ -109,7 +109,7 @@ REGISTER_RECORD(heartbeat_record);
 
 /* --- readiness -------------------------------------------------------------------------------- */
 
-/* An activity without intervals reports when it ends: it is ready when it measures. */
+/* Whether an activity has reported an interval. One without intervals is ready as soon as it measures. */
 static bool is_ready(const struct running *member)
 {
 	return member->going && (member->activity.reported || !member->activity.options->interval_ms);
@@ -117,7 +117,7 @@ static bool is_ready(const struct running *member)
 
 static unsigned int answer_ready(struct session *session, struct text *body, const char **type)
 {
-	const struct run *run = (const struct run *)session; /* its first member */
+	const struct run *run = (const struct run *)session; /* `session` is the first member of struct run */
 	unsigned int status = MHD_HTTP_OK;
 
 	for (size_t i = 0; i < run->nr; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the parts of a session have of the memory that it may use. */
+/* Divides the memory limit of a session among its parts. */
 #include "run/parts.h"
 
 #include <malloc.h>
@@ -7,17 +7,18 @@
 #include "naming/naming.h"
 #include "unwind/unwinding.h"
 
-/* Code, libraries, what is known of processes; and a ring of the kernel's notes for each CPU. Estimates from
- * the resident set of a few runs. */
+/* Estimates by the resident set of a few runs: code, libraries and data about processes; per CPU, a ring for
+ * the kernel's notes. */
 #define PROGRAM_BYTES (7UL << 20)
 #define CPU_BYTES     (300UL << 10)
 
-/* Symbols of the kernel and of some files. Reading takes some besides, and the process that does it. */
+/* The least for symbols of the kernel and of some files, and what reading them takes in addition, including
+ * the worker process. */
 #define NAMES_LEAST   (10UL << 20)
 #define NAMES_READING ((4UL << 20) + WORKER_BYTES)
 #define QUEUE_LEAST   (64UL << 10)
 
-/* A size that was asked for explicitly is not made smaller. */
+/* Adds a part's size. A size that was asked for explicitly is not reduced. */
 static void want(struct limits *limits, enum memory_part part, size_t asked, size_t least, size_t usual)
 {
 	limits_want(limits, part, asked ? asked : least, asked ? asked : usual);
@@ -27,7 +28,7 @@ int sum_memory(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 	struct limits *limits = &session->limits;
-	bool named = false; /* code is */
+	bool named = false; /* names of code are needed */
 	size_t program = PROGRAM_BYTES + cpus_count(&session->host.possible) * CPU_BYTES;
 
 	if (!limits->memory)
@@ -76,7 +77,7 @@ int share_memory(struct run *run, struct refusal *refusal)
 		if (sink->most == QUEUE_BYTES)
 			sink->most = (double)queues->share / queues->most * QUEUE_BYTES;
 	}
-	/* One heap for all threads, which gives back what it does not need. */
+	/* Use one heap for all threads, and give unused memory back. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);
 	mallopt(M_TRIM_THRESHOLD, 128 << 10);

@@ -16,8 +16,8 @@
 #include "note.h"
 #include "visible.h"
 
-/* How long to wait for a command after SIGTERM. Containers get ten seconds before they are killed; the
- * records must be out long before. */
+/* How long to wait for a command after SIGTERM. Containers get ten seconds before they are killed, and the
+ * records must be written well before that. */
 #define GRACE_NS 2000000000ULL
 
 static void on_grace_over(void *context)
@@ -69,13 +69,13 @@ void on_command_ended(struct run *run)
 
 static void quit(int number)
 {
-	/* It makes system calls and nothing else: put_back(). */
+	/* Allowed in a signal handler, since it only makes system calls: put_back(). */
 	msr_counters_put_back(); /* NOLINT(bugprone-signal-handler) */
 	_exit(STATUS_SIGNAL + number);
 }
 
-/* Ends as without a handler; process 1 has to exit instead, since the default action of a signal does not end
- * it. */
+/* Ends the program by the signal's default action. Process 1 must exit instead, because default actions do
+ * not end it. */
 static void die(int number)
 {
 	sigset_t this;
@@ -88,7 +88,8 @@ static void die(int number)
 	quit(number);
 }
 
-/* A second signal ends the program at once, even if the loop is blocked: it is caught, not read. */
+/* Makes a second signal end the program at once, even if the loop is blocked: it is handled by quit() instead
+ * of being read. */
 static void catch_next(const struct run *run)
 {
 	sigset_t next = run->session.ending;
@@ -134,7 +135,7 @@ static void on_signal(void *context, short events)
 			limit_drain(run);
 			continue;
 		}
-		/* The terminal sends ^C to the command as well. */
+		/* ^C at the terminal has reached the command already. */
 		end_session(run, info.ssi_signo == SIGINT ? "interrupted" : "terminated",
 			    info.ssi_code == SI_KERNEL ? 0 : info.ssi_signo);
 	}
@@ -143,7 +144,8 @@ static void on_signal(void *context, short events)
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
 #define ENDING (sizeof(ending) / sizeof(ending[0]))
 
-/* One that was ignored when the program was started (nohup, a shell's background) stays so. */
+/* Whether a signal is ignored. If it was ignored when the program was started (by nohup, or a shell's
+ * background job), it remains so. */
 static bool is_ignored(int number)
 {
 	struct sigaction action;
@@ -162,7 +164,8 @@ void catch_signals(struct run *run)
 			signal(ending[i], die);
 }
 
-/* Signals that end a session are read, not caught: a blocked signal would be kept though it is ignored. */
+/* Signals that end the session are read by signalfd. Ignored ones are not blocked, because a blocked signal
+ * is kept even if it is ignored. */
 int block_signals(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
@@ -172,7 +175,7 @@ int block_signals(struct run *run, struct refusal *refusal)
 	for (size_t i = 0; i < ENDING; i++)
 		if (!is_ignored(ending[i]) || (ending[i] == SIGHUP && (run->again || has_files(run))))
 			sigaddset(&session->ending, ending[i]);
-	/* Ignored, it would take the command's status with it. */
+	/* If SIGCHLD were ignored, the command's status would be lost. */
 	signal(SIGCHLD, SIG_DFL);
 	sigaddset(&session->ending, SIGCHLD);
 	blocked = session->ending;
@@ -225,7 +228,7 @@ static void obey_for(struct running *member, enum control_command command, bool 
 	}
 }
 
-/* Returns whether it is to be acknowledged. */
+/* Executes a command. Returns whether it is to be acknowledged. */
 static bool obey(struct run *run, enum control_command command, const char *name)
 {
 	bool done = true, found = command == CONTROL_PING;
@@ -266,7 +269,8 @@ void on_control(void *context, short events)
 	}
 	if (!session->control.ended)
 		return;
-	/* In this order: another descriptor of the same pipe keeps it among what the kernel watches. */
+	/* The order matters: if another descriptor of the same pipe is open, epoll would still watch it after
+	 * closing. */
 	loop_remove(session->loop, &run->control);
 	control_close(&session->control);
 }

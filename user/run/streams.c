@@ -78,7 +78,7 @@ static void on_output(void *context, short events)
 		loop_stop(session->loop);
 }
 
-/* Only one output can be /metrics, and it needs --listen. */
+/* Checks that only one output is /metrics, and that there is --listen. */
 static int check_scraped(const struct run *run, size_t which, struct refusal *refusal)
 {
 	const char *why = run->request->listen ? NULL : "nobody listens";
@@ -99,7 +99,7 @@ int open_streams(struct run *run, struct refusal *refusal)
 	static const struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
 	const struct request *request = run->request;
 	struct session *session = &run->session;
-	/* A line of output that only one command has a format for is for that command. */
+	/* With a single activity, its command decides about formats that are only for some commands. */
 	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
 	size_t nr = request->check ? 1 : request->nr_outputs;
 
@@ -133,7 +133,7 @@ void flush(struct run *run)
 		unwritable(&run->session);
 }
 
-/* Nothing more can be written. The command goes on; its status is still to be passed on. */
+/* Nothing more can be written. A command continues, because its status must be returned. */
 void unwritable(struct session *session)
 {
 	struct run *run = (struct run *)session;
@@ -161,12 +161,13 @@ void unwatch_outputs(struct run *run)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* From the signal on, or from the moment when everything is in the queues, since a command may take long to
- * end. */
+/* How long to wait for readers, after the signal that ended the session; at least DRAIN_LEAST_NS after
+ * everything is in the queues, since a command may take long to end. */
 #define DRAIN_NS       2000000000ULL
 #define DRAIN_LEAST_NS 500000000ULL
 
-/* A reader that never connected is not waited for; one that is there is, unless a signal has come. */
+/* The time is over. A server that is not connected is given up. One that is connected is waited for, unless a
+ * signal has come. */
 static void on_drain_over(void *context)
 {
 	struct run *run = context;
@@ -252,7 +253,7 @@ void reopen_outputs(struct run *run)
 	flush(run);
 }
 
-/* What the streams borrow is in the new request as well, where the outputs are the same. */
+/* If the outputs are the same, the streams borrow strings from the new request from now on. */
 static void borrow_from(struct run *run, const struct request *request)
 {
 	struct session *session = &run->session;
