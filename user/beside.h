@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was built or installed with the program, found by the place of its executable. */
+/* Finds files that were built or installed with the program, relative to its executable. */
 #ifndef NHMTAP_BESIDE_H
 #define NHMTAP_BESIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Writes the first of these paths, relative to the executable's folder, for which access(2) grants `mode`;
- * NULL ends them. Returns false if there is none; path is then the last one tried.
- */
+/* Writes the first of the paths for which access(2) grants `mode`. The paths are relative to the executable's
+ * folder; NULL ends the list. Returns false if there is none; `path` is then the last one tried. */
 bool beside_program(char *path, size_t size, const char *const *relative, int mode);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Clocks as whole nanoseconds. */
+/* Clocks in whole nanoseconds. */
 #ifndef NHMTAP_CLOCK_H
 #define NHMTAP_CLOCK_H
 
@@ -11,7 +11,7 @@ static inline __u64 timespec_ns(const struct timespec *time)
 	return time->tv_sec * 1000000000ULL + time->tv_nsec;
 }
 
-/* What a clock of clock_gettime(2) says now; 0 if it is refused. */
+/* Reads a clock of clock_gettime(2); 0 on failure. */
 static inline __u64 clock_ns(clockid_t clock)
 {
 	struct timespec now = {0};
@@ -20,13 +20,14 @@ static inline __u64 clock_ns(clockid_t clock)
 	return timespec_ns(&now);
 }
 
-/* Of CLOCK_MONOTONIC, cheaply and at most some ms late. */
+/* CLOCK_MONOTONIC in seconds: cheap, and at most some ms late. */
 static inline time_t clock_seconds(void)
 {
 	return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000000;
 }
 
-/* The pause before something is tried again, ns: a second, then twice the one before, up to a minute. */
+/* The pause in ns before something is tried again: at first a second, then twice the pause before, at most a
+ * minute. */
 static inline __u64 pause_after(__u64 before_ns)
 {
 	const __u64 least = 1000000000ULL, most = 60 * least;
@@ -34,8 +35,10 @@ static inline __u64 pause_after(__u64 before_ns)
 	return !before_ns ? least : 2 * before_ns < most ? 2 * before_ns : most;
 }
 
-/* How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which nobody sets and which goes on in a suspended
- * machine. The two clocks are read one after the other, so the result may be off by up to `within`. */
+/*
+ * How far CLOCK_REALTIME is ahead of CLOCK_BOOTTIME, which can't be set and continues while the machine is
+ * suspended. The two clocks are read one after the other, so the difference may be wrong by up to `within`.
+ */
 struct clock_lead {
 	__s64 ns;
 	__u64 within;

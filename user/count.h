@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A reading of an event: its count, and how much of the time it was counted. */
+/* A reading of an event: its count, and for how long it was counted. */
 #ifndef NHMTAP_COUNT_H
 #define NHMTAP_COUNT_H
 
@@ -25,7 +25,7 @@ static inline bool count_is_estimate(const struct count *count)
 	return count->running_ns < count->enabled_ns;
 }
 
-/* As records have it. */
+/* The status of a count, as in records. */
 static inline const char *count_status(const struct count *count)
 {
 	return !count->running_ns ? "not_counted" : count_is_estimate(count) ? "multiplexed" : "counted";
@@ -38,7 +38,7 @@ static inline void count_add(struct count *sum, const struct count *count)
 	sum->running_ns += count->running_ns;
 }
 
-/* What came between two readings. A count never goes backwards: what the kernel has counted it keeps. */
+/* The difference of two readings. Never negative: what the kernel has counted, it keeps. */
 static inline struct count count_beyond(const struct count *now, const struct count *before)
 {
 #define BEYOND(member) (now->member > before->member ? now->member - before->member : 0)

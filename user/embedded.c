@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* embedded.inc is a list of EMBED("name", "path"), written by the Makefile. The files' contents
- * stand behind each other in a section of their own, between symbols named by line. */
+/* embedded.inc is a list of EMBED("name", "path"), made by the Makefile. The contents of the files follow
+ * each other in .rodata, between symbols that are named by line numbers. */
 #define JOIN(a, b)  JOIN_(a, b)
 #define JOIN_(a, b) a##b
 #define TEXT(a)	    TEXT_(a)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <linux/openat2.h>
 
-/* An O_PATH descriptor, or -1 with errno: nothing is opened. */
+/* Returns an O_PATH descriptor, which does not really open the file; -1 with errno on failure. */
 static int find(int folder, const char *path, __u64 resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
@@ -19,7 +19,7 @@ static int find(int folder, const char *path, __u64 resolve)
 		       : openat(folder, path, O_PATH | O_CLOEXEC);
 }
 
-/* 0, or the errno that says what is wrong with it. */
+/* Returns 0, or the errno for what is wrong with the file. */
 static int check(int found, const struct guard *guard)
 {
 	struct stat stat;
@@ -46,7 +46,7 @@ int guarded_open(int folder, const char *path, __u64 resolve, const struct guard
 	error = check(found, guard);
 	if (!error) {
 		snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
-		/* A lease on the file must not be waited for: fcntl(2), F_SETLEASE. */
+		/* O_NONBLOCK: do not wait for a lease on the file: fcntl(2), F_SETLEASE. */
 		fd = open(same, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		error = errno;
 	}

@@ -10,11 +10,11 @@
 #include <linux/types.h>
 #include <sys/types.h>
 
-/* Whose files are read. */
+/* Which owners of a file are accepted. */
 enum guard_owner {
-	GUARD_ANYBODY,	      /* the kernel, or the user, says that it is this file */
-	GUARD_OWN_OR_PUBLIC,  /* the owner's, and what all may read */
-	GUARD_OWN_OR_SYSTEMS, /* the owner's, and root's that all may read: not what a third user put there */
+	GUARD_ANYBODY,	      /* any: the kernel, or the user, has named this file */
+	GUARD_OWN_OR_PUBLIC,  /* the owner's files, and files that all may read */
+	GUARD_OWN_OR_SYSTEMS, /* the owner's files, and root's that all may read: none of a third user */
 };
 
 struct guard {
@@ -26,19 +26,20 @@ struct guard {
 #define GUARD_IMAGE_MOST (16ULL << 30)
 
 /*
- * Finds the file, `resolve` as openat2(2) has it, 0: openat(2)'s way, and opens it for reading. Returns the
- * descriptor, or -1 with errno: EMEDIUMTYPE: no regular file; EFBIG: larger than `most`; EKEYREJECTED: not a
- * file of the owner that is asked for; else openat2(2)'s.
+ * Finds the file and opens it for reading. `resolve`: see openat2(2); 0: as openat(2) does. Returns the
+ * descriptor, or -1 with errno. EMEDIUMTYPE: not a regular file; EFBIG: larger than `most`; EKEYREJECTED: the
+ * file's owner is not accepted; otherwise an error of openat2(2).
  */
 int guarded_open(int folder, const char *path, __u64 resolve, const struct guard *guard);
 
-/* The same of a path that the kernel, or the user, names: of any owner. */
+/* The same for a path that the kernel or the user has named: any owner is accepted. */
 int guarded_open_path(const char *path, __u64 most);
 
-/* What an errno of open(2) or of these functions means, as the end of a sentence: "it is no regular file". */
+/* Describes an errno of open(2) or of these functions, as the end of a sentence: "it is no regular file". */
 const char *guarded_why(int error);
 
-/* Whether an errno of guarded_open() is a refusal; otherwise there is no such file, or it may not be read. */
+/* Whether an errno of guarded_open() means that the file was refused; otherwise it does not exist, or may not
+ * be read. */
 bool guarded_refused(int error);
 
 #endif

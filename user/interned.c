@@ -35,7 +35,7 @@ static __u64 hash_of(const void *item, size_t size)
 	return hash;
 }
 
-/* The first slot that may be an item's. */
+/* The first slot where an item with this hash may be. */
 static size_t first_slot(const struct interned *interned, __u32 hash)
 {
 	return hash & (interned->nr_slots - 1);
@@ -46,7 +46,7 @@ static size_t next_slot(const struct interned *interned, size_t at)
 	return (at + 1) & (interned->nr_slots - 1);
 }
 
-/* The slot of an item, or the free one where it would go. */
+/* The slot of an item, or the free slot where it belongs. */
 static struct interned_slot *slot_of(const struct interned *interned, const void *item, __u32 hash)
 {
 	size_t at = first_slot(interned, hash);
@@ -60,7 +60,7 @@ static struct interned_slot *slot_of(const struct interned *interned, const void
 	}
 }
 
-/* Keeps at least half of the slots free. */
+/* Makes room for another item, and keeps at least half of the slots free. */
 static void grow(struct interned *interned)
 {
 	struct interned_slot *before = interned->slots;
@@ -102,7 +102,8 @@ __u32 interned_find(const struct interned *interned, const void *item)
 	return interned->nr ? slot_of(interned, item, hash_of(item, interned->size))->number : 0;
 }
 
-/* What comes next is expected to be as much as what there was: an eighth of the room is a lot less. */
+/* The next set of items is expected to be as large as the last one, so room is freed only if less than an
+ * eighth of it was used. */
 bool interned_is_sparse(size_t nr, size_t room)
 {
 	return room > 1024 && nr < room / 8;

@@ -13,8 +13,8 @@ struct interned {
 	char *list;  /* the items by number */
 	size_t room;
 	struct interned_slot {
-		__u32 number; /* and one more; 0: the slot is free */
-		__u32 hash;   /* so that few other items have to be looked at */
+		__u32 number; /* number plus 1; 0: the slot is free */
+		__u32 hash;   /* so that few other items need to be compared */
 	} * slots;	      /* open addressing */
 	size_t nr_slots;
 };
@@ -22,19 +22,19 @@ struct interned {
 void interned_init(struct interned *interned, size_t size);
 void interned_release(struct interned *interned);
 
-/* The number of an item, a new one if it was not seen before. */
+/* Returns the number of an item; a new one if it was not seen before. */
 __u32 interned_number(struct interned *interned, const void *item);
 
-/* The number of an item and one more, or 0 if it was not seen before. */
+/* Returns the number of an item plus 1, or 0 if it was not seen before. */
 __u32 interned_find(const struct interned *interned, const void *item);
 
-/* The item of a number; valid up to the next new item. */
+/* Returns the item of a number; valid until the next new item. */
 const void *interned_at(const struct interned *interned, __u32 number);
 
-/* Forgets all items, and gives back memory that they have not used. */
+/* Forgets all items, and frees memory if much of it was not used. */
 void interned_clear(struct interned *interned);
 
-/* Whether so many items are so few for the room that they have that it is to be given back. */
+/* Whether `nr` items use so little of the room that it should be freed. */
 bool interned_is_sparse(size_t nr, size_t room);
 
 #endif

@@ -18,7 +18,7 @@ json_t *json_file_read(const char *path, __u64 most, size_t flags, json_error_t 
 
 	if (fd < 0)
 		return NULL;
-	/* json_loadfd() reads each byte by itself. */
+	/* Not json_loadfd(): it calls read(2) for each byte. */
 	document = json_load_callback(read_block, &fd, flags, error);
 	close(fd);
 	errno = 0;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All functions that are called; the linker reports one that is missing here. */
+/* All functions that are called. If one is missing here, the linker reports it. */
 #define LIBCURL(X)                                                                                           \
 	X(curl_easy_cleanup)                                                                                 \
 	X(curl_easy_getinfo)                                                                                 \
@@ -51,8 +51,8 @@
 	X(seccomp_rule_add)                                                                                  \
 	X(seccomp_version)
 
-/* A function of this name that jumps to the library's. Its arguments stay in their registers, so it need not
- * know them. */
+/* Defines a function of this name that jumps to the library's function. The arguments stay in their
+ * registers, so they need not be known here. */
 #define FUNCTION(name)                                                                                       \
 	__attribute__((visibility("hidden"))) void *late_##name;                                             \
 	__asm__(".pushsection .text\n"                                                                       \

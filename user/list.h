@@ -9,8 +9,8 @@
 /* Whether the list has this word. */
 bool list_has(const char *list, const char *word);
 
-/* The next word: sets *length and returns its begin, which is not terminated, or NULL at the end. `at` is
- * NULL for the first word, then what was returned before with its *length. */
+/* Returns the next word, which is not terminated, and sets *length; NULL at the end. `at` is NULL for the
+ * first word, then the word returned last, with its *length. */
 const char *list_next(const char *list, const char *at, size_t *length);
 
 #endif

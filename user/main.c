@@ -18,7 +18,7 @@
 #include "versions.h"
 #include "visible.h"
 
-/* Ends a sentence, unless it has a full stop or another mark already. */
+/* The full stop for a sentence, unless it ends with a question mark. */
 static const char *full_stop(const char *sentence)
 {
 	return sentence[strlen(sentence) - 1] == '?' ? "" : ".";
@@ -41,7 +41,7 @@ static void tell(const struct refusal *refusal)
 	say("  %*s", (int)visible(shown, sizeof(shown), before) + 1, "^");
 }
 
-/* What was printed on stdout is either there or the status says that it is not. */
+/* Flushes stdout. Returns STATUS_DONE, or STATUS_PARTIAL if something could not be written. */
 static int printed(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -56,8 +56,11 @@ static int print_help(const struct command *command)
 	return printed();
 }
 
-/* A standard stream that is closed would give its number to the next file that is opened, and
- * records would be written there. This way they fail, with EBADF, as they should. */
+/*
+ * Opens standard streams that are closed. Otherwise the next file to be opened would get the stream's number,
+ * and records would be written to it. /dev/null is opened for reading only, so that writing fails with EBADF,
+ * as it should.
+ */
 static void keep_standard_streams(void)
 {
 	int fd;
@@ -81,11 +84,14 @@ static int version(const char *how)
 	return printed();
 }
 
-/* Reading a large file's symbols and tables takes memory for a moment. The heap would keep it, the more so
- * since malloc raises its threshold with what is freed, and of each thread: a run of weeks gives it back. */
+/*
+ * Has the heap give memory back during long runs. Reading a large file's symbols and tables needs much memory
+ * for a moment. By default, the heap of each thread would keep it, because malloc(3) raises its threshold
+ * when large blocks are freed.
+ */
 static void keep_no_memory(void)
 {
-	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* glibc's, which then stays what it is */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10); /* glibc's default; setting it keeps it from being raised */
 	mallopt(M_ARENA_MAX, 1);
 }
 

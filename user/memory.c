@@ -10,7 +10,7 @@
 
 #include "status.h"
 
-/* Process-wide, not per session: memory can run out before there is a session. */
+/* Per process, not per session: memory can run out before there is a session. */
 static struct {
 	void (*say)(void *context);
 	void *context;
@@ -29,7 +29,7 @@ void memory_is_out(void)
 		"nhmtap: there is no more memory. Next: raise the limit (ulimit -v, memory.max "
 		"of the cgroup), or ask for fewer keys or files.\n";
 
-	/* Only that thread writes records. */
+	/* Only the main thread writes records. */
 	if (last.say && !last.saying && gettid() == getpid()) {
 		last.saying = true;
 		last.say(last.context);
@@ -100,10 +100,10 @@ void xclose_memstream(FILE *stream)
 /* --- what libraries allocate ------------------------------------------------------------------ */
 
 /*
- * Libraries do not always check their allocations: libdw writes through NULL. So their allocations, and
- * libc's own, come through here as well (The GNU C Library manual, "Replacing malloc"; the other functions of
- * that list stay libc's, whose heap it is). Absurdly large requests still fail with NULL: a broken file may
- * contain any size.
+ * Libraries do not always check their allocations: libdw writes to NULL. So allocations of libraries and of
+ * libc come through here as well (The GNU C Library manual, "Replacing malloc"; the other functions listed
+ * there remain libc's, because the heap does). Very large requests still fail with NULL, because a broken
+ * file may contain any size.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As malloc(3), calloc(3), realloc(3), strdup(3), asprintf(3) and open_memstream(3), but for failing. */
+/* The same as malloc(3), calloc(3), realloc(3), strdup(3), asprintf(3) and open_memstream(3), except that
+ * they never fail. */
 void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull, warn_unused_result));
 void *xrealloc(void *memory, size_t size) __attribute__((returns_nonnull, warn_unused_result));
@@ -18,22 +19,22 @@ char *xasprintf(const char *format, ...)
 	__attribute__((format(printf, 1, 2), malloc, returns_nonnull, warn_unused_result));
 FILE *xopen_memstream(char **text, size_t *size) __attribute__((returns_nonnull, warn_unused_result));
 
-/* Ends a stream of xopen_memstream(): its text is whole then. */
+/* Closes a stream of xopen_memstream(). Its text is complete afterwards. */
 void xclose_memstream(FILE *stream);
 
-/* A list with room for one more behind its `nr` items of `size` bytes; *room: how many it has room for,
- * doubled where it is full. */
+/* Returns the list with room for at least one more item after its `nr` items of `size` bytes. *room is the
+ * number of items that it has room for; it is doubled when the list is full. */
 void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	__attribute__((returns_nonnull, warn_unused_result));
 
-/* Passes on a library's result, which is NULL only if memory has run out. */
+/* Returns a library's result, which must be NULL only if memory has run out; then the program ends. */
 void *had(void *made) __attribute__((returns_nonnull));
 
-/* Called before the program ends for want of memory, in the thread that began the program; must not
- * allocate. NULL: nothing is. */
+/* Sets a function that is called before the program ends for lack of memory, if that happens in the main
+ * thread. The function must not allocate memory. NULL: none. */
 void memory_last_words(void (*say)(void *context), void *context);
 
-/* Says that there is no memory, and ends the program. */
+/* Prints that there is no memory, and ends the program. */
 void memory_is_out(void) __attribute__((noreturn));
 
 #endif

@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "visible.h"
 
-static __u64 began_ns; /* CLOCK_MONOTONIC; 0: nothing is noted */
+static __u64 began_ns; /* CLOCK_MONOTONIC; 0: notes are off */
 
 void note_begin(bool verbose)
 {

@@ -38,7 +38,7 @@ int according(struct refusal *refusal, const char *source, ...)
 	return -1;
 }
 
-/* Half of a terminal's line on either side is enough to recognise the place. */
+/* Bytes of the text on either side of the place: half a line of a terminal. */
 #define CONTEXT 36
 
 int at_place(struct refusal *refusal, const char *text, size_t at)

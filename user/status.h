@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nhmtap's exit status if there is no command whose status it passes on. */
+/* nhmtap's exit status, unless it returns that of a command. */
 #ifndef NHMTAP_STATUS_H
 #define NHMTAP_STATUS_H
 
 enum status {
 	STATUS_DONE = 0,
 	STATUS_USAGE = 1,      /* the request is wrong: options, event names, values */
-	STATUS_REFUSED = 2,    /* the request is right; this machine or its permissions refuse it */
+	STATUS_REFUSED = 2,    /* the request is right, but this machine or its permissions refuse it */
 	STATUS_PARTIAL = 3,    /* records are missing, or an expectation can't be decided from the counts */
 	STATUS_UNEXPECTED = 4, /* an expectation, or a test of doctor --selftest, has failed */
 	/* As in a shell, for a COMMAND that never ran. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Threads beside the session's own. */
+/* Threads in addition to the session's main thread. */
 #ifndef NHMTAP_THREAD_H
 #define NHMTAP_THREAD_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <linux/types.h>
 
-/* Starts a thread with all signals blocked. Returns whether it was started. */
+/* Starts a thread with all signals blocked. Returns whether that succeeded. */
 static inline bool thread_start(pthread_t *thread, void *(*work)(void *argument), void *argument)
 {
 	sigset_t all, before;
@@ -21,7 +21,7 @@ static inline bool thread_start(pthread_t *thread, void *(*work)(void *argument)
 	return started;
 }
 
-/* Initialises a condition whose waits end by CLOCK_MONOTONIC: see condition_wait(). */
+/* Initializes a condition variable whose timeouts are by CLOCK_MONOTONIC: see condition_wait(). */
 static inline void condition_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -32,8 +32,8 @@ static inline void condition_init(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
-/* Waits for the condition up to the deadline (CLOCK_MONOTONIC, ns; 0: as long as it takes). Returns false if
- * that is over. */
+/* Waits for the condition until the deadline (CLOCK_MONOTONIC, ns; 0: no deadline). Returns false after the
+ * deadline. */
 static inline bool condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, __u64 deadline)
 {
 	struct timespec end = {deadline / 1000000000, deadline % 1000000000};

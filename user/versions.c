@@ -53,7 +53,7 @@ static const char *libseccomp_version(void)
 	return text;
 }
 
-/* The libraries, each with the function that tells its version; NULL: it is not there. */
+/* The libraries. version() returns NULL if the library is not installed. */
 static const struct library {
 	const char *name;
 	const char *(*version)(void);
@@ -136,7 +136,7 @@ void versions_print(void)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* What doctor's record says of the kernel, without its type. */
+/* The members of doctor's kernel record, without its type. */
 static json_t *kernel_value(void)
 {
 	struct host host = {0};

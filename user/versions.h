@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Versions, for the head of a bug report. */
+/* Prints versions, for bug reports. */
 #ifndef NHMTAP_VERSIONS_H
 #define NHMTAP_VERSIONS_H
 
-/* Prints the build id, the versions of the libraries that run, and what this kernel has, a line each, on
- * stdout. */
+/* Prints on stdout, one per line, the build id, the versions of the libraries in use, and features of this
+ * kernel. */
 void versions_print(void);
 
-/* Prints the same, and nhmtap's version, as a version record. */
+/* Prints the same, and nhmtap's version, as a `version` record. */
 void versions_print_json(void);
 
 #endif

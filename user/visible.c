@@ -25,7 +25,7 @@ static bool is_hidden(unsigned int character)
 	return false;
 }
 
-/* Bytes of the UTF-8 character at `at`; 0: it is none. RFC 3629. */
+/* Number of bytes of the UTF-8 character at `at`; 0: it is invalid. RFC 3629. */
 static size_t character_at(const char *at, unsigned int *character)
 {
 	static const unsigned int least[] = {0, 0, 0x80, 0x800, 0x10000};
