@@ -83,7 +83,7 @@ static bool is_past(__u64 deadline)
 	return deadline && clock_ns(CLOCK_MONOTONIC) > deadline;
 }
 
-/* Returns whether nothing is being read any more. */
+/* Waits for the lookup in the thread. Returns whether it is done. */
 static bool wait_until(struct background *background, __u64 deadline)
 {
 	bool idle, waiting = true;

@@ -17,7 +17,7 @@ struct function {
 
 /* The inlined calls in a function. */
 struct calls {
-	struct spans spans; /* to numbers of the list */
+	struct spans spans; /* `what` is an index of `list` */
 	struct call {
 		Dwarf_Die die;
 		__u32 in; /* index of the call that it is inlined in; SPANS_NONE: the function itself */
@@ -30,7 +30,7 @@ struct unit {
 	bool looked, rows; /* the members below are set; it has a line table */
 	Dwarf_Files *files;
 	const char *folder; /* where it was compiled */
-	struct spans spans; /* to numbers of the functions */
+	struct spans spans; /* `what` is an index of `functions` */
 	struct function *functions;
 	size_t nr, room;
 };
@@ -38,7 +38,7 @@ struct unit {
 struct lines {
 	struct image image, alternate;
 	Dwarf *dwarf, *alternate_dwarf;
-	struct spans spans; /* to numbers of the units */
+	struct spans spans; /* `what` is an index of `units` */
 	struct unit *units;
 	size_t nr, room;
 	size_t bytes, most;
@@ -146,7 +146,7 @@ static bool follow(const struct lines *lines, Dwarf_Die *die, unsigned int name)
 	return true;
 }
 
-#define HOPS_MOST 16 /* an instance, its abstract form, its declaration: three are usual */
+#define HOPS_MOST 16 /* three are usual: an instance, its abstract form, its declaration */
 
 static const char *function_name(const struct lines *lines, const Dwarf_Die *of)
 {

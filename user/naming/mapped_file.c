@@ -24,12 +24,12 @@
 struct root {
 	struct mapped_files *files;
 	size_t users;
-	pid_t pid; /* who was seen to have it last */
+	pid_t pid; /* the process that was last seen to have it */
 	ino_t mounts;
 	dev_t device;
 	ino_t inode;
-	int fd;	 /* of the folder; -1 for our own */
-	int pin; /* of the namespace: its mounts stay as long as it is open; likewise */
+	int fd;	 /* descriptor of the folder; -1 for our own root */
+	int pin; /* descriptor of the namespace, which keeps its mounts; -1 for our own root */
 	struct root *next;
 };
 
@@ -155,8 +155,8 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Descriptors that files may keep; what is mapped beyond is opened by its path when it is asked for. The
- * run needs its own. */
+/* The most descriptors that files may keep open: the run needs others. Files beyond that are opened by their
+ * paths when they are needed. */
 #define HELD_MOST 512
 
 static bool may_hold(const struct mapped_files *files)
@@ -170,7 +170,7 @@ static bool may_hold(const struct mapped_files *files)
 /* The kernel says what is mapped, so any owner is accepted. */
 static const struct guard mapped = {.whose = GUARD_ANYBODY, .most = GUARD_IMAGE_MOST};
 
-/* Links don't lead beyond its root. */
+/* Opens a path below a root. Links can't lead out of the root. */
 static int open_below(const struct root *root, const char *path)
 {
 	int folder = root->fd >= 0 ? root->fd : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -181,7 +181,7 @@ static int open_below(const struct root *root, const char *path)
 	return fd;
 }
 
-/* The mapped file itself, whatever its path leads to now; the process must still exist. */
+/* Opens the mapped file itself, wherever its path leads now. The process must still exist. */
 static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
@@ -198,7 +198,7 @@ void build_id_text(char text[BUILD_ID_TEXT], const __u8 *build_id, size_t size)
 	hex_text(text, build_id, size < most ? size : most);
 }
 
-/* Steps over the notes of a segment to that of GNU's build-id: elf(5). */
+/* Finds GNU's build-id among the notes of a segment: elf(5). */
 static bool find_build_id(const char *notes, size_t size, char *text)
 {
 	for (size_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
@@ -285,7 +285,7 @@ static struct mapped_file **bucket_of(struct mapped_files *files, const char *pa
 
 static enum file_kind kind_of(const char *path)
 {
-	/* Memory without a file goes by several names: mm/mmap.c, kernel/events/core.c. */
+	/* Memory without a file has several names: mm/mmap.c, kernel/events/core.c. */
 	static const char *const anonymous[] = {"//anon",  "[heap]",	"[stack", "[anon",
 						"/memfd:", "/dev/zero", "/SYSV",  "/anon_hugepage"};
 
@@ -313,7 +313,7 @@ static struct mapped_file *find(struct mapped_files *files, const struct sightin
 	return NULL;
 }
 
-/* One count is the caller's. */
+/* Adds a file. The caller gets a reference. */
 static struct mapped_file *add(struct mapped_files *files, const struct sighting *sighting,
 			       const char *build_id, int fd)
 {
@@ -336,7 +336,7 @@ static struct mapped_file *add(struct mapped_files *files, const struct sighting
 	return file;
 }
 
-/* Mappings without a file are the same for all. */
+/* Returns the file that all mappings of this kind share. */
 static struct mapped_file *get_special(struct mapped_files *files, enum file_kind kind)
 {
 	const struct sighting special = {.path = kind == FILE_VDSO ? "[vdso]" : "[anon]", .build_id = ""};
@@ -374,7 +374,7 @@ static struct mapped_file *get_regular(struct mapped_files *files, const struct 
 	}
 	if (!file)
 		return add(files, sighting, build_id, fd);
-	if (sighting->inode) { /* so that it need not be opened the next time */
+	if (sighting->inode) { /* so that it is found without opening it next time */
 		file->inode = sighting->inode;
 		file->device = sighting->device;
 	}
@@ -390,7 +390,7 @@ struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sig
 	struct sighting there = *sighting;
 	char path[PATH_MAX + sizeof(DELETED)];
 
-	/* Programs execute themselves from a memfd, too: one with a build-id is an ELF file. */
+	/* Some programs execute themselves from a memfd: if it has a build-id, it is an ELF file. */
 	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
 		return get_special(files, kind);
 	if (length > tail && length < sizeof(path) && !strcmp(sighting->path + length - tail, DELETED)) {
@@ -425,7 +425,8 @@ void mapped_file_put(struct mapped_file *file)
 	free(file);
 }
 
-/* Whether the path leads to what is held; without that, whoever opens it has to compare build-ids. */
+/* Whether the path leads to the file that is kept open. If it is not, the inode is compared; with a build-id,
+ * whoever opens the path must compare that. */
 static bool leads_to(const char *path, const struct mapped_file *file)
 {
 	struct stat there, held;

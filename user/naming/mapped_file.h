@@ -26,7 +26,7 @@ struct root *root_of(struct mapped_files *files, pid_t pid);
 struct root *root_get(struct root *root); /* NULL stays NULL */
 void root_put(struct root *root);
 
-#define BUILD_ID_TEXT 41 /* bytes of the longest, in hex, and its end */
+#define BUILD_ID_TEXT 41 /* bytes of the longest build-id in hex, with its final zero */
 
 enum file_kind {
 	FILE_REGULAR,
@@ -42,7 +42,7 @@ struct mapped_file {
 	struct mapped_files *files;
 	size_t users;
 	struct root *root;
-	int fd;		     /* -1: not held */
+	int fd;		     /* kept open; -1: not open */
 	__u64 device, inode; /* as the kernel numbers them in /proc/PID/maps; 0: not known */
 	struct mapped_file *next;
 	__u64 unwound; /* for unwind/unwinding.c: when its table was last asked for, CLOCK_MONOTONIC, ns */

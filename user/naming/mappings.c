@@ -63,7 +63,7 @@ struct process {
 	__u64 exited;	   /* time of the exit of its first thread; FOREVER: still running */
 	__u64 looked;	   /* when its maps were last read because an address was not found */
 	bool threaded;	   /* it may have more than one thread */
-	struct life *life; /* the newest */
+	struct life *life; /* the current one; list of lives, newest first */
 	struct process *next;
 };
 
@@ -552,7 +552,7 @@ void mappings_expect(struct mappings *mappings, pid_t pid)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
-/* "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234    /usr/bin/true": proc(5). */
+/* Parses a line like "55d0c8a01000-55d0c8a02000 r-xp 00001000 fe:00 1234 /usr/bin/true": proc(5). */
 static void add_line(struct mappings *mappings, struct process *process, char *line, __u64 time)
 {
 	unsigned long long begin, end, offset, inode;

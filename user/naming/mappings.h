@@ -44,9 +44,11 @@ void mappings_each(struct mappings *mappings, pid_t pid,
 /* Adds a note of the kernel. Notes come in the order of their times, as far as the kernel's clocks agree. */
 void mappings_take(struct mappings *mappings, const struct sideband_note *note);
 
-/* Finds the owner and the root of the processes that have executed something since the last call, while they
- * still exist: perf-PID.map files are found by these. `look` false: forgets the list; a process is still
- * looked up when it maps an unknown file. */
+/*
+ * Looks up the owner and the root of processes that have executed a program since the last call, while they
+ * still exist: both are needed to find perf-PID.map files. If `look` is false, only forgets these processes;
+ * each is looked up when it maps an unknown file.
+ */
 void mappings_look_at_executed(struct mappings *mappings, bool look);
 
 /* To be called when a process is about to execute a program: looks up what it sees as "/" now, so that it is
@@ -65,10 +67,10 @@ void mappings_look_who_is_gone(struct mappings *mappings);
  * reader's interval. Pointers to files that were returned before may become invalid. */
 void mappings_forget(struct mappings *mappings, __u64 since);
 
-/* Where an address lies. */
+/* The place of an address. */
 struct spot {
 	struct mapped_file *file; /* NULL: not known; valid until the next mappings_forget() */
-	__u64 offset;		  /* in it */
+	__u64 offset;		  /* in the file */
 	bool ambiguous; /* the process had another mapping there as well in this interval; this one existed
 			   longer */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Symbols from texts: /proc/kallsyms, and the perf-PID.map that a run-time compiler writes. */
+/* Reads symbols from text files: /proc/kallsyms, and the perf-PID.map that a JIT writes. */
 #ifndef NHMTAP_MAPS_H
 #define NHMTAP_MAPS_H
 

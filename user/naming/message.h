@@ -44,7 +44,7 @@ enum ask_kind {
 
 struct ask {
 	__u32 kind;
-	__u32 id; /* of the file */
+	__u32 id; /* number of the file */
 	__u64 address;
 	__u64 most; /* see struct naming_settings, memory */
 	__u32 lines;

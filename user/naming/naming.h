@@ -38,7 +38,7 @@ struct name {
 #define WORKER_BYTES	  (3UL << 20)	/* memory of the worker before it has read anything */
 
 struct naming_settings {
-	const char *root;      /* folder that plain paths are relative to; NULL: none */
+	const char *root;      /* folder that plain paths are below; NULL: paths are used as they are */
 	const char *debug_dir; /* NULL: /usr/lib/debug */
 	const char *kallsyms;  /* path of a copy of it; NULL: /proc/kallsyms */
 	const char *modules;   /* path of a copy of it; NULL: /proc/modules */
@@ -71,7 +71,7 @@ void naming_wait(struct naming *naming);
  */
 const struct name *naming_file(struct naming *naming, const char *path, const char *build_id, __u64 offset);
 
-/* A kernel address. */
+/* Names a kernel address. */
 const struct name *naming_kernel(struct naming *naming, __u64 address);
 
 /* The same as these two, but return NULL if the file, or kallsyms, would have to be read first. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Symbols of code, by address. */
+/* Function symbols, by address. */
 #ifndef NHMTAP_SYMBOLS_H
 #define NHMTAP_SYMBOLS_H
 
@@ -13,14 +13,14 @@
 struct found_symbol {
 	__u64 address; /* the sort key, so it must be the first member */
 	__u64 end;     /* first address after it; equal to `address` if not known */
-	__u32 name;    /* where it is in the strings */
+	__u32 name;    /* offset in `strings` */
 	__u32 order;   /* if two overlap, the higher order applies; if equal, the one that begins later */
 	bool weak, local, label;
 };
 
 struct symbol {
 	__u64 address;
-	__u32 name; /* where it is in the strings */
+	__u32 name; /* offset in `strings` */
 };
 
 struct symbols {
