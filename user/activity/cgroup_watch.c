@@ -194,8 +194,8 @@ static void look_for_patterns(struct activity *activity)
 
 /* --- counts by switches ------------------------------------------------------------------------ */
 
-/* The names in records of what cannot be attributed to a cgroup. Some of it may belong to any cgroup that is
- * counted. */
+/* Names in records for counts that can't be attributed to a cgroup. Some of them may belong to any cgroup
+ * that is counted. */
 static const char *const last_slots[CGROUP_LAST_SLOTS] = {
 	[CGROUP_OTHERS] = "(others)",
 	[CGROUP_MISSED] = "(missed)",

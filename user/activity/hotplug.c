@@ -67,8 +67,8 @@ static int join(struct activity *activity, int cpu)
 	return tell(activity, "online", cpu, NULL);
 }
 
-/* CPUs whose events are open, those that are to be, and those that have gone in between: where no
- * notice says so, the events' own clocks do, at the next reading. */
+/* Finds the CPUs whose events are open, and those whose events should be. Adds to `gone` the CPUs that went
+ * offline without a notice: the clock of their events stands still in the last reading. */
 static void look_at(const struct activity *activity, struct cpus *open, struct cpus *wanted,
 		    struct cpus *gone)
 {
@@ -86,7 +86,7 @@ static void look_at(const struct activity *activity, struct cpus *open, struct c
 	}
 }
 
-/* Brings the events in line with the CPUs that are online. */
+/* Closes and opens events according to the CPUs that are online. */
 static void follow(void *context, const struct cpus *noticed)
 {
 	struct activity *activity = context;
@@ -123,8 +123,8 @@ void hotplug_end(struct activity *activity)
 	activity->hotplug.follows = false;
 }
 
-/* Where the kernel gives no notice, the clock of a CPU's events stands still when it goes, but not only
- * then that of a cgroup's. */
+/* Without a notice, an offline CPU shows by its events' clock, which stands still. In cgroups that also
+ * happens at other times, so there the online CPUs are always checked. */
 void hotplug_check(struct activity *activity, bool last)
 {
 	struct notices *notices = &activity->session->notices;

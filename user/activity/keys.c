@@ -70,7 +70,7 @@ bool keys_asked(const struct chosen_keys *chosen, const char *name)
 	return list_has(chosen->by, name);
 }
 
-/* The refusal names what was asked for and all keys. */
+/* Makes the refusal name what the user asked for, and all keys. */
 static int refuse_as_asked(const struct chosen_keys *chosen, struct refusal *refusal)
 {
 	size_t used = strlen(refusal->remedy);

@@ -32,7 +32,7 @@ struct chosen_keys {
 
 void keys_choose(struct chosen_keys *chosen, const char *by, const struct code_key *table);
 
-/* Whether a key was asked for by its name. */
+/* Whether the user asked for this key. */
 bool keys_asked(const struct chosen_keys *chosen, const char *name);
 
 /* Opens an aggregation with the keys. Keys that are only needed for names are not shown. Returns 0, or -1

@@ -8,7 +8,7 @@
 #include "run/run.h"
 #include "session/session.h"
 
-/* An activity of the session. */
+/* An activity of the running session. */
 struct running {
 	struct activity activity; /* must be the first member: see on_enough() */
 	struct run *run;

@@ -131,7 +131,7 @@ enum control_command control_next(struct control *control, const char **activity
 			control->line[(*activity)++ - control->line] = '\0';
 		return command_of(control->line);
 	}
-	control->ended = !got; /* a pipe (fd:) whose writers have gone */
+	control->ended = !got; /* end of a pipe (fd:): all writers have closed it */
 	return CONTROL_NOTHING;
 }
 

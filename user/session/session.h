@@ -92,8 +92,8 @@ void session_unwatch(struct session *session, struct stream *stream);
 /* Whether anything still waits to be written. */
 bool session_waits(const struct session *session);
 
-/* The same after the records of an interval, while more intervals follow: output to files may be delayed a
- * little. */
+/* Does the same as session_flush() after the records of an interval, while more intervals follow: output to
+ * files may be delayed a little. */
 int session_flush_soon(struct session *session);
 
 /* Whether all streams have a format for people to read. */

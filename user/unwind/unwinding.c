@@ -33,7 +33,7 @@ struct follower {
 		ENTRY_SET,
 	} entry;      /* the entry that programs find by its pid */
 	bool changed; /* the list must be made again */
-	bool waiting; /* in `changed` of struct unwinding */
+	bool waiting; /* it is in the list `changed` of struct unwinding */
 	bool seen;    /* it existed at an earlier publishing */
 	__u64 since;  /* since when it waits for a note, CLOCK_MONOTONIC, ns; 0: it does not */
 	struct follower *next;
