@@ -109,8 +109,7 @@ static void stop(struct worker *worker)
 		return;
 	close(worker->fd); /* this ends the worker too, unless it is busy */
 	syscall(SYS_pidfd_send_signal, worker->process, SIGKILL, NULL, 0);
-	for (int tries = 0; tries < 100;
-	     tries++) /* so that a call that always fails with EINTR can't hang us */
+	for (int tries = 0; tries < 100; tries++) /* an endless EINTR must not hang us */
 		if (!syscall(SYS_waitid, P_PIDFD, worker->process, NULL, WEXITED, &usage) || errno != EINTR)
 			break;
 	pthread_mutex_lock(&workers.lock);

@@ -40,8 +40,7 @@ struct share_control {
 	struct share_tick ticks[SHARE_TICKS]; /* the i-th is at i % SHARE_TICKS */
 	size_t nr;			      /* number of ticks so far */
 	size_t held;			      /* ticks since the factor was changed */
-	double own_before; /* nhmtap's own share when the factor was raised only to reduce that; 0: it was not
-			    */
+	double own_before; /* nhmtap's own share when only that raised the factor; 0: it did not */
 };
 
 struct share_control share_control_of(double allowed);
