@@ -36,7 +36,7 @@ static int open_fifo(const char *path, const char *text, int *fd, struct refusal
 	return refuse_control(refusal, text, 0, "that is no FIFO");
 }
 
-/* Takes an inherited descriptor. It is duplicated because its number (0 to 2) may be needed otherwise. */
+/* Takes an inherited descriptor. It is duplicated because its number may be needed otherwise. */
 static int take_descriptor(const char *number, const char *text, int *fd, struct refusal *refusal)
 {
 	char *end;

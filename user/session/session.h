@@ -29,7 +29,7 @@ struct session {
 	struct loop *loop;
 	struct stream *streams;
 	size_t nr_streams;
-	struct source *late;  /* timer: writes what waits for files */
+	struct source *late;  /* timer: writes what waits to be written to files */
 	struct source *retry; /* timer: tries again after a disk was full or a connection was lost */
 	int stream_error;     /* errno of a stream that was closed after a write error; 0: none */
 	char **command;	      /* COMMAND …, NULL if there is none */

@@ -577,8 +577,7 @@ static void read_cie(struct parser *parser, struct reader reader, size_t offset)
 		;
 	cie.usable = !reader.broken && (version == 1 || version == 3 || version == 4);
 	if (version == 4)
-		cie.usable &=
-			take(&reader, 1) == 8 && !take(&reader, 1); /* sizes: address, segment selector */
+		cie.usable &= take(&reader, 1) == 8 && !take(&reader, 1); /* sizes of address, segment */
 	cie.code_factor = take_uleb(&reader);
 	cie.data_factor = take_sleb(&reader);
 	return_register = version == 1 ? take(&reader, 1) : take_uleb(&reader);
