@@ -283,7 +283,8 @@ ANOTHER = {"name": "x", "command": "stat", "cpu": "0"}
     ({}, {"outputs": [{"path": "/nowhere/x"}]}, "CONFIG, /outputs/0/path"),
     ({}, {"resource": {"rack": "7"}}, "CONFIG, /resource"),
     ({}, {"control": "fifo:/nowhere/x"}, "CONFIG, /control"),
-], ids=["no such event", "no such folder", "another resource", "another control"])
+    ({}, {"heartbeat_s": 60}, "CONFIG, /heartbeat_s"),
+], ids=["no such event", "no such folder", "another resource", "another control", "another heartbeat"])
 def test_a_bad_file_at_hup_is_told_and_changes_nothing(session, puppet, activity, members, told):
     check_refused_at_hup(session, puppet, lambda one: one.write([{**ANOTHER, **activity}], **members), told)
 

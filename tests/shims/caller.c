@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the tests take for nhmtap when it is another's: becomes that user and executes PROGRAM, with the same pid and
- * parent. Built statically, so that what a test preloads or limits meets nhmtap alone. CALLER is "lent": nobody; or
- * "rootless": root of a user namespace of its own. Who is another user already stays that.
+ * What the tests take for nhmtap when it is another's: becomes that user and executes PROGRAM, with the same
+ * pid and parent. Built statically, so that what a test preloads or limits meets nhmtap alone. CALLER is
+ * "lent": nobody; or "rootless": root of a user namespace of its own. Who is another user already stays that.
  */
 #include <fcntl.h>
 #include <grp.h>

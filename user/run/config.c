@@ -599,10 +599,13 @@ static int check_control(const char *control, struct refusal *refusal)
 	return refuse_kind(refusal, "/control", "fifo:CTL, fifo:CTL,ACK or the same of fd:, descriptors");
 }
 
+/* The members of CONFIG. Those from FIRST_FIXED on are fixed for a session's life. */
+static const char *const known[] = {"activities", "outputs",	"resource", "limits",	  "control",
+				    "events_dir", "pmu_events", "listen",   "heartbeat_s"};
+#define FIRST_FIXED 2
+
 static int judge(struct request *request, struct refusal *refusal)
 {
-	static const char *const known[] = {"activities", "outputs",	"resource", "limits",	  "control",
-					    "events_dir", "pmu_events", "listen",   "heartbeat_s"};
 	const size_t nr = sizeof(known) / sizeof(known[0]);
 	const json_t *document = request->document;
 	const char *member;
@@ -645,21 +648,17 @@ int config_read(struct request *request, const char *path, char **command, struc
 	return request->document ? judge(request, refusal) : -1;
 }
 
-/* Refuses changes of what is fixed for a session's life: of everything but activities and outputs. (A change
- * of heartbeat_s is accepted, but has no effect.) */
+/* Refuses changes of what is fixed for a session's life. */
 static int check_same(const struct request *request, const struct request *before, struct refusal *refusal)
 {
-	static const char *const fixed[] = {"resource",	  "limits",	"control",
-					    "events_dir", "pmu_events", "listen"};
-
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
-		const json_t *now = json_object_get(request->document, fixed[i]);
-		const json_t *then = json_object_get(before->document, fixed[i]);
+	for (size_t i = FIRST_FIXED; i < sizeof(known) / sizeof(known[0]); i++) {
+		const json_t *now = json_object_get(request->document, known[i]);
+		const json_t *then = json_object_get(before->document, known[i]);
 		char path[POINTER_MOST];
 
 		if (now == then || json_equal(now, then))
 			continue;
-		refuse_at(refusal, below(path, sizeof(path), "", fixed[i]));
+		refuse_at(refusal, below(path, sizeof(path), "", known[i]));
 		because(refusal, "it can't change while the session goes on");
 		return instead(refusal, "restart nhmtap, or restore the previous entry");
 	}

@@ -17,7 +17,7 @@
 int config_read(struct request *request, const char *path, char **command, struct refusal *refusal);
 
 /* Reads it again for a running session, whose request is `before`. Refuses changes of anything but activities
- * and outputs (and heartbeat_s, whose change has no effect). */
+ * and outputs. */
 int config_read_again(struct request *request, const struct request *before, struct refusal *refusal);
 
 /* Completes the JSON Schema of CONFIG: adds the members for options to `frame`, the rest of it. */
