@@ -7,15 +7,17 @@
 #include <stddef.h>
 #include <linux/types.h>
 
+struct interned_slot {
+	__u32 number; /* number plus 1; 0: the slot is free */
+	__u32 hash;   /* so that few other items need to be compared */
+};
+
 struct interned {
 	size_t size; /* of an item, in bytes; a multiple of 8 */
 	size_t nr;   /* items so far: numbers 0 to nr - 1 */
 	char *list;  /* the items by number */
 	size_t room;
-	struct interned_slot {
-		__u32 number; /* number plus 1; 0: the slot is free */
-		__u32 hash;   /* so that few other items need to be compared */
-	} * slots;	      /* open addressing */
+	struct interned_slot *slots; /* open addressing */
 	size_t nr_slots;
 };
 
