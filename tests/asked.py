@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Asks a session by HTTP, at the address that --listen was given."""
+"""Sends HTTP requests to a session that was started with --listen."""
 import contextlib
 import http.client
 import random
@@ -7,8 +7,8 @@ import socket
 
 
 def free_port():
-    """One that nobody listens at. It is below those that the kernel gives away, and no neighbour's: each test picks its
-    own at random."""
+    """A port that nobody listens on. It is below the ephemeral ports, and picked at random so that
+    tests that run in parallel do not take the same."""
     while True:
         port = random.SystemRandom().randrange(12000, 32000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -16,7 +16,7 @@ def free_port():
 
 
 def connect(place):
-    """A connection to unix:PATH or tcp:HOST:PORT."""
+    """Returns a connection to unix:PATH or tcp:HOST:PORT."""
     kind, _, where = place.partition(":")
     connection = http.client.HTTPConnection(where if kind == "tcp" else "localhost", timeout=60)
     if kind == "unix":
@@ -27,7 +27,7 @@ def connect(place):
 
 
 def ask(place, path, method="GET", connection=None):
-    """The status, what was said, and the type of that."""
+    """Returns the response's status, text and content type."""
     own = connection or connect(place)
     own.request(method, path)
     answer = own.getresponse()

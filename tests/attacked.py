@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands that are run while a system call or an allocation fails, and how they may end: with a documented status, a
-message if it is not 0, and records that are whole."""
+"""Runs commands while a system call or an allocation fails. A command has to end with a documented
+status, with a message if the status is not 0, and with complete records."""
 import collections
 import itertools
 import json
@@ -22,8 +22,9 @@ SESSION = {"activities": [
 
 FAULTS = [program("puppet"), "faults=50"]
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
-# OUT is the file for the records, because stdout is the command's. CONFIG is the one for SESSION. RECORDS has those of a
-# profile whose code has no names yet. Those that need a PMU are run on one: tests/machine/test_faults_on_nehalem.py.
+# OUT is the file for the records, because stdout belongs to the measured command. CONFIG is the
+# file of SESSION. RECORDS has the records of a profile without names of code. Commands that need a
+# PMU are in tests/machine/test_faults_on_nehalem.py.
 COMMANDS = {
     "stat": ["stat", "-e", "cs,page-faults", "-I", "10", "-o", "OUT", "--", *FAULTS],
     "profile": ["profile", *EVERY_FAULT, "--by", "line,comm", "-o", "OUT", "--", *FAULTS],
@@ -41,13 +42,13 @@ COMMANDS = {
     "run": ["run", "CONFIG", "--", *FAULTS],
     "help": ["help", "stat"],
 }
-# What differs from "profile" in its last part alone, which the other commands have as well.
+# These differ from "profile" only at the end of the run.
 ALIKE = {"stacks", "folded", "pprof", "mem"}
 EACH_COMMAND = pytest.mark.parametrize(
     "command", [pytest.param(name, marks=pytest.mark.thorough if name in ALIKE else ()) for name in COMMANDS])
 
 
-# What is written is not lines of JSON.
+# Their output is not lines of JSON.
 OTHER_FORMATS = {"folded", "pprof", "flamegraph"}
 
 
@@ -57,7 +58,7 @@ class Attacked:
     def __init__(self, folder, command):
         self.folder, self.command = folder, command
         self.environment = {}
-        if command == "help":  # what man does is its own
+        if command == "help":  # man itself is not under test
             (folder / "man").symlink_to("/bin/true")
             self.environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
         (folder / "config").write_text(json.dumps(SESSION | {"outputs": [{"path": str(folder / "out")}]}))
@@ -69,7 +70,7 @@ class Attacked:
         self.writes = "OUT" in COMMANDS[command] or "CONFIG" in COMMANDS[command]
 
     def run(self, *before, **environment):
-        """Runs it with these words in front and these variables set."""
+        """Runs the command, preceded by `before`, with these environment variables."""
         (self.folder / "out").unlink(missing_ok=True)
         command = [*before, NHMTAP, *self.arguments]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -84,7 +85,8 @@ class Attacked:
         return subprocess.CompletedProcess(command, going.returncode, out, err)
 
     def read(self, name):
-        """What the last run has left in a file of its folder; None: no such file."""
+        """Returns what the last run left in a file of its folder, or None if it left no such
+        file."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
 
@@ -92,7 +94,8 @@ class Attacked:
         return check_lines(self.read("out") or "")
 
     def what_is_wrong(self, done, more=()):
-        """Returns what is wrong after a fault, or None. more: other statuses that it may have."""
+        """Returns what is wrong with a run after a fault, or None. more: further allowed
+        statuses."""
         if done.returncode not in STATUSES | set(more):
             return "another status"
         if done.returncode and not done.stderr:
@@ -109,8 +112,8 @@ class Attacked:
 
 
 def check_lines(text):
-    """Every line is whole, and whole streams close. Where there was no memory for the rest of an interval,
-    the records are still in their order, up to an end that says so."""
+    """Every line is complete, and a stream with an end record is consistent. If there was no memory
+    for the rest of an interval, the records are still in order, and the end record says so."""
     records = parse(text)
     if not records or records[-1]["type"] != "end" or "records" not in records[-1]:
         return records
@@ -121,27 +124,31 @@ def check_lines(text):
 
 
 class Calls:
-    """The system calls of a command. Each may fail."""
+    """The system calls of a command, each of which may be made to fail."""
 
     ERRORS = ("EINTR", "EPERM", "ENOMEM", "EIO", "ENOSYS", "EAGAIN", "EMFILE", "ENOSPC")
-    # Left out are exit, and calls that never fail on Linux and on whose success glibc relies: it aborts when futex(2)
-    # fails, and takes what brk(2) and getpid(2) return for an address and a process. A close(2) that strace lets fail
-    # leaves the descriptor open, which Linux never does.
+    # exit_group(2) is left out, and so are calls that never fail on Linux and whose success glibc
+    # relies on: it aborts if futex(2) fails, and takes any result of brk(2) as an address and of
+    # getpid(2) as a pid. If strace makes close(2) fail, the descriptor stays open, which never
+    # happens on Linux.
     LEFT_OUT = {"exit_group", "restart_syscall", "rt_sigreturn", "futex", "brk", "getpid", "gettid", "getuid", "geteuid",
                 "getgid", "getegid", "close"}
-    STATUSES = {126, 127}  # of a command that did not run
+    STATUSES = {126, 127}  # the measured command could not be executed
     CALL = re.compile(r"(?:(\d+) +)?(\w+)\(.*?(= 0$)?$")
 
     def __init__(self, attacked):
         self.attacked = attacked
-        # Naming reads files in a thread. What is measured must not be disturbed, and man is not ours.
+        # strace follows threads and children (-f) because names are read in a thread, but not if a
+        # command is measured, which must not be disturbed, and not into man, which is not under
+        # test.
         alone = "--" in attacked.arguments or attacked.command == "help"
         self.strace = ["strace", *([] if alone else ["-f"]), "-o", str(attacked.folder / "log")]
         done = attacked.run(*self.strace)
         assert done.returncode in STATUSES, done.stderr
         calls = [match.groups() for match in map(self.CALL.match, attacked.read("log").splitlines()) if match]
-        # What fails before nhmtap is there, in the dynamic loader (up to its look at the stack's limit), or in another program
-        # that takes nhmtap's place, is not ours to tell.
+        # Calls that the dynamic loader makes before nhmtap begins (the last is prlimit64), and
+        # calls of a program that nhmtap executes in its own process, are left out: nhmtap cannot
+        # report their failure.
         names, seen = [name for _, name, _ in calls], collections.Counter()
         begins = [at for at, (pid, name, worked) in enumerate(calls) if name == "execve" and worked and pid == calls[0][0]]
         loaded = names.index("prlimit64", begins[1 if callers.CALLER else 0])
@@ -154,14 +161,14 @@ class Calls:
                 break
 
     def fail(self, name, nth, error):
-        """Runs the command while the nth call of this name fails."""
-        # LeakSanitizer also needs to trace the process, and a process has only one tracer.
+        """Runs the command and makes the nth call of this name fail."""
+        # LeakSanitizer has to trace the process as well, and a process can have only one tracer.
         return self.attacked.run(*self.strace, "-e", f"trace={name}", "-e", f"inject={name}:error={error}:when={nth}",
                                  ASAN_OPTIONS="detect_leaks=0")
 
     def spread(self, n, of=None):
-        """The first call of each kind, then n and one of the others, with the errors in turn. of: kinds to which this is
-        limited. n None: each call with each error."""
+        """Returns the first call of each name, then n + 1 calls spread over all, with the errors in
+        turn. of: only calls of these names. n None: each call with each error."""
         calls = [(name, nth) for name, nth in self.calls if not of or name in of]
         if n is None:
             return itertools.product(calls, self.ERRORS)
@@ -170,7 +177,8 @@ class Calls:
         return zip(some, itertools.cycle(self.ERRORS))
 
     def try_them(self, places):
-        """Lets each of the calls fail in turn. Returns how many were there to fail, and what went wrong."""
+        """Makes each of the calls fail in turn. Returns how many failures were injected, and what
+        went wrong."""
         injected, found = 0, []
         for (name, nth), error in places:
             try:
@@ -186,11 +194,11 @@ class Calls:
 
 
 class Allocations:
-    """The allocations of a command, in the program or in a library. shim: tests/shims/fail_alloc.c."""
+    """The allocations of a command, by the program or a library. shim: tests/shims/fail_alloc.c."""
 
     def __init__(self, attacked, shim):
         self.attacked, self.shim = attacked, shim
-        # Without man help ends by itself, and says how many they were.
+        # If "help" executed man, the shim would write no count; without man it exits itself.
         elsewhere = {"PATH": "/nonexistent"} if attacked.command == "help" else {}
         done = self.run(COUNT_TO=str(attacked.folder / "count"), **elsewhere)
         assert done.returncode in STATUSES, done.stderr
@@ -200,13 +208,14 @@ class Allocations:
         return self.attacked.run(LD_PRELOAD=str(self.shim), **environment)
 
     def spread(self, n):
-        """All of the first ones, because they differ, then n and one of the others. n None: each."""
+        """Returns the first three, which differ, and n + 1 spread over all. n None: each."""
         if n is None:
             return range(1, self.total + 1)
         return sorted({*range(1, 4), *(1 + i * (self.total - 1) // n for i in range(n + 1))})
 
     def try_them(self, places, **environment):
-        """Lets each of the allocations fail in turn. Returns how often that was said, and what went wrong."""
+        """Makes each of the allocations fail in turn. Returns how many runs reported it, and what
+        went wrong."""
         said, found = 0, []
         for place in places:
             done = self.run(FAIL_AT=str(place), **environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A headless Chromium, driven over the loopback."""
+"""Drives a headless Chromium over the loopback interface."""
 import contextlib
 
 from selenium import webdriver
@@ -10,7 +10,7 @@ from selenium.webdriver.chrome.service import Service
 def chromium(log):
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    # Root has no sandbox; there is no GPU; /dev/shm may be small.
+    # Chromium has no sandbox for root. There is no GPU, and /dev/shm may be small.
     for argument in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                      "--window-size=1200,800", "--disable-background-networking", "--no-first-run"):
         options.add_argument(argument)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Others than root who run nhmtap, while the tests themselves stay root's: NHMTAP_CALLER says who.
+"""Runs nhmtap as another caller than root. The tests themselves still run as root. NHMTAP_CALLER is
+one of
 
 lent      nobody, from a copy of the program with file capabilities
 rootless  root of a user namespace (`unshare -Ur`), as in a rootless container
@@ -23,7 +24,8 @@ HERE = pathlib.Path(__file__).parent
 
 
 def prepare():
-    """Puts a program in nhmtap's place that becomes the caller first, and everything where the caller may read it."""
+    """Replaces nhmtap by a program that becomes the caller first, and copies everything to where
+    the caller may read it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="nhmtap-"))
     atexit.register(shutil.rmtree, folder)
     folder.chmod(0o755)
@@ -45,12 +47,12 @@ def prepare():
 
 if CALLER:
     os.umask(0)
-    if "NHMTAP_FILE" not in os.environ:  # else this is a worker of tests that have been prepared
+    if "NHMTAP_FILE" not in os.environ:  # otherwise this is a worker process, and its parent has done it
         prepare()
 
 
 def pytest_configure():
-    """The folders that pytest makes from now on are the caller's as well."""
+    """Makes the folders that pytest makes from now on accessible to the caller."""
     factory = pytest.TempPathFactory
     make = factory.mktemp
 
@@ -66,9 +68,9 @@ def pytest_configure():
         subprocess.Popen = Watched
 
 
-# --- what a caller can't have ---------------------------------------------------------------------
+# --- tests that fail for a caller -----------------------------------------------------------------
 
-# Tests that fail for a caller, by the reason. Who mends one has to take it out.
+# By the reason. A test that passes again has to be removed from its list.
 HOST_ROOT = "a --host-root is read with the caller's own rights, and nothing is opened with those that are lent"
 COMMAND = "its command needs root: for namespaces, cgroups, bpf()"
 BOUNDED = "a program with capabilities that the bounding set lacks isn't executed"
@@ -79,7 +81,7 @@ OTHER_MACHINE = "its --host-root is of a machine where capabilities count: the r
 NARROWED = "only the user's side is counted, and is called so"
 UNREAD = "nhmtap refuses it, and the test reads elsewhere than on stderr, or first"
 GOES_ON = "a session goes on with what isn't refused, or tries that again"
-NOT_RUN = {GOES_ON}  # they would wait for minutes
+NOT_RUN = {GOES_ON}  # these would wait for minutes
 APART = {"lent": {
     HOST_ROOT: ["test_attr_as_perf.py::test_groups_are_opened_as_perf_stat_opens_them",
                 "test_attr_as_perf.py::test_there_is_one_call_an_event",
@@ -185,13 +187,14 @@ def pytest_collection_modifyitems(items):
 
 
 def name_of(event):
-    """What an event is called in records: where only the user's side may be counted, its name says so."""
+    """Returns the name of an event in records. It ends in ":u" if the caller may count user mode
+    only."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
         return f"{event}:u" if CALLER == "rootless" and int(file.read()) == 2 and ":" not in event else event
 
 
 class Watched(subprocess.Popen):
-    """A process whose end and words are known to who judges the test."""
+    """A process whose status and output are kept for pytest_runtest_makereport()."""
     of_test = []
 
     def __init__(self, *arguments, **options):
@@ -205,7 +208,7 @@ class Watched(subprocess.Popen):
         return both
 
     def words(self):
-        """What it has said, with what nobody has read yet, once it has ended."""
+        """Returns its output, and if it has ended also what nobody has read yet."""
         for stream in (self.stdout, self.stderr):
             if self.returncode is not None and stream and not stream.closed:
                 os.set_blocking(stream.fileno(), False)
@@ -220,7 +223,8 @@ REFUSAL = re.compile("nhmtap: (.*user namespace.*)")
 
 
 def refusal():
-    """Why nhmtap has refused what this test asked for, if it is that the caller's capabilities do not count; or None."""
+    """Returns the message with which nhmtap refused a request of this test because of the user
+    namespace, or None."""
     for process in Watched.of_test:
         if process.poll() == 2:
             found = REFUSAL.search(process.words())
@@ -234,12 +238,12 @@ CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -si
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A test that fails because nhmtap refuses what it asks for has an expected end, if the refusal names the user
-    namespace. One that hangs, or in which nhmtap crashes, has not."""
+    """A test may fail because nhmtap refuses a request, if the message names the user namespace. A
+    test that hangs, or in which nhmtap crashes, still counts as failed."""
     report = (yield).get_result()
     if CALLER == "rootless" and report.failed and call.excinfo and call.when != "teardown":
         hangs = call.excinfo.errisinstance(subprocess.TimeoutExpired) or "Timeout >" in str(call.excinfo.value)
-        # A terminal's lines are cut where it ends.
+        # A terminal wraps long lines.
         shown = re.sub(r"\nE +", "", report.longreprtext) + "".join(text for _, text in report.sections)
         why = refusal() or (REFUSAL.search(shown) or [None, None])[1]
         if why and not hangs and not CRASHES & {process.poll() for process in Watched.of_test}:

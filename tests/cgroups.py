@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Cgroups of version 2, as a test makes them."""
+"""Cgroups of version 2 for tests."""
 import errno
 import os
 import time
@@ -11,7 +11,7 @@ def mount():
 
 
 def remove(folder):
-    """Processes leave a cgroup a moment after they have been waited for."""
+    """Removes a cgroup. Processes leave it slightly after they have been waited for."""
     for _ in range(100):
         try:
             os.rmdir(folder)
@@ -23,5 +23,5 @@ def remove(folder):
 
 
 def inside(folder, *before):
-    """What puts a program into a cgroup before it begins."""
+    """Returns a command that moves itself into a cgroup and then executes the program."""
     return ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh", *before]

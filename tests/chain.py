@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A program without frame pointers whose calls are known: from main through its own functions, a shared
-library's, qsort() of the C library, and back, to leaf(), which meets a page for the first time in each round."""
+"""A program without frame pointers whose calls are known: from main through its own functions,
+those of a shared library, qsort() of the C library and a callback, to leaf(), which touches a new
+page in each round."""
 import subprocess
 
 OWN, LIBRARY, BACK = 8, 8, 6
@@ -14,7 +15,8 @@ FLAGS = ["-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-ipa
 
 
 def links(names, last):
-    """Functions that call each other, innermost first. Each has a stack frame of a different size."""
+    """Returns the source of functions that call each other, innermost first, with stack frames of
+    different sizes."""
     text = ""
     for i, name in reversed(list(enumerate(names))):
         callee = names[i + 1] if i + 1 < len(names) else last
@@ -194,7 +196,7 @@ def build(folder, *flags, static=False, name="chain"):
 
 
 class Chain:
-    """The running program, which follows orders. Use it in a with statement."""
+    """The running program, which reads steps from its input. Use it in a with statement."""
 
     def __init__(self, program, *before):
         self.process = subprocess.Popen([*before, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -219,8 +221,8 @@ class Chain:
 
 
 def is_whole(names):
-    """Whether the chain is complete from main to leaf, in order, with the C library's sort in between and
-    main's caller at the end."""
+    """Whether the chain is complete and in order from main's caller through the C library's sort to
+    leaf."""
     if "main" not in names or "compare" not in names:
         return False
     begin, turn = names.index("main"), names.index("compare")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Small programs of tests/pure around single files of user/, by gcc with its sanitizers."""
+"""Builds the small programs of tests/pure that test single files of user/, with gcc's
+sanitizers."""
 import os
 import subprocess
 
@@ -9,7 +10,8 @@ USER = os.path.join(HERE, "..", "user")
 
 
 def compiled(folder, program, *sources, libraries=()):
-    """The program; a function that gives it a text and returns what it says."""
+    """Builds the program. Returns a function that runs it with a text as its input and returns its
+    output."""
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
                     "-o", folder / program, os.path.join(HERE, "pure", f"{program}.c"),

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-import callers  # first: it says which nhmtap the others run
+import callers  # first: it decides which nhmtap the others run
 import cgroups
 import hosts
 import naming
@@ -15,13 +15,14 @@ from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
 
-# Signals may be ignored by whoever started the tests (nohup, a background job). Programs inherit that, and
+# Whoever started the tests may ignore signals (nohup, a background job). Programs inherit that, and
 # nhmtap respects it. The tests need the default.
 for ending in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(ending) == signal.SIG_IGN:
         signal.signal(ending, signal.SIG_DFL)
 
-# libperf 6.1 keeps its maps and id arrays when a list is deleted. Our own memory must still be freed.
+# libperf 6.1 does not free its maps and id arrays when a list is deleted. nhmtap's own memory must
+# still be freed.
 LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map__",
                  "perf_evsel__alloc_id", "perf_evlist__")
 
@@ -35,7 +36,7 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def sanitizers_know_libperf(tmp_path_factory):
-    """Has no effect on a build without sanitizers."""
+    """Suppresses reports of these leaks. Has no effect on a build without sanitizers."""
     path = tmp_path_factory.mktemp("lsan") / "suppressions"
     path.write_text("".join(f"leak:{name}\n" for name in LIBPERF_LEAKS))
     path.parent.chmod(0o755)
@@ -80,8 +81,8 @@ def shim(tmp_path_factory):
 
 @pytest.fixture
 def host(tmp_path):
-    """Builds a machine of hosts.py. host(hosts.NEHALEM, {file: text, …}) returns the option that replaces
-    this machine with it."""
+    """Builds a machine of hosts.py. host(hosts.NEHALEM, {file: text, …}) returns the option that
+    makes nhmtap read it instead of this machine."""
     count = iter(range(1000))
 
     def make(*layers):
@@ -92,7 +93,7 @@ def host(tmp_path):
 
 @pytest.fixture
 def explain(nhmtap):
-    """The events of a text as nhmtap would open them on a machine."""
+    """Returns the events as nhmtap would open them on a machine, by nhmtap explain."""
     def run(*arguments):
         result = nhmtap("explain", *arguments)
         assert result.status == 0, result.err
@@ -108,13 +109,14 @@ def cgroup():
     folder = cgroups.mount() + path
     os.mkdir(folder)
     yield path, folder
-    for inside, _, _ in os.walk(folder, topdown=False):  # what a failed test has left
+    for inside, _, _ in os.walk(folder, topdown=False):  # a failed test may leave cgroups inside
         cgroups.remove(inside)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failed command's exception holds its output, but does not print it."""
+    """Adds the output of a failed command to the report: its exception holds it, but does not print
+    it."""
     report = (yield).get_result()
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, subprocess.SubprocessError):
@@ -124,7 +126,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """A test that passes when run again would otherwise not show why it failed the first time."""
+    """Shows why a test that passed when it was run again had failed the first time."""
     for report in terminalreporter.stats.get("rerun", ()):
         terminalreporter.section(f"why {report.nodeid} was run again")
         terminalreporter.write_line(report.longreprtext)

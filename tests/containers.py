@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Containers of runc, without an image: a root with nothing in it but a static program."""
+"""Containers of runc without an image: the root has nothing in it but a static program."""
 import json
 import os
 import subprocess
@@ -33,8 +33,8 @@ def bundle(folder, root, *arguments, cgroup=None, change=lambda spec: None):
 
 
 class Container:
-    """A running container whose program reads its orders from its input. Use it in a with statement, which
-    removes the container at the end. Its cgroup is removed with it."""
+    """A running container whose program reads steps from its input. Use it in a with statement,
+    which removes the container and its cgroup at the end."""
 
     def __init__(self, folder, name):
         self.state, self.name = str(folder / "state"), name
@@ -51,7 +51,7 @@ class Container:
         self.process.wait()
 
     def pid(self):
-        """Of its first process, as it is numbered outside."""
+        """Returns the pid of its first process outside of the container."""
         state = subprocess.run(["runc", "--root", self.state, "state", self.name], capture_output=True, check=True)
         return json.loads(state.stdout)["pid"]
 
@@ -62,5 +62,5 @@ class Container:
 
 
 def folder_of(cgroup):
-    """The folder of a cgroup, given its path below the mount."""
+    """Returns the folder of a cgroup, given its path below the mount."""
     return cgroups.mount() + cgroup

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the maps of the kernel side consist of, by their BTF: pure/holes.c."""
+"""The layout of the BPF maps by their BTF, as pure/holes.c prints it."""
 import collections
 import glob
 import os
@@ -10,7 +10,7 @@ Part = collections.namedtuple("Part", "what object map side struct member offset
 
 
 def told(folder):
-    """Members and holes of all maps' structs; sizes in bytes, offsets from the struct's beginning."""
+    """Returns the members and holes of the structs of all maps. Sizes and offsets are in bytes."""
     objects = glob.glob(os.path.join(os.environ["NHMTAP_BUILD"], "bpf", "*.bpf.o"))
     lines = compiled(folder, "holes", libraries=("-lbpf",))("\n".join(sorted(objects)) + "\n").splitlines()
     return [Part(*words[:-2], *map(int, words[-2:])) for words in map(str.split, lines)]

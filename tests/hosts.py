@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Machines as files below a root folder, from which nhmtap learns what it runs on (--host-root). Each is a
-small table. A test names one and changes what it needs to differ."""
+"""Machines as files below a root folder, which nhmtap reads instead of this machine's
+(--host-root). Each is a small table. A test takes one and overrides the files that have to
+differ."""
 import os
 
 EVENT_SOURCE = "sys/bus/event_source/devices"
 ALL_CAPABILITIES = 0x1ffffffffff
 
 EVENTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "events")
-# Those with a table: every folder but that of the metrics over perf's own events.
+# CPUs that have a table: every folder but that of the generic metrics.
 TABLES = tuple(sorted(entry.name for entry in os.scandir(EVENTS)
                       if entry.is_dir() and entry.name not in ("generic", "__pycache__")))
-# Those that Intel publishes a list of events for: not the architecture, not Core 2, of which one is the Xeon 7400, and not
-# NetBurst, of which one is the Xeon 7100.
+# CPUs for which Intel publishes a list of events. It does not for the architectural events, for
+# Core 2 (of which the Xeon 7400 is one) and for NetBurst (of which the Xeon 7100 is one).
 CPUS = tuple(cpu for cpu in TABLES if cpu not in ("architectural", "core2", "netburst", "xeon-7400", "xeon-7100"))
 
 CAP_SYS_ADMIN, CAP_SYSLOG, CAP_PERFMON, CAP_BPF = (1 << bit for bit in (21, 34, 38, 39))  # linux/capability.h
@@ -62,18 +63,18 @@ NEHALEM_PMU = pmu(
     max_precise=2, branches=16, pmu_name="nehalem")
 
 NEHALEM = MACHINE | NEHALEM_PMU
-# CPUID of a Xeon X5550, leaves as `cpuid -r` prints them.
+# CPUID of a Xeon X5550: its leaves as `cpuid -r` prints them.
 CPUID = {"cpuid": "CPU:\n"
                   "   0x00000001 0x00: eax=0x000106a5 ebx=0x00100800 ecx=0x009ce3bd edx=0xbfebfbff\n"
                   "   0x0000000a 0x00: eax=0x07300403 ebx=0x00000044 ecx=0x00000000 edx=0x00000603\n"}
 # A virtual machine on a CPU of another kind, without a PMU.
 WITHOUT_PMU = MACHINE | {"proc/cpuinfo": cpuinfo(model=143, name="Intel(R) Xeon(R) Processor")}
-# A PMU of a CPU that has no table: what the kernel says is all that is known about it.
+# The PMU of a CPU that has no table: all that is known about it comes from the kernel.
 OTHER_PMU = WITHOUT_PMU | NEHALEM_PMU
 
 
 def build(root, files):
-    """Writes the files; a value of None leaves one out. Returns root as text."""
+    """Writes the files, except those with a value of None. Returns root as text."""
     for path, text in files.items():
         if text is None:
             continue

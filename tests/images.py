@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The container image of the program that is tested, and containers of it as the examples beside it describe them."""
+"""The container image of the program under test, and containers of it, configured as in the
+examples next to it."""
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from records import NHMTAP, Result
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "user", "packaging", "image")
-# Of the make that may run these tests.
+# Set by the make that may be running these tests.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs"}
 
 
@@ -22,7 +23,8 @@ def example(name):
 
 
 def make(folder, **environment):
-    """What `make image` makes of the program that is tested, which is not made anew."""
+    """Runs `make image` for the program under test, which is not rebuilt. Returns the image's
+    folder."""
     build = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
     done = subprocess.run(["make", "image", f"O={build}", f"image={folder}", "-o", f"{build}/nhmtap", "-o",
@@ -33,7 +35,8 @@ def make(folder, **environment):
 
 
 def config_of(layout):
-    """The image's configuration, found as a runtime finds it: from the index by digests."""
+    """Returns the image's name and configuration, found as by a runtime: from the index by
+    digests."""
     def blob(descriptor):
         kind, digest = descriptor["digest"].split(":")
         return json.loads((layout / "blobs" / kind / digest).read_text())
@@ -42,7 +45,8 @@ def config_of(layout):
 
 
 def bundle(folder, image, config, *arguments, cgroup=None, change=lambda spec: None):
-    """A bundle of the runc example with this CONFIG and this machine's cgroups; what it writes goes to stdout."""
+    """Makes a bundle of the runc example with this CONFIG and this machine's cgroups. Records go to
+    stdout."""
     spec = json.loads(example("runc.json"))
     folder.mkdir()
     (folder / "config").mkdir()
@@ -63,7 +67,7 @@ def bundle(folder, image, config, *arguments, cgroup=None, change=lambda spec: N
 
 
 class Nhmtap:
-    """nhmtap in a container, whose records are read as they come; to be used in a with statement."""
+    """nhmtap in a container. Records are read as they come. Use it in a with statement."""
 
     def __init__(self, folder, name):
         self.folder, self.name, self.state = folder, name, folder / "state"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The examples of README and of the manual. A line that begins with "$" runs on any machine, one with
-"nehalem#" on the emulated Nehalem."""
+"""The examples of README and of the manual. A line that begins with "$" runs on any machine, a line
+that begins with "nehalem#" on the emulated Nehalem."""
 import glob
 import os
 import re
@@ -13,14 +13,14 @@ SOURCES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT,
 
 
 def text_of(name):
-    """README.md, or a page's prose: nhmtap-stat.md."""
+    """Returns the text of README.md or of a page of the manual, such as nhmtap-stat.md."""
     path, = [path for path in SOURCES if os.path.basename(path) == name]
     with open(path, encoding="utf-8") as file:
         return file.read()
 
 
 def examples(prompt):
-    """(file, command) of all examples, each once."""
+    """Returns (file, command) of all examples, each once."""
     found = {}
     for path in SOURCES:
         name = os.path.basename(path)

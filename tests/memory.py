@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Memory: little of it, and what a process's cgroup has."""
+"""Limits of memory, and the memory of a process's cgroup."""
 import cgroups
 
 
@@ -8,12 +8,14 @@ def possible_cpus():
         return int(file.read().strip().rpartition("-")[2]) + 1
 
 
-# MiB, just enough for stacks of the whole machine: tables of each CPU, 3.5 MiB with stacks, are not made smaller.
+# MiB, just enough for stacks of the whole machine. Each CPU's tables take 3.5 MiB with stacks, and
+# do not shrink.
 LITTLE = 27 + 4 * possible_cpus()
 
 
 def read(pid, of_version_1, of_version_2):
-    """A file of its cgroup's, in bytes, by whichever version of cgroups has the memory."""
+    """Returns the bytes in a file of its cgroup, of whichever cgroup version has the memory
+    controller."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
         paths = {controllers: path for _, controllers, path in (line.rstrip("\n").split(":", 2) for line in file)}
     one = f"/sys/fs/cgroup/memory{paths['memory']}/{of_version_1}" if "memory" in paths else \

@@ -13,7 +13,7 @@ ENGINE = ("memory", "guarded", "interned", "unwind/table", *(f"naming/{name}" fo
     "naming", "named_source", "pool", "order", "spans", "symbols", "image", "dwarf_image", "lines", "debug_file", "maps",
     "demangle", "message", "worker", "read_file", "served")))
 LIBRARIES = ("-ldw", "-lelf", "-llzma", "-lz", "-liberty", "-ljansson")
-# What Makefile alone can make: it knows the names of the libraries.
+# Only the Makefile can build this: it knows the libraries' names.
 LATE = os.path.join(os.environ.get("NHMTAP_BUILD", "build"), "user", "late.o")
 
 
@@ -30,20 +30,20 @@ def build_names(path):
 
 
 def build_confined(path):
-    """What a worker is made of, but for what it does."""
+    """Builds pure/confined.c with the sources of a worker."""
     build(path, "confined.c", *(name for name in ENGINE if name != "naming/served"))
 
 
 def build_tables(path):
-    """Tables that stacks are walked by, which a worker makes, in memory that no program reads."""
+    """Builds pure/table_memory.c: unwinding tables in memory, made by a worker, without BPF."""
     build(path, "table_memory.c", *ENGINE, "unwind/tables")
 
 
 class Names:
-    """The engine as a process with a question and an answer a line."""
+    """The engine as a process that answers each line with a line."""
 
     def __init__(self, program, *options, before=()):
-        # One of the tests would be a search without end.
+        # If the engine fails, one of the tests would search forever.
         self.process = subprocess.Popen(["timeout", "200", *before, program, *map(str, options)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -73,7 +73,7 @@ class Names:
         self.ask(f"forget {seconds}")
 
     def close(self):
-        """It must have exited with status 0 and without leaks."""
+        """Ends the process. It must exit with status 0 and without leaks."""
         self.process.stdin.close()
         assert self.process.stdout.read() == ""
         assert self.process.wait() == 0, self.process.stderr.read()
@@ -87,7 +87,7 @@ def run(*command, **options):
 
 
 def symbols(path, *options):
-    """The functions that nm knows: {name: [(address, size), …]}."""
+    """Returns the functions that nm lists: {name: [(address, size), …]}."""
     found = {}
     for line in run("nm", "-S", *options, path).splitlines():
         match = re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWi] (.*)", line)
@@ -97,7 +97,7 @@ def symbols(path, *options):
 
 
 def segments(path):
-    """The parts of a file with code: (offset, address, size)."""
+    """Returns the segments of a file that have code: (offset, address, size)."""
     found = []
     for line in run("readelf", "-lW", path).splitlines():
         match = re.match(r"\s+LOAD\s+(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R.E", line)
@@ -118,7 +118,8 @@ def build_id(path):
 
 
 def addr2line(path, addresses):
-    """What binutils says of each: [(function, file, line), …], innermost first; "??" and 0: unknown."""
+    """Returns the frames at each address by addr2line: [(function, file, line), …], innermost
+    first. "??" and 0 mean unknown."""
     lines = run("addr2line", "-a", "-i", "-f", "-C", "-e", path,
                 input="".join(f"{address:#x}\n" for address in addresses)).splitlines()
     answers, at = {}, 0
@@ -133,7 +134,8 @@ def addr2line(path, addresses):
 
 
 def llvm_symbolizer(path, addresses):
-    """What LLVM says of where each is: [(file, line), …], innermost first; "" and 0: unknown."""
+    """Returns the lines of each address by LLVM: [(file, line), …], innermost first. "" and 0 mean
+    unknown."""
     answers = run(sorted(glob.glob("/usr/lib/llvm-*/bin/llvm-symbolizer"))[0], "--inlines", "--output-style=JSON", "-e", path,
                   input="".join(f"{address:#x}\n" for address in addresses))
     return {int(answer["Address"], 16): [(frame["FileName"], frame["Line"]) for frame in answer["Symbol"]]
@@ -141,7 +143,7 @@ def llvm_symbolizer(path, addresses):
 
 
 def places(name):
-    """(file, line) of each frame."""
+    """Returns (file, line) of each frame."""
     return [(frame.get("file", ""), frame["line"]) for frame in name["frames"]]
 
 

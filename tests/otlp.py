@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A reader of OTLP's metrics that shares nothing with the writer but the fields of opentelemetry-proto 1.x
-(metrics.proto, resource.proto, common.proto), and a receiver that answers as it is told."""
+(metrics.proto, resource.proto, common.proto), and a receiver that gives preset answers."""
 import gzip
 import http.server
 import queue
@@ -42,7 +42,7 @@ message ReadMetrics { repeated ResourceMetrics resource_metrics = 1; }
 
 
 def read(line):
-    """MetricsData of a line, once what the protocol asks for holds."""
+    """Returns the MetricsData of a line, after checking what the protocol requires."""
     data = json_format.Parse(line, protos.message("ReadMetrics", FIELDS)())
     resource, = data.resource_metrics
     scope, = resource.scope_metrics
@@ -65,7 +65,7 @@ def read(line):
 
 
 def points(data, name):
-    """[({attribute: value}, point)] of a metric."""
+    """Returns [({attribute: value}, point)] of a metric."""
     found = []
     for metric in data.resource_metrics[0].scope_metrics[0].metrics:
         if metric.name == name:
@@ -90,8 +90,8 @@ class Request:
 
 
 class Receiver:
-    """Answers each POST with the next of `answers` (status, headers), 200 when there are none left; to be used in a
-    with statement. Requests are in `taken`, in their order."""
+    """Answers each POST with the next of `answers` (status, headers), and with 200 when none is
+    left. Requests are in `taken`, in order. Use it in a with statement."""
 
     def __init__(self, *answers, port=0):
         self.answers, self.taken = list(answers), queue.Queue()

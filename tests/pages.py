@@ -6,18 +6,18 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 
 def families(text):
-    """{name: family} of a whole page."""
+    """Returns {name: family} of a whole page."""
     assert text.endswith("# EOF\n"), text[-200:]
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
 def total(text, name, **labels):
-    """The sum of a family's samples of this name that have these labels."""
+    """Returns the sum of the samples of this name that have these labels."""
     return sum(sample.value for family in families(text).values() for sample in family.samples
                if sample.name == name and all(sample.labels.get(k) == str(v) for k, v in labels.items()))
 
 
 def check(text):
-    """promtool's messages about a page of the older format."""
+    """Returns promtool's status and messages about a page of the older format."""
     said = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     return said.returncode, said.stdout + said.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A reader of pprof's files that shares nothing with the writer but the numbers of the fields, which
-are those of google/pprof's proto/profile.proto."""
+"""A reader of pprof's files that shares nothing with the writer but the field numbers of
+google/pprof's proto/profile.proto."""
 import gzip
 
 import protos
@@ -35,7 +35,7 @@ message ReadProfile {
 
 
 def read(path):
-    """The profile of a file, once all that pprof's own CheckValid() asks for holds."""
+    """Returns the profile of a file, after checking all that pprof's own CheckValid() checks."""
     profile = protos.message("ReadProfile", FIELDS)()
     with gzip.open(path) as file:
         profile.ParseFromString(file.read())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Messages of protobuf, made from their fields as text."""
+"""Makes classes of protobuf messages from the text of a .proto file."""
 import functools
 import importlib
 import os
@@ -10,7 +10,7 @@ import tempfile
 
 @functools.cache
 def message(name, fields):
-    """The class of this message."""
+    """Returns the class of this message. fields: the text of the .proto file."""
     folder, module = tempfile.mkdtemp(), name.lower()
     with open(os.path.join(folder, f"{module}.proto"), "w", encoding="ascii") as file:
         file.write(fields)

@@ -11,23 +11,25 @@ def command(*steps, workers=0):
 
 
 def touched(said):
-    """From its output: whether an address lies in the function in which it works."""
+    """Returns a function that tells whether an address lies in touch() or busy(), by its output."""
     start, stop = (int(word, 16) for word in said.splitlines()[0].split()[2:])
     return lambda ip: start <= int(ip, 16) < stop
 
 
 def ids(said):
-    """From its output: who did each step."""
+    """Returns the ID (pid or tid) of who did each step, by its output."""
     return [int(line.split()[1]) for line in said.splitlines() if line.startswith("done")]
 
 
 def wait_asleep(pid):
-    """Waits until the process sleeps and no CPU runs it any more. On a busy machine this may take long."""
+    """Waits until the process sleeps and no CPU runs it any more. This may take long on a busy
+    machine."""
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             asleep = file.read().rpartition(")")[2].split()[0] == "S"
-        # It is marked as asleep before the switch. The kernel shows its system call after that.
+        # A process is marked as asleep before the CPU switches away from it. Its system call is
+        # only shown after that.
         with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
             if asleep and file.read() != "running\n":
                 return
@@ -53,7 +55,7 @@ class Puppet:
         self.end()
 
     def do(self, step):
-        """Makes it do the step. Returns who did it."""
+        """Makes it do the step. Returns the ID (pid or tid) of who did it."""
         self.process.stdin.write(step + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline().split()[1])

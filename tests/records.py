@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs nhmtap and reads its records. Every record that a test sees has been checked against its schema here."""
+"""Runs nhmtap and reads its records. Every record is checked against its schema before a test sees
+it."""
 import fcntl
 import functools
 import json
@@ -11,20 +12,20 @@ import callers
 import jsonschema
 
 NHMTAP = os.environ.get("NHMTAP", "build/nhmtap")
-FILE = os.environ.get("NHMTAP_FILE", NHMTAP)  # another one where NHMTAP is run as by another user: callers.py
+FILE = os.environ.get("NHMTAP_FILE", NHMTAP)  # differs if callers.py wraps NHMTAP
 PROGRAMS = os.environ.get("NHMTAP_PROGRAMS", "build/programs")
 HERE = os.path.dirname(os.path.abspath(__file__))
-SANITIZED = 99  # what a sanitizer's findings end with: user/memory.c
+SANITIZED = 99  # the exit status after a sanitizer's report: user/memory.c
 
 
 def sanitized():
-    """Whether it is built with AddressSanitizer."""
+    """Whether nhmtap is built with AddressSanitizer."""
     with open(FILE, "rb") as file:
         return b"__asan_init" in file.read()
 
 
 def program(name):
-    """A program of tests/programs, by its path."""
+    """Returns the path of a program of tests/programs."""
     return os.path.join(PROGRAMS, name)
 
 
@@ -36,13 +37,14 @@ def build_shim(name, folder):
 
 
 def held(*command):
-    """The command, with its parent, nhmtap, stopped while it runs, so that no table is emptied."""
+    """Wraps a command so that its parent, nhmtap, is stopped while it runs and reads no table."""
     return ["sh", "-c", 'kill -STOP $PPID; "$@"; status=$?; kill -CONT $PPID; exit $status', "held",
             *map(str, command)]
 
 
 def remember_code():
-    """Entries repeat the same pieces of code. Each is checked once."""
+    """Returns a validator that checks each distinct piece of code once, because entries repeat
+    them."""
     seen = set()
     look = jsonschema.Draft202012Validator.VALIDATORS["$ref"]
 
@@ -73,10 +75,10 @@ def refuse_constant(text):
 
 
 def parse(text):
-    """The records of a stream, each checked against its schema, and the stream against its laws."""
+    """Returns the records of a stream, each checked against its schema."""
     records = []
     assert text == "" or text.endswith("\n"), "the last record is cut off"
-    for line in text.split("\n")[:-1]:  # splitlines() would also cut at U+2028, which JSON allows
+    for line in text.split("\n")[:-1]:  # splitlines() would also split at U+2028, which JSON allows
         assert len(line.encode()) <= 8192, "a record is longer than 8 KiB"
         record = json.loads(line, parse_constant=refuse_constant)
         validator(record["type"]).validate(record)
@@ -85,7 +87,7 @@ def parse(text):
 
 
 def check_stream(records):
-    """The laws of every whole stream: its first and last record, and sums that agree."""
+    """Checks what holds for every whole stream: its first and last record, and sums that agree."""
     assert records[0]["type"] in ("start", "error"), "a stream begins with start, or error"
     assert records[-1]["type"] == "end", "a stream ends with end"
     assert [r["seq"] for r in records] == list(range(len(records)))
@@ -95,15 +97,15 @@ def check_stream(records):
         check_session(records)
     else:
         check_activity(records)
-        names = {r.get("activity") for r in records}  # none in what measures nothing, and before 2.0.0
+        names = {r.get("activity") for r in records}  # None: it measures nothing, or is older than 2.0.0
         assert len(names) == 1 and names <= {None, records[0].get("command", *names)}
 
 
 def check_session(records):
-    """A session of several activities. Its own records come first and last. An activity's records lie between
-    its start and its end, once for each time that it began."""
+    """Checks a session of several activities. The session's own records come first and last. Each
+    time that an activity starts, its records lie between a start and an end record."""
     first, last = records[0], records[-1]
-    if first["type"] == "error":  # it could not begin
+    if first["type"] == "error":  # the session could not start
         assert [r["activity"] for r in records] == ["session"] * 2
         return
     assert first["command"] == "run" and last["activity"] == "session"
@@ -122,14 +124,14 @@ def check_session(records):
                 assert "records" not in record
                 check_activity(going)
                 going = []
-        # Nothing was opened, or it continues in another stream after HUP.
+        # CONFIG was only checked, or the activity continues in another stream after HUP.
         assert not going or last["reason"] in ("checked", "reloaded"), f"{name} has no end"
         if going and last["reason"] == "reloaded":
             check_activity(going)
 
 
 def check_activity(records):
-    """What holds from a start to its end."""
+    """Checks the records of an activity from its start to its end."""
     assert [r["type"] for r in records].count("start") <= max(
         1, records[0].get("parts", 1)), "it starts once"
     for record in records:
@@ -150,9 +152,9 @@ def check_activity(records):
 
 
 def check_branches(first, pieces, by, on_their_way):
-    """Each branch that was delivered is in an edge, and each two that followed each other have a range
-    between them or nothing straight, or they have found no place. Between two intervals a stack may be
-    on its way into a table."""
+    """Each delivered branch is counted in an edge, and each two consecutive branches in a range,
+    unless the range is broken or the table was full. on_their_way: how many branches may be off,
+    because the end of an interval may come while a stack is being added to a table."""
     assert len(pieces) == first.get("parts", 1)
     told = first["branches"]
     entries = [e for p in pieces for e in p["entries"]] + [first.get("rest", {"count": 0})]
@@ -162,7 +164,7 @@ def check_branches(first, pieces, by, on_their_way):
         trace = first["trace"]
         assert trace["records"] == told["delivered"]
         assert (trace["status"] == "complete") == (not any(trace["lost"].values()))
-        # A thread's first branch, and the first behind a gap, have none before them.
+        # A thread's first branch, and the first after a gap, have no predecessor.
         assert edges <= total <= edges + (told["delivered"] if "range" in by else 0)
         return
     depths = first["stacks"]["by_depth"]
@@ -172,12 +174,12 @@ def check_branches(first, pieces, by, on_their_way):
 
 
 def check_stacks(records, first, pieces):
-    """Every stack consists of frames that were defined before. Every sample has a stack or is counted as
-    without one."""
+    """Checks that every stack consists of frames that were defined before, and that every sample
+    has a stack or is counted as one without."""
     stacks, defined = first["stacks"], frames_of(records, first)
     assert stacks["delivered"] + stacks["failed"] + stacks["table_full"] == first["samples"]["aggregated"]
     assert stacks["truncated"] <= stacks["delivered"]
-    if "whole" in stacks:  # each walk by tables has one end
+    if "whole" in stacks:  # each walk by tables ends for exactly one reason
         ends = ("whole", "truncated", "no_table", "no_row", "unreadable")
         assert sum(stacks[end] for end in ends) == stacks["delivered"] >= stacks["guessed"]
     assert list(defined) == list(range(len(defined)))
@@ -189,14 +191,14 @@ def check_stacks(records, first, pieces):
 
 
 def frames_of(records, profile):
-    """The frames that the stacks of a profile record consist of, by their ids."""
+    """Returns the frames that the stacks of a profile record consist of: {id: frame}."""
     return {frame["id"]: frame for r in records if r["type"] == "frames" and r["seq"] < profile["seq"]
             and (r["event"], r["start_time"]) == (profile["event"], profile["start_time"])
             for frame in r["frames"]}
 
 
 def check_entries(profiles):
-    """The entries of an interval add up to the samples in its account."""
+    """Checks that the entries of an interval add up to its number of aggregated samples."""
     for first in [p for p in profiles if p.get("part", 1) == 1]:
         pieces = [p for p in profiles if p["start_time"] == first["start_time"]]
         assert len(pieces) == first.get("parts", 1)
@@ -208,8 +210,8 @@ def check_entries(profiles):
 
 
 class Result:
-    """The result of a run: status, out and err (text), and its records. said: the output of the command, if
-    the records went into a file."""
+    """The result of a run: status, out and err (text), and its records. said: the measured
+    command's output, if the records went into a file."""
 
     def __init__(self, status, out, err, said=""):
         assert status != SANITIZED, err
@@ -222,7 +224,7 @@ class Result:
         return records
 
     def of(self, record_type, **members):
-        """The records of a type with these members."""
+        """Returns the records of a type that have these members."""
         if "event" in members:
             members["event"] = callers.name_of(members["event"])
         return [r for r in self.records if r["type"] == record_type
@@ -234,7 +236,7 @@ class Result:
         return found[0]
 
     def entries(self, kind="profile", **members):
-        """All entries of records of this type that have these members."""
+        """Returns the entries with these members, of all records of this type."""
         return [e for p in self.of(kind) for e in p["entries"]
                 if all(e.get(name) == value for name, value in members.items())]
 
@@ -256,7 +258,7 @@ class Tool:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def into(self, path, command, *arguments, **options):
-        """Runs it with -o: its records are in the file, and stdout is the command's own."""
+        """Runs it with -o: records go into the file, and stdout belongs to the measured command."""
         result = self(command, "-o", path, *arguments, **options)
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return Result(result.status, file.read(), result.err, result.out)
@@ -266,24 +268,25 @@ class Tool:
         process = subprocess.Popen([*before, *self.command(*arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="surrogateescape",
                                 stdin=subprocess.DEVNULL, **options)
-        # Room for what comes before finish() reads: a full pipe would hold the intervals up.
+        # Room for the records that come before finish() reads: a full pipe would delay intervals.
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.started.append(process)
         return process
 
     def kill(self):
-        """What a failed test has left running would be in the way of the others: of all CPUs it samples them too."""
+        """Kills what a failed test left running: it would disturb other tests, and -a samples them
+        too."""
         for process in self.started:
             if process.poll() is None:
                 process.kill()
                 process.wait()
 
     def attach(self, *arguments, **options):
-        """Starts it and waits for its start record: from then on it counts."""
+        """Starts it and waits for its start record. From then on it counts."""
         process = self.start(*arguments, **options)
         began = b""
         while not began.endswith(b"\n"):
-            byte = os.read(process.stdout.fileno(), 1)  # no more: the rest is read by finish()
+            byte = os.read(process.stdout.fileno(), 1)  # no more than that: finish() reads the rest
             assert byte, process.stderr.read()
             began += byte
         process.began = began.decode()

@@ -35,7 +35,7 @@ class Running:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def resident(self):
-        """KiB of memory of its own."""
+        """Returns its anonymous resident memory in KiB."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
             return int(next(line for line in file if line.startswith("RssAnon")).split()[1])
 
@@ -52,8 +52,9 @@ def wait_for(found):
 
 
 def enter(folder, pid):
-    """Moves a process while it waits. Where cgroups are counted at the switches between them, a running
-    process takes along what its CPU has counted since its last switch."""
+    """Moves a process into a cgroup while it sleeps. If cgroups are counted at context switches,
+    what a running process has caused since its CPU's last switch would be counted in the new
+    cgroup."""
     wait_asleep(pid)
     with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as file:
         file.write(str(pid))

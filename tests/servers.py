@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Servers of others on loopback: started by a test, asked, and stopped."""
+"""Starts, queries and stops servers of other projects, such as databases, on the loopback
+interface."""
 import json
 import os
 import pathlib
@@ -30,7 +31,8 @@ CLICKHOUSE_USERS = """<yandex>
 
 
 def until(there, server=None, seconds=120):
-    """What `there` gives, once that is something; nobody waits for a time. A failure shows what the server has said."""
+    """Polls `there` until it returns a true value, and returns that. A failure shows the server's
+    log."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = there()
@@ -42,7 +44,7 @@ def until(there, server=None, seconds=120):
 
 
 def get(url, **parameters):
-    """The text of a page; None: nobody answers yet."""
+    """Returns the text of a page, or None if nobody answers yet."""
     query = "?" + urllib.parse.urlencode(parameters) if parameters else ""
     try:
         with urllib.request.urlopen(url + query, timeout=240) as answer:
@@ -52,13 +54,14 @@ def get(url, **parameters):
 
 
 def instant(base, query):
-    """[value] of Prometheus' HTTP API."""
+    """Returns the values of an instant query to Prometheus' HTTP API."""
     answer = json.loads(get(f"{base}/api/v1/query", query=query) or '{"data": {"result": []}}')
     return [float(series["value"][1]) for series in answer["data"]["result"]]
 
 
 def configured(name, folder, **instead):
-    """A configuration of tests/pipelines, or of a path, with a test's own places and ports; its path."""
+    """Copies a configuration of tests/pipelines, or from a path, with the test's own paths and
+    ports in place of the given texts. Returns the copy's path."""
     text = (PIPELINES / name).read_text()
     for old, new in instead.items():
         assert old in text, old
@@ -69,7 +72,7 @@ def configured(name, folder, **instead):
 
 
 class Server:
-    """A process that goes on while the with statement does; what it says is in a file."""
+    """A process that runs during a with statement. Its output is in a file."""
 
     def __init__(self, folder, *command, **options):
         self.log = folder / f"{os.path.basename(str(command[0]))}.log"
@@ -101,7 +104,8 @@ class Server:
 
 
 class ClickHouse(Server):
-    """With the table of clickhouse.sql. before: what stands before its programs, to have them elsewhere."""
+    """ClickHouse with the table of clickhouse.sql. before: a prefix for its commands, to run them
+    elsewhere."""
 
     def __init__(self, folder, before=()):
         self.port, self.folder, self.before = free_port(), folder, before

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Sessions of several activities: a CONFIG, `nhmtap run` with it, and the FIFOs that tell a test what the
-session has done. Nothing here waits for a fixed time."""
+"""Sessions of several activities: a CONFIG, `nhmtap run` with it, and the FIFOs of --control, by
+which a test knows what the session has done. Nothing here waits for a fixed time."""
 import functools
 import json
 import os
@@ -23,13 +23,14 @@ def config_schema():
 
 
 def faults(name, command, **options):
-    """An activity that counts page faults, or takes a sample of each. Its interval ends when it is told to."""
+    """Returns an activity that counts page faults or samples each. Its interval ends on command
+    only."""
     sampling = {} if command == "stat" else {"count": 1}
     return {"name": name, "command": command, "event": "page-faults", "interval_ms": DAY, **sampling, **options}
 
 
 def write(path, config):
-    """CONFIG as a file; a list is the activities alone."""
+    """Writes CONFIG to a file. A list means the activities alone."""
     text = config if isinstance(config, str) else json.dumps(
         config if isinstance(config, dict) else {"activities": config})
     path.write_text(text)
@@ -50,7 +51,7 @@ class Control:
         paths = [str(folder / name) for name in ("ctl", "ack")]
         for path in paths:
             os.mkfifo(path)
-        # Opened for reading and writing, so that neither end waits for the other.
+        # Open for reading and writing, so that neither end waits for the other.
         self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in paths)
         self.place = "fifo:" + ",".join(paths)
         self.option = "--control=" + self.place
@@ -104,7 +105,7 @@ class Session:
         return (self.folder / "err").read_text()
 
     def do(self, line):
-        """Makes it obey a line of --control."""
+        """Sends a command to --control and waits until it is acknowledged."""
         self.control.send(f"{line}\n")
         while not (said := self.control.acknowledged(timeout=1)):
             assert self.process.poll() is None, self.out.read_text() + self.said()
@@ -130,7 +131,7 @@ class Session:
         return (path or self.out).read_text()
 
     def until(self, there, path=None):
-        """Waits until its whole records so far are as asked for; returns those."""
+        """Waits until `there` holds for the complete records so far. Returns these."""
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             text = self.text(path)
@@ -142,7 +143,7 @@ class Session:
         raise AssertionError(text + self.said())
 
     def wait(self, path=None):
-        """Waits until it ends by itself. Returns the result."""
+        """Waits until the session ends by itself. Returns the result."""
         status = self.process.wait(timeout=240)
         return Result(status, self.text(path), self.said())
 
@@ -152,7 +153,7 @@ class Session:
 
 
 def seen(result, activity):
-    """The number of page faults in an activity's records."""
+    """Returns the number of page faults in an activity's records."""
     return (sum(r["value"] for r in result.of("count", activity=activity)) +
             sum(r["samples"]["aggregated"] for kind in ("profile", "mem")
                 for r in result.of(kind, activity=activity) if "samples" in r))

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""soak.py [SECONDS]: a session among everything that may happen to it, at once and for as long as is asked.
+"""soak.py [SECONDS]: runs a session for so long while everything that may happen to it happens.
 
-Processes, threads and cgroups come and go; a reader stops reading and goes on; a file system fills up and
-empties; CONFIG is read again; the clock is set. What must hold at the end: the records of different activities account
-for the same page faults, to the one; memory stays what it was after the first minute; descriptors are as
-many as in the beginning; no interval is late.
+Processes, threads and cgroups come and go; a reader stops reading and goes on; a file system fills
+up and empties; CONFIG is read again; the clock is set. At the end, the records of different
+activities have to account for exactly the same page faults. Memory must not grow after the first
+minute, the number of descriptors must be that of the beginning, and no interval may be late.
 """
 import argparse
 import collections
@@ -32,12 +32,13 @@ QUEUE = 65536
 RSS = {"rss": "VmRSS", "own": "RssAnon", "files": "RssFile", "shared": "RssShmem"}
 TMPFS_BYTES = 1 << 20
 UNWIND_BLOCK = "array of 1 MiB"  # struct unwind_block in bpf/unwind.h; no other map is one of this size
-# Held for the names and the tables of stacks of whatever programs the machine runs.
+# Held for names and for unwinding tables: their number depends on the programs that the machine
+# runs.
 OF_PROGRAMS = ("files", "mnt", UNWIND_BLOCK)
 
 
 def activities(cgroup, turn):
-    """The activities. One of them changes at each turn."""
+    """Returns the activities. One of them changes with each turn."""
     of = {"cgroup": cgroup, "all_cpus": True}
     return [
         {"name": "counts", "command": "stat", "interval_ms": 500, **FAULTS, **of},
@@ -53,7 +54,7 @@ TWINS = ("counts", "samples", "stacks", "places")
 
 
 class Trouble:
-    """Repeats an action in a thread of its own until it is told to end."""
+    """Repeats an action in a thread of its own until end()."""
 
     def __init__(self, happen, pause, rng):
         self.happen, self.pause, self.rng = happen, pause, rng
@@ -77,7 +78,7 @@ class Trouble:
 
 
 def is_unwind_block(fdinfo):
-    """By what the kernel tells of a map: a BPF_MAP_TYPE_ARRAY with one value."""
+    """Whether a map is a BPF_MAP_TYPE_ARRAY with one value of 1 MiB, by its fdinfo."""
     with open(fdinfo, encoding="ascii") as file:
         told = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
     return (told["map_type"], told["max_entries"], told["value_size"]) == ("2", "1", str(1 << 20))
@@ -114,7 +115,7 @@ class Soak:
         self.stack.callback(subprocess.run, ["umount", self.path("small")], check=True)
         for name in ("pipe", "ctl", "ack"):
             os.mkfifo(self.path(name))
-        # Open for both, so that neither end has to wait for the other.
+        # Open for reading and writing, so that neither end waits for the other.
         self.pipe, self.ctl, self.ack = (os.open(self.path(name), os.O_RDWR) for name in ("pipe", "ctl", "ack"))
         shim = build_shim("set_clock", self.path(""))
         self.configure()
@@ -173,7 +174,7 @@ class Soak:
             file.write(str(self.rng.randrange(-10**12, 10**12)))
         os.rename(self.path("step.new"), self.path("step"))
 
-    # --- what is seen of it from outside -------------------------------------------------------------
+    # --- its memory and descriptors ------------------------------------------------------------------
 
     def look(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii", errors="replace") as status:
@@ -182,9 +183,9 @@ class Soak:
         return {"at": time.monotonic(), **kinds, **self.held()}
 
     def held(self):
-        """The descriptors that it holds, by kind: BPF's objects, events, watches, sockets. Files of programs
-        are held for their names, and let go with the last process that has them mapped; the tables by which
-        their stacks are walked take another map when one is full."""
+        """Returns the number of its descriptors of each kind: BPF objects, events, watches,
+        sockets. Files of programs are open for their names until the last process that maps them
+        ends. Unwinding tables take a further map when one is full."""
         folder = f"/proc/{self.process.pid}/fd"
         kinds = collections.Counter()
         for fd in os.listdir(folder):
@@ -237,22 +238,24 @@ class Soak:
 
 
 def accounted(records, activity):
-    """The page faults that an activity's records account for: counted, in a table, or lost and told."""
+    """Returns the page faults that an activity's records account for: counted, aggregated, or
+    reported as lost."""
     return (sum(r["value"] for r in records if r["type"] == "count" and r["activity"] == activity) +
             sum(r["samples"]["aggregated"] + sum(r["samples"]["lost"].values()) for r in records
                 if "samples" in r and r["type"] in ("profile", "mem") and r["activity"] == activity))
 
 
 def table_full(records, activity):
-    """The largest share of an interval's samples that found no room."""
+    """Returns the largest share of an interval's samples that were lost because a table was
+    full."""
     return max((r["samples"]["lost"].get("table_full", 0) / r["samples"]["expected"] for r in records
                 if r["activity"] == activity and "samples" in r and r["type"] in ("profile", "mem") and r["samples"]["expected"]),
                default=0)
 
 
 def lateness(records, asked):
-    """By how much intervals were longer than asked for, as shares, without those that a HUP or the end cut
-    short."""
+    """Returns by which share each interval was longer than requested, sorted. Intervals that a HUP
+    or the end cut short are negative."""
     late = []
     for r in records:
         if r["type"] in ("count", "profile", "mem") and r["activity"] in asked and r.get("part", 1) == 1:
@@ -261,7 +264,8 @@ def lateness(records, asked):
 
 
 def by_minute(samples):
-    """The looks of each whole minute. What an interval needs for its entries comes and goes within seconds."""
+    """Returns the samples of each whole minute. Memory for the entries of an interval is only held
+    for seconds."""
     minutes = collections.defaultdict(list)
     for one in samples:
         minutes[int(one["at"] - samples[0]["at"]) // 60].append(one)
@@ -269,7 +273,7 @@ def by_minute(samples):
 
 
 def judge(soak, seen):
-    """The figures, and which of them are wrong."""
+    """Returns the figures, and what is wrong."""
     with open(soak.path("all"), encoding="utf-8") as file:
         records = parse(file.read())
     check_stream(records)
@@ -289,7 +293,7 @@ def judge(soak, seen):
         "warnings": collections.Counter(r.get("cause") for r in records if r["type"] == "warning"),
     }
     wrong = []
-    # 3: the reader of the pipe, or the small disk, did not get everything, and it says so.
+    # 3: an output (the pipe or the small disk) did not get all records, and the session reports it.
     if seen["status"] not in (0, 3):
         wrong.append(f"it ended with {seen['status']}: {soak.said()}")
     if len(set(sums.values())) != 1 or not sums["counts"]:
@@ -314,7 +318,8 @@ def main():
         figures, wrong = judge(soak, soak.run())
     finally:
         soak.close()
-    # These figures only show that a machine is busy. A test does not ask for them.
+    # A busy machine is enough to exceed these bounds, so tests, which call judge(), do not check
+    # them.
     if figures["late at most"] is not None and figures["late at most"] > 0.1:
         wrong.append(f"an interval was late by {100 * figures['late at most']:.0f} %")
     if any(share >= 0.01 for share in figures["table_full at most"].values()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks in the form that tests compare: nhmtap's records, and perf's, folded here."""
+"""Stacks of nhmtap's records and of perf in a form that tests can compare."""
 import collections
 import functools
 import re
@@ -9,14 +9,15 @@ from records import frames_of
 
 
 def place(frame):
-    """A frame as (file, offset), or its address."""
+    """Returns a frame as (file, offset), or its address if it is in no file."""
     if "offset" in frame:
         return frame["module"], int(frame["offset"], 16)
     return int(frame["address"], 16)
 
 
 def chains(result, of=place, type="profile", count="samples", **members):
-    """{places, or what `of` tells of a frame, from the innermost outwards: samples} of entries with these members."""
+    """Returns {stack: samples} of the entries with these members. A stack is a tuple of places, or
+    of what `of` returns for a frame, from the innermost outwards."""
     found = collections.Counter()
     for record in result.of(type):
         frames = frames_of(result.records, record)
@@ -27,35 +28,36 @@ def chains(result, of=place, type="profile", count="samples", **members):
 
 
 def named(result, **members):
-    """{names of the frames, from the outermost: samples}."""
+    """Returns {names of the frames, from the outermost: samples}."""
     found = chains(result, of=lambda frame: frame.get("symbol"), **members)
     return collections.Counter({chain[::-1]: samples for chain, samples in found.items()})
 
 
 @functools.cache
 def code(program):
-    """The functions of a program: (offset in the file, size, name); by nm and readelf."""
+    """Returns the functions of a program by nm and readelf: (offset in the file, size, name)."""
     said = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True)
     offset, address = (int(x, 16) for x in
                        re.search(r"LOAD +(0x\w+) (0x\w+) .* R E ", said.stdout).groups())
     said = subprocess.run(["nm", "-Sn", program], capture_output=True, text=True, check=True)
     rows = [line.split() for line in said.stdout.splitlines()]
     rows = [row for row in rows if row[-2] in "tT"]
-    # One without a size ends before the next.
+    # A function without a size ends before the next one.
     return [(int(row[0], 16) - address + offset,
              int(row[1], 16) if len(row) == 4 else int(after[0], 16) - int(row[0], 16) - 1, row[-1])
             for row, after in zip(rows, [*rows[1:], rows[-1]])]
 
 
 def function(program, offset):
-    """The function of a program that an offset lies in, or one behind its last call."""
+    """Returns the function that an offset lies in. The end counts as inside: a last call returns to
+    it."""
     return next((name for start, size, name in code(program) if start < offset <= start + size
                  or offset == start), None)
 
 
 def within(program, found):
-    """The same chains by the functions of a program, outermost first; what lies further out is left
-    away, and so are chains that go through none of it."""
+    """Returns the same chains as names of a program's functions, outermost first, without the
+    frames and the chains outside of the program."""
     named = collections.Counter()
     for chain, samples in found.items():
         names = [function(program, at[1]) for at in chain if isinstance(at, tuple) and at[0] == program]
@@ -65,7 +67,7 @@ def within(program, found):
 
 
 def by_perf(data, comm):
-    """{places from the innermost outwards: samples} of what perf recorded of a command."""
+    """Returns {places from the innermost outwards: samples} of what perf recorded of a command."""
     said = subprocess.run(["perf", "script", "-f", "-i", data, "-F", "comm,ip,sym,dso", "--no-inline"],
                           capture_output=True, text=True, check=True, errors="replace").stdout
     found = collections.Counter()

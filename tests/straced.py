@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A program's real requests to the kernel, seen by strace."""
+"""The perf_event_open() calls that a program makes, by strace."""
 import os
 import re
 import subprocess
@@ -13,8 +13,8 @@ def number(text):
 
 
 def attributes(text):
-    """The members of a perf_event_attr as strace -X raw -v writes them; what it calls differently
-    in a union keeps the name that the other member of the union has."""
+    """Returns the members of a perf_event_attr as strace -X raw -v prints them. sample_freq is
+    called sample_period, which is the same member of the union."""
     text = re.sub(r" /\*.*?\*/", "", text)
     pairs = dict(pair.split("=", 1) for pair in text.split(", ") if "=" in pair)
     pairs["sample_period"] = pairs.pop("sample_freq", pairs.get("sample_period"))
@@ -28,14 +28,14 @@ class Call:
 
 
 def opened(command, output, whole=False, **environment):
-    """The calls of perf_event_open that a command makes for a process, or for whole CPUs, in their
-    order."""
-    # LeakSanitizer also needs to trace the process, and a process has only one tracer.
+    """Returns the calls of perf_event_open() that a command makes for a process, or for whole CPUs,
+    in order."""
+    # LeakSanitizer has to trace the process as well, and a process can have only one tracer.
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
     subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", "-o", output,
                     *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                    timeout=240, check=False)
     with open(output, encoding="utf-8") as lines:
         calls = [Call(match) for match in map(CALL.search, lines) if match]
-    # perf record asks for events of its own to learn what the kernel can do; they have no process.
+    # perf record opens events to find out what the kernel supports. These have no process.
     return [call for call in calls if (call.pid < 0 if whole else call.pid > 0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a terminal shows, by means of a detached tmux."""
+"""Reads what a terminal shows, by means of a detached tmux."""
 import os
 import shlex
 import shutil
@@ -7,14 +7,14 @@ import subprocess
 import tempfile
 import time
 
-DEADLINE = 120  # against hanging only; a busy machine takes longer
+DEADLINE = 120  # only against a hang: long enough for a busy machine
 
 
 class Terminal:
     """A terminal that runs one shell command. Use it in a with statement, which removes it."""
 
     def __init__(self, *command, columns=80, rows=24, **variables):
-        self.folder = tempfile.mkdtemp()  # a socket's path is short
+        self.folder = tempfile.mkdtemp()  # a socket's path has to be short
         self.socket, self.status = os.path.join(self.folder, "tmux"), os.path.join(self.folder, "status")
         settings = {"LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
         shell = " ".join(f"{name}={shlex.quote(value)}" for name, value in settings.items())
@@ -38,25 +38,26 @@ class Terminal:
         return self.tmux("capture-pane", "-p", *options).rstrip("\n")
 
     def everything(self):
-        """Includes the lines that have scrolled out at the top, with wrapped lines joined."""
+        """Returns the screen and the lines that have scrolled out at the top, with wrapped lines
+        joined."""
         return self.screen("-J", "-S", "-")
 
     def type(self, keys):
-        """As from the keyboard; "\\t" is the tabulator's."""
+        """Types keys as from the keyboard. "\\t" is the Tab key."""
         self.tmux("send-keys", "-l", keys)
 
     def resize(self, columns, rows):
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def until(self, seen, look=None):
-        """Looks until the condition holds. Returns what is seen."""
+        """Polls the screen until the condition holds. Returns the screen's text."""
         deadline = time.monotonic() + DEADLINE
         while True:
             screen = (look or self.screen)()
             if seen(screen):
                 return screen
             assert time.monotonic() < deadline, screen
-            if self.ended():  # little more will come through tmux
+            if self.ended():  # little more can come through tmux
                 deadline = min(deadline, time.monotonic() + 10)
             time.sleep(0.02)
 
@@ -64,7 +65,7 @@ class Terminal:
         return os.path.exists(self.status) and os.path.getsize(self.status)
 
     def end(self):
-        """Waits for the command's end. Returns everything that it left on the terminal."""
+        """Waits until the command ends. Returns everything that it left on the terminal."""
         deadline = time.monotonic() + DEADLINE
         while not self.ended():
             assert time.monotonic() < deadline, self.screen()
