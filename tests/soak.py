@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""soak.py [SECONDS]: runs a session for so long while everything that may happen to it happens.
+"""soak.py [SECONDS]: puts a session under all kinds of trouble at once, for so many seconds.
 
 Processes, threads and cgroups come and go; a reader stops reading and goes on; a file system fills
 up and empties; CONFIG is read again; the clock is set. At the end, the records of different

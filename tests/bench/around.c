@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * around [-p OBJECT] [-o FILE] COMMAND…: runs COMMAND with page faults counted in it and its
- * children, opened on the task as nhmtap opens it. With -p every fault is a sample as well, and the
- * program of this BPF object is called for it. The count goes to FILE. As nhmtap counts a command
- * from its exec, so does this; it exits as COMMAND does.
+ * around [-p OBJECT] [-o FILE] COMMAND…: runs COMMAND and counts page faults in it and its
+ * children, with an event opened on the task as nhmtap does. With -p every fault is a sample as
+ * well, and the program of this BPF object is called for it. The count goes to FILE. Like nhmtap,
+ * it counts from the exec on. It exits with COMMAND's status.
  */
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void attach(const char *path, int event)
 	struct bpf_object *object = bpf_object__open(path);
 	struct bpf_map *tables = object ? bpf_object__find_map_by_name(object, "tables") : NULL;
 
-	if (tables) /* one a CPU, as nhmtap makes them */
+	if (tables) /* one per CPU, as in nhmtap */
 		bpf_map__set_max_entries(tables, libbpf_num_possible_cpus());
 	if (!object || bpf_object__load(object) ||
 	    bpf_link_create(bpf_program__fd(bpf_object__next_program(object, NULL)), event, BPF_PERF_EVENT,

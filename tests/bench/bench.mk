@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What the measurements need besides the program and the tests' programs.
+# The programs that only the measurements need.
 measuring := $(addprefix $(O)/programs/bench/,around bursts cost pingpong places empty.bpf.o hash.bpf.o stacks.bpf.o unread.bpf.o waits)
 
 bench: $(measuring) $(O)/programs/bench/plan $(O)/programs/bench/naming
@@ -14,7 +14,7 @@ $(O)/programs/bench/%.bpf.o: tests/bench/%.bpf.c | $(O)/.test-packages
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
 
-# They measure the program's own plan and names, and are made of its objects.
+# These measure the program's own code, and are linked from its objects.
 $(O)/programs/bench/plan $(O)/programs/bench/naming: $(O)/programs/bench/%: tests/bench/%.c $(filter-out $(O)/user/main.o,$(objects))
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

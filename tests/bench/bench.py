@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What nhmtap costs, as ratios of two things run side by side; `make bench` runs it.
 
-Machines are noisy and differ, so no figure stands alone: what is compared takes turns in small
-slices on one CPU, costs are CPU time (of the tool and the measured program together), and each round
-gives one value of each figure. Printed are the median of the rounds and how far they lie apart. The
-exit status is 1 if a median breaks its bound, or if what is compared with fails.
+Machines are noisy and differ, so every figure is a comparison. The things compared take turns in
+small slices on one CPU. Costs are CPU time, of the tool and the measured program together. Each
+round gives one value of each figure; the median and the spread of the rounds are printed. The exit
+status is 1 if a median exceeds its bound, or if the tool that nhmtap is compared with fails.
 """
 import argparse
 import contextlib
@@ -44,18 +44,18 @@ WAITS = os.path.join(PROGRAMS, "bench", "waits")
 NAMING = os.path.join(PROGRAMS, "bench", "naming")
 
 ALL_KEYS = "pid,tid,comm,cpu,ip,cgroup"
-# The twin counts from the exec on, nhmtap's entries from when the process is called by the
-# command's name: a few faults of the exec itself are on either side.
+# The twin counts from the exec on. nhmtap's entries with the command's name begin when the process
+# gets this name. A few faults of the exec itself may therefore be in only one of the two.
 SWITCHING = 3
 
 
 # --- running things ------------------------------------------------------------------------------
 
 class Run:
-    """A command that has ended: seconds of wall clock, of CPU (its children's included)."""
+    """Runs a command to its end: seconds of wall clock, and of CPU (including children)."""
 
     def __init__(self, command, stdout=os.devnull, both=False):
-        """both: what it says on stderr goes to the same file."""
+        """both: stderr goes to the same file as stdout."""
         out = os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         null = os.open(os.devnull, os.O_RDWR)
         began = time.monotonic()
@@ -85,7 +85,8 @@ def records(path):
 
 
 class Burster:
-    """A command that runs "bursts", at work: the CPU nanoseconds of each burst as it is asked for."""
+    """A running command that runs "bursts". Each burst is triggered here; its CPU nanoseconds are
+    kept."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -101,7 +102,7 @@ class Burster:
         self.end()
 
     def end(self):
-        """Returns the CPU nanoseconds that went into the command beside its bursts."""
+        """Ends the command. Returns the CPU nanoseconds that it took in addition to its bursts."""
         self.process.stdin.close()
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -112,12 +113,12 @@ class Burster:
 
 
 def burst_costs(variants, burst, cycles):
-    """CPU nanoseconds per fault of each variant beyond those of "counting"; and those of counting.
+    """Returns for each variant the CPU nanoseconds per fault in excess of "counting", and those of
+    the tool itself without its start and end; and the nanoseconds per fault of "counting".
 
-    A variant is a command that runs "bursts", for 0 or 1: two of each run, because where the pages of
-    a process happen to lie makes a difference of its own. All run side by side and take turns, so
-    that a difference is one between bursts a few milliseconds apart; it is the median over all
-    cycles. What the tool itself takes besides, beyond starting and ending, is added.
+    A variant is a function of 0 or 1 that returns a command that runs "bursts". Two of each run,
+    because the placement of a process's pages makes a difference. All run at once and take turns,
+    so that bursts a few milliseconds apart are compared. The median over all cycles is taken.
     """
     running = [(name, i, Burster(command(i))) for i in range(2) for name, command in variants.items()]
     for cycle in range(cycles + 1):
@@ -125,7 +126,7 @@ def burst_costs(variants, burst, cycles):
             running[(place + cycle) % len(running)][2].burst()
     values, tools = ({name: [] for name in variants} for _ in range(2))
     for name, i, burster in running:
-        # The first burst warms up.
+        # The first burst is a warm-up.
         values[name].append([ns / burst for ns in burster.bursts[1:]])
         tools[name].append(burster.end() - Burster(variants[name](i)).end())
     counted = [statistics.mean(pair) for pair in zip(*values["counting"])]
@@ -136,11 +137,11 @@ def burst_costs(variants, burst, cycles):
 
 
 class PeerFailed(Exception):
-    """What is compared with ended badly: there is no figure then."""
+    """The tool that nhmtap is compared with failed, so there is no figure."""
 
 
 def perf(*arguments):
-    """What perf writes to stdout."""
+    """Runs perf and returns its stdout."""
     done = subprocess.run(["perf", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise PeerFailed(f"bench: perf {' '.join(arguments)} failed: {done.stderr}")
@@ -150,7 +151,7 @@ def perf(*arguments):
 # --- figures -------------------------------------------------------------------------------------
 
 class Figures:
-    """The values that the rounds gave, by figure."""
+    """The values of all rounds, by figure."""
 
     def __init__(self):
         self.list = {}
@@ -165,7 +166,7 @@ class Figures:
         result = []
         for figure in self.list.values():
             values = figure["values"]
-            # The operands shown are those of the round nearest to the median.
+            # The operands of the round nearest to the median are shown.
             median = statistics.median(values)
             nearest = min(range(len(values)), key=lambda i: abs(values[i] - median))
             result.append(figure | {
@@ -175,7 +176,8 @@ class Figures:
 
 
 def measure_samples(figures, folder, options):
-    """A page fault as a sample: in nhmtap, and in an empty program, beyond being counted."""
+    """The cost of a page fault as a sample, in excess of being counted: in nhmtap, and in an empty
+    program."""
     command = [BURSTS, "1000"]
     variants = {
         "counting": lambda i: [AROUND, *command],
@@ -185,7 +187,7 @@ def measure_samples(figures, folder, options):
         "all keys": lambda i: profile("-o", os.devnull, "--", *command, by=ALL_KEYS),
     }
     for _ in range(options.rounds):
-        # A million samples of each. The tools only wait meanwhile, so their CPU is not in it.
+        # A million samples of each. The tools only wait meanwhile, so their CPU time is left out.
         beyond, _, counted = burst_costs(variants, 1000, 500)
         empty = beyond["empty"]
         for name, variant, bound in (("by pid and ip", "nhmtap", 1.1),
@@ -203,7 +205,8 @@ def mem(*arguments):
 
 
 def verified_instructions(command):
-    """How many instructions the kernel's verifier went through for the command's program: fdinfo."""
+    """Returns how many instructions the verifier processed for the command's BPF program, by
+    fdinfo."""
     process = subprocess.Popen([*command, "--", "sleep", "10"], stdout=subprocess.PIPE)
     try:
         process.stdout.readline()  # the start record: everything is loaded
@@ -220,9 +223,10 @@ def verified_instructions(command):
 
 
 def measure_loads(figures, folder, options):
-    """A page fault as a sample of mem with every key, which reads address, latency and source out of the
-    kernel, and of profile. All faults are at one address, which makes one key of them in either; in
-    a thousand keys, which addresses make, it costs what the cache misses cost."""
+    """The cost of a page fault as a sample of mem with every key, which reads address, latency and
+    source from the kernel, compared with a sample of profile. All faults are at one address and so
+    have one key: a thousand addresses would be a thousand keys, whose cache misses would dominate
+    the cost."""
     command = [BURSTS, "1000", "1"]
     variants = {
         "counting": lambda i: [AROUND, *command],
@@ -243,7 +247,8 @@ def measure_loads(figures, folder, options):
 
 
 def measure_stacks(figures, folder, options):
-    """A branch stack of 16, as edges into the table, beyond the same sample with its stack unread."""
+    """The cost of adding a branch stack of 16 to the table as edges, compared with the same sample
+    with its stack unread."""
     command = [BURSTS, "1000"]
     variants = {
         "counting": lambda i: [AROUND, *command],
@@ -264,7 +269,8 @@ def by_way(way, *arguments):
 
 
 def frame_costs(faults):
-    """CPU nanoseconds of a further frame, of the same calls, which have frame pointers: by each way."""
+    """Returns the CPU nanoseconds that each further frame costs, by frame pointers and by tables,
+    of the same program."""
     def cpu(way, depth):
         command = [CALLS, f"deep={depth},{faults}"]
         options = ["-e", "page-faults", "-c", 1, "--", *command]
@@ -278,9 +284,11 @@ SECONDS = 2
 
 
 def by_perf(folder, event, *command):
-    """CPU seconds, samples and bytes of perf record, which stores the stack's memory, and script, which walks it."""
+    """Returns CPU seconds, samples and bytes of perf record, which copies the stack's memory, and
+    perf script, which walks it."""
     data, script = os.path.join(folder, "perf"), os.path.join(folder, "script")
-    # Without --buildid-mmap, Debian 12's perf aborts now and then: "assertion failed at util/build-id.c".
+    # Without --buildid-mmap, Debian 12's perf sometimes aborts: "assertion failed at
+    # util/build-id.c".
     cpu = Run(["perf", "record", "-q", "--buildid-mmap", "-m", "4096", "--call-graph", "dwarf", *event, "-o", data, *command]).cpu
     cpu += Run(["perf", "script", "-i", data, "-F", "comm,ip,sym", "--no-inline"], stdout=script).cpu
     with open(script, encoding="utf-8", errors="replace") as file:
@@ -288,7 +296,7 @@ def by_perf(folder, event, *command):
 
 
 def by_tables(folder, form, event, *command):
-    """The same of nhmtap; it says how many samples there were in json alone."""
+    """Returns the same of nhmtap. The number of samples is 0 unless the format is json."""
     out = os.path.join(folder, "unwound")
     cpu = Run(by_way("tables", *event, "--format", form, "-o", out, "--", *command)).cpu
     samples = sum(r["stacks"]["delivered"] for r in records(out) if "stacks" in r) if form == "json" else 0
@@ -296,14 +304,14 @@ def by_tables(folder, form, event, *command):
 
 
 def measure_unwind(figures, folder, options):
-    """Stacks that are walked by tables: against frame pointers, and against perf's way, which stores the stack's
-    memory; and what the tables take."""
+    """Stacks that are walked by tables, compared with frame pointers and with perf, which copies
+    the stack's memory; and the memory and time that the tables take."""
     out = os.path.join(folder, "unwound")
     for _ in range(options.rounds):
         costs = frame_costs(50000)
         figures.add("a frame by tables / by frame pointers", costs["tables"] / costs["fp"], 1.5,
                     f"{costs['tables']:.0f} / {costs['fp']:.0f} ns")
-        # What walks take of the program's time, and what copies of its stack take, is in it.
+        # Includes what walking the stack, or copying it, takes of the measured program's time.
         event, command = ["-e", "page-faults", "-c", "1"], [CALLS, "deep=20,20000"]
         counted = Run(nhmtap("stat", "-e", "page-faults", "-o", os.devnull, "--", *command)).cpu
         ours, theirs = by_tables(folder, "json", event, *command), by_perf(folder, event, *command)
@@ -336,7 +344,7 @@ def measure_unwind(figures, folder, options):
             process.wait()
             process.stdout.close()
     took = []
-    for _ in range(5):  # what others do on the CPU meanwhile is not its
+    for _ in range(5):  # the least is taken, because build_ms is wall-clock time
         Run(by_way("tables", "-e", "page-faults", "-o", out, "--", "sleep", "0.1"))
         unwind = records(out)[0]["unwind"]
         took.append(unwind["build_ms"])
@@ -355,7 +363,7 @@ def measure_perf(figures, folder, options):
     }
     for _ in range(options.rounds):
         beyond, tool, _ = burst_costs(variants, 1000, 500)
-        # Counting's "tool" is what it takes bursts to be asked.
+        # The "tool" of counting is the cost of triggering the bursts.
         tool = {name: max(0, tool[name] - tool["counting"]) for name in variants}
         whole = {name: beyond[name] + tool[name] for name in variants}
         figures.add("a sample / in perf record", whole["nhmtap"] / whole["perf"], 0.5,
@@ -369,10 +377,11 @@ def measure_perf(figures, folder, options):
 
 
 def measure_reading(figures, folder, options):
-    """Reading every 10 ms, on the CPU that takes the samples: what the tables have lost, by a twin."""
+    """The samples that are lost if tables are read every 10 ms on the sampled CPU, compared with a
+    twin."""
     out, twin = os.path.join(folder, "reading.json"), os.path.join(folder, "twin")
     for _ in range(options.rounds):
-        # As many faults as take ten seconds now.
+        # Enough faults for ten seconds at the present speed.
         n = max(1_000_000, int(14 * 200_000 / Run(profile("--", FAULTS, 200_000)).wall))
         Run(profile("-I", 10, "--", AROUND, "-o", twin, FAULTS, n, by="comm,pid,ip"), out)
         parts = [r for r in records(out) if r["type"] == "profile"]
@@ -386,7 +395,7 @@ def measure_reading(figures, folder, options):
 
 
 def walls(commands, times):
-    """The median wall clock in seconds of each command, taking turns."""
+    """Returns the median wall-clock seconds of each command. The commands take turns."""
     each = [[] for _ in commands]
     for _ in range(times):
         for command, values in zip(commands, each):
@@ -395,7 +404,7 @@ def walls(commands, times):
 
 
 def measure_start(figures, folder, options):
-    """A command that does nothing: what it takes to start and to end."""
+    """The time that it takes to start and end with a command that does nothing."""
     pairs = [
         ("stat -- true / perf stat true", 1.0, 20,
          nhmtap("stat", "-e", "task-clock", "--", "true"),
@@ -411,8 +420,9 @@ def measure_start(figures, folder, options):
 
 
 def measure_functions(figures, folder, options):
-    """Functions, as profile tells them by default, instead of addresses: what the run takes besides, and each
-    sample. The names of a million samples in a thousand places are looked up once, at the end."""
+    """The additional cost of functions, which profile reports by default, instead of addresses: per
+    run, and with a million samples in a thousand places, whose names are looked up once, at the
+    end."""
     out = os.path.join(folder, "functions.json")
     keys = {"functions": "comm,symbol", "addresses": "comm,ip"}
     for _ in range(options.rounds):
@@ -433,7 +443,8 @@ SOFTWARE = ("task-clock", "page-faults", "context-switches", "cpu-migrations", "
 
 
 def piped_cpu(command):
-    """CPU seconds of a command whose stdout and stderr are one pipe, which is read."""
+    """Returns the CPU seconds of a command whose stdout and stderr are one pipe, which is read
+    here."""
     reader, writer = os.pipe()
     null = os.open(os.devnull, os.O_RDONLY)
     pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[
@@ -454,15 +465,15 @@ INTERVAL_MS, FEW, MANY = 10, 5, 105
 
 
 def interval_costs(commands):
-    """CPU seconds of an interval of each command: what many intervals take more than few. A command is a
-    function that makes one of a number of intervals."""
+    """Returns the CPU seconds of an interval of each command: the difference between many intervals
+    and few. A command is given as a function of the number of intervals."""
     return [(piped_cpu(command(MANY)) - piped_cpu(command(FEW))) / (MANY - FEW) for command in commands]
 
 
 def measure_intervals(figures, folder, options):
-    """What a counter costs the tool in each interval: both tools write JSON, into a pipe (perf's stderr,
-    which is unbuffered) or each with -o into a file (perf then gathers an interval first). Part of either
-    is to be woken up and to go to sleep again: that is shown too."""
+    """The cost of a counter in each interval. Both tools write JSON, to a pipe (perf to stderr,
+    which is unbuffered) or with -o to a file (which perf buffers). The part of it that is waking up
+    and going to sleep is shown too."""
     out = os.path.join(folder, "intervals")
 
     def of(tool, *arguments):
@@ -484,7 +495,8 @@ def measure_intervals(figures, folder, options):
 
 
 def output_cost(folder, command, form, nr):
-    """CPU seconds of a run with so many outputs of this form beside one of json; its bytes, and its records."""
+    """Runs with nr outputs of this form in addition to one of json. Returns CPU seconds, the size
+    of an output in bytes, and its number of records."""
     out = os.path.join(folder, "out")
     outputs = [word for i in range(nr) for word in ("-o", f"{form}={out}{i}")]
     used = cost(nhmtap(command[0], "-o", f"json={out}.records", *outputs, *command[1:]))[0]
@@ -501,8 +513,8 @@ WRITTEN = {
 
 
 def measure_outputs(figures, folder, options):
-    """What a record costs in each form: a run with eight outputs of it more than without, which differ in nothing
-    else."""
+    """The cost of a record in each form: the difference between a run with eight outputs of it and
+    one without."""
     out = os.open(os.devnull, os.O_RDWR)
     busy = subprocess.Popen([PLACES, "10000", str(1 << 40)], stdin=out, stdout=out, stderr=out)
     try:
@@ -521,7 +533,7 @@ def measure_outputs(figures, folder, options):
 
 @contextlib.contextmanager
 def unread_socket(folder):
-    """The path of a socket that somebody has opened who never reads from it."""
+    """Returns the path of a socket that listens but is never read from."""
     path = os.path.join(folder, "unread")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -532,7 +544,7 @@ def unread_socket(folder):
 
 @contextlib.contextmanager
 def running(commands):
-    """Processes, which are ended; how they end is no matter."""
+    """Runs processes and terminates them at the end. Their status is ignored."""
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open(os.devnull, "r+b"))
         processes = []
@@ -544,9 +556,9 @@ def running(commands):
 
 
 def cpu_by_bytes(sessions, paths, size):
-    """CPU seconds of each while so many bytes come into its file, after as many that are not looked at: what a session
-    does once, such as loading a library for an output, is not a cost of each interval. All go on at once, by turns of an
-    interval: what disturbs one disturbs all."""
+    """Returns the CPU seconds that each session takes to write so many bytes to its file. As many
+    bytes before that are ignored, because they include what a session does once, such as loading a
+    library. All sessions run at once, so that a disturbance affects all."""
     def after(least):
         while any(not os.path.exists(path) or os.path.getsize(path) < most for path, most in zip(paths, least)):
             time.sleep(0.01)
@@ -559,8 +571,9 @@ def cpu_by_bytes(sessions, paths, size):
 
 
 def measure_dead(figures, folder, options):
-    """An output whose reader is dead, or not there, beside one that is a file. What two runs of the same differ by says
-    how far the others' ratios can be trusted. All together take half of the CPU, so that none has to wait for it."""
+    """The cost of an output whose reader is dead or does not exist, in addition to a file. Two runs
+    of the same session show how precise the ratios are. All together take half of the CPU, so that
+    none has to wait for it."""
     counting = {"name": "counts", "command": "stat", "event": ",".join(SOFTWARE), "all_cpus": True, "per": "cpu",
                 "interval_ms": 5}
     same, dead = "nothing more", {
@@ -569,7 +582,7 @@ def measure_dead(figures, folder, options):
         "an output to a server of OTLP that is not there": {"path": "http://127.0.0.1:1/v1/metrics", "format": "otlp"}}
     with unread_socket(folder):
         for _ in range(options.rounds):
-            # Each is once at each place: who is woken up first pays for the caches of the others.
+            # Each has each position once, because the first to be woken up takes the cache misses.
             variants = [None, same, *dead]
             names = [variants[(i + turn) % len(variants)] for turn in range(len(variants)) for i in range(len(variants))]
             folders = [tempfile.mkdtemp(dir=folder) for _ in names]
@@ -598,7 +611,7 @@ def scrape(path):
 
 
 def measure_scrape(figures, folder, options):
-    """/metrics with a thousand series."""
+    """The cost of a scrape of /metrics with a thousand series."""
     path, out = os.path.join(folder, "http"), os.open(os.devnull, os.O_RDWR)
     command = profile("--series", 1000, "-o", "openmetrics=listen", "--listen", f"unix:{path}", "-I", 100, "--control",
                       f"fifo:{path}.ctl", "--", PLACES, "2000", "1000000000", by="ip,pid")
@@ -627,7 +640,7 @@ def cpu_ns(pid):
 
 
 def measure_forks(figures, folder, options):
-    """A command that makes many processes, each of which inherits the counters: CPU time in all."""
+    """The CPU time of a command that makes many processes, each of which inherits the counters."""
     command = ["sh", "-c", "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done"]
     events = ",".join(SOFTWARE[:4])
     for _ in range(options.rounds):
@@ -642,13 +655,14 @@ def measure_forks(figures, folder, options):
 
 
 def status_of(pid, name):
-    """A number that /proc/PID/status has of it."""
+    """Returns a number in /proc/PID/status."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(name + ":"))
 
 
 def measure_memory(figures, folder, options):
-    """A minute of samples, read ten times a second. The rounds run at once: memory is no time."""
+    """The memory of a minute of samples, read ten times a second. All rounds run at once, because
+    time does not matter."""
     command = profile("-I", 100, "--duration", 60, "--", FAULTS, 1 << 40)
     null = os.open(os.devnull, os.O_RDWR)
     pids = [os.posix_spawnp(command[0], command, os.environ, file_actions=[
@@ -670,12 +684,12 @@ def measure_memory(figures, folder, options):
 
 
 def on_cpu_with_threads(pid):
-    """CPU seconds that a process and its other threads have taken so far."""
+    """Returns the CPU seconds that all threads of a process have taken so far."""
     return sum(on_cpu(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task"))
 
 
 def forks():
-    """Processes and threads made since the machine began."""
+    """Returns the number of processes and threads created since boot."""
     with open("/proc/stat", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("processes "))
 
@@ -687,8 +701,8 @@ SIDECAR = [
 
 
 def measure_idle(figures, folder, options):
-    """What a session takes that waits for something to happen, once it has begun. Programs that others start are
-    looked at as well, so how many these were stands beside it."""
+    """The CPU time and memory of a running session in which little happens. It also looks at the
+    programs that others start, so their number is shown."""
     config, seconds = configure(folder, SIDECAR, interval_ms=10_000), 20
     with subprocess.Popen([NHMTAP, "run", config], stdout=subprocess.DEVNULL) as sidecar:
         time.sleep(12)
@@ -711,7 +725,8 @@ CHURN = "while :; do /bin/true; /bin/ls > /dev/null; done"
 
 
 def missed_ticks(data, hz):
-    """Of a perf.data of a timer on every CPU: how many of its ticks have no sample, and how many there were."""
+    """Returns how many ticks of a timer on every CPU have no sample in perf.data, and how many
+    there were."""
     times = {}
     for cpu, seconds in re.findall(r"\[(\d+)\]\s+([\d.]+):", perf("script", "-i", data, "-F", "cpu,time")):
         times.setdefault(cpu, []).append(float(seconds))
@@ -720,9 +735,10 @@ def missed_ticks(data, hz):
 
 
 def measure_churn(figures, folder, options):
-    """The machine's stacks, 99 times a second, read each second, while programs come and go on every CPU. Where the
-    machine keeps a CPU busy for longer than a period, its timer misses ticks, perf's as well. Ten minutes cost as much as
-    was measured, and the rest of them at the rate after the first seconds, in which files and kernel symbols are read."""
+    """The cost of stacks of the whole machine at 99 Hz, read each second, while programs come and
+    go on every CPU. Timers miss ticks if a CPU cannot handle them for longer than a period; this
+    affects perf as well. The cost of ten minutes is extrapolated from the rate after the first
+    seconds, in which files and kernel symbols are read."""
     begins = 10
     out, data = os.path.join(folder, "churn.json"), os.path.join(folder, "churn.data")
     own = os.sched_getaffinity(0)
@@ -759,7 +775,7 @@ def measure_churn(figures, folder, options):
 
 
 def measure_keys(figures, folder, options):
-    """Ten thousand keys, read and written every 10 ms: what nhmtap's own process takes."""
+    """The CPU time of nhmtap's own process for ten thousand keys, read and written every 10 ms."""
     out = os.path.join(folder, "keys.json")
     for _ in range(options.rounds):
         Run(profile("-I", 10, "--top", 100, "--", PLACES, 10_000, 1_500_000), out)
@@ -777,13 +793,14 @@ def measure_keys(figures, folder, options):
 
 
 def on_cpu(pid):
-    """CPU seconds that a process has taken so far."""
+    """Returns the CPU seconds that a process or thread has taken so far."""
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e9
 
 
 def measure_forgetting(figures, folder, options):
-    """Intervals with 100 active keys, before and after a million keys have passed: nhmtap's own CPU."""
+    """nhmtap's own CPU time for an interval with 100 active keys, before and after a million other
+    keys."""
     def an_interval(tool):
         before, began = on_cpu(tool.pid), time.monotonic()
         time.sleep(2)
@@ -807,7 +824,7 @@ def measure_forgetting(figures, folder, options):
 
 @contextlib.contextmanager
 def new_cgroups(nr):
-    """The path below the mount of a cgroup with so many in it: c0, c1, …"""
+    """Makes a cgroup with nr cgroups in it: c0, c1, … Returns its path below the mount."""
     path = f"/nhmtap-bench-{os.getpid()}"
     folders = [cgroups.mount() + path, *(f"{cgroups.mount()}{path}/c{i}" for i in range(nr))]
     for folder in folders:
@@ -820,8 +837,8 @@ def new_cgroups(nr):
 
 
 def switch_cost(command, pair, switches):
-    """CPU nanoseconds that a switch of the pair takes beyond what it takes when nothing is counted, and how many
-    descriptors the command that counts has."""
+    """Returns the CPU nanoseconds that counting adds to a switch of the pair, and the number of
+    descriptors of the counting command."""
     without, counted = [pair.burst()], []
     with subprocess.Popen(command, stdout=subprocess.PIPE) as tool:
         tool.stdout.readline()  # the start record: it counts
@@ -833,13 +850,13 @@ def switch_cost(command, pair, switches):
     return (min(counted) - min(without)) / switches, descriptors
 
 
-# Patterns are counted at switches, names by events.
+# Cgroups given by a pattern are counted at switches, those given by name with an event each.
 COUNTED_CGROUPS = {1: "c[0]", 3: "c[012]", 10: "c?", 100: "c?,c??", 1000: "c*"}
 
 
 def measure_cgroups(figures, folder, options):
-    """A switch between two cgroups of one CPU, of which so many are counted: where counts are added up at each
-    switch, and where each cgroup has events of its own."""
+    """The cost of a switch between two cgroups of one CPU by the number of counted cgroups: with
+    counts added up at each switch, and with events of each cgroup."""
     times, most = 10_000, max(COUNTED_CGROUPS)
     counting = nhmtap("stat", "-C", options.cpu, "-e", ",".join(SOFTWARE[:4]), "-I", 60_000, "--format", "json",
                       "--for-each-cgroup")
@@ -861,7 +878,7 @@ def measure_cgroups(figures, folder, options):
 
 
 def measure_plan(figures, folder, options):
-    """A list of 100 events, parsed, checked and planned on a Nehalem that is not there."""
+    """The time to parse, check and plan a list of 100 events on a Nehalem described by files."""
     nehalem = hosts.build(os.path.join(folder, "nehalem"), hosts.NEHALEM)
     for _ in range(options.rounds):
         said = subprocess.run([PLAN, nehalem], stdout=subprocess.PIPE, check=True, text=True).stdout
@@ -869,7 +886,8 @@ def measure_plan(figures, folder, options):
 
 
 def compile_recorded(folder):
-    """A perf.data of clang at work on templates: its own code is most of what runs."""
+    """Returns a perf.data of clang compiling templates, where most samples are in clang's own
+    code."""
     source, data = os.path.join(folder, "templates.cc"), os.path.join(folder, "perf.data")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>\n")
@@ -878,7 +896,8 @@ def compile_recorded(folder):
                 std::regex r(s); std::map<std::string, std::vector<std::pair<int, std::string>>> m;
                 for (int i = 0; i < {i} + 3; i++) m[s].emplace_back(i, s + std::to_string(i));
                 std::sort(m[s].begin(), m[s].end()); return m; }}\n""")
-    # Debian 12's perf aborts now and then when it goes through what it has recorded: -B keeps it from that at its end.
+    # Debian 12's perf sometimes aborts when it reads back its data. With -B it doesn't do so at the
+    # end.
     perf("record", "-q", "-B", "--no-bpf-event", "-e", "cpu-clock:u", "-F", "5000", "-o", data,
          "clang++", "-O2", "-c", "-o", os.devnull, source)
     return data
@@ -890,8 +909,9 @@ PROT_EXEC = 4
 
 
 def keep_distinct(data, most):
-    """Takes the samples out of a perf.data whose address another one has, and those beyond `most`, and what is not
-    about the program. Returns the addresses that are left, and what was mapped: [(begin, end, offset, path)]."""
+    """Keeps the first `most` samples with distinct addresses in a perf.data, and the records about
+    programs and mappings. Returns the addresses of the samples, and the mapped files: [(begin, end,
+    offset, path)]."""
     with open(data, "rb") as file:
         old = file.read()
     header = list(struct.unpack_from("<8sQQQQQQQQ", old))
@@ -910,13 +930,13 @@ def keep_distinct(data, most):
             seen |= {address} - {None}
         at += length
     header[6] = len(events)
-    with open(data, "wb") as file:  # no features: what they describe is not there any more
+    with open(data, "wb") as file:  # without the features, which describe the old data
         file.write(struct.pack("<8sQQQQQQQQ", *header) + bytes(32) + old[104:begin] + events)
     return [address for address, in seen], mapped
 
 
 def places_of(addresses, mapped):
-    """Which files the addresses are in: "PATH OFFSET" lines."""
+    """Returns a line "PATH OFFSET" for each address that lies in a file."""
     lines = []
     for address in addresses:
         for begin, end, offset, path in reversed(mapped):
@@ -927,7 +947,7 @@ def places_of(addresses, mapped):
 
 
 def cost(command, stdin=os.devnull):
-    """CPU seconds and peak resident bytes of a command."""
+    """Returns the CPU seconds and the peak resident bytes of a command."""
     with open(stdin, "rb") as file:
         done = subprocess.run([COST, *command], stdin=file, stdout=subprocess.DEVNULL, text=True, stderr=subprocess.PIPE)
     if done.returncode:
@@ -938,7 +958,7 @@ def cost(command, stdin=os.devnull):
 
 
 def leave_cache(paths):
-    """Their pages leave memory, as far as nobody else has them mapped."""
+    """Drops the files' pages from the page cache, except those that are mapped."""
     for path in paths:
         file = os.open(path, os.O_RDONLY)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -946,7 +966,8 @@ def leave_cache(paths):
 
 
 def measure_names(figures, folder, options):
-    """10,000 distinct addresses of clang and its libraries, named by perf and here."""
+    """The cost of naming 10,000 distinct addresses of clang and its libraries, compared with
+    perf."""
     data, places = compile_recorded(folder), os.path.join(folder, "places")
     lines = places_of(*keep_distinct(data, 10_000))
     with open(places, "w", encoding="utf-8") as file:
@@ -973,7 +994,7 @@ def measure_names(figures, folder, options):
                     f"{again * 1e9 / len(lines):.0f} ns an address")
 
 
-# An activity of CONFIG each, and the same on the command line.
+# Run as activities of one CONFIG, and as separate commands.
 TOGETHER = [
     {"name": "counts", "command": "stat", "event": "page-faults,context-switches"},
     {"name": "cpu", "command": "profile", "event": "cpu-clock", "freq": 99, "by": "symbol,comm", "top": 50},
@@ -994,7 +1015,7 @@ def configure(folder, activities, of_all=(), **members):
 
 
 def until_first(command):
-    """Seconds until the first record."""
+    """Returns the seconds until the first record."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     process.stdout.readline()
@@ -1005,11 +1026,12 @@ def until_first(command):
 
 
 def measure_together(figures, folder, options):
-    """Three activities on a busy program: in one session, and in three processes, each for as many intervals."""
+    """The cost of three activities on a busy program in one session, compared with three
+    processes."""
     out = os.open(os.devnull, os.O_RDWR)
     busy = subprocess.Popen([FAULTS, str(1 << 40)], stdin=out, stdout=out, stderr=out)
     try:
-        # Tables are each activity's own to read: the more reports, the less there is to share.
+        # Each activity reads its own tables: the more intervals, the smaller the shared part.
         for each, bound in ((1000, 0.6), (100, None)):
             config = configure(folder, TOGETHER, pid=str(busy.pid), interval_ms=each, interval_count=5000 // each)
             rest = ["-p", str(busy.pid), "-I", str(each), "--interval-count", str(5000 // each), "--format", "json"]
@@ -1029,8 +1051,8 @@ def measure_together(figures, folder, options):
 
 
 def measure_late(figures, folder, options):
-    """How far from 20 ms an interval of so much is, by the records' own durations: alone, and beside eleven
-    other activities, of which four have 10,000 keys to read twice a second."""
+    """How much intervals of 20 ms deviate, by the records' durations: alone, and with eleven other
+    activities, some of which read 10,000 keys."""
     own = {"name": "own", "command": "stat", "event": "task-clock", "interval_ms": 20}
     others = [{**TOGETHER[i % 3], "name": f"other{i}", "interval_ms": (100, 200, 500)[i % 3]} for i in range(11)]
     for _ in range(options.rounds):
@@ -1045,7 +1067,7 @@ def measure_late(figures, folder, options):
 
 
 def measure_before(figures, folder, options):
-    """What a run of one activity costs, against another build: NHMTAP_BEFORE."""
+    """The cost of a run of one activity, compared with another build, NHMTAP_BEFORE."""
     before = os.environ.get("NHMTAP_BEFORE")
     if not before:
         return
@@ -1143,7 +1165,7 @@ def main():
     os.sched_setaffinity(0, {options.cpu})
     figures, failed = Figures(), False
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["HOME"] = folder  # perf keeps copies of what it saw there, beside those of other runs
+        os.environ["HOME"] = folder  # perf keeps its build-id cache there
         for name in options.only:
             if sys.stderr.isatty():
                 print(f"\r\x1b[K{name}, {options.rounds} rounds …", end="", file=sys.stderr)

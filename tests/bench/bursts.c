@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bursts N [PAGES]: for each byte read from stdin, takes N minor page faults as faults (tests/programs)
- * does, over so many pages (1000 if it is not said), and writes the nanoseconds of CPU that they took to
- * stdout, a line a burst. Several of them, each measured in its own way, can so take turns within
- * milliseconds, in which a noisy machine is the same to all.
+ * bursts N [PAGES]: for each byte read from stdin, takes N minor page faults as faults
+ * (tests/programs) does, over PAGES pages (default 1000), and writes a line with the nanoseconds of
+ * CPU that they took to stdout. Several processes, each measured in its own way, can thus take
+ * turns within milliseconds, so that the noise of the machine affects all of them alike.
  */
 #include <stdio.h>
 #include <stdlib.h>

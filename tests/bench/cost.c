@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * cost COMMAND…: runs it, and prints its CPU time in ns and its peak resident set in bytes on stderr. A
- * process begins with the peak of whoever started it: this one is small.
+ * cost COMMAND…: runs COMMAND, and prints its CPU time in ns and its peak resident set in bytes on
+ * stderr. A process starts with the peak of its parent, which is why this parent is small.
  */
 #include <stdio.h>
 #include <unistd.h>

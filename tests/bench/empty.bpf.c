@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the kernel takes to call a program on a sample at all: the program that nhmtap's is compared
- * with. Like nhmtap's, it lets nothing be written to a ring. */
+/* The program that nhmtap's is compared with: it costs what the kernel takes to call any program on
+ * a sample. Like nhmtap's, it keeps the sample out of the ring buffer. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same aggregation by pid and ip in a per-CPU hash map, which is what one would write first. */
+/* The same aggregation by pid and ip in a per-CPU hash map, which is the obvious way to write it.
+ * */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 #include <bpf/bpf_helpers.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * naming TIMES: names the places on stdin ("PATH OFFSET", the offset in hex, a line each) TIMES over, and
- * prints what perf script does: symbol and offset.
+ * naming TIMES: names the places on stdin (a line "PATH OFFSET" each, with the offset in hex) TIMES
+ * times, and prints symbol and offset, as perf script does.
  */
 #include <stdio.h>
 #include <stdlib.h>

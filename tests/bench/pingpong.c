@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pingpong N ONE OTHER: two processes on one CPU, each in the cgroup of one of these folders. For each byte
- * read from stdin they hand each other a byte N times, and the nanoseconds of CPU that this took both go to
- * stdout, a line each time: 2 × N switches from one cgroup to the other.
+ * pingpong N ONE OTHER: two processes on one CPU, one in the cgroup ONE and one in OTHER (folders).
+ * For each byte read from stdin they pass a byte back and forth N times, which is 2 × N switches
+ * between the cgroups. Each time, a line with the nanoseconds of CPU that this took both goes to
+ * stdout.
  */
 #include <fcntl.h>
 #include <sched.h>

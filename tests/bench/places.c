@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * places PLACES [N]: takes page faults at PLACES different addresses of code in turn, N in all, or
- * for ever. faults (tests/programs) has one place; this fills a table of samples by address.
+ * places PLACES [N]: takes N page faults (default: without end) at PLACES different addresses of
+ * code in turn. This fills a table of samples by address; faults (tests/programs) takes all at one
+ * address.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* movb $1,(%rdi); ret. Functions of compiled code lie at multiples of 16 and fault anywhere; these
- * lie at multiples of 5, which leaves no bits of the address for a hash to lean on. */
+/* movb $1,(%rdi); ret. Compiled functions are aligned to 16 bytes, but fault anywhere in them.
+ * These lie at multiples of 5, so that no low bits of the address are the same in all keys. */
 static const unsigned char store[] = {0xc6, 0x07, 0x01, 0xc3, 0x90};
 #define CHUNK 1000
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * plan ROOT: the CPU time in ns that it takes to parse and plan a list of 100 events on the host
- * below ROOT, of a CPU that has a table: the median of many.
+ * plan ROOT: prints the median CPU time in ns that it takes to parse and plan a list of 100 events
+ * on the host below ROOT, whose CPU has to have a table.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define EVENTS 100
 #define TIMES  301
 
-/* A hundred events, one of each kind of spelling after the other. */
+/* A hundred events, with the kinds of spelling in turn. */
 static const char *write_list(const struct cpu_events *cpu, char *text, size_t size)
 {
 	size_t used = 0;

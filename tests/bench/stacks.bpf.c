@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* branch.bpf.c as it stands, by edge, with a full stack that is made up: page faults come without one.
- * There are 64 stacks, of 16 branches each, which take turns. With EDGES 0 they are made and left. */
+/* branch.bpf.c unchanged, by edge, with made-up branch stacks, because page faults have none. There
+ * are 64 stacks of 16 branches each, which take turns. With EDGES 0 they are made but not used. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* stacks.bpf.c without the branches: what a sample takes besides them. */
+/* stacks.bpf.c without using the branches: the cost of the rest of a sample. */
 #define EDGES 0
 #include "stacks.bpf.c"

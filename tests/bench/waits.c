@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waits for so many intervals of so many ms, and does nothing in them: what waking up costs. */
+/* waits INTERVALS MS: wakes up at the end of each interval and does nothing, to measure that cost.
+ * */
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
