@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpfcalls MS [BUCKETS]: reads a BPF hash map in batches for so many milliseconds of CPU time. While it is in
- * such a call the kernel runs no BPF program on its CPU (bpf_prog_active, kernel/bpf/hashtab.c), which
- * is most of the time: the buckets are many and all empty. Of 2^21 of them a call takes longer than a tick,
- * and its process is switched away from inside of it where others want the CPU.
+ * bpfcalls MS [BUCKETS]: reads a BPF hash map in batches for MS milliseconds of CPU time. During
+ * such a call the kernel runs no BPF program on this CPU (bpf_prog_active, kernel/bpf/hashtab.c).
+ * This is most of the time, because there are many buckets and all are empty. With 2^21 buckets a
+ * call takes longer than a tick, and the process is preempted inside of it if others want the CPU.
  */
 #include <linux/bpf.h>
 #include <string.h>

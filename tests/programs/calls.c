@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * calls STEP…: takes page faults at the end of chains of calls that are known by construction. A step
- * is one of
+ * calls STEP…: takes page faults at the end of chains of calls that are known by construction. A
+ * step is one of
  *
  *   graph=N     N faults in touch() by way of left(), 2N by way of right(): main, graph, left or right,
  *               middle, touch
  *   deep=D,N    N faults below D calls of down()
- *   tree=D      one fault below each of the 2^D ways through D calls of west() or east()
- *   kernel=N    N faults of read(2) of /dev/zero: in the kernel
- *   spin=MS     no faults: runs in burn() for MS of CPU time, called by left_spin() for a third of it, by
- *               right_spin() for two thirds
+ *   tree=D      one fault below each of the 2^D paths through D calls of west() or east()
+ *   kernel=N    N faults in the kernel, by read(2) of /dev/zero
+ *   spin=MS     no faults: runs in burn() for MS of CPU time, one third of it called by left_spin()
+ *               and two thirds by right_spin()
  *   plain=N     N faults right below main
  */
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 static char *next;	  /* the page to be touched */
-static volatile int kept; /* what follows a call keeps it from being a jump */
+static volatile int kept; /* changed after a call, so that the call is no tail call */
 
 static void pages(long n)
 {
@@ -31,7 +31,8 @@ static void pages(long n)
 		exit(1);
 }
 
-/* Who calls something has a frame of its own; without, its caller would be missing from the chain. */
+/* Called by leaf functions: a function that calls nothing may have no frame, and then its caller
+ * would be missing from the chain. */
 void nothing(void)
 {
 	asm volatile("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* denied CALL ERRNO COMMAND…: runs COMMAND under a seccomp filter, as container runtimes set one up,
- * that answers the system call CALL (perf_event_open, bpf) with ERRNO (EPERM, ENOSYS). */
+/* denied CALL ERRNO COMMAND…: runs COMMAND under a seccomp filter like those of container runtimes.
+ * The system call CALL (perf_event_open, bpf) fails with ERRNO (EPERM, ENOSYS). */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * faults N [CHUNK]: exactly N minor page faults in touch(), one a page. The pages are touched for the
- * first time, in a mapping without huge pages, so that each takes its own fault; they are given back
- * every CHUNK pages (default 1000), so that memory does not grow.
+ * faults N [CHUNK]: exactly N minor page faults in touch(). Each touches a new page of a mapping
+ * without huge pages. The pages are given back every CHUNK pages (default 1000), so that memory
+ * does not grow.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ips N: exactly N page faults at N different instructions, and no two at the same. The instructions
- * are written first, one behind the other: each reads from the next page of a new mapping.
+ * ips N: exactly N page faults at N different instructions. The instructions are written to memory
+ * one after the other; each reads from the next page of a new mapping.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	long size = n * sizeof(read_page) + 1;
 	unsigned char *code = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	/* Pages that are only read are the zero page: however many they are, they take no memory. */
+	/* Pages that are only read are the zero page, and take no memory. */
 	char *pages = mmap(NULL, n * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (code == MAP_FAILED || pages == MAP_FAILED)

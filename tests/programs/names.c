@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names STEP…: does what it is told in functions of known names, so that a test knows which names there
- * are to be seen, and how often. It says "at PID" before the first.
+ * names STEP…: takes steps in functions of known names, so that a test knows which names must
+ * appear and how often. It prints "at PID" before the first step.
  *
  *   here=N        N page faults in here()
  *   child=N       the same in a child, which then exits
  *   late=FILE,N   loads a library, and N page faults in its late()
- *   jit=N         N page faults in code that it makes, and calls "jitted" in /tmp/perf-PID.map
- *   linked=FILE,N the same at FIXED_CODE, and the map is a link to FILE
- *   clock=MS      asks for the time, for so long
+ *   jit=N         N page faults in code that it generates, called "jitted" in /tmp/perf-PID.map
+ *   linked=FILE,N the same at FIXED_CODE, where the map is a symbolic link to FILE
+ *   clock=MS      calls clock_gettime() for so long
  *   unlink=FILE
  *   rename=A,B
  *   wait          until a line comes from its input
  *
- * A page fault is a sample exactly, at the instruction that makes it: each touches a new page.
+ * Each page fault is exactly one sample at the instruction that causes it: each touches a new page.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pages N: touches N pages for the first time, page k at offset 72 * (k % 32), so that each gives one
- * fault, at a known address: its own page, the line 72 * (k % 32) / 64 of it, and a known place in that.
- * Says, in hex: the first page, and where the function is that touches them, and where that ends.
+ * pages N: touches N pages for the first time, page k at offset 72 * (k % 32). Each gives one fault
+ * at a known address: its own page, line 72 * (k % 32) / 64 of it, and a known offset in the line.
+ * Prints in hex the address of the first page, and the start and the end of the function that
+ * touches them.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * puppet [-w WORKERS] [STEP…]: does what it is told and nothing else, so that a test knows what there
- * is to be seen. It says "ready PID START STOP" (the addresses of touch()), then takes each STEP, and
- * after the last one more a line from its input, up to the input's end. After each it says "done ID".
+ * puppet [-w WORKERS] [STEP…]: takes the given steps and does nothing else, so that a test knows
+ * what must be measured. It prints "ready PID START STOP" (the section of touch() and busy()),
+ * takes each STEP, and then each line of its input as a step. After each step it prints "done ID".
  *
  *   faults=N      N page faults in touch(), by the process itself; ID is its pid
  *   thread=N      the same by a new thread, which then ends; ID is its tid
- *   worker=I,N    the same by thread I of those that were there from the beginning; ID is its tid
+ *   worker=I,N    the same by worker thread I, which exists from the beginning; ID is its tid
  *   fork=N        the same by a new child, which then exits; ID is its pid
- *   vforks=C,N    the same N by each of C new processes, one after the other, that share the memory with
- *                 their parent and so make no fault beside these; ID is the last one's pid
- *   name=HEX      calls itself by these bytes
- *   spin=MS       runs in busy() for so long, by its own CPU time
+ *   vforks=C,N    the same by each of C new processes, one after the other, which share their
+ *                 parent's memory and so take no further faults; ID is the pid of the last
+ *   name=HEX      sets its name to these bytes
+ *   spin=MS       runs in busy() for MS of its CPU time
  *   wait          until the next line
- *   exit=S        exits
+ *   exit=S        exits with status S
  *
- * N page faults are exactly N: each touches a page of a new mapping without huge pages for the first
- * time. What the process had before is locked in memory, so a faults=N that comes once it is ready
- * makes no fault of any other kind (mlockall() has also done the copying of private pages).
+ * The number of page faults is exact: each touches a page of a new mapping without huge pages for
+ * the first time. All older memory is locked, so a faults=N after "ready" takes no other faults
+ * (mlockall() has also copied the private pages).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -45,7 +45,7 @@ struct worker {
 
 static struct worker workers[WORKERS_MAX];
 
-/* In a section of its own, whose ends the linker names. */
+/* In a section of its own: the linker defines symbols for its start and end. */
 __attribute__((noinline, section("touching"))) static void touch(volatile char *page)
 {
 	*page = 1;
@@ -157,7 +157,7 @@ static long cpu_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Millions of rounds between two looks at the clock: the looks are nothing beside them. */
+/* Millions of rounds between two calls of cpu_ms(), whose cost is negligible in comparison. */
 __attribute__((noinline, section("touching"))) static void busy(void)
 {
 	for (volatile int i = 0; i < 5000000; i++)
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 		if (pipe(workers[i].go) || pipe(workers[i].done) ||
 		    pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			return 99;
-	/* Once through everything, so that all of it has been used before it is locked. */
+	/* Use everything once before memory is locked. */
 	fault(1);
 	for (int i = 0; i < nr_workers; i++)
 		in_worker(i, 1);

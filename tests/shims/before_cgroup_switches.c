@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* To be preloaded: the kernel has no event of switches between cgroups, as before Linux 5.13. */
+/* To be preloaded: the event of switches between cgroups is refused, as by Linux before 5.13. */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/syscall.h>

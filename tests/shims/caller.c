@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the tests take for nhmtap when it is another's: becomes that user and executes PROGRAM, with the same
- * pid and parent. Built statically, so that what a test preloads or limits meets nhmtap alone. CALLER is
- * "lent": nobody; or "rootless": root of a user namespace of its own. Who is another user already stays that.
+ * Stands in for nhmtap when the tests run it as another user: becomes that user and executes
+ * PROGRAM, with the same pid and parent. It is linked statically, so that what a test preloads
+ * affects only nhmtap. CALLER is "lent" for nobody, or "rootless" for root of a user namespace of
+ * its own. A caller that is not root already is left as it is.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -33,7 +34,7 @@ static int become_root_of_another(void)
 	       write_line("/proc/self/uid_map", "0 0 1") || write_line("/proc/self/gid_map", "0 0 1");
 }
 
-/* Whether this is root of the first user namespace. */
+/* Whether this is root of the initial user namespace. */
 static int is_root(void)
 {
 	char map[64] = "";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * To be preloaded: the FAIL_AT-th allocation of the program fails, with FAIL_ALL=1 also all that follow.
- * Where COUNT_TO names a file, the number of allocations is written there at the end. The programs that
- * it starts are left alone.
+ * To be preloaded: the FAIL_AT-th allocation of the program fails, with FAIL_ALL=1 also all that
+ * follow. If COUNT_TO names a file, the number of allocations is written there at exit. Programs
+ * that it starts are not affected.
  */
 #include <errno.h>
 #include <stdatomic.h>

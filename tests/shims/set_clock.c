@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sets the clock for one process: CLOCK_REALTIME is ahead by as many ns as the file STEP_FILE says, which
- * may be changed while the process goes on. The other clocks cost what they cost without it: the C library
- * asks no system call for them. */
+/* To be preloaded: sets the clock for one process. CLOCK_REALTIME is ahead by the number of ns in
+ * the file STEP_FILE, which may be changed while the process runs. Other clocks still need no
+ * system call. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
