@@ -25,7 +25,7 @@ SERVICE = "lib/systemd/system/nhmtap.service"
 CHANGES_WITH_ANY = re.compile(r"(proc|sys|dev|tmp|root|run|var/cache|var/log/(apt|dpkg\.log|alternatives\.log)|var/lib/(apt|dpkg)"
                               r"|etc/(passwd|group|shadow|gshadow)-)(/|$)")
 
-# The mounts that make a folder a system. They are in a mount namespace that ends with the command.
+# Mounts what a chroot needs, in a mount namespace that ends with the command.
 ENTER = """set -e
 for folder in dev sys; do mount --rbind /$folder "$0/$folder"; done
 mount -t proc proc "$0/proc"
@@ -55,23 +55,23 @@ def deb(package):
 
 
 class Chroot:
-    """A Debian in a folder."""
+    """A Debian system in a folder."""
     def __init__(self, path):
         self.path = path
 
     def run(self, *command):
-        """Runs the command as root, where it sees no process of this machine, and returns its output."""
+        """Runs the command as root in a pid namespace of its own, and returns its output."""
         return run("unshare", "--mount", "--pid", "--fork", "sh", "-c", ENTER, self.path, *command,
                    env=ENVIRONMENT)
 
     def put(self, *paths):
-        """Copies files into /tmp, and names them there."""
+        """Copies files into /tmp, and returns their paths there."""
         for path in paths:
             shutil.copy(path, os.path.join(self.path, "tmp"))
         return ["/tmp/" + os.path.basename(path) for path in paths]
 
     def state(self):
-        """The kind, owner, mode and content of every file."""
+        """Returns the kind, owner, mode and content of every file."""
         found = {}
         for folder, folders, names in os.walk(self.path):
             inside = os.path.relpath(folder, self.path)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A small fleet: three hosts, three servers of NATS JetStream and a database. Whoever is killed, and started again:
-every line that was written to a host's socket is in the table, once."""
+"""A small fleet: three hosts, three servers of NATS JetStream and a database. Whichever of them is
+killed and started again, every line that was written to a host's socket is in the table exactly
+once."""
 import collections
 import contextlib
 import json
@@ -24,7 +25,7 @@ URLS = ",".join(f"nats://{HUB}:{4222 + i}" for i in range(SERVERS))
 
 
 class Network:
-    """A network of its own, of a hub and hosts."""
+    """A separate network of a hub and hosts, each in a network namespace."""
 
     def __init__(self):
         self.names = {name: f"nhmtap-{os.getpid()}-{name}" for name in ("hub", *HOSTS)}
@@ -53,12 +54,12 @@ class Network:
             self.ip("netns", "delete", name)
 
     def within(self, name):
-        """What stands before a command that is to run there."""
+        """Returns a prefix for commands that runs them in this namespace."""
         return ["nsenter", f"--net=/run/netns/{self.names[name]}"]
 
 
 class Killable(contextlib.AbstractContextManager):
-    """A program that can be killed, and started again."""
+    """A program that can be killed and started again."""
 
     def __init__(self, folder, *command):
         folder.mkdir()
@@ -77,7 +78,7 @@ class Killable(contextlib.AbstractContextManager):
 
 
 class Wire:
-    """Between nhmtap and the shipper: keeps what nhmtap has written."""
+    """Forwards nhmtap's lines to the shipper, and keeps a copy."""
 
     def __init__(self, path, to):
         self.to, self.pieces, self.lock = to, [], threading.Lock()
@@ -106,7 +107,7 @@ class Wire:
         piece["open"] = False
 
     def lines(self):
-        """Of each connection those that have an end."""
+        """Returns the complete lines of each connection."""
         with self.lock:
             pieces = [piece["bytes"] for piece in self.pieces]
         return [json.loads(line) for piece in pieces for line in piece[:piece.rfind(b"\n") + 1].splitlines()]
@@ -117,7 +118,8 @@ class Wire:
 
 
 class Host:
-    """A machine of the fleet, with a name and a network of its own, a program that works, and nhmtap."""
+    """A machine of the fleet: a host name and a network of its own, a measured program, and
+    nhmtap."""
 
     def __init__(self, stack, nhmtap, network, folder, name):
         folder.mkdir()
@@ -164,7 +166,7 @@ class Fleet:
         self.hosts = [Host(stack, nhmtap, self.network, folder / name, name) for name in HOSTS]
 
     def wait_for_server(self, i):
-        """Until it has what the others have."""
+        """Waits until a server has caught up with the others."""
         asked = [*self.network.within("hub"), "curl", "-sf", f"http://{HUB}:{8222 + i}/healthz"]
         until(lambda: subprocess.run(asked, stdout=subprocess.DEVNULL, check=False).returncode == 0,
               self.servers[i].server)
@@ -180,7 +182,7 @@ class Fleet:
             host.puppet.do("faults=50")
 
     def go_on(self):
-        """Until lines that are written from now on are in the table."""
+        """Causes page faults until lines that are written from now on arrive in the table."""
         newest = {host.name: max(line["time_unix_ms"] for line in host.wire.lines()) for host in self.hosts}
         until(lambda: self.work() or all(
             int(seen) > newest[host] for host, seen in

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gives what is in the stream to a command, some messages at a time, as lines on its stdin. They are
- * acknowledged when the command has ended well; if not, or if this program dies before, they come again. So a
- * table may be given a line twice, and has to know it by (run_id, seq).
+ * Passes the messages of the stream to a command as lines on its stdin, several messages at a time.
+ * They are acknowledged when the command has succeeded. If it fails, or if this program dies before
+ * that, they are delivered again. A table may therefore get a line twice, and has to recognise it
+ * by (run_id, seq).
  *
  *   drain nats://n1:4222,nats://n2:4222,nats://n3:4222 'clickhouse-client … --query "INSERT INTO nhmtap
  * FORMAT JSONEachRow"'
@@ -26,7 +27,7 @@ static int give(const natsMsgList *list, const char *command)
 	return out ? pclose(out) : -1;
 }
 
-/* Returns when the subscription is to be made anew. */
+/* Returns when a new subscription is needed. */
 static void drain(natsSubscription *subscription, const char *command)
 {
 	natsStatus status = NATS_OK;

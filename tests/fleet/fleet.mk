@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# What a fleet needs besides the database of the pipelines.
+# Needed for the fleet in addition to the database of the pipelines.
 define fleet_requirements
 nats-server  | nats-server --version
 libnats-dev  | pkg-config --exists libnats

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Takes lines at a unix socket and publishes them into JetStream: what has come of whole lines is one
- * message, which is sent until the servers have it. Meanwhile nothing is read, and nhmtap keeps in its queue
- * what comes.
+ * Reads lines from a unix socket and publishes them to JetStream. The complete lines of a read are
+ * one message, which is sent until the servers have acknowledged it. Nothing is read meanwhile, so
+ * nhmtap keeps new lines in its queue.
  *
  *   ship nats://n1:4222,nats://n2:4222,nats://n3:4222 nhmtap.HOST /run/nhmtap/ship.socket
  *   nhmtap run CONFIG, with an output {"format": "flat", "path": "unix:/run/nhmtap/ship.socket"}
@@ -16,7 +16,7 @@
 #include "stream.h"
 
 #define CONNECTIONS 8
-#define MOST	    (512 << 10) /* half of what a message may have (max_payload) */
+#define MOST	    (512 << 10) /* half of the largest message (max_payload) */
 
 struct connection {
 	char *text;
@@ -29,7 +29,7 @@ static void publish(jsCtx *stream, const char *subject, const char *text, size_t
 		nats_Sleep(WAIT_MS);
 }
 
-/* Returns whether the connection goes on; a line that has no end is nobody's. */
+/* Returns 0 if the connection has to be closed. An incomplete line is then dropped. */
 static int take(struct connection *connection, int fd, jsCtx *stream, const char *subject)
 {
 	ssize_t n = read(fd, connection->text + connection->used, MOST - connection->used);

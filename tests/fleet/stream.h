@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What both ends of the stream have in common: a connection that comes back, and the stream itself. */
+/* Shared by both ends of the stream: a connection that reconnects, and the stream itself. */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -22,7 +22,7 @@ static inline void stop_on(natsStatus status, const char *what)
 	exit(1);
 }
 
-/* urls: "nats://HOST:PORT,nats://…"; any of them will do, now or later. */
+/* urls: "nats://HOST:PORT,nats://…". One of them that answers is enough, also after a reconnect. */
 static inline jsCtx *stream_connect(char *urls)
 {
 	const char *servers[16];
@@ -45,7 +45,7 @@ static inline jsCtx *stream_connect(char *urls)
 	return stream;
 }
 
-/* Made by whoever comes first: on disk, on three servers. */
+/* Whichever program comes first makes the stream, on the disks of three servers. */
 static inline void stream_make(jsCtx *stream)
 {
 	const char *subjects[] = {SUBJECT};
@@ -57,7 +57,7 @@ static inline void stream_make(jsCtx *stream)
 	config.SubjectsLen = 1;
 	config.Storage = js_FileStorage;
 	config.Replicas = 3;
-	config.Retention = js_WorkQueuePolicy; /* what is not acknowledged stays */
+	config.Retention = js_WorkQueuePolicy; /* keeps messages until they are acknowledged */
 	while (js_AddStream(NULL, stream, &config, NULL, NULL) != NATS_OK)
 		nats_Sleep(WAIT_MS);
 }

@@ -19,7 +19,7 @@ def test_the_samples_of_a_profile_are_those_of_its_end_record(nhmtap, tmp_path, 
     run = nhmtap.command("profile", "-e", "page-faults", "-c", "1", "-o", nested, "-o", f"flat={tmp_path}/flat", "--",
                          *command("faults=500", "exit=0"))
     subprocess.run(run, stdout=subprocess.DEVNULL, check=True)
-    for _ in range(2):  # what is delivered twice counts once
+    for _ in range(2):  # lines that are delivered twice count once
         with open(tmp_path / "flat", encoding="utf-8") as lines:
             clickhouse.ask("INSERT INTO nhmtap FORMAT JSONEachRow", stdin=lines)
     end = Result(0, nested.read_text(), "").one("end")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Prometheus, node exporter and VictoriaMetrics scrape what nhmtap counts, or have it sent."""
+"""Prometheus, node exporter and VictoriaMetrics scrape nhmtap's counts, or nhmtap pushes these to
+them."""
 import pytest
 from asked import free_port
 from browser import chromium
@@ -78,7 +79,7 @@ def test_a_console_shows_the_count_of_a_known_workload(nhmtap, tmp_path, puppet)
             number, = [cell for cell in browser.find_elements(By.CLASS_NAME, "number") if cell.text == "4321"]
             browser.save_screenshot(str(tmp_path / "console.png"))
             place, size = number.location, number.size
-        # It can be seen: the number's place in the picture is not of one colour.
+        # The number is visible: its area in the screenshot has more than one colour.
         picture = Image.open(tmp_path / "console.png").convert("L").crop(
             (place["x"], place["y"], place["x"] + size["width"], place["y"] + size["height"]))
         assert f"127.0.0.1:{port} counts page-faults 4321" in row
@@ -115,7 +116,7 @@ def test_victoriametrics_scrapes_counts_whose_rate_is_the_streams(nhmtap, tmp_pa
                 session.do("snapshot")
                 until(lambda: instant(server.base, EVENTS) == [number], server)
             session.end()
-            # It tells what it has scraped a little later.
+            # VictoriaMetrics answers with scraped values only after a delay.
             for query in (f"increase({EVENTS}[1h])", f"rate({EVENTS}[1h]) * (tlast_over_time({EVENTS}[1h])"
                                                      f" - tfirst_over_time({EVENTS}[1h]))"):
                 until(lambda: instant(server.base, query) == [pytest.approx(3000, rel=0.01)], server)

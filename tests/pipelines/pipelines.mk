@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Consumers that are large: databases, and a browser.
+# Large consumers: databases and a browser.
 define pipelines_requirements
 clickhouse-server | command -v clickhouse-server
 clickhouse-client | clickhouse-client --version
@@ -14,7 +14,7 @@ export pipelines_requirements
 check-pipelines: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) ## run nhmtap into ClickHouse, VictoriaMetrics, Prometheus and a browser
 	$(pytest) $(wildcard tests/pipelines/check_*.py)
 
-# With CI set, make test runs them as well: not under sanitizers, and not where T asks for something else.
+# If CI is set, make test runs these as well, but not under sanitizers, and not if T is set.
 ifeq ($(if $(CI),1)$(SANITIZE)$(T),10)
 test: check-pipelines
 endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Consumers that are small: they take nhmtap's output as it is, and find in it what the records have."""
+"""Small consumers take nhmtap's output unchanged, and get the same values from it as the records
+have."""
 import json
 import subprocess
 
@@ -11,7 +12,7 @@ from servers import Server, configured, until
 
 @pytest.fixture
 def flat(nhmtap, tmp_path):
-    """The flat lines of a run, as a file, and the nested records of the same."""
+    """The path of a file with the flat lines of a run, and the same run's nested records."""
     nested, lines = tmp_path / "nested", tmp_path / "flat"
     result = nhmtap("profile", "-e", "page-faults", "-c", "1", "--by", "symbol,comm", "-o", nested, "-o",
                     f"flat={lines}", "--", *command("faults=200", "exit=0"))
@@ -59,7 +60,7 @@ def test_rsyslog_takes_the_lines_from_a_socket(nhmtap, tmp_path):
     assert sorted(values) == sorted(f"{r['event']} {r['value']}" for r in counts)
 
 
-# A journal of its own, which goes when the last program in its mount namespace does.
+# Starts a journal of its own, which goes away with the last program in its mount namespace.
 JOURNAL = """
 mount -t tmpfs tmpfs /run
 mkdir -p /run/systemd/journal /run/systemd/journald.conf.d

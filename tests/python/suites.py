@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a test suite that was run with the plugin gave. Importing this puts the package on the path."""
+"""The results of a test suite that was run with the plugin. Importing this puts the package on the
+path."""
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ from records import HERE
 PACKAGE = os.path.join(os.path.dirname(HERE), "user", "python")
 sys.path.insert(0, PACKAGE)
 
-# Touches so many pages of new memory, which are as many page faults and hardly any besides.
+# touch(N) touches N pages of new memory, which causes N page faults and hardly any others.
 TOUCH = """
 import mmap
 
@@ -28,7 +29,7 @@ def schema(name):
 
 
 def validate(name, data):
-    """Against one of the package's schemas, which refer to each other."""
+    """Validates data against one of the package's schemas, which refer to each other."""
     baseline = schema("baseline")
     resolver = jsonschema.RefResolver.from_schema(schema(name), store={baseline["$id"]: baseline})
     validator = jsonschema.Draft202012Validator(schema(name), resolver=resolver)
@@ -37,7 +38,7 @@ def validate(name, data):
 
 
 class Outcome:
-    """What a suite gave: the outcomes of its tests by name, its text, and its records."""
+    """The results of a suite: the outcomes of its tests by name, its output, and its records."""
 
     def __init__(self, done, folder):
         self.status, self.text = done.ret, done.stdout.str() + done.stderr.str()
@@ -49,7 +50,7 @@ class Outcome:
             validate("test", record)
 
     def said(self, name, kind):
-        """What junit has of a test that failed, was skipped, …; None if it was not so."""
+        """Returns junit's text of this kind (failure, skipped, …) for a test, or None."""
         found = self.cases[name].find(kind)
         return None if found is None else found.get("message") + (found.text or "")
 
@@ -67,6 +68,6 @@ class Outcome:
         return {p.get("name"): p.get("value") for p in self.cases[name].iter("property")}
 
     def event(self, test, event):
-        """The record of what a test measured."""
+        """Returns the record of an event that a test measured."""
         record, = [r for r in self.records if r["test"].endswith(f"::{test}")]
         return next(e for e in record["events"] if e["event"] == event)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Baselines: saved, compared with, merged; and what counts as a change."""
+"""Baselines are saved, compared with and merged; which differences count as a change."""
 import json
 import re
 import subprocess
@@ -11,7 +11,7 @@ from nhmtap import Measured, baseline, over_repeats
 
 pytest_plugins = "pytester"
 
-# $PAGES says how many pages it touches, and $NOISE by how many that differs between repeats.
+# It touches $PAGES pages; repeats differ by up to $NOISE pages.
 TEST = """
 import itertools
 
@@ -30,7 +30,7 @@ FAIL = ("--nhmtap-compare=base.json", "--nhmtap-fail=page-faults:1%")
 
 @pytest.fixture
 def pages(suite, monkeypatch):
-    """Runs the test with so many pages."""
+    """Runs the test with a number of pages."""
     def run(number, *options, noise=0):
         monkeypatch.setenv("PAGES", str(number))
         monkeypatch.setenv("NOISE", str(noise))
@@ -205,7 +205,7 @@ def test_a_mistake_in_the_options_is_told_before_any_test(suite, pytester, optio
     assert done.ret == pytest.ExitCode.USAGE_ERROR
 
 
-# --- what repeated measurements say, which is arithmetic ------------------------------------------
+# --- the arithmetic of repeated measurements ------------------------------------------------------
 
 
 def counted(*values):
@@ -225,7 +225,7 @@ def test_the_median_of_few_repeats_lies_between_the_least_and_the_most():
 @pytest.mark.parametrize("n, rank, level", [
     (5, 1, 0.9375), (6, 1, 0.96875), (8, 1, 0.9921875), (9, 2, 0.9609375), (20, 6, 0.9586105)])
 def test_of_many_repeats_the_bound_leaves_the_outer_ones_out(n, rank, level):
-    # The ranks are those of the tables for the sign test.
+    # The ranks are from tables for the sign test.
     median = over_repeats(counted(*range(1, n + 1)))
     assert (median.low, median.high) == (rank, n + 1 - rank)
     assert median.record["bound"]["level"] == pytest.approx(level)

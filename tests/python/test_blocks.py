@@ -68,7 +68,7 @@ def test_blocks_nest_and_the_outer_does_not_count_the_inners_nhmtap():
                 touch(500)
     assert 500 <= innermost["page-faults"].value < 700
     assert 2500 <= inner["page-faults"].value < 2900
-    # Each of the two programs that were started in it has some hundred of its own.
+    # Starting an nhmtap for each inner block adds some hundred.
     assert 3500 <= outer["page-faults"].value < 4000
 
 
@@ -109,7 +109,8 @@ def test_a_process_that_is_forked_is_counted():
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
-    # Both write some thousand pages that they share after the fork; counted twice it would be 40000.
+    # Parent and child both write some thousand pages that they share after the fork. If the child
+    # were counted twice, there would be 40000.
     assert 20000 <= faults(block) < 30000
 
 
@@ -121,7 +122,8 @@ def test_a_child_that_leaves_the_block_does_no_harm():
             touch(2000)
             os.waitpid(pid, 0)
     if not pid:
-        # It has left the block too: it has no counts, can measure on its own, and hangs nowhere.
+        # The child has left the block too: it has no counts, can measure on its own, and does not
+        # hang.
         try:
             with module.measure("page-faults") as own:
                 touch(100)
@@ -195,7 +197,7 @@ def test_metrics_of_own_tables_are_known(tmp_path):
 
 
 def dies(pid):
-    """Kills a process that is no child of ours, and waits until it has gone."""
+    """Kills a process that is not a child of this one, and waits until it is gone."""
     descriptor = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
     select.select([descriptor], [], [])

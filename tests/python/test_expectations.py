@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The pytest plugin: the marker expect, the fixture, and what becomes of a test. Suites of its own are
-run with it; the page faults in them are made by touching new pages."""
+"""The pytest plugin: the marker expect, the fixture, and the outcome of tests. The tests run small suites
+with the plugin, which cause page faults by touching new pages."""
 import os
 import re
 
@@ -126,7 +126,7 @@ pages = iter([1000, 5000, 1100])
 @pytest.mark.expect("page-faults<5500", repeat=3)
 def test_it(): touch(next(pages))
 """)
-    # The nearest marker says how often, all of them what is expected.
+    # repeat= of the nearest marker counts, and the expectations of all markers.
     runs = outcome.event("test_it", "page-faults")["runs"]
     assert len(runs) == 3
     assert "cannot tell whether page-faults<1200" in outcome.failure("test_it")
@@ -154,7 +154,7 @@ pages = itertools.chain([5000], itertools.repeat(1000))
 @pytest.mark.expect("page-faults<3000", repeat=2)
 def test_it(): touch(next(pages))
 """, "--nhmtap-rerun=7")
-    # Of nine values the bound of the median leaves the largest out: ten have been measured.
+    # From nine values on, the bound of the median leaves out the largest; it was reached with ten.
     assert outcome.passed("test_it")
     assert len(outcome.event("test_it", "page-faults")["runs"]) == 10
 
@@ -346,7 +346,7 @@ def test_{i}(): touch({1000 + 10 * i})
     assert [r["test"] for r in alone.records] == [r["test"] for r in together.records]
     for i in range(8):
         for outcome in (alone, together):
-            # Python itself may need a page now and then.
+            # Python itself occasionally needs a page.
             assert 1000 + 10 * i <= outcome.event(f"test_{i}", "page-faults")["median"] < 1010 + 10 * i
 
 

@@ -156,7 +156,7 @@ def test_after_a_timeout_the_command_is_not_left_behind(tmp_path, command, optio
 
 
 def gone(pid):
-    """Waits for a process to have ended; it may be a zombie that its new parent has yet to see."""
+    """Waits until a process has ended. It may still be a zombie that its new parent has not reaped."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -173,7 +173,7 @@ def test_a_timeout_is_also_subprocess_own():
     assert isinstance(caught.value, module.Error)
 
 
-# In a process of its own: signals are for a process's main thread, in which tests may not run.
+# Run in a process of its own: Python handles signals in the main thread, where tests may not run.
 INTERRUPTED = """
 import os, signal, sys
 import nhmtap
@@ -228,7 +228,7 @@ def test_an_event_that_a_metric_needs_as_well_is_one():
 
 
 def test_streams_of_the_next_version_are_read():
-    """Members that are not known are kept, and do no harm."""
+    """Unknown members are kept and do no harm."""
     run = module.stat(["true"], "task-clock", "cpus_utilized")
     newer = [record | {"schema_version": "2.0.0", "activity": "stat"} for record in run.records]
     text = "".join(json.dumps(record) + "\n" for record in newer)
@@ -248,7 +248,7 @@ def test_shares_of_a_profile_have_bounds():
             "entries": [{"samples": n, "code": {"symbol": name}} for name, n in samples.items()]}
         return module.Profile(programs.Done([profile, {"type": "end"}], 0, None, None))
     profile = done({"hot": 80, "cold": 20}, 0)
-    # Wilson's interval for 80 of 100, from the literature's tables.
+    # Wilson's interval for 80 of 100, from published tables.
     assert (profile["hot"].low, profile["hot"].high) == pytest.approx((0.7112, 0.8666), abs=1e-4)
     assert list(profile) == ["hot", "cold"]
     with pytest.raises(KeyError, match="warm has no sample; the largest are hot, cold"):

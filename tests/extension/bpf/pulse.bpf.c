@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Samples by the CPU on which they were taken: as little as an aggregation can be. */
+/* Samples by the CPU on which they were taken: a minimal aggregation. */
 #include "vmlinux.h"
 #include "shared.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A format that the program has not: all of it is this file. */
+/* A format that the program does not have. This file is all that it needs. */
 #include "output/member.h"
 #include "output/output.h"
 #include "output/text.h"

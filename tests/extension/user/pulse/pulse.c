@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An activity that the program has not: all of it is this folder, one file in bpf/, and a schema. */
+/* An activity that the program does not have. It needs this folder, one file in bpf/, and a schema.
+ * */
 #include "activity/activity.h"
 #include "activity/sampling.h"
 #include "option/command.h"
