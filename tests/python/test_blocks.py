@@ -68,7 +68,7 @@ def test_blocks_nest_and_the_outer_does_not_count_the_inners_nhmtap():
                 touch(500)
     assert 500 <= innermost["page-faults"].value < 700
     assert 2500 <= inner["page-faults"].value < 2900
-    # Starting an nhmtap for each inner block adds some hundred.
+    # Starting the two inner measurements takes some hundred more in this process.
     assert 3500 <= outer["page-faults"].value < 4000
 
 

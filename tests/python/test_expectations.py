@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The pytest plugin: the marker expect, the fixture, and the outcome of tests. The tests run small suites
-with the plugin, which cause page faults by touching new pages."""
+"""The pytest plugin: the marker expect, the fixture, and the outcome of tests. The tests run small
+suites with the plugin, which cause page faults by touching new pages."""
 import os
 import re
 

@@ -156,7 +156,7 @@ def test_after_a_timeout_the_command_is_not_left_behind(tmp_path, command, optio
 
 
 def gone(pid):
-    """Waits until a process has ended. It may still be a zombie that its new parent has not reaped."""
+    """Waits until a process has ended. It may still be a zombie that nobody has reaped."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Makes the manual pages: pages.py NHMTAP FOLDER
 
-The prose is Markdown, a file a page in this folder, in this subset: "# NAME(SECTION): what it is", "## section",
-paragraphs, lists with "-", tables of two columns, code that is indented by four, and `code` and **strong** in a
-line. The rest comes from the program: synopsis, options and formats of a command (help --json), and members of
-records and of CONFIG (schema), in place of a line "<!-- records -->" or "<!-- config -->".
+The prose is Markdown, one file per page in this folder, in this subset: "# NAME(SECTION): what it
+is", "## section", paragraphs, lists with "-", tables of two columns, code that is indented by four,
+and `code` and **strong** within a line. The rest comes from the program: synopsis, options and
+formats of a command (help --json), and members of records and of CONFIG (schema), which replace the
+lines "<!-- records -->" and "<!-- config -->".
 """
 import json
 import os
@@ -14,7 +15,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Characters that not every terminal has, as groff names them, which knows what to show instead.
+# groff's names of characters that not every terminal has. groff shows a substitute if necessary.
 NAMED = {"…": "...", "≤": r"\(<=", "≥": r"\(>=", "×": r"\(mu", "÷": r"\(di", "→": r"\(->", "±": r"\(+-",
          "–": r"\(en", "·": r"\(bu"}
 
@@ -34,7 +35,8 @@ def bold(text):
 
 
 def inline(text):
-    """A line's text; what looks like a request to groff is none."""
+    """Returns a line's text as groff source. A "." or "'" at the start is escaped, because it would
+    begin a request."""
     pieces = re.split(r"`([^`]+)`|\*\*([^*]+)\*\*|((?<![\w/-])--?[a-zA-Z][\w-]*|\bnhmtap[\w-]*\(\d\))", text)
     made = "".join(escaped(pieces[i]) + "".join(bold(piece) for piece in pieces[i + 1:i + 4] if piece)
                    for i in range(0, len(pieces), 4))
@@ -58,7 +60,7 @@ def cells(line):
 
 
 def table(lines):
-    """Of two columns: a list of terms. The first row is a heading."""
+    """Makes a list of terms from a table of two columns. The heading is left out."""
     return [line for row in lines[2:] for line in item(inline(cells(row)[0]), cells(row)[1])]
 
 
@@ -85,7 +87,8 @@ def block(text):
 
 
 def blocks(text):
-    """Pieces between empty lines; code goes on behind one if what follows is indented, too."""
+    """Splits text at empty lines. Code continues after an empty line if the next line is indented
+    too."""
     pieces = [piece for piece in re.split(r"\n\n+(?!    )|\n\n+(?<=\n)(?=    )", text.strip("\n")) if piece]
     joined = []
     for piece in pieces:
@@ -134,13 +137,14 @@ def commands_of(commands):
 
 
 class Schemas:
-    """What schemas say of members, as lists."""
+    """Makes lists of the members that schemas describe."""
 
     def __init__(self, schema, definitions):
         self.schema, self.shared = schema, definitions
 
     def resolve(self, value):
-        """A value's schema with what it refers to, and the name of that."""
+        """Returns a value's schema merged with the definition that it refers to, and the
+        definition's name."""
         if "$ref" not in value:
             return value, None
         name = value["$ref"].split("/")[-1]
@@ -156,7 +160,8 @@ class Schemas:
         return " or ".join(kind) if isinstance(kind, list) else kind
 
     def members(self, schema, path, apart):
-        """The members below a schema. Objects in `apart` are told by themselves, so only their name is said."""
+        """Lists the members of a schema. Objects in `apart` have a section of their own and are
+        only named."""
         made = []
         for name, value in schema.get("properties", {}).items():
             value, of = self.resolve(value) if value not in (True, False) else ({}, None)
@@ -185,7 +190,7 @@ class Schemas:
 
 
 def records(schema):
-    """Every type of record, then what they share."""
+    """Describes each type of record, then the shared members."""
     common = schema["$defs"].pop("common")["$defs"]
     schemas = Schemas(schema, common)
     apart = {name for name, value in common.items() if "properties" in value or "allOf" in value} - {"envelope"}
@@ -228,7 +233,7 @@ class Program:
         return subprocess.run([self.path, *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def generated(self, text):
-        """Prose, with what comes from schemas in place of its mark."""
+        """Converts prose, and replaces each mark by what is generated from the schemas."""
         made = []
         for piece in re.split(r"^(<!-- \w+ -->)$", text, flags=re.M):
             if piece == "<!-- records -->":
@@ -241,7 +246,8 @@ class Program:
 
 
 def page(program, title, text):
-    """A page whose first line is "name(section): what it is"; of a command, its help says what."""
+    """Returns the path and the text of a page. title: "name(section): what it is"; for a command,
+    what it is may be left out and comes from its help."""
     name, section, what = re.fullmatch(r"([\w-]+)\((\d)\)(?:: (.*))?", title).groups()
     command = next((c for c in program.commands if name == f"nhmtap-{c['name']}"), None)
     what = what or command["help"]
@@ -260,7 +266,8 @@ def page(program, title, text):
 
 
 def sources(program):
-    """Title and text of each page; a command that nobody wrote about has its options."""
+    """Returns title and text of each page. A command without a file gets a page with its
+    options."""
     found = {}
     for file in sorted(name for name in os.listdir(HERE) if name.endswith(".md")):
         with open(os.path.join(HERE, file), encoding="utf-8") as source:

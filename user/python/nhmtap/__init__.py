@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts of a command, or of a block of one's own code, to be asserted on:
+"""Counts of a command, or of a block of the caller's code, for use in assertions:
 
     import nhmtap
 
@@ -13,13 +13,13 @@
             parse(TEXT)
         assert m["page-faults"] < 1000
 
-A count that was estimated, because its event shared a counter, compares as far as its bound tells:
-where the limit is within the bound, a comparison raises CannotTell instead of an answer. A machine
-that does not have an event raises Refused, with the reason and what mends it.
+A count is an estimate with a bound if its event shared a counter. A comparison with a number within
+the bound raises CannotTell. An event that the machine does not have raises Refused, with the reason
+and a remedy.
 
-profile() gives the functions of a command with their shares, mem() where its loads found their data.
-find() says which program nhmtap is run. The pytest plugin (nhmtap.plugin) adds a fixture of the same
-functions, the marker expect, baselines and reports; see its docstring.
+profile() returns the functions of a command with their shares, and mem() where its loads found
+their data. find() returns the program nhmtap that is run. The pytest plugin (nhmtap.plugin) adds a
+fixture with the same functions, the marker expect, baselines and reports; see its docstring.
 """
 from .errors import CannotTell, Ended, Error, Refused, Timeout
 from .inprocess import Measurement, measure

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Baselines: what tests measured before, on which machine, and whether that has changed.
 
-The file is JSON (baseline.schema.json): a list with an entry a line, in a fixed order and with the
-comma in front, so that git merges what different people have added.
+The file is JSON (baseline.schema.json): a list with one entry per line, in a fixed order and with
+leading commas, so that git can merge entries that different people have added.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADER: Dict[str, Any] = {"type": "baselines", "schema_version": "1.0.0"}
 
 
 class Key(NamedTuple):
-    """What a baseline is of. event is an event's or a metric's name; where a test measures it several
+    """Identifies a baseline. event is the name of an event or metric. If a test measures it several
     times, the second one is "NAME #2"."""
 
     test: str
@@ -31,7 +31,7 @@ Run = Union[Number, Dict[str, Number]]
 
 
 def pack(measured: Measured) -> Optional[Run]:
-    """As JSON has it: a number, or one with its bound; None without a value."""
+    """Returns the JSON form: a number, or a number with its bound; None without a value."""
     if measured.value is None or measured.exact:
         return measured.value
     sides = {"low": measured.low, "high": measured.high}
@@ -47,11 +47,11 @@ def unpack(name: str, run: Run) -> Measured:
 
 
 class BadFile(Exception):
-    """A file that holds no baselines."""
+    """The file does not contain baselines."""
 
 
 def load(path: str) -> Dict[Key, List[Run]]:
-    """The baselines in a file. Raises BadFile, or OSError."""
+    """Returns the baselines in a file. Raises BadFile or OSError."""
     with open(path, encoding="utf-8") as file:
         try:
             header, *entries = json.load(file)
@@ -63,8 +63,8 @@ def load(path: str) -> Dict[Key, List[Run]]:
 
 
 def save(path: str, baselines: Dict[Key, List[Run]]) -> None:
-    """Writes the baselines beside those that the file has already for other keys. The file is replaced
-    at once, or stays as it was."""
+    """Adds the baselines to a file, replacing those of the same keys. The file is replaced
+    atomically, or stays as it was."""
     known = load(path) if os.path.exists(path) else {}
     known.update(baselines)
     lines = [HEADER, *({**key._asdict(), "runs": runs} for key, runs in sorted(known.items()))]
@@ -82,8 +82,8 @@ def save(path: str, baselines: Dict[Key, List[Run]]) -> None:
 
 
 class Change(NamedTuple):
-    """How a measurement differs from its baseline: share is the medians' (0.01: one percent more).
-    real: the bounds of the two do not overlap."""
+    """How a measurement differs from its baseline. share: the relative difference of the medians
+    (0.01 is one percent more). real: the bounds of the two do not overlap."""
 
     share: float
     real: bool
@@ -95,7 +95,7 @@ class Change(NamedTuple):
 
 
 def compare(runs: Sequence[Measured], before: Sequence[Measured]) -> Optional[Change]:
-    """The change of repeated measurements; None where one side has no value."""
+    """Returns the change of repeated measurements, or None if one side has no value."""
     new, old = over_repeats(runs), over_repeats(before)
     if new.value is None or old.value is None:
         return None
@@ -117,7 +117,7 @@ class Limit(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Limit":
-        """Of EVENT:[+|-|+-]PERCENT%. Raises ValueError."""
+        """Parses EVENT:[+|-|+-]PERCENT%. Raises ValueError."""
         event, _, limit = text.rpartition(":")
         sign = limit[:len(limit) - len(limit.lstrip("+-"))]
         if not event or not limit.endswith("%") or sign not in ("", "+", "-", "+-"):
@@ -136,7 +136,7 @@ class Limit(NamedTuple):
 
 
 def sentence(name: str, runs: Sequence[Measured], change: Change, limit: Limit) -> str:
-    """Why a test fails."""
+    """Returns the reason why a test fails."""
     new = over_repeats(runs)
     verb = "rose" if change.share > 0 else "fell"
     amount = "" if math.isinf(change.share) else f" by {abs(100 * change.share):.2f} %"
@@ -145,7 +145,7 @@ def sentence(name: str, runs: Sequence[Measured], change: Change, limit: Limit) 
 
 
 def bounded(measured: Measured) -> str:
-    """The value with its bound, without its name."""
+    """Returns the value with its bound, without its name."""
     text = plain(measured.value or 0)
     if measured.exact:
         return text
@@ -154,7 +154,8 @@ def bounded(measured: Measured) -> str:
 
 
 def entries(reports: Iterable[Dict[str, Any]]) -> Dict[Key, List[Run]]:
-    """The baselines that tests' measurements make: one that has a run without a value makes none."""
+    """Returns the baselines from the tests' measurements, except those with a run without a
+    value."""
     result: Dict[Key, List[Run]] = {}
     for report in reports:
         for series in report["events"]:
@@ -166,6 +167,6 @@ def entries(reports: Iterable[Dict[str, Any]]) -> Dict[Key, List[Run]]:
 
 def of_machine(baselines: Dict[Key, List[Run]], test: str, machine: Tuple[str, str],
                event: str) -> Optional[List[Measured]]:
-    """What this machine measured before; None if nothing."""
+    """Returns what this machine measured before, or None."""
     runs = baselines.get(Key(test, *machine, event))
     return [unpack(event, run) for run in runs] if runs else None

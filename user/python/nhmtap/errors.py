@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What can go wrong."""
+"""The package's exceptions."""
 from __future__ import annotations
 
 import subprocess
@@ -22,7 +22,8 @@ class Refused(Error):
 
     @property
     def by_machine(self) -> bool:
-        """This machine or its permissions refuse it; else the request itself is wrong."""
+        """Whether the machine or its permissions are the reason. Otherwise the request itself is
+        wrong."""
         return bool(self.record.get("exit_status") == 2)
 
 
@@ -31,7 +32,7 @@ class Ended(Error):
 
 
 class Timeout(Error, subprocess.TimeoutExpired):
-    """The command took longer than its timeout; neither it nor nhmtap runs any more."""
+    """The command exceeded its timeout. Neither it nor nhmtap is still running."""
 
     def __init__(self, expired: subprocess.TimeoutExpired) -> None:
         subprocess.TimeoutExpired.__init__(self, expired.cmd, expired.timeout, expired.output,
@@ -42,5 +43,5 @@ class Timeout(Error, subprocess.TimeoutExpired):
 
 
 class CannotTell(Error):
-    """A comparison with a limit that is within what an estimate can be off by, or with a value that
-    there is none of."""
+    """The result of a comparison is unknown: the limit is within the bound of the estimate, or
+    there is no value."""

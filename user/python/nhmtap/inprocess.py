@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures a block of the process's own code.
 
-The counting is done by the program, told when by --control, and not by perf_event_open in this
-module: the grouping, the bound of an estimate and the metrics then are the same as everywhere else,
-for threads that exist already as well as for new ones. The price is a context switch and some
-instructions for each block, which empty_block() measures.
+The program does the counting, controlled by --control, instead of perf_event_open() in this module.
+Groups, bounds of estimates and metrics are therefore the same as everywhere else, for existing
+threads as well as for new ones. The cost is a context switch and some instructions per block, which
+empty_block() measures.
 """
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import subprocess
 import sys
 import threading
 import weakref
-# Bound here: a test may replace those of os, and a block ends before it puts them back.
+# Imported by name, because a test may replace those of os and restore them only after a block's
+# end.
 from os import close, getpid, read, write
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -27,9 +28,9 @@ from .errors import Ended, Error, Refused
 from .measured import Measured, Record, over_repeats
 from .runs import Counts, Profile, values_of
 
-# A machine that is this late with an acknowledgement is not busy, it has stopped.
+# An acknowledgement that is this late does not mean a busy machine, but a hang.
 PATIENCE_MS = 120_000
-# Sessions that wait for a next block: starting one takes longer than most blocks.
+# Sessions that are kept for a next block, because starting one takes longer than most blocks.
 IDLE_MOST = 4
 EMPTY_BLOCKS = 5
 
@@ -46,10 +47,10 @@ class _Launcher:
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
 
     def launch(self, argv: Sequence[str], fds: Sequence[int]) -> int:
-        """Starts a program and returns its number."""
+        """Starts a program and returns its pid."""
         try:
             cwd: Optional[str] = os.getcwd()
-        except OSError:  # it has been removed
+        except OSError:  # the directory has been removed
             cwd = None
         request = json.dumps({"argv": list(argv), "cwd": cwd}).encode()
         try:
@@ -65,7 +66,7 @@ class _Launcher:
         self._socket.close()
 
     def end(self) -> None:
-        """Lets it end, and waits for that."""
+        """Ends the launcher and waits for it."""
         self.close()
         try:
             self._process.wait(timeout=10)
@@ -75,7 +76,8 @@ class _Launcher:
 
 
 class Session:
-    """An nhmtap that measures this process, and counts only while it is told to. .pid is its own."""
+    """An nhmtap that measures this process, and counts only between enable() and disable(). .pid is
+    the pid of that nhmtap."""
 
     def __init__(self, arguments: Sequence[str], program: Optional[str] = None) -> None:
         __tracebackhide__ = True
@@ -113,7 +115,7 @@ class Session:
 
     def _do(self, command: bytes) -> None:
         __tracebackhide__ = True
-        with contextlib.suppress(BrokenPipeError):  # it is dead, which reading tells as well
+        with contextlib.suppress(BrokenPipeError):  # it has died, which is found below as well
             write(self._control, command)
         if not self._ready.poll(PATIENCE_MS):
             self.close()
@@ -122,19 +124,19 @@ class Session:
             self._dead()
 
     def enable(self) -> None:
-        """Counts from now on; what came before is left out."""
+        """Starts counting. Older counts are dropped."""
         __tracebackhide__ = True
         self._do(b"snapshot\n")
         self._read(lambda _: False, wait=False)
         self._do(b"enable\n")
 
     def disable(self) -> None:
-        """Counts no more."""
+        """Stops counting."""
         __tracebackhide__ = True
         self._do(b"disable\n")
 
     def counts(self, events: int, metrics: int) -> List[Record]:
-        """The records of the interval since enable(): those of so many events and metrics."""
+        """Returns the records of the interval since enable(), with so many events and metrics."""
         __tracebackhide__ = True
         self._do(b"snapshot\n")
 
@@ -152,7 +154,7 @@ class Session:
         return records
 
     def _read(self, enough: Any, wait: bool = True, until_end: bool = False) -> List[Record]:
-        """Records from the pipe: all that are there, and if need be more until it is enough."""
+        """Returns all records that are in the pipe. Waits for more if these are not enough."""
         __tracebackhide__ = True
         records: List[Record] = []
         while True:
@@ -174,7 +176,7 @@ class Session:
         return [r for r in records if r["type"] != "start"]
 
     def _dead(self, records: Sequence[Record] = ()) -> None:
-        """Raises what nhmtap has left as its last words."""
+        """Raises the error that nhmtap reported before it ended."""
         __tracebackhide__ = True
         try:
             text = self._text + _drain(self._out)
@@ -185,7 +187,7 @@ class Session:
         raise Ended(f"nhmtap ended while it measured{': ' + said[-500:] if said else ''}")
 
     def close(self) -> None:
-        """Ends nhmtap, if it has not ended."""
+        """Ends nhmtap, if it is still running."""
         if self._fds:
             try:
                 write(self._control, b"stop\n")
@@ -194,7 +196,7 @@ class Session:
         self.forget()
 
     def forget(self) -> None:
-        """Closes the descriptors and no more: in a child process nhmtap is the parent's."""
+        """Only closes the descriptors. In a child process, nhmtap belongs to the parent."""
         for fd in self._fds:
             close(fd)
         self._fds = []
@@ -248,8 +250,8 @@ def _give_back(key: Key, session: Session) -> None:
 
 
 def close_sessions() -> None:
-    """Ends every nhmtap that waits for a next block, and the process that starts them. They end with
-    this process at the latest."""
+    """Ends every nhmtap that is kept for a next block, and the process that starts them. This is
+    done at exit as well."""
     global _the_launcher
     with _lock:
         idle, launcher = _idle[:], _the_launcher
@@ -262,7 +264,7 @@ def close_sessions() -> None:
 
 
 def _forget_in_child() -> None:
-    """A child that was forked measures nothing of its own with its parent's sessions."""
+    """Drops the parent's sessions in a forked child, because they measure the parent."""
     global _the_launcher, _lock
     _lock = threading.RLock()
     for session in list(_sessions):
@@ -278,8 +280,8 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 class Measurement(Counts):
-    """Counts of a block of this process: see measure(). They are those of the last block, where it is
-    entered several times."""
+    """Counts of a block of this process: see measure(). If it is entered several times, they are
+    those of the last time."""
 
     def __init__(self, names: Sequence[str], options: Sequence[Any], program: Optional[str]) -> None:
         __tracebackhide__ = True
@@ -318,7 +320,7 @@ class Measurement(Counts):
         __tracebackhide__ = True
         session, self._session = self._session, None
         if not session or getpid() != self._owner:
-            return  # a child that was forked in the block leaves it
+            return  # a child that was forked in the block leaves the block
         try:
             session.disable()
             records = session.counts(*self._numbers)
@@ -334,8 +336,8 @@ class Measurement(Counts):
         _give_back(self._key, session)
 
     def empty_block(self) -> Dict[str, Measured]:
-        """What an empty block counts, by name: the cost of measuring that is in each count. It is not
-        subtracted. Measured once for each set of names."""
+        """Returns what an empty block counts, by name: the overhead that each count includes. It is
+        not subtracted. It is measured once for each set of names."""
         __tracebackhide__ = True
         if self._key not in _empty:
             empty = Measurement.__new__(Measurement)
@@ -351,7 +353,7 @@ class Measurement(Counts):
 
 
 def measure(*names: str, options: Sequence[Any] = (), program: Optional[str] = None) -> Measurement:
-    """Measures a block of this process: its threads, and the processes that it starts there.
+    """Measures a block of this process, with all threads and the processes that are started in it.
 
         with nhmtap.measure("instructions:u", "page-faults", "ipc") as m:
             work()
@@ -366,8 +368,8 @@ def measure(*names: str, options: Sequence[Any] = (), program: Optional[str] = N
 
 
 def profile_block(block: Any, program: Optional[str] = None) -> Tuple[Profile, List[Record]]:
-    """Calls block() under nhmtap profile -g; returns its functions' shares and all records, of which
-    `nhmtap flamegraph` makes a page. What block() raises is dropped."""
+    """Calls block() under nhmtap profile -g. Returns its functions' shares and all records, which
+    are the input for `nhmtap flamegraph`. Exceptions of block() are ignored."""
     __tracebackhide__ = True
     session = Session(["profile", "-g", "--by", "symbol,comm"], program)
     session.enable()
@@ -383,7 +385,8 @@ def profile_block(block: Any, program: Optional[str] = None) -> Tuple[Profile, L
 
 
 def flat(records: Sequence[Record]) -> List[Record]:
-    """Profile records with stacks as they would be without: each entry by its innermost function."""
+    """Converts profile records with stacks to records without: each entry has its innermost
+    function."""
     frames: Dict[Tuple[Any, ...], Any] = {}
     result = []
     for record in records:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Starts nhmtap for measure(). Run as a script, with the number of a socket.
 
-A process that is measured hands its events down to whatever it starts. This process is started
-before the first measurement, so what it starts in turn is counted by none: a measurement that is
-made within another does not count the other's nhmtap.
+The children of a measured process inherit its events. This process is started before the first
+measurement, so it and its children are not counted. A measurement therefore does not count the
+nhmtap of another one within it.
 
 Each message is JSON, {"argv": …, "cwd": …}, with four descriptors: control, acknowledgements, stdout,
-stderr. The answer is the process's number, or why there is none.
+stderr. The answer is the new process's pid, or an error message.
 """
 import json
 import os
@@ -17,7 +17,7 @@ from typing import Any, Dict, List
 
 
 def launch(request: Dict[str, Any], fds: List[int]) -> "subprocess.Popen[bytes]":
-    """Returns the process that was started."""
+    """Starts a process and returns it."""
     argv = [word.replace("CTL,ACK", f"{fds[0]},{fds[1]}") for word in request["argv"]]
     return subprocess.Popen(argv, cwd=request["cwd"], stdin=subprocess.DEVNULL, stdout=fds[2],
                             stderr=fds[3], pass_fds=fds[:2])

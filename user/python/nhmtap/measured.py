@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts and metrics with their bounds, and what can be said about several of them."""
+"""Counts and metrics with their bounds, and the statistics of repeated ones."""
 from __future__ import annotations
 
 import math
@@ -11,15 +11,15 @@ from .errors import CannotTell
 Number = Union[int, float]
 Record = Dict[str, Any]
 
-# Of a bound that is made of repeated measurements.
+# The confidence level of a bound from repeated measurements.
 LEVEL = 0.95
 
 
 class Measured:
     """A count, metric or share: .value, between .low and .high (None: not known), and its .record.
 
-    Compares with numbers. A comparison raises CannotTell where the number lies within the bound, or
-    where there is no value. float() gives the value, and raises CannotTell if there is none.
+    It can be compared with numbers. A comparison raises CannotTell if the number lies within the
+    bound, or if there is no value. float() returns the value, and raises CannotTell without one.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -33,7 +33,7 @@ class Measured:
 
     @property
     def unit(self) -> str:
-        """Of value; empty for plain counts."""
+        """The unit of value; empty for plain counts."""
         return str(self.record.get("unit", ""))
 
     @property
@@ -106,15 +106,15 @@ class Measured:
 
 
 def plain(value: Number) -> str:
-    """A number as a reader wants it: whole ones whole, others to six digits."""
+    """Formats a number: integers in full, others with six digits."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def over_repeats(measured: Sequence[Measured]) -> Measured:
-    """The median of repeated measurements, with a bound that needs no assumption about how they are
-    distributed: order statistics of their lows and highs. It has a level of 95 % from six repeats
-    on; the level of fewer is in the bound (two: 50 %, five: 93.75 %). A single measurement is
-    returned as it is; so is one without a value.
+    """Returns the median of repeated measurements. Its bound consists of order statistics of their
+    lows and highs, which needs no assumption about the distribution. The level is at least 95 %
+    from six repeats on; with fewer, it is less and in the bound (two: 50 %, five: 93.75 %). A
+    single measurement, or the first without a value, is returned unchanged.
     """
     for one in measured:
         if one.value is None or len(measured) == 1:
@@ -136,7 +136,8 @@ def over_repeats(measured: Sequence[Measured]) -> Measured:
 
 
 def _rank(n: int) -> "tuple[int, float]":
-    """Which smallest and largest of n values enclose the median at LEVEL, and how surely they do."""
+    """Returns the rank of the smallest and largest of n values that enclose the median at LEVEL,
+    and the level reached."""
     rank, outside = 1, 2 * 0.5 ** n
     while True:
         more = outside + 2 * math.comb(n, rank) * 0.5 ** n
@@ -146,8 +147,8 @@ def _rank(n: int) -> "tuple[int, float]":
 
 
 def share(name: str, part: int, total: int, lost: int) -> Measured:
-    """part of total samples, between 0 and 1. The bound has 95 % (Wilson's interval) and takes each
-    of the lost samples for one of the part, and for none."""
+    """Returns the share of part in total samples, between 0 and 1. The bound is Wilson's interval
+    of 95 %: low if no lost sample belongs to part, high if all of them do."""
     if not total:
         return Measured(name, {"why": "there are no samples"}, None)
     low, high = _wilson(part, total + lost)[0], _wilson(part + lost, total + lost)[1]
@@ -163,8 +164,8 @@ def _wilson(part: int, total: int) -> "tuple[float, float]":
 
 
 def in_unit(record: Record) -> Record:
-    """The record of a count with its bound in the unit of its value: where the PMU's driver gives a
-    scale, the program bounds the count before it."""
+    """Returns the record of a count with the bound in the unit of its value. If the PMU's driver
+    has a scale, the program's bound is that of the unscaled count."""
     if not record.get("scaled") or "value_in_unit" not in record or "bound" not in record:
         return record
     scale = record["value_in_unit"] / record["scaled"]
@@ -174,7 +175,7 @@ def in_unit(record: Record) -> Record:
 
 
 def of_record(record: Record) -> Optional[Measured]:
-    """What a count or metric record says; None for other records."""
+    """Returns the value of a count or metric record, or None for other records."""
     if record["type"] == "count":
         value = record.get("value_in_unit", record.get("scaled"))
         return Measured(record["event"], in_unit(record), value)
@@ -184,5 +185,5 @@ def of_record(record: Record) -> Optional[Measured]:
 
 
 def listed(measured: List[Measured]) -> str:
-    """Their names, for messages."""
+    """Returns their names for a message."""
     return ", ".join(dict.fromkeys(one.name for one in measured)) or "nothing"

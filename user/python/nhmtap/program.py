@@ -18,14 +18,13 @@ from .errors import Ended, Error, Refused, Timeout
 from .measured import Record
 from .version import __version__
 
-# A command that is told to end (SIGTERM) has as long before it is killed. The program itself gives
-# it two seconds.
+# Seconds between SIGTERM and SIGKILL. The program itself gives its command two seconds.
 GRACE_S = 5.0
 
 
 class Program(NamedTuple):
-    """The program nhmtap: its path, where that comes from (NHMTAP, the package's place, PATH, or the
-    caller), and its version."""
+    """The program nhmtap: its path, where that comes from (the caller, NHMTAP, the package's place,
+    the source tree, or PATH), and its version."""
 
     path: str
     origin: str
@@ -62,9 +61,9 @@ def _version(path: str, _changed: Tuple[int, int]) -> str:
 
 
 def find(program: Optional[str] = None) -> Program:
-    """The program that this package runs: `program` if given, else $NHMTAP, else the one installed
-    beside the package, else the one in PATH. Raises Error if there is none, or if its major version
-    is not the package's."""
+    """Returns the program that this package runs: `program` if given, else $NHMTAP, else the one
+    installed with the package or built in its source tree, else the one in PATH. Raises Error if
+    there is none, or if its major version differs from the package's."""
     __tracebackhide__ = True
     for name, origin in _candidates(program):
         path = shutil.which(name)
@@ -95,13 +94,13 @@ def _metrics(program: Program, options: Tuple[str, ...]) -> FrozenSet[str]:
 
 
 def names_metric(name: str, program: Program, options: Sequence[str] = ()) -> bool:
-    """Whether the program takes this for a metric's name ("ipc:u" is one of the user's side), as it
-    decides for --expect. options: where it has other tables, --events-dir."""
+    """Whether the program takes this as the name of a metric ("ipc:u" is one of user mode), by the
+    rule of --expect. options: --events-dir for other tables."""
     return name.split(":")[0].strip().lower() in _metrics(program, tuple(options))
 
 
 class Done(NamedTuple):
-    """A run of the program: its records, its exit status, and what the command wrote if that was
+    """A run of the program: its records, its exit status, and the command's output if it was
     captured."""
 
     records: List[Record]
@@ -111,7 +110,7 @@ class Done(NamedTuple):
 
 
 def parse(text: str) -> Tuple[List[Record], bool]:
-    """The records of a stream, and whether it is whole. Members that are not known are kept."""
+    """Returns the records of a stream, and whether it is complete. Unknown members are kept."""
     lines = text.split("\n")
     records = []
     for line in lines[:-1]:
@@ -131,7 +130,7 @@ def refuse_errors(records: Sequence[Record]) -> None:
 
 
 def _descendants(pid: int) -> List[int]:
-    """The processes that this one has started, and they in turn, that are there now."""
+    """Returns the running children of a process, their children, and so on."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
@@ -141,9 +140,9 @@ def _descendants(pid: int) -> List[int]:
 
 
 def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
-    """Ends the program and its command: asks first, and kills what is still there after the grace."""
+    """Terminates the program and its command, and kills what is still running after GRACE_S."""
     left = []
-    for pid in _descendants(process.pid):  # a descriptor never means another process of the same number
+    for pid in _descendants(process.pid):  # a pidfd is safe if a pid is reused
         with contextlib.suppress(OSError):
             left.append(os.pidfd_open(pid))
     with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
@@ -167,8 +166,8 @@ def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
 def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[str] = None,
         timeout: Optional[float] = None, input: Any = None, capture_output: bool = False,
         **popen: Any) -> Done:
-    """Runs the program with these arguments and a command, in a session of its own, so that nothing of
-    it stays behind after a timeout or an exception."""
+    """Runs the program with these arguments and a command. It has a session of its own, so that no
+    process of it is left after a timeout or an exception."""
     __tracebackhide__ = True
     options: Dict[str, Any] = {"start_new_session": True, **popen}
     options.pop("check", None)

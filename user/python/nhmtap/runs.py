@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands under nhmtap: stat, profile, mem."""
+"""Runs commands under nhmtap: stat, profile, mem."""
 from __future__ import annotations
 
 import os
@@ -10,12 +10,12 @@ from .measured import Measured, Record, listed, of_record, over_repeats, share
 
 Names = Union[str, Sequence[str]]
 
-# What tells the rows of an interval apart.
+# The members that distinguish the rows of an interval.
 ROW = ("start_time", "repeat", "cpu", "core", "socket", "node", "tid", "comm", "cgroup")
 
 
 class Counts(Mapping[str, Measured]):
-    """Counts and metrics by their names. .records: all records that they are from."""
+    """Counts and metrics by their names. .records: all records of the run."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records: List[Record] = list(records)
@@ -25,14 +25,14 @@ class Counts(Mapping[str, Measured]):
             measured = of_record(record)
             if not measured:
                 continue
-            # A metric counts its inputs anew; what was asked for as an event comes first.
+            # A metric counts its inputs once more. The requested event comes first and is kept.
             row = (measured.name, *(record.get(key) for key in ROW))
             if row not in seen:
                 seen.add(row)
                 self._measured.setdefault(measured.name, []).append(measured)
 
     def all(self, name: str) -> List[Measured]:
-        """Everything that was measured under this name: several with -r, -I or --per."""
+        """Returns everything that was measured under this name: several with -r, -I or --per."""
         __tracebackhide__ = True
         for known in (name, *(k for k in self._measured if k.lower() == name.lower())):
             if known in self._measured:
@@ -41,7 +41,7 @@ class Counts(Mapping[str, Measured]):
                        f"{listed([m for ms in self._measured.values() for m in ms])}")
 
     def over_repeats(self, name: str) -> Measured:
-        """The median of what was measured under this name, with a bound of the differences."""
+        """Returns the median of what was measured under this name, with a bound from its spread."""
         __tracebackhide__ = True
         return over_repeats(self.all(name))
 
@@ -63,9 +63,9 @@ class Counts(Mapping[str, Measured]):
 
 
 class Run(Counts):
-    """What a run gave: run["page-faults"] is what it measured, run.all("page-faults") a list of that.
-    .status is the command's exit status, negative for a signal; .stdout and .stderr what it wrote
-    where that was captured; .records all records."""
+    """The results of a run. run["page-faults"] is a measured value, run.all("page-faults") the list
+    of these. .status is the command's exit status, negative for a signal; .stdout and .stderr are
+    its output if it was captured; .records are all records."""
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done.records)
@@ -79,9 +79,10 @@ def _status(done: programs.Done) -> int:
 
 
 class Samples(Mapping[str, Measured]):
-    """Shares of a run's samples, between 0 and 1, by name, largest first. A share's bound has 95 % and
-    takes the samples that were lost for any. .status, .stdout, .stderr and .records are as in Run;
-    .samples is the account of the samples: expected, aggregated, and lost by cause."""
+    """Shares of a run's samples, between 0 and 1, by name, largest first. The bound of a share has
+    a level of 95 % and includes that lost samples may have had any name. .status, .stdout, .stderr
+    and .records are as in Run; .samples has the number of samples: expected, aggregated, and lost
+    by cause."""
 
     def __init__(self, done: programs.Done, record_type: str) -> None:
         self.records, self.status = done.records, _status(done)
@@ -104,7 +105,8 @@ class Samples(Mapping[str, Measured]):
         raise NotImplementedError
 
     def share(self, name: str) -> Measured:
-        """The share of a name; of one that has no sample the most that it can be."""
+        """Returns the share of a name. A name without samples has a share of 0 with an upper
+        bound."""
         lost = sum(self.samples["lost"].values())
         return share(name, self._totals.get(name, 0), self.samples["aggregated"], lost)
 
@@ -121,14 +123,14 @@ class Samples(Mapping[str, Measured]):
         return len(self._totals)
 
     def table(self, top: int = 10) -> str:
-        """The names with the largest shares, a line each."""
+        """Returns the names with the largest shares, one per line."""
         lines = [f"{100 * self.share(name).value:6.1f} %  {name}"  # type: ignore[operator]
                  for name in list(self)[:top]]
         return "\n".join(lines) or "no samples"
 
 
 class Profile(Samples):
-    """Functions and their shares: profile["main"] > 0.2. What has no name goes by its
+    """Functions and their shares: profile["main"] > 0.2. Code without a name is listed by its
     module."""
 
     def __init__(self, done: programs.Done) -> None:
@@ -141,8 +143,8 @@ class Profile(Samples):
 
 
 class Mem(Samples):
-    """Where loads found their data: mem["local_dram"] < 0.1. .entries are the entries of the records,
-    with samples and latencies by --by's keys."""
+    """Where loads found their data: mem["local_dram"] < 0.1. .entries are the entries of the
+    records, with samples and latencies by the keys of --by."""
 
     def __init__(self, done: programs.Done) -> None:
         super().__init__(done, "mem")
@@ -155,7 +157,7 @@ class Mem(Samples):
 
 
 def function_of(code: Mapping[str, Any]) -> str:
-    """The function in which a place is; without a name of it the module."""
+    """Returns the function of a piece of code, or its module if it has no name."""
     if "symbol" in code:
         return str(code["symbol"])
     return str(code.get("module", "unknown"))
@@ -170,7 +172,7 @@ def _options(chosen: Sequence[Tuple[str, Names]], options: Sequence[Any]) -> Lis
 
 
 def values_of(options: Sequence[str], long: str, short: str = "--") -> Iterator[str]:
-    """The values that an option has among options."""
+    """Returns the values that an option has in a list of options."""
     for i, option in enumerate(options):
         if option in (short, long):
             yield from options[i + 1:i + 2]
@@ -185,7 +187,7 @@ def _own() -> "set[str]":
 
 
 def check_ends(command: Sequence[Any], options: Sequence[str], timeout: Optional[float]) -> None:
-    """Raises ValueError for a run that nothing ends: the caller would wait for ever."""
+    """Raises ValueError for a run that nothing ends: the caller would wait forever."""
     __tracebackhide__ = True
     if command or timeout is not None:
         return
@@ -215,11 +217,11 @@ def stat(command: Sequence[Any], events: Names = (), metrics: Names = (),
          timeout: Optional[float] = None, **popen: Any) -> Run:
     """Runs a command (a list) under `nhmtap stat` and returns its Run.
 
-    events and metrics are as behind -e and -M; without either they are the default ones. repeat: run
-    the command so many times; over_repeats() then gives medians. options: more options of nhmtap
-    stat. program: see find(). Raises Refused for what nhmtap refuses, Timeout after timeout seconds,
-    Ended if nhmtap dies. What else is given is as for subprocess.run(): capture_output, cwd, env,
-    input, text, …
+    events and metrics are as for -e and -M; without either, the defaults are measured. repeat: the
+    number of runs of the command, of which over_repeats() returns medians. options: more options of
+    nhmtap stat. program: see find(). Raises Refused for what nhmtap refuses, Timeout after timeout
+    seconds, and Ended if nhmtap dies. Other arguments are as for subprocess.run(): capture_output,
+    cwd, env, input, text, …
     """
     __tracebackhide__ = True
     arguments = _options([("-e", events), ("-M", metrics)], options)
@@ -231,7 +233,7 @@ def stat(command: Sequence[Any], events: Names = (), metrics: Names = (),
 def profile(command: Sequence[Any], event: str = "", options: Sequence[Any] = (), *,
             program: Optional[str] = None, timeout: Optional[float] = None, **popen: Any) -> Profile:
     """Runs a command under `nhmtap profile` and returns the shares of its functions as a Profile. event
-    is as behind -e; the rest is as in stat()."""
+    is as for -e; the rest is as in stat()."""
     __tracebackhide__ = True
     arguments = ["--by", "symbol", *_options([("-e", event)], options)]
     return Profile(_run("profile", command, arguments, program, timeout, popen))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """Tests and their events in the terminal: as many columns as fit, then the others below."""
+    """Shows tests and their events in the terminal: as many columns as fit, and the others
+    below."""
 
     def __init__(self, reporter: TerminalReporter, records: List[Record],
                  compared: bool) -> None:
