@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# nhmtap. `make help` lists the targets; V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
-# ASan and UBSan, SANITIZE=thread adds TSan (each into a folder of its own), DESTDIR and prefix say where install puts things.
+# nhmtap. `make help` lists the targets. V=1 shows commands, O=DIR builds elsewhere, SANITIZE=1 adds
+# ASan and UBSan, SANITIZE=thread adds TSan (each in a folder of its own), DESTDIR and prefix are
+# the destination of install.
 
 V      ?= 0
 prefix ?= /usr/local
 CC     ?= gcc
 CLANG  ?= clang
-# Debian's, because the test modules are Debian packages; a python3 found first in PATH may lack them.
+# Debian's Python, because the test modules are Debian packages. A python3 in PATH may lack them.
 PYTHON ?= /usr/bin/python3
 
 SANITIZE ?= 0
@@ -20,7 +21,7 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .PHONY: all demo test test-inside test-lent test-rootless check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what the build and the tests need -------------------------------------------------------
-# Package, and a command that succeeds once it is installed.
+# Each line: a package, and a command that succeeds once it is installed.
 define build_requirements
 gcc          | $(CC) --version
 libc6-dev    | $(CC) -include stdio.h -E -xc /dev/null
@@ -100,8 +101,8 @@ endef
 comma := ,
 export build_requirements test_requirements deb_requirements image_requirements
 
-# Installs what is missing where that is possible (root, apt-get), and names it where it is not. The lock: apt-get
-# waits for no other that reads the lists.
+# Installs missing packages if possible (as root, with apt-get), and lists them otherwise. The lock
+# is needed because apt-get does not wait for another apt-get that updates the lists.
 packages: $(O)/.build-packages $(O)/.test-packages
 $(O)/.%-packages: Makefile
 	@mkdir -p $(O)
@@ -121,14 +122,14 @@ $(O)/.%-packages: Makefile
 	@touch $@
 
 # --- libperf ------------------------------------------------------------------------------------
-# From pkg-config where a distribution packages it, else from Debian's package of the kernel source,
-# of which it needs one tool's worth: 2.9 MB.
+# From pkg-config if the distribution packages it, otherwise built from Debian's package of the
+# kernel source, of which 2.9 MB are extracted.
 LIBPERF := $(abspath $(O))/libperf
 ifeq ($(shell pkg-config --exists libperf 2>/dev/null && echo yes),yes)
 libperf_ready  := $(O)/.build-packages
 libperf_cflags  = $(shell pkg-config --cflags libperf)
 libperf_libs    = $(shell pkg-config --libs libperf)
-# The one file that sees libperf's internals finds them beside the public headers.
+# One file includes libperf's internal headers, which are in the folder of the public ones.
 libperf_version = $(shell pkg-config --modversion libperf)
 internal_cflags = $(libperf_cflags) -I$(shell pkg-config --variable=includedir libperf) -Iuser/collection/tools
 else
@@ -158,17 +159,19 @@ version  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' user/python/nhmtap/v
 schema_version := $(shell cat schema/VERSION)
 warnings := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wno-unused-parameter \
 	    $(if $(CI),-Werror)
-# After fork() TSan starts a thread in the child, too. If that comes before the child's events have their BPF programs, the
-# thread's have none; the kernel swaps them with the child's at execve(), and its samples are lost. After _Fork() it starts none.
+# After fork() TSan starts a thread in the child, too. If this happens before the child's events
+# have their BPF programs, the thread's events have none; the kernel may swap them with the child's
+# at execve(), and samples are lost. After _Fork() TSan starts no thread.
 sanitize_threads := -fsanitize=thread -Dfork=_Fork
 sanitize := $(if $(filter 1,$(SANITIZE)),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined) \
 	    $(if $(filter thread,$(SANITIZE)),$(sanitize_threads))
 CFLAGS   ?= -O2 -g
-# The folder that it is built in is not in the program: what the emulated machine does depends on its files' sizes.
+# Keeps the build folder's path out of the program, because the emulated machine's behaviour depends
+# on file sizes.
 reproducible := -ffile-prefix-map=$(CURDIR)=.
-# Libraries, as pkg-config knows them.
+# Libraries, by their names in pkg-config.
 packaged := libbpf jansson zlib libprotobuf-c libdw libelf liblzma
-# Loaded when they are wanted: user/late.h.
+# Libraries that are loaded when they are needed: user/late.h.
 late     := libmicrohttpd libcurl libseccomp
 soname    = $(shell readelf -d $$($(CC) -print-file-name=$1.so) | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 cflags    = -std=gnu11 -D_GNU_SOURCE $(warnings) $(CFLAGS) $(sanitize) $(reproducible) -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
@@ -191,7 +194,8 @@ $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -o $@ $^ $(libs)
 
-# The program that doctor --selftest measures: without a library, so that all of its instructions are known.
+# The program that doctor --selftest measures. It has no libraries, so that all of its instructions
+# are known.
 $(O)/nhmtap-known: $(O)/user/selftest/known.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) -nostdlib -static -no-pie -o $@ $<
@@ -201,23 +205,23 @@ $(O)/user/selftest/known.o: user/selftest/known.S | $(O)/.build-packages
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c -o $@ $<
 
-# The program itself says which options and records there are.
+# The lists of options and records come from the program itself.
 $(O)/man/made: user/manual/pages.py $(wildcard user/manual/*.md) $(O)/nhmtap
 	$(call say,MANUAL,$(@D))
 	$(Q)rm -rf $(@D)
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) $< $(O)/nhmtap $(@D)
 	@touch $@
 
-# What one source needs besides, in whatever way it is compiled.
+# Additional flags of single sources, for every kind of compilation.
 own_of = $(own_flags_$(subst /,_,$(1)))
 own_flags_user_collection_libperf_fd.c = $(internal_cflags)
-# libperf has no version of its own: it is that of the kernel's source.
+# libperf from the kernel's source has no version of its own, so the source's is used.
 own_flags_user_versions.c = -DLIBPERF_VERSION='"$(libperf_version)"'
 own_flags_user_late.c     = -DLIBCURL_SONAME='"$(call soname,libcurl)"' \
 			    -DLIBMICROHTTPD_SONAME='"$(call soname,libmicrohttpd)"' \
 			    -DLIBSECCOMP_SONAME='"$(call soname,libseccomp)"'
 
-# Versions are in the flags.
+# The flags contain these versions.
 $(sources:%.c=$(O)/%.o): user/python/nhmtap/version.py schema/VERSION
 $(O)/user/%.o: user/%.c | $(libperf_ready)
 	$(call say,CC,$<)
@@ -229,7 +233,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c | $(O)/.build-packages
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(bpf_flags) -c -o $@ $<
 
-# Rewritten only when the list changes, so that nothing is rebuilt without need.
+# Rewritten only when the list changes, so that nothing is rebuilt unnecessarily.
 $(O)/gen/embedded.inc: FORCE
 	@mkdir -p $(@D)
 	@printf 'EMBED(%s)\n' $(foreach f,$(embedded),'"$(notdir $f)"$(comma) "$(f)"') > $@.new
@@ -267,7 +271,7 @@ $(O)/user/output/pprof.o: $(O)/gen/pprof.pb-c.h
 
 # --- trying it, testing it, measuring it --------------------------------------------------------
 workloads := $(patsubst tests/programs/%.c,$(O)/programs/%,$(wildcard tests/programs/*.c))
-# Frame layout and inlining must be as the programs' comments say, whatever CFLAGS are.
+# Frame layout and inlining must be as the programs' comments say, regardless of CFLAGS.
 $(O)/programs/%: tests/programs/%.c | $(O)/.build-packages
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -281,20 +285,22 @@ demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and prof
 	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
 
-# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after ten minutes.
-# Tests wait for intervals and timeouts, so that one more than there are CPUs keeps these busy.
+# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after
+# ten minutes. Tests often wait for intervals and timeouts, so one job more than there are CPUs
+# keeps all CPUs busy.
 jobs   ?= $(shell expr $$(nproc) + 1)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
 	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
 	  --timeout 600 -o timeout_func_only=true -n $(jobs) --dist loadgroup
 
-# T narrows a run down: files, tests, options of pytest. The machine is built for its own tests alone, and
-# SANITIZE=1 says whether what is asked for is run under sanitizers.
+# T selects files, tests, or options of pytest. The machine is built only if its tests are selected.
+# With T, tests run under sanitizers only if SANITIZE=1.
 asked       = $(if $(filter tests%,$(T)),$(T),tests $(T))
 unsanitized = --ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py \
 	      --ignore tests/live/test_image.py
 needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
-# Without CI, tests marked `thorough` are left out, and sanitizers see what needs no kernel. What T asks for is run whole.
+# Without CI, tests marked `thorough` are left out, and only tests that need no kernel run under
+# sanitizers. With T, all selected tests are run.
 few           = $(if $(CI)$(T),,-m 'not thorough')
 sanitized     = $(if $(CI),,T='tests/pure tests/events')
 
@@ -320,8 +326,9 @@ soak-sidecar: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known ## follow a cont
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_BUILD=$(abspath $(O)) PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 \
 		$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/live/test_image.py -k is_made_again
 
-# Names and unwinding tables are made beside the session, and libraries answer and send. Left out is what asks for samples of a
-# program that runs for a fraction of a second: TSan takes ten times as long to be there.
+# Threads make names and unwinding tables, and libraries serve and send data in threads. Tests that
+# need samples of a program that runs for a fraction of a second are left out, because startup takes
+# ten times as long with TSan.
 threaded := $(patsubst %,tests/live/test_%.py,names unwind symbolize_a_run listen push outputs)
 check-threads: ## run what has threads with ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread test \
@@ -330,7 +337,7 @@ check-threads: ## run what has threads with ThreadSanitizer
 test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
 	unshare --pid --fork --kill-child --mount-proc $(pytest) $(or $(T),tests/live)
 
-# Others than root: tests/callers.py.
+# nhmtap run by others than root: tests/callers.py.
 test-lent: ## run the live tests with nhmtap as nobody's, from a copy with file capabilities
 test-rootless: ## run the live tests with nhmtap as root of a user namespace, as in a rootless container
 test-lent test-rootless: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads)
@@ -345,7 +352,7 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 	print(next((p for p in paths if p.startswith("$(prefix)/lib/")), \
 		   c.get_path("purelib", "posix_prefix", {"base": "$(prefix)"})))')
 
-# What pip would install of user/python, without pip: Debian's refuses to install for the system.
+# What pip would install of user/python. Debian's pip refuses to install for the system.
 dist_info     = $(pythondir)/nhmtap-$(version).dist-info
 python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
 
@@ -368,7 +375,7 @@ uninstall: ## remove what install put there
 	rm -rf $(DESTDIR)$(prefix)/lib/nhmtap
 	rm -rf $(DESTDIR)$(pythondir)/nhmtap $(DESTDIR)$(dist_info)
 
-# The emulated machine's C++ follows the emulator that it is part of.
+# The emulated machine's C++ follows the style of the emulator that it is part of.
 formatted = $(shell git ls-files '*.c' '*.h' | grep -v '^tests/machine/')
 format: ## bring all C files into the form of .clang-format
 	$(Q)clang-format -i $(formatted)

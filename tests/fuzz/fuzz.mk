@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# libFuzzer targets: one file each in this folder, with a dictionary beside it where words help, run under ASan and
-# UBSan for S seconds each, or up to another limit of libFuzzer's ('-runs=1000 -seed=1' does the same each time).
-# FUZZ names those that are to be run. At the end of each stands what its inputs reach: coverage.py. `make fuzz-coverage`
-# prints that without a run, of the inputs that are there.
+# libFuzzer targets. Each is one file in this folder, with a dictionary next to it where words help.
+# They run under ASan and UBSan for S seconds each, or until another limit of libFuzzer ('-runs=1000
+# -seed=1' is reproducible). FUZZ selects the targets. After each run, coverage.py prints the
+# coverage of its inputs. `make fuzz-coverage` prints the coverage of the existing inputs without a
+# run.
 FUZZ_LIMIT ?= -max_total_time=$(or $(S),60)
 fuzzers    := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/*.c)))
 FUZZ       ?= $(fuzzers)
 
-# The parsers that each is for: their coverage is measured.
+# The parsers that each target tests. Their coverage is measured.
 fuzz_parsers_config   = run/config option/option
 fuzz_parsers_eh_frame = unwind/table
 fuzz_parsers_elf      = $(addprefix naming/,image dwarf_image debug_file read_file symbols lines spans order demangle)
@@ -28,7 +29,7 @@ fuzz_flags    = $(filter-out -Werror,$(warnings)) -std=gnu11 -D_GNU_SOURCE -O1 -
 		-fno-sanitize-recover=undefined -Iuser -Ibpf -Ievents -I$(O)/gen -MMD -MP \
 		-DNHMTAP_VERSION='"$(version)"' -DSCHEMA_VERSION='"$(schema_version)"' \
 		$(libperf_cflags) $(shell pkg-config --cflags $(packaged) $(late))
-# The whole program but for main(): a target calls what it wants of it.
+# The whole program without main(). A target calls the functions that it tests.
 fuzz_objects := $(patsubst %.c,$(O)/fuzz/%.o,$(filter-out user/main.c,$(sources))) $(O)/fuzz/gen/known_events.o \
 		$(O)/fuzz/gen/pprof.pb-c.o
 
@@ -40,9 +41,10 @@ $(O)/fuzz/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_flags) -Wno-shadow -fsanitize=fuzzer-no-link -c -o $@ $<
 -include $(fuzz_objects:.o=.d)
-# Paths as they are here, wherever the objects were compiled: ccache.
-# Which are measured is said here.
+# This file has the list of measured objects.
 $(fuzz_measured:%=$(O)/fuzz/user/%.o): tests/fuzz/fuzz.mk
+# Coverage data has relative paths, because ccache may return objects that were compiled in another
+# folder.
 $(fuzz_measured:%=$(O)/fuzz/user/%.o): fuzz_flags += -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
 .SECONDARY: $(fuzz_objects) $(FUZZ:%=$(O)/fuzz/%) $(FUZZ:%=$(O)/fuzz/%-corpus)
 
@@ -51,19 +53,19 @@ $(O)/fuzz/%: tests/fuzz/%.c $(fuzz_objects)
 	$(Q)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -fprofile-instr-generate -o $@ $(filter-out %.h,$^) $(libs) $(fuzz_link_$*)
 $(O)/fuzz/tables $(O)/fuzz/pmu_events: tests/fuzz/files.h
 
-# It is the process that it calls itself.
+# The target plays the part of the worker process that it calls.
 fuzz_link_worker = $(addprefix -Wl$(comma)--wrap=,posix_spawn syscall message_send message_receive place_open_debug)
 
-# The input is in the place of the kernel's ring.
+# The input replaces the kernel's ring buffer.
 fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap__consume)
 
-# An hour passes where the input says so.
+# The input may advance the clock by an hour.
 fuzz_link_writers = -Wl,--wrap=clock_gettime
 
-# A file of programs is read by another process: a name is made up.
+# Names in program files would be read by another process, so they are made up.
 fuzz_link_records = -Wl,--wrap=naming_file
 
-# What a target starts from, and what it needs besides.
+# The initial inputs of the targets, and what they need in addition.
 $(O)/fuzz/elf-corpus $(O)/fuzz/eh_frame-corpus: $(O)/fuzz/%-corpus: tests/fuzz/%-seeds
 	$(Q)$< $@
 $(O)/fuzz/%-corpus:
@@ -79,7 +81,7 @@ fuzz_options_records = -max_len=32768
 
 fuzz_run = NHMTAP_FUZZ_HOST=$(abspath $(O))/fuzz/host NHMTAP_FUZZ_FOLDER=$(abspath $(O))/fuzz/$*-folder $< $(fuzz_options)
 
-# What is new goes into the first folder.
+# libFuzzer writes new inputs to the first folder.
 fuzz_inputs = $(O)/fuzz/$*-corpus $(wildcard tests/fuzz/seeds/$*)
 
 fuzz_llvm  = $(shell $(CLANG) -print-prog-name=llvm-$1)

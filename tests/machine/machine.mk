@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The emulated Nehalem. Included by the project's Makefile; works alone as well:
+# The emulated Nehalem. The project's Makefile includes this file. It also works alone:
 #     make -f tests/machine/machine.mk O=build machine
 O      ?= build
 PYTHON ?= /usr/bin/python3
 
 MACHINE    := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
-# Several checkouts may share one built machine.
+# Several checkouts may share one build of the machine.
 NHM_BUILD  ?= $(abspath $(O))/machine
 NHMTAP     ?= $(abspath $(O))/nhmtap
 export NHM_BUILD NHMTAP
 
-# A guest keeps a core busy. Of each kind of machine one worker has all the tests,
-# so that it boots once.
+# A guest keeps a core busy. One worker runs all tests of a kind of machine, so that it boots once.
 MACHINE_PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 --dist loadgroup
 
 .PHONY: machine check-machine check-machine-all check-kernels check-machine-mutants
@@ -19,7 +18,7 @@ MACHINE_PYTEST = $(PYTHON) -m pytest -q -p no:cacheprovider -n 2 --dist loadgrou
 machine: ## build the emulated Nehalem (once; what is done is skipped)
 	$(if $(filter 1,$(V)),,@)$(MACHINE)/setup
 
-# The program is built where there is a rule for it, that is when a Makefile includes this.
+# The program is built if there is a rule for it, that is, if a Makefile includes this file.
 ifneq ($(words $(MAKEFILE_LIST)),1)
 check-machine check-machine-all check-kernels: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known
 endif
@@ -30,8 +29,8 @@ check-machine: machine ## test the emulated Nehalem, and the program on it
 check-machine-all: machine ## the same on every model and kernel, and doctor --selftest on broken machines
 	$(if $(filter 1,$(V)),,@)$(MACHINE_PYTEST) $(MACHINE) $(MACHINE)/check_selftest.py
 
-# Kernels beside the two of every run: the newest does what they do, the oldest what check_kernels.py says. NetBurst's
-# counts are wrong in a way of each kernel's own.
+# Kernels in addition to the two of every run. All tests run on the newest, and check_kernels.py on
+# the oldest. NetBurst is left out, because its counts are wrong in a different way on each kernel.
 check-kernels: ## test the program on the oldest and the newest kernel of Debian's archives: 5.10 and 7.3
 	$(if $(filter 1,$(V)),,@)$(MACHINE)/setup 5.10:bullseye 7.3:trixie-backports
 	$(if $(filter 1,$(V)),,@)NHM_KERNELS=7.3 $(MACHINE_PYTEST) $(MACHINE) -k '7.3 and not netburst'

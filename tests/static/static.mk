@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# gcc's analyzer and clang-tidy over the whole program: no warning, or an exception here with its reason (of clang-tidy's: at the
-# line).
+# gcc's analyzer and clang-tidy on the whole program. There must be no warnings. Exceptions are
+# listed here with the reason; those for clang-tidy are at the line.
 static_of = $(static_flags_$(subst /,_,$(1)))
 
-# Members of the program's own BTF, which is built with it: without one no run would begin.
+# These members are always in the BTF that is built into the program. Without them no run could
+# start.
 static_flags_user_collection_layout.c   = -Wno-analyzer-null-dereference
 static_flags_user_branch_branches.c     = -Wno-analyzer-null-dereference
-# Without a preset both options are given: the line before says so, of three conditions together.
+# Without a preset both options are given. The line before checks this, in a combination of three
+# conditions.
 static_flags_user_offcore_matrix.c      = -Wno-analyzer-null-dereference
-# An event that has a neighbour is the only one that comes here.
+# This code is reached only with an event that has a neighbour.
 static_flags_user_plan_neighbours.c     = -Wno-analyzer-null-dereference
 # A field's usual value is one of its values: compile-tables and the reader of --events-dir refuse a table where it is not.
 static_flags_user_event_unit.c          = -Wno-analyzer-null-dereference
-# What is allocated is returned, by another function.
+# The allocated memory is returned through another function.
 static_flags_user_memory.c              = -Wno-analyzer-malloc-leak
-# As many choices are filled in as there are events, and no event is higher than that.
+# One choice is filled in per event, and no index is higher than the number of events.
 static_flags_user_event_placement.c     = -Wno-analyzer-use-of-uninitialized-value
 
-# What is nearly always an error. Left out of bugprone are the checks of style: arguments of one type beside each other,
-# conversions that C makes, strcmp() as a condition, reserved names, parentheses in macros, sizes of pointers.
+# Checks that nearly always find an error. The checks of style are left out of bugprone: adjacent
+# arguments of the same type, implicit conversions, strcmp() as a condition, reserved names,
+# parentheses in macros, sizes of pointers.
 empty :=
 tidy_checks = -*,bugprone-*,$(subst $(empty) ,$(comma),$(addprefix -bugprone-,easily-swappable-parameters \
 	      narrowing-conversions implicit-widening-of-multiplication-result suspicious-string-compare reserved-identifier \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A container's image, and Debian packages, whose source is put together below O, so that debian/ stands at its top there.
+# A container image and Debian packages. The packages' source is assembled below O, with debian/ in
+# its top folder.
 
 .PHONY: image deb check-deb
 
@@ -8,7 +9,7 @@ image      := $(abspath $(O))/image
 deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
 
-# The files are as old as the last change of the source, unless SOURCE_DATE_EPOCH is set.
+# The files have the time of the last commit, unless SOURCE_DATE_EPOCH is set.
 image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
 	$(call say,IMAGE,$(image)/oci)
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
@@ -16,7 +17,7 @@ image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## make a container's 
 		$(foreach library,$(late),$(shell $(CC) -print-file-name=$(call soname,$(library)))) \
 		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
 
-# gcc and libc6-dev are build-essential.
+# gcc and libc6-dev are left out of Build-Depends, because they are build-essential.
 deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb/built
 	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
 	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
@@ -28,7 +29,8 @@ deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into 
 		-u deb_requirements -u image_requirements dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
 	$(Q)cd $(deb) && ls *.deb *.dsc
 
-# Two builds, in different folders and time zones; a Debian, which is kept for the next time.
+# Builds twice, in different folders and time zones. The Debian system in chroot is kept for the
+# next time.
 check-deb: $(O)/.test-packages deb ## build the Debian packages twice, compare, judge, install, use and purge them
 	$(Q)TZ=Pacific/Kiritimati $(MAKE) --no-print-directory O=$(O)/deb/elsewhere deb
 	NHMTAP_DEB=$(deb) NHMTAP_DEB_AGAIN=$(abspath $(O))/deb/elsewhere/deb/built NHMTAP_CHROOT=$(abspath $(O))/deb/chroot \

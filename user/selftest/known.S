@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The program that nhmtap doctor --selftest measures. What it does follows from its text; tests.h has the
- * numbers, and selftest.c the places by their symbols.
+ * The program that nhmtap doctor --selftest measures. Its counts follow from its instructions.
+ * tests.h has the numbers, and selftest.c refers to addresses by their symbols.
  *
- *     nhmtap-known count                a loop with every kind of instruction that counters tell apart
+ *     nhmtap-known count                a loop of all kinds of instructions that counters distinguish
  *     nhmtap-known loads PAGES TURNS    a chain of loads, each of which waits for the one before
  *     nhmtap-known loads PAGES TURNS f  the same, its lines flushed from all caches before each turn
  *     nhmtap-known loads PAGES TURNS p  the same, in pages of 4 KiB
- *     nhmtap-known stores               stores and locked additions to a line each of four pages
- *     nhmtap-known random               branches that nobody can foretell
- *     nhmtap-known handed CPU CPU m     lines that one CPU has modified, and the other reads
- *     nhmtap-known handed CPU CPU r     the same, that the first one has only read
+ *     nhmtap-known stores               stores and locked increments, in each line of four pages
+ *     nhmtap-known random               branches that cannot be predicted
+ *     nhmtap-known handed CPU CPU m     one CPU modifies lines, then the other reads them
+ *     nhmtap-known handed CPU CPU r     the same, but the first CPU only reads them
  *
- * count: 6 instructions before the loop, of which two load, and 3 behind it, with a system call, which is a
- * far branch. A turn is 19 instructions and, every second time, one more. Of these
+ * count: 6 instructions before the loop, of which two load, and 3 after it, including a system
+ * call, which is a far branch. A turn is 19 instructions and, every second time, one more. Of these
  *     loads     mov, mov, add, pop and the three returns
  *     stores    mov, add, push and the three calls
  *     branches  three calls, three returns, jz, jmp and jnz
- *     split     the second load: half of it is in the next line; the first one ends with its line
+ *     split     the second load: half of it is in the next line; the first ends at its line's end
  *     doubles   addsd, and every second time addpd
  * jz is taken for every even value of the counter, jnz in all turns but the last.
  *
- * loads: link k, a line, leads to link k + 175, modulo their number, which is 64 a page; as 175 has only the
- * factors 5 and 7, PAGES must have neither. The chain is written in the order in which it is read. At each
- * link a second load, of the same line, follows the one that leads on.
+ * loads: each line is a link. Link k points to link k + 175 modulo the number of links, which is 64
+ * per page. 175 is 5 * 5 * 7, so PAGES must be divisible by neither 5 nor 7. The chain is written
+ * in the order in which it is read. At each link, the load of the next address is followed by a
+ * second load from the same line.
  *
- * random: a turn's conditional branch is taken, and its indirect call goes to one of two functions, by bits of
- * a generator (xorshift64) whose period is 2^64 - 1.
+ * random: bits of a generator (xorshift64, with a period of 2^64 - 1) decide whether a turn's
+ * conditional branch is taken, and which of two functions its indirect call goes to.
  *
- * handed: the first CPU writes a chain of 16 pages, or flushes it from all caches and reads it; then the
- * second one reads it. They take turns.
+ * handed: the first CPU writes a chain of 16 pages, and in mode r flushes it from all caches and
+ * reads it. Then the second CPU reads it. They take turns.
  */
 	.globl	_start, loop, branch_dispatch, branch_direct, after_direct, branch_indirect, after_indirect
 	.globl	branch_jz, branch_jmp, branch_jnz, behind_jmp, direct, indirect, branch_return, branch_end
@@ -127,7 +128,7 @@ turn:	cmpb	$'f', %r14b
 	jnz	turn
 	jmp	exit
 
-/* The chain of r12 links at rbx. */
+/* Writes a chain of r12 links at rbx. */
 write_chain:
 	xor	%r8, %r8
 	mov	%r12, %rcx
@@ -168,7 +169,7 @@ same_line_site:
 	jnz	1b
 	ret
 
-/* The number that the text at rsi is, in rax. */
+/* Converts the decimal number at rsi; the result is in rax. */
 number:	xor	%eax, %eax
 1:	movzbl	(%rsi), %edx
 	sub	$'0', %edx
@@ -227,7 +228,8 @@ other:	nop
 branch_other:
 	ret
 
-/* The first CPU is a thread's of its own. Whose turn it is stands in `whose`: an even number for it. */
+/* A second thread runs on the first CPU. It has its turn while `whose` is even, the other thread
+ * while odd. */
 #define ROUNDS 40
 handed:	mov	$1024, %r12d		# links: 16 pages
 	mov	24(%rsp), %rsi
@@ -289,7 +291,7 @@ first:	mov	%r13, %rcx
 	xor	%edi, %edi
 	syscall
 
-/* Until `whose` is ebp. */
+/* Waits until `whose` is ebp. */
 await:	cmp	%ebp, whose(%rip)
 	je	1f
 	pause

@@ -6,15 +6,16 @@ The marker measures a test's call phase and fails it unless all of its expectati
     @pytest.mark.expect("page-faults<1e5", "ipc>0.8", repeat=5)
     def test_parsing(): ...
 
-The test runs `repeat` times with the same fixtures; what is compared is the median, with a bound of how
-much the repeats differ. "Cannot tell", a limit within the bound, is a failure. A name without a
-comparison ("instructions:u") is measured and reported only.
+The test runs `repeat` times with the same fixtures. The median is compared; its bound shows how
+much the repeats differ. A limit within the bound is a failure ("cannot tell"). A name without a
+comparison ("instructions:u") is only measured and reported.
 
 The fixture nhmtap has the package's functions: nhmtap.stat(), .profile(), .mem(), .measure() and
-.find(). What it measures is reported as well.
+.find(). Its measurements are reported as well.
 
-What this machine can't do skips the test (--nhmtap-strict: fails it). The options are in `pytest
---help` under nhmtap. Reports are a table at the end, user_properties (junit), and --nhmtap-json.
+A test that needs what this machine can't measure is skipped (with --nhmtap-strict, it fails).
+`pytest --help` lists the options under nhmtap. Reports are a table at the end, user_properties
+(junit), and --nhmtap-json.
 """
 from __future__ import annotations
 
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 SCHEMA_VERSION = "1.0.0"
-# How often a test is measured for a baseline, or against one: fewer show too little of the spread.
+# How often a test is measured for a baseline, or against one. Fewer repeats do not show the spread.
 BASELINE_REPEATS = 5
 
 OPERATORS: Dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
 }
-# As the program reads --expect: the last comparison, for names of events have = as well.
+# As the program reads --expect: the last comparison, because names of events may contain = too.
 EXPECTATION = re.compile(r"(?P<name>.*[^<>=\s])\s*(?P<operator>[<>=]+)\s*(?P<limit>[^<>=/]+)")
 
 PROPERTY = "nhmtap."
@@ -56,7 +57,7 @@ SUITE = pytest.StashKey["Suite"]()
 
 
 class Expectation(NamedTuple):
-    """What is expected of an event or metric; without an operator nothing."""
+    """What is expected of an event or metric. Without an operator it is only measured."""
 
     text: str
     name: str
@@ -86,7 +87,7 @@ class Expectation(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a test's markers say."""
+    """The expectations of a test's markers."""
 
     expectations: List[Expectation]
     repeat: Optional[int]
@@ -96,7 +97,7 @@ class Expected(NamedTuple):
         """Raises ValueError."""
         markers = list(item.iter_markers("expect"))
         repeat = None
-        for marker in reversed(markers):  # the nearest one decides
+        for marker in reversed(markers):  # the nearest marker comes last and decides
             unknown = set(marker.kwargs) - {"repeat"}
             if unknown:
                 raise ValueError(f"expect: there is no argument {', '.join(sorted(unknown))}")
@@ -108,12 +109,12 @@ class Expected(NamedTuple):
 
     @property
     def names(self) -> List[str]:
-        """What is to be measured."""
+        """The names to be measured."""
         return [expectation.name for expectation in self.expectations]
 
 
 class Series:
-    """What one event or metric gave in the repeats of a test."""
+    """The values of one event or metric in the repeats of a test."""
 
     def __init__(self, event: str) -> None:
         self.event = event
@@ -124,10 +125,10 @@ class Series:
 
 
 class Collected:
-    """What a test has measured."""
+    """All measurements of a test."""
 
     def __init__(self, marked: Sequence[str] = ()) -> None:
-        self.marked = [name.lower() for name in marked]  # what the marker measures
+        self.marked = [name.lower() for name in marked]  # names that the marker measures
         self.series: Dict[str, Series] = {}
         self.machine = ("", "")
         self.expectations: List[Dict[str, Any]] = []
@@ -136,17 +137,19 @@ class Collected:
         self._by_fixtures: Dict[str, int] = {}
 
     def begin_call(self, marked: Sequence[str]) -> None:
-        """What has been measured so far is of the test's fixtures. marked: what the marker measures."""
+        """Begins the call phase: earlier measurements are of fixtures. marked: what the marker
+        measures."""
         self.marked = [name.lower() for name in marked]
         self._by_fixtures = dict(self._taken)
 
     def begin_repeat(self) -> None:
-        """The calls in a repeat continue the series of those in the repeats before."""
+        """Begins a repeat, whose measurements continue the series of earlier repeats."""
         self._taken = dict(self._by_fixtures)
 
     def add(self, counts: runs.Counts, only: Sequence[str] = ()) -> List[Series]:
-        """Takes in what a call of the fixture measured of a process or command as a whole; only: these
-        names. The first of an event has the event's name, unless the marker measures it as well."""
+        """Adds what a call of the fixture measured of a whole process or command. only: these
+        names. The first series of an event has the event's name, unless the marker measures it as
+        well."""
         found = []
         for name, measured in self._whole(counts, only):
             least = 1 if name.lower() in self.marked else 0
@@ -155,7 +158,7 @@ class Collected:
         return found
 
     def add_marked(self, counts: runs.Counts) -> List[Series]:
-        """Takes in what the marker measured."""
+        """Adds what the marker measured."""
         return [self._continue(name, measured) for name, measured in self._whole(counts, self.marked)]
 
     def _whole(self, counts: runs.Counts,
@@ -174,14 +177,14 @@ class Collected:
         return series
 
     def note_machine(self, records: Sequence[Record]) -> None:
-        """The CPU model and kernel, from a start record."""
+        """Remembers the CPU model and kernel from a start record."""
         for record in records:
             if record["type"] == "start" and "host" in record:
                 host = record["host"]
                 self.machine = (host.get("cpu", {}).get("model_name", ""), host.get("kernel", ""))
 
     def record(self, test: str) -> Record:
-        """As --nhmtap-json has it (test.schema.json)."""
+        """Returns the record for --nhmtap-json (test.schema.json)."""
         return {"type": "test", "schema_version": SCHEMA_VERSION, "test": test,
                 "cpu": self.machine[0], "kernel": self.machine[1],
                 "events": [_event_record(series) for series in self.series.values()],
@@ -209,13 +212,14 @@ def _event_record(series: Series) -> Record:
 
 
 class Tool:
-    """The fixture nhmtap: the package's functions, whose results become part of the test's."""
+    """The fixture nhmtap: the package's functions. Their results become part of the test's
+    results."""
 
     def __init__(self, collected: Collected) -> None:
         self._collected = collected
 
     def find(self) -> program.Program:
-        """Which program is run: see nhmtap.find()."""
+        """Returns the program that is run: see nhmtap.find()."""
         __tracebackhide__ = True
         return program.find()
 
@@ -278,7 +282,7 @@ def _collected(item: pytest.Item) -> Collected:
 
 
 class Call:
-    """Runs a test's call phase as often as it is to be measured, and judges it."""
+    """Runs a test's call phase as often as it has to be measured, and checks the expectations."""
 
     def __init__(self, item: pytest.Item, suite: "Suite", runtest: Callable[[], None]) -> None:
         self.item, self.suite, self.runtest = item, suite, runtest
@@ -355,7 +359,7 @@ class Call:
         return record
 
     def _compare(self) -> List[str]:
-        """Compares with the baseline; says what broke which limit."""
+        """Compares with the baseline. Returns a sentence for each limit that is exceeded."""
         sentences = []
         for series in self.collected.series.values():
             if self.suite.before is None:
@@ -377,7 +381,7 @@ class Call:
 
 @contextlib.contextmanager
 def _globals_kept(item: pytest.Item) -> Iterator[None]:
-    """A doctest forgets its variables when it has run."""
+    """Restores the variables of a doctest, which it drops when it has run."""
     test = getattr(item, "dtest", None)
     kept = dict(test.globs) if test else {}
     yield
@@ -386,7 +390,7 @@ def _globals_kept(item: pytest.Item) -> Iterator[None]:
 
 
 class Suite:
-    """The plugin, of a run or of one of xdist's workers."""
+    """The plugin in a run, or in one of xdist's workers."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -419,9 +423,9 @@ class Suite:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Forgets what an earlier try of the test (pytest-rerunfailures) has measured."""
+        """Drops what an earlier run of the test (pytest-rerunfailures) has measured."""
         marked: List[str] = []
-        with contextlib.suppress(ValueError):  # which the call phase tells
+        with contextlib.suppress(ValueError):  # the call phase reports it
             marked = Expected.of(item).names
         item.stash[COLLECTED] = Collected(marked)
         item.user_properties[:] = [(name, value) for name, value in item.user_properties
@@ -429,7 +433,7 @@ class Suite:
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Measures the call phase, if there is a marker or the fixture."""
+        """Measures the call phase if the test has the marker or the fixture."""
         fixture = isinstance(getattr(item, "funcargs", {}).get("nhmtap"), Tool)
         runtest = item.runtest
 
@@ -447,7 +451,7 @@ class Suite:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item,
                                   call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-        """Tells errors of the package, and adds what was measured to the report."""
+        """Reports the package's errors, and adds the measurements to the report."""
         collected = item.stash.get(COLLECTED, None)
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, Error):
@@ -466,8 +470,8 @@ class Suite:
 
     def _told(self, item: pytest.Item,
               call: pytest.CallInfo[None]) -> pytest.ExceptionInfo[BaseException]:
-        """What the report has of an error of the package: a skip where the machine lacks something, else
-        its sentence, at the test's own line if it comes from there."""
+        """Returns what is reported for an error of the package: a skip if the machine lacks
+        something, otherwise the message, with the test's own line if the error comes from there."""
         info = call.excinfo
         assert info
         error = info.value
@@ -503,7 +507,7 @@ class Suite:
         item.add_report_section("call", "nhmtap profile", text)
 
     def _reports(self) -> pathlib.Path:
-        """The folder of the report, where there is one."""
+        """Returns the folder of the report if there is one, or a default."""
         for report in (self.json, self.config.getoption("xmlpath", None)):
             if report:
                 return pathlib.Path(report).absolute().parent
@@ -512,7 +516,7 @@ class Suite:
     # --- the whole run --------------------------------------------------------------------------
 
     def pytest_report_header(self) -> str:
-        """Which program it is."""
+        """Names the program that is run."""
         try:
             found = program.find()
         except Error as error:
@@ -520,7 +524,7 @@ class Suite:
         return f"nhmtap: {found.version}, {found.path} ({found.origin})"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collects what the workers measured; of a test that was run again the last."""
+        """Collects what the workers measured. If a test was run again, the last run is kept."""
         record = getattr(report, "nhmtap", None)
         if record and not self.worker:
             self.records[report.nodeid] = record
@@ -531,7 +535,7 @@ class Suite:
             return
         records = [self.records[test] for test in sorted(self.records)]
         if self.save:
-            # What a failing test measured is nothing to compare with.
+            # Measurements of a failing test are not saved as a baseline.
             passed = [r for r in records if r["result"] == "passed"]
             baseline.save(self.save, baseline.entries(passed))
         if self.json:
@@ -540,18 +544,18 @@ class Suite:
                 file.write("".join(line + "\n" for line in lines))
 
     def pytest_unconfigure(self) -> None:
-        """Ends what measures this process."""
+        """Ends the sessions that measure this process."""
         inprocess.close_sessions()
 
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """The table of tests and events."""
+        """Shows the table of tests and events."""
         records = [self.records[test] for test in sorted(self.records)]
         if records:
             Table(terminalreporter, records, self.before is not None).write()
 
 
 def _properties(collected: Collected) -> List[Tuple[str, object]]:
-    """For junit's <property>: each event's median, and its bound where it has one."""
+    """Returns junit's properties: each event's median, and its bound if it has one."""
     properties: List[Tuple[str, object]] = []
     for series in collected.series.values():
         median = over_repeats(series.runs)
