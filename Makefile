@@ -299,15 +299,14 @@ asked       = $(if $(filter tests%,$(T)),$(T),tests $(T))
 unsanitized = --ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py \
 	      --ignore tests/live/test_image.py
 needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
-# Without CI, tests marked `thorough` are left out, and only tests that need no kernel run under
-# sanitizers. With T, all selected tests are run.
+# Without CI, tests marked `thorough` are left out, and none are run under sanitizers. With T, all
+# selected tests are run.
 few           = $(if $(CI)$(T),,-m 'not thorough')
-sanitized     = $(if $(CI),,T='tests/pure tests/events')
 
 test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## install, build, and test; with CI=1 everything, and all of it under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
 	$(pytest) $(asked) $(few) $(if $(filter 1,$(SANITIZE)),$(unsanitized))
-ifeq ($(SANITIZE)$(T),0)
-	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) $(sanitized) test
+ifeq ($(SANITIZE)$(T)$(if $(CI),,few),0)
+	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
 
 check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier

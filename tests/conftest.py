@@ -15,6 +15,8 @@ from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
 # Whoever started the tests may ignore signals (nohup, a background job). Programs inherit that, and
 # nhmtap respects it. The tests need the default.
 for ending in (signal.SIGINT, signal.SIGHUP):
@@ -28,10 +30,24 @@ LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "thorough: says again what another test has shown, of one more command, processor "
-                                       "or kernel, or for longer")
+    config.addinivalue_line("markers", "thorough: repeats another test for a further command, processor or kernel, or "
+                                       "takes long (long.txt)")
     if callers.CALLER:
         config.pluginmanager.register(callers)
+
+
+def rows_of_long():
+    """Returns the rows of long.txt: the beginnings of the names of tests that take long."""
+    with open(os.path.join(HERE, "long.txt"), encoding="ascii") as file:
+        return tuple(line.rstrip("\n") for line in file if not line.startswith("#"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
+def pytest_collection_modifyitems(items):
+    rows = rows_of_long()
+    for item in items:
+        if f"{os.path.relpath(item.path, HERE)}::{item.name}".startswith(rows):
+            item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture(scope="session", autouse=True)

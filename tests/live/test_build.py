@@ -110,7 +110,6 @@ def test_a_schema_is_taken_into_the_program(tree):
     assert compiled(tree.make("all")) == {"user/embedded.c"}
 
 
-@pytest.mark.thorough  # each compiles the whole program
 @pytest.mark.parametrize("version", ["schema/VERSION", "user/python/nhmtap/version.py"])
 def test_another_version_is_taken_into_the_program(tree, version):
     tree.touch(version)
@@ -167,7 +166,6 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
     assert left == []
 
 
-@pytest.mark.thorough  # three minutes of compiling with make's default; beside others, several times as long
 @pytest.mark.timeout(1860)
 def test_the_fuzzers_can_be_built_and_run(tree):
     # A moment instead of the default minute: this shows that the fuzzers are built from the present program.
@@ -178,7 +176,6 @@ def test_the_fuzzers_can_be_built_and_run(tree):
     assert len(targets) >= 14 and done.stderr.count("DONE") == len(targets)
 
 
-@pytest.mark.thorough  # builds and runs the benchmark
 def test_what_the_benchmark_leans_on_is_still_there(tree):
     # Its bounds are not checked here. This only shows that it measures. Where Debian 12's perf aborts, the benchmark
     # says so and has no figures that compare with it.

@@ -164,7 +164,6 @@ def test_children_of_a_process_that_sleeps_are_counted(nhmtap):
     assert len(set(sums)) == 1 and 5000 <= sums[0] < 5000 + 5 * 200
 
 
-@pytest.mark.thorough
 def test_what_reads_counters_takes_no_samples_away(nhmtap):
     """A program that is at work keeps others on its CPU from their samples: bpf_prog_active."""
     with Puppet() as puppet:

@@ -597,7 +597,6 @@ def test_a_trace_may_be_asked_for_without_a_pace(nhmtap, tmp_path, host):
     assert "--freq" not in done.err, done.err
 
 
-@pytest.mark.thorough  # half a minute of churn
 def test_twelve_activities_account_for_all_while_processes_come_and_go(session, tmp_path):
     """Whole CPUs, four intervals, each kind of activity: every stream closes, by check_stream."""
     kinds = ("stat", "profile", "mem")

@@ -2,12 +2,9 @@
 """Half a minute of `make soak`, which runs for as long as asked."""
 import contextlib
 
-import pytest
-
 from soak import Soak, judge
 
 
-@pytest.mark.thorough  # half a minute of trouble
 def test_a_session_among_everything_that_may_happen_stays_true():
     soak = Soak(30, seed=1)
     with contextlib.closing(soak):

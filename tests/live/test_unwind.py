@@ -127,7 +127,6 @@ class Fed:
         return stacks["whole"] == stacks["delivered"] >= 100
 
 
-@pytest.mark.thorough
 def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_again(nhmtap, tmp_path):
     small = Small(nhmtap, tmp_path)
     fifos = [small.fifos(name) for name in ("first", "second", "third")]
@@ -142,7 +141,6 @@ def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_aga
         session.end()
 
 
-@pytest.mark.thorough  # waits until the tables of a whole system have been read
 def test_a_table_that_found_no_room_is_made_once_there_is_some_though_its_file_is_not_mapped_again(nhmtap, tmp_path):
     small = Small(nhmtap, tmp_path)
     fifos = [small.fifos(name) for name in ("one", "other")]
@@ -361,7 +359,6 @@ def test_what_a_page_fault_touched_comes_with_its_whole_chain(nhmtap, program):
 # --- programs of the distribution ---------------------------------------------------------------------
 
 
-@pytest.mark.thorough
 def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
     (tmp_path / "data").write_bytes(os.urandom(1 << 23))
     text = tmp_path / "text"

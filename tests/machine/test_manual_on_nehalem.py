@@ -12,7 +12,6 @@ def test_there_are_examples_of_what_needs_the_pmu():
 
 @pytest.mark.modules("intel-uncore")
 @pytest.mark.parametrize("command", [command for _, command in EXAMPLES])
-@pytest.mark.thorough  # one command after another
 def test_an_example_works(guest, command):
     done = guest.run(command)
     assert done.status == 0, done.stderr

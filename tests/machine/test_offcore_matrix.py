@@ -134,7 +134,6 @@ def phases(seed):
     return "; ".join(parts), data, rfo, len(parts)
 
 
-@pytest.mark.thorough  # a hundred runs
 def test_the_truth_is_in_the_bounds_of_at_least_95_of_100_runs(guest):
     """For programs with phases. NHMTAP_RUNS=100 makes a hundred runs."""
     held, known_high, shares = [], 0, []

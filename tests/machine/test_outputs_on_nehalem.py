@@ -2,8 +2,6 @@
 """What an output costs that nobody reads, in instructions of nhmtap and of the kernel for it."""
 import json
 
-import pytest
-
 import records
 
 INTERVALS = 900
@@ -29,7 +27,6 @@ def instructions(bench, *outputs, intervals=INTERVALS, interval_ms=2):
     return end["overhead"]["instructions"]
 
 
-@pytest.mark.thorough  # runs that are long enough for a fiftieth to be seen
 def test_an_output_that_nobody_reads_costs_less_than_a_fiftieth_of_the_run(guest):
     """One has a reader that does not read, whose pipe is full; the other has none."""
     alone = instructions(guest)
@@ -37,7 +34,6 @@ def test_an_output_that_nobody_reads_costs_less_than_a_fiftieth_of_the_run(guest
     assert instructions(guest, {"path": "unix:/tmp/nobody"}) <= 1.02 * alone
 
 
-@pytest.mark.thorough
 def test_a_server_that_is_away_costs_less_than_a_fiftieth_of_an_interval(pushing):
     """Of each interval from the eighth second on: before that, the library is loaded, and the pauses between two tries
     are a few seconds."""

@@ -36,7 +36,6 @@ def test_counts_stay_exact_and_samples_weigh_what_they_stand_for_though_the_peri
     assert 0 <= counted - weighed <= (changes + 1) * longest
 
 
-@pytest.mark.thorough  # half a minute, for a hundredth to be seen
 def test_a_program_is_slowed_by_no_more_than_the_share_after_the_third_interval(guest):
     """What the samples would take is seen first: by how much they slow it where no share is given."""
     found = guest.say("""

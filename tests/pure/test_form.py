@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The form of the C files."""
+"""The form of the C files, and of the list of tests that take long."""
 import os
 import subprocess
 
@@ -24,3 +24,13 @@ def test_all_c_files_are_as_make_format_leaves_them():
     done = subprocess.run(["clang-format", "--dry-run", "-Werror", *c_files()], cwd=ROOT, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+def test_each_row_of_the_list_of_long_tests_is_that_of_a_test():
+    with open(os.path.join(ROOT, "tests", "long.txt"), encoding="ascii") as file:
+        rows = [line.rstrip("\n") for line in file if not line.startswith("#")]
+    assert rows == sorted(set(rows))
+    for row in rows:
+        path, _, name = row.partition("::")
+        with open(os.path.join(ROOT, "tests", path), encoding="utf-8") as file:
+            assert not name or f"def {name.partition('[')[0]}(" in file.read(), row

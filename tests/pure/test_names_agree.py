@@ -85,7 +85,6 @@ def test_functions_of_libc_and_what_is_inlined_in_them_are_named_as_addr2line_do
     assert same >= 0.99 * nr
 
 
-@pytest.mark.thorough  # every line of the C library
 def test_lines_of_libc_are_those_that_llvm_finds(names_program, libc_debug):
     """Not addr2line: binutils 2.40 takes a wrong file of some tables of DWARF 5."""
     addresses = spread((LIBC, "-D"), (libc_debug, "-a"))
