@@ -17,7 +17,7 @@ def lost(record):
 
 
 def pinned():
-    """Binds the process to one CPU, so that only one table is filled."""
+    """The command that binds a process to one CPU, so that only one table is filled."""
     return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
@@ -25,7 +25,7 @@ def pinned():
 
 
 class Twin:
-    """perf stat on a process, which counts from the moment that this exists."""
+    """perf stat on a process. It counts once the constructor has returned."""
 
     def __init__(self, pid, event, output):
         self.output = output
@@ -98,15 +98,15 @@ def test_a_full_table_counts_what_it_has_no_slot_for(nhmtap):
     samples = record["samples"]
     assert samples["lost"]["table_full"] >= 30000 - SLOTS
     assert 10 + record["rest"]["entries"] <= SLOTS
-    # 30,000 of them are the program's own, and some more of its start.
+    # The program itself makes 30,000 of them, and its start some more.
     assert samples["aggregated"] + lost(record) == samples["expected"]
     assert 30000 <= samples["expected"] <= record["value"]
     assert record["value"] - samples["expected"] <= samples["uncertainty"]
 
 
 def test_a_table_is_used_up_to_where_keys_collide(nhmtap):
-    # A lookup tries sixteen slots. A hash that spreads well loses nothing below half of the slots, and very
-    # little below three quarters.
+    # A lookup tries sixteen slots. With a good hash, no key is lost while less than half of the
+    # slots are in use, and very few below three quarters.
     result = nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
                     "--", *held(program("ips"), SLOTS // 2), before=pinned())
     assert result.one("profile")["samples"]["lost"]["table_full"] <= SLOTS // 100
@@ -159,9 +159,9 @@ def test_the_first_interval_that_loses_much_is_warned_of(nhmtap):
 
 # --- tables that are emptied ----------------------------------------------------------------------
 
-# Programs that run one after the other, each with faults at some fifty places of its own: more keys in total
-# than the tables of two CPUs have slots. They pause now and then, and nhmtap comes first, so that it has time to
-# empty the tables. NHMTAP_EVERY=1: 16,000 of them.
+# Programs that run one after the other, each with faults at some fifty places of its own: more keys
+# in total than the tables of two CPUs have slots. The programs pause now and then, and nhmtap has a
+# higher priority, so that it has time to empty the tables. NHMTAP_EVERY=1: 16,000 programs.
 ROUNDS = 20 if os.environ.get("NHMTAP_EVERY") else 2
 FIRST = ["nice", "-n", "-10"]
 PROGRAMS = f"""echo ready
@@ -202,7 +202,7 @@ def test_ever_new_keys_find_room(nhmtap, tmp_path, keys, interval):
 
 def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
     def memory(times):
-        """The memory of a run in which 20,000 new keys come that many times."""
+        """Returns the peak memory of a run in which 20,000 new keys come that many times."""
         result = nhmtap.into(tmp_path / str(times), "profile", "-e", "page-faults:u", "-c", "1", "--by",
                              "pid,ip", "--top", "10", "-I", "20", "--", "nice", "-n", "10", "sh", "-c",
                              f"for i in $(seq {times}); do {program('ips')} 20000; done", before=FIRST)
@@ -217,7 +217,7 @@ def test_keys_of_past_intervals_are_forgotten(nhmtap, tmp_path):
 
 
 def test_samples_that_the_kernel_skips_are_missed(nhmtap):
-    # While a task is in a bpf() call the kernel runs no program on its CPU, and says nothing.
+    # While a task is in bpf(), the kernel silently runs no BPF program on its CPU.
     record = nhmtap("profile", "-e", "cpu-clock", "-c", "100000", "--by", "comm", "--",
                     program("bpfcalls"), "500", before=pinned()).one("profile")
     samples = record["samples"]
@@ -234,12 +234,12 @@ def test_a_program_without_such_calls_misses_hardly_any(nhmtap, tmp_path):
         assert record["samples"]["expected"] >= 95
         return lost(record) / record["samples"]["expected"]
 
-    # A host that takes the CPU away for longer than a period makes ticks miss as well, in some turns.
+    # In some turns ticks are missed because the host takes the CPU away for longer than a period.
     assert any(missed(turn) <= 0.1 for turn in range(20))
 
 
 def test_what_a_clock_leaves_out_is_said_to_be_excluded(nhmtap, tmp_path):
-    # A clock's ticks in the kernel are no samples of its user's side, but its count includes them.
+    # With :u, a clock's ticks in the kernel are not samples, but the clock's count includes them.
     record = nhmtap.into(tmp_path / "out", "profile", "-e", "cpu-clock:u", "-c", "100000", "--by",
                          "comm", "--", *command(*["faults=2000"] * 30, "exit=0")).one("profile")
     assert set(record["samples"]["lost"]) == {"table_full", "excluded"}
@@ -268,7 +268,7 @@ def test_intervals_add_up_to_the_whole(nhmtap):
 
 
 def test_an_interval_has_only_the_keys_that_changed_in_it(nhmtap, control):
-    # Intervals end on request: the clock could end one while a worker faults.
+    # Intervals end on request: a timer could end one while a worker faults.
     with Puppet(workers=2) as puppet:
         process = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "tid", control.option,
                                 "-p", puppet.pid)
@@ -297,5 +297,5 @@ def test_reading_often_loses_nothing(nhmtap, milliseconds):
         result = nhmtap.interrupt(process)
     found = sum(e["samples"] for e in result.entries() if puppet.touched(e["ip"]))
     skipped = result.one("end")["samples"]["lost"]["handler_skipped"]
-    # Others' bpf() calls may take some; those are counted.
+    # bpf() calls of other processes may cost some samples, which are counted.
     assert found + skipped >= 200000 and skipped < 200

@@ -78,7 +78,7 @@ def without(attr, names):
     "cs:k", "LLC-load-misses:u",
 ])
 def test_counting_asks_for_what_perf_stat_asks_for(other, tmp_path, text):
-    # The first call is the text's own; perf tries others when that is refused.
+    # The first call is what the text asks for; perf tries others when that is refused.
     theirs = by_perf(other, tmp_path, "stat", "-e", text, "true")[0]
     ours = by_nhmtap(other, tmp_path, "stat", "-e", text, "--", "true")[0]
     assert without(ours.attr, OF_THE_RING) == without(theirs.attr, OF_THE_RING)
@@ -124,9 +124,9 @@ def test_sampling_asks_for_what_perf_record_asks_for(nehalem, tmp_path, text, op
                      "true")[0]
     ours = by_nhmtap(nehalem, tmp_path, "profile", *options, "-e", text, "--", "true")[0]
     assert without(ours.attr, OF_RECORD) == without(theirs.attr, OF_RECORD)
-    # What nhmtap's program reads comes with every sample: the registers. A ring is not asked for.
+    # nhmtap's BPF program reads the registers, which come with every sample. It needs no ring.
     assert ours.attr["sample_type"] == 1  # PERF_SAMPLE_IP
-    # Without these PEBS records are batched, and most would go by the program.
+    # Without these, PEBS records are batched and most would not reach the BPF program.
     assert (ours.attr["wakeup_events"], ours.attr["watermark"]) == (1, 0)
 
 
@@ -141,8 +141,8 @@ def test_a_term_behind_an_alias_replaces_its_value_and_is_not_mixed_with_it(neha
 
 
 def test_instructions_retired_keep_their_umask(nehalem, tmp_path):
-    # perf's generator puts the architectural 0x00c0 in the place of the table's 0x01c0, which a
-    # Nehalem counts alike (SDM 3B): jevents.py, "fixed".
+    # perf's generator replaces the table's 0x01c0 by the architectural 0x00c0 (jevents.py,
+    # "fixed"). A Nehalem counts both alike (SDM 3B).
     theirs = by_perf(nehalem, tmp_path, "stat", "-e", "inst_retired.any_p", "true")[0]
     ours = by_nhmtap(nehalem, tmp_path, "stat", "-e", "inst_retired.any_p", "--", "true")[0]
     assert (theirs.attr["config"], ours.attr["config"]) == (0xc0, 0x1c0)
@@ -155,7 +155,7 @@ def test_whole_cpus_are_opened_as_perf_stat_opens_them(tmp_path, options):
     ours = opened([NHMTAP, *arguments, "--", "true"], tmp_path / "nhmtap.strace", whole=True)
     assert [(call.pid, call.cpu, call.group) for call in ours] == [
         (call.pid, call.cpu, call.group) for call in theirs]
-    # Only events of tasks are inherited; perf sets it all the same.
+    # Only events of tasks are inherited; perf sets the bit anyway.
     ignored = OF_THE_RING | {"inherit"}
     assert [without(call.attr, ignored) for call in ours] == [
         without(call.attr, ignored) for call in theirs]
@@ -163,14 +163,15 @@ def test_whole_cpus_are_opened_as_perf_stat_opens_them(tmp_path, options):
 
 @pytest.mark.parametrize("command", ["stat", "profile"])
 def test_there_is_one_call_an_event(nehalem, tmp_path, command):
-    # No probing, and no fallback that would count something else. Naming opens side-band events of its own.
+    # No probing, and no fallback to another event. Symbol names would need side-band events.
     nameless = ["--by", "comm"] if command == "profile" else []
     calls = by_nhmtap(nehalem, tmp_path, command, *nameless, "-e", "page-faults,cs,dummy", "--", "true")
     assert [call.attr["config"] for call in calls] == [2, 3, 9]
 
 
-# What drivers call loads and stores on Sandy Bridge, Skylake and Sapphire Rapids: mem_events_attrs of
-# intel/core.c. perf mem looks for the PMU where a mount can't put one; an event's text does as well.
+# The drivers' events for loads and stores on Sandy Bridge and Skylake: mem_events_attrs in
+# intel/core.c. perf mem looks for the PMU where a mount can't put one, so perf record gets the
+# event's text instead.
 MEMORY_EVENTS = {
     "sandybridge": {"mem-loads": "event=0xcd,umask=0x1,ldlat=3", "mem-stores": "event=0xcd,umask=0x2"},
     "skylake": {"mem-loads": "event=0xcd,umask=0x1,ldlat=3", "mem-stores": "event=0xd0,umask=0x82"},
@@ -195,6 +196,7 @@ def test_loads_that_want_a_companion_are_opened_behind_it(tmp_path):
     aux = {f"{hosts.EVENT_SOURCE}/cpu/events/mem-loads-aux": "event=0x03,umask=0x82"}
     root = hosts.build(tmp_path / "sapphirerapids", hosts.OTHER_PMU | aux)
     leader = by_nhmtap(root, tmp_path, "mem", "-c", "1000", "--", "true")[0]
-    # It counts, and switches its group; whoever may open it opens the loads with it (tests/machine).
+    # The companion counts without sampling, and enables its group. The loads are opened after it on
+    # a machine that has the PMU (tests/machine).
     assert (leader.attr["config"], leader.attr["sample_period"], leader.attr["precise_ip"]) == (0x8203, 0, 0)
     assert (leader.attr["disabled"], leader.attr["enable_on_exec"], leader.group) == (1, 1, -1)

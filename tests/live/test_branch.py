@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""branch on this machine's kernel: its program passes the verifier; and where there is no last branch
-record, it says so."""
+"""branch on this machine's kernel: the verifier accepts its program, and an event without a last
+branch record is refused."""
 import ctypes
 import os
 import re
@@ -10,12 +10,12 @@ import pytest
 from records import NHMTAP
 
 PERF_EVENT = 7  # BPF_PROG_TYPE_PERF_EVENT, linux/bpf.h
-STATISTICS = 4  # BPF_LOG_STATS: the last words alone
+STATISTICS = 4  # BPF_LOG_STATS: only the verifier's statistics
 BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(NHMTAP))
 
 
 def verified(constants):
-    """Loads branch.bpf.o with these by_ constants set; the verifier's last words."""
+    """Loads branch.bpf.o with these by_ constants set. Returns the verifier's statistics."""
     bpf = ctypes.CDLL("libbpf.so.1")
     for name in ("bpf_object__open_file", "bpf_object__next_program", "bpf_object__find_map_by_name"):
         getattr(bpf, name).restype = ctypes.c_void_p

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("NHMTAP_BUILD", os.path.dirname(os.path.abspath(NHMTAP)))
 # Where this build has its libperf, so that a copy need not build another.
 LIBPERF = os.path.abspath(os.environ.get("LIBPERF") or os.path.join(BUILD, "libperf"))
-# Variables of the make that may run these tests. The copy's make is not its child.
+# Variables of a make that runs these tests. The make in the copy must not inherit them.
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
         "test_requirements", "deb_requirements", "image_requirements"}
 
@@ -44,7 +44,7 @@ class Tree:
                               **options)
 
     def make(self, *arguments):
-        """What it says that it makes: {(what, of what)}."""
+        """Returns what make reports that it makes: {(action, file)}."""
         done = self.run(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return {tuple(line.split()) for line in done.stdout.splitlines() if line.startswith("  ")}
@@ -53,7 +53,7 @@ class Tree:
         os.utime(self.path / name)
 
     def sources_that_include(self, header):
-        """Reads the files' text directly."""
+        """Searches the text of the sources, not make's dependencies."""
         found = set()
         for top in ("user", "bpf"):
             for folder, _, names in os.walk(self.path / top):
@@ -94,7 +94,7 @@ def test_the_header_between_kernel_and_program_makes_both_sides_anew(tree):
 def test_the_header_of_the_kernel_side_makes_that_side_anew(tree):
     tree.touch("bpf/table.bpf.h")
     including = tree.sources_that_include("table.bpf.h")
-    for source in set(including):  # a program may be another one with more in it
+    for source in set(including):  # a program may include another one and add to it
         including |= tree.sources_that_include(os.path.basename(source))
     assert compiled(tree.make("all")) == including & set(tree.programs()) | {"user/embedded.c"}
 
@@ -168,8 +168,8 @@ def test_what_install_puts_there_uninstall_removes(tree, tmp_path):
 
 @pytest.mark.timeout(1860)
 def test_the_fuzzers_can_be_built_and_run(tree):
-    # A moment instead of the default minute: this shows that the fuzzers are built from the present program.
-    # They find nothing new in that time.
+    # A moment instead of the default minute. This only shows that the fuzzers are built from the
+    # present program; they find nothing new in that time.
     done = tree.run(f"-j{os.cpu_count()}", "fuzz", "FUZZ_LIMIT=-runs=2000 -seed=1", timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     targets = [name for name in os.listdir(os.path.join(ROOT, "tests", "fuzz")) if name.endswith(".c")]
@@ -177,8 +177,8 @@ def test_the_fuzzers_can_be_built_and_run(tree):
 
 
 def test_what_the_benchmark_leans_on_is_still_there(tree):
-    # Its bounds are not checked here. This only shows that it measures. Where Debian 12's perf aborts, the benchmark
-    # says so and has no figures that compare with it.
+    # This only shows that the benchmark measures; its bounds are not checked. Where Debian 12's
+    # perf aborts, the benchmark says so and has no figures to compare with perf.
     done = tree.run("bench", "B=--only plan names --rounds 1 --json")
     assert done.returncode in (0, 2) and "{" in done.stdout, done.stdout + done.stderr
     figures = json.loads(done.stdout[done.stdout.index("{"):])["figures"]
@@ -197,7 +197,7 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
     done = tree.run("test", "T=tests/pure/test_loads.py -rA --reruns 0", "jobs=1")
     ran = set(re.findall(r"^PASSED (\S+\.py)::", done.stdout, re.M))
     assert (done.returncode, ran) == (0, {"tests/pure/test_loads.py"}), done.stdout + done.stderr
-    # Sanitizers would be in the plan because this test itself runs under them.
+    # Without SANITIZE=0, a run of these tests under sanitizers would put them into the plan.
     plan = tree.run("-n", "test", "T=tests/pure", "SANITIZE=0").stdout
     assert "SANITIZE" not in plan and "tests/machine" not in plan
     for environment, thorough in (("", False), ("1", True)):
@@ -247,7 +247,7 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
 
 
 def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path):
-    """Everything about them is read from the program then: help, options, CONFIG, schema, formats."""
+    """Help, options, CONFIG, schema and formats all follow from the added files."""
     shutil.copytree(os.path.join(ROOT, "tests", "extension"), tree.path, dirs_exist_ok=True)
     made = compiled(tree.make("all"))
     assert made == {"user/pulse/pulse.c", "user/output/beats.c", "bpf/pulse.bpf.c", "user/embedded.c"}
@@ -286,7 +286,7 @@ def test_an_activity_and_a_format_are_added_by_their_files_alone(tree, tmp_path)
     jsonschema.validate(json.loads(config.read_text()), schema)
 
 
-# Of no Intel CPU, so that no table has it.
+# A model that no Intel CPU has, so that no table has it.
 SIAMESE = {"name": "siamese", "title": "A CPU of a test", "vendor": "GenuineIntel", "family": 6,
            "models": ["0xF7"], "general_counters": 6, "fixed_counters": 3}
 CATS = {"source": "reasoning, a test",

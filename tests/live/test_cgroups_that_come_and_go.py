@@ -13,7 +13,7 @@ from running import FAULTS, Running, enter, total
 
 @pytest.fixture
 def child(cgroup):
-    """A cgroup below that of the test, that may be removed."""
+    """A cgroup below that of the test. The test may remove it."""
     path, folder = f"{cgroup[0]}/child", f"{cgroup[1]}/child"
     os.mkdir(folder)
     yield path, folder
@@ -46,7 +46,7 @@ def test_one_that_is_made_again_is_measured_again(nhmtap, tmp_path, child, comma
     away = [r for r in intervals if r.get("cgroups_missing") == [path]]
     assert away and all(gone < r["seq"] for r in away)
     assert not [r for r in intervals if "cgroups_missing" in r and r not in away]
-    # It is found within two intervals, so at most one lies between.
+    # It is found within two intervals, so at most one interval lies between.
     assert len([r for r in intervals if r["start_time"] > made and r["seq"] < appeared]) <= 1
     if command[0] == "profile":
         assert {(e["cgroup"], e["pid"]) for e in result.entries()} == {(path, puppet.pid)}
@@ -134,7 +134,7 @@ def test_the_table_says_it(nhmtap, tmp_path, child):
     assert nhmtap.interrupt(process).status == 0
 
 
-WITHOUT_HANDLES = ["setpriv", "--bounding-set", "-dac_read_search"]  # and so without open_by_handle_at
+WITHOUT_HANDLES = ["setpriv", "--bounding-set", "-dac_read_search"]  # open_by_handle_at() needs it
 
 
 def test_one_that_was_gone_before_anybody_looked_has_its_path(nhmtap, tmp_path, cgroup):
@@ -175,8 +175,8 @@ def test_without_handles_the_hierarchy_is_not_walked_for_each_cgroup(nhmtap, tmp
 
 
 def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatch):
-    """If they were not, each round of them would take 750 KiB more. Other programs, which are sampled as well, may do that
-    in some rounds."""
+    """If they were kept, each round would take 750 KiB more. In some rounds, memory may grow
+    because of other programs, which are sampled too."""
     # AddressSanitizer's quarantine of freed memory would count.
     monkeypatch.setenv("ASAN_OPTIONS", "quarantine_size_mb=0:thread_local_quarantine_size_kb=0")
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "module,cgroup", interval=50)
@@ -186,7 +186,7 @@ def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatc
             os.mkdir(f"{cgroup[1]}/{'x' * 200}{i}")
             os.rmdir(f"{cgroup[1]}/{'x' * 200}{i}")
             if i % 100 == 0:
-                time.sleep(0.02)  # a ring holds some hundred notes of these; a busy machine has to find time to read them
+                time.sleep(0.02)  # a ring holds some hundred of these notes: time to read them
 
     make(1000)
     memory = [run.resident()]

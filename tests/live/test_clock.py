@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The system's clock is set during a run. A shim sets it for nhmtap alone."""
+"""The system's clock is set during a run. A shim sets it for nhmtap only."""
 from datetime import datetime
 
 import pytest
@@ -30,7 +30,7 @@ def test_a_clock_that_is_set_is_told_and_leaves_durations_right(nhmtap, shim, tm
                      if r["type"] in ("count", "profile") and r["activity"] == name}
         times = [seconds(time) for time in intervals]
         assert len(times) == 4
-        # Each interval begins where the one before ends, except after the one in which the clock was set.
+        # Each interval begins where the previous one ended, except after the clock was set.
         gaps = [later - (time + took) for time, took, later in zip(times, intervals.values(), times[1:])]
         assert abs(gaps[1] - step) < 60 and max(abs(gaps[0]), abs(gaps[2])) < 60
         assert all(0 <= took < 600 for took in intervals.values())

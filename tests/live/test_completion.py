@@ -21,7 +21,7 @@ BEGIN = {
 
 @pytest.fixture(params=SHELLS)
 def typed(request, tmp_path):
-    """What a shell makes of a line after the tab key."""
+    """A function that types a line and the tab key, and waits for the completed line."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.environ["PATH"]])
     with Terminal(f"cd {tmp_path}; {SHELLS[request.param]}", PATH=path, HOME=str(tmp_path), columns=120) as shell:
         shell.until(lambda screen: screen)

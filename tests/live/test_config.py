@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The file that nhmtap run reads. Each mistake is reported with its place, the reason and the correction. The
-file's schema refuses the same files as the program, as far as their structure is wrong."""
+"""The file that nhmtap run reads. Each mistake is reported with its place, the reason and the
+correction. A file whose structure is wrong is refused by the schema as well as by the program."""
 import functools
 import json
 import os
@@ -264,7 +264,7 @@ def test_what_the_program_takes_the_schema_takes(nhmtap, tmp_path, config):
 
 
 def options_of(name):
-    """The long options of a command by its help: those with an argument, and those without."""
+    """The long options that a command's help lists, with or without an argument."""
     said = subprocess.run([NHMTAP, name, "--help"], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"^  (?:-\w, |    )--([a-z-]+)", said, re.M))
 

@@ -36,8 +36,8 @@ MISSED = "(missed)"
 
 
 def missed(result, event="page-faults:u"):
-    """What was counted around switches at which the kernel did not run the program, because another process of the CPU was
-    inside bpf(): any cgroup's. Only where there were some."""
+    """Counts around cgroup switches that the BPF program missed, because another process on the CPU
+    was inside bpf(). They may belong to any cgroup. There are none if no switch was missed."""
     counts = result.of("count", cgroup=MISSED, event=event)
     assert not counts or result.one("end")["cgroup_switches"]["missed"]
     return sum(r["value"] for r in counts)
@@ -49,7 +49,7 @@ def counted(result, cgroup, event="page-faults:u"):
 
 @pytest.fixture
 def old_kernel(shim):
-    """Begins a program as before Linux 5.13, which has no event of switches between cgroups."""
+    """Starts a program as if on Linux before 5.13, which has no event for cgroup switches."""
     return ["env", f"LD_PRELOAD={shim('before_cgroup_switches')}", "ASAN_OPTIONS=verify_asan_link_order=0"]
 
 
@@ -142,7 +142,7 @@ EVENTS = "page-faults,context-switches,task-clock"
 
 
 def test_counts_by_switches_are_those_of_perfs_events_of_each_cgroup(nhmtap, tmp_path, cgroup):
-    """Puppets that are moved while they sleep, so that every count belongs to one cgroup."""
+    """Puppets are moved while they sleep, so that every count belongs to one cgroup."""
     path, folder = cgroup
     names = [f"{path}/{name}" for name in ("a", "b", "c")]
     for name in "abc":
@@ -189,7 +189,7 @@ def test_descriptors_do_not_grow_with_the_number_of_cgroups(nhmtap, tmp_path, cg
     for i in range(200):
         os.mkdir(f"{folder}/{i}")
     running.wait(lambda r: r["type"] == "target" and r["cgroup"].startswith(f"{path}/"), 200)
-    assert running.descriptors() < before + 10 and told >= 1  # folders, as it looks
+    assert running.descriptors() < before + 10 and told >= 1  # a search holds folders open
     for i in range(200):
         os.rmdir(f"{folder}/{i}")
     running.wait(lambda r: r["type"] == "target" and r["change"] == "gone" and r["cgroup"].startswith(f"{path}/"), 200)
@@ -197,7 +197,7 @@ def test_descriptors_do_not_grow_with_the_number_of_cgroups(nhmtap, tmp_path, cg
 
 
 def test_what_is_in_one_that_a_pattern_fits_is_its_own(nhmtap, tmp_path, cgroup):
-    """Two of them, one after the other, in a container's cgroup, and gone before the run ends."""
+    """A container's cgroup contains two others in turn. Both are removed before the run ends."""
     path, folder = cgroup
     os.mkdir(f"{folder}/box")
     running = Running(nhmtap, tmp_path / "out", "stat", "--for-each-cgroup", f"{path}/b*")
@@ -207,7 +207,7 @@ def test_what_is_in_one_that_a_pattern_fits_is_its_own(nhmtap, tmp_path, cgroup)
         with Puppet() as puppet:
             enter(f"{folder}/box/{name}", puppet.pid)
             puppet.do("faults=100")
-            # The cgroup of a process that ended before it was looked up is not known.
+            # If a process ends before its cgroup is looked up, the cgroup is unknown.
             running.wait(lambda r: r["type"] == "count" and r["value"] >= 100, times)
             enter(os.path.dirname(folder), puppet.pid)
         remove(f"{folder}/box/{name}")
@@ -224,7 +224,7 @@ def root(tmp_path_factory):
 
 
 def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhmtap, tmp_path, cgroup, root):
-    """It is stopped, removed and made again three times: runc's own, beside another one."""
+    """runc makes, stops and removes the container three times, beside another container."""
     path, folder = cgroup
     bundle, other = (containers.bundle(tmp_path / name[:6], root, "/puppet", cgroup=f"{path}/docker/{name}")
                      for name in (ID, OTHER))
@@ -242,13 +242,13 @@ def test_a_container_is_followed_by_the_beginning_of_its_id_wherever_it_runs(nhm
     own = f"{path}/docker/{ID}"
     assert changes(result) == [("appeared", own), ("gone", own)] * 3
     assert {(r["container.id"], r["container.runtime"]) for r in result.of("target")} == {(ID, "docker")}
-    # The page in which the code of the faults lies is one more, if it is not there yet. What runc itself did before it
-    # executed the program, in the same process and at the same addresses, is runc's.
+    # The page of the code itself may be one more fault. What runc did before it executed the
+    # program, in the same process and at the same addresses, belongs to runc.
     touched = [e for e in result.entries() if e["samples"] >= 200]
     assert len(touched) == 3 and all(e["samples"] <= 201 for e in touched)
     assert {(e["cgroup"], e["container.id"]) for e in touched} == {(own, ID)}
     names = result.one("end")["names"]
-    # A few samples of its start may be told of both: they came while it still had runc's name.
+    # A few samples of its start may be ambiguous: they came while it still had runc's name.
     assert {e["code"]["module"] for e in touched} == {"/puppet"} and names["ambiguous"] < 200
     assert {e["code"].get("symbol") for e in touched} == {"touch"} or names["unnamed"]["no_time"]
 

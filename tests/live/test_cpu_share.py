@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A session's share of a CPU: it costs no more, and its values stay right though periods change."""
+"""A session's share of a CPU: it uses no more, and its values stay correct when periods change."""
 import json
 import os
 import subprocess
@@ -14,7 +14,7 @@ CPUS = os.cpu_count()
 
 
 def weights(result):
-    """What all samples stand for, and what was counted."""
+    """Returns the sum of the samples' periods, and the counted value."""
     return (sum(e["period"] for e in result.entries()),
             sum(r["value"] for r in result.of("profile") if "value" in r))
 
@@ -53,8 +53,9 @@ def test_page_faults_add_up_to_their_count_within_two_periods_a_cpu_though_the_p
     check_periods(result, 1)
     found, counted = weights(result)
     assert counted >= 1000000
-    # What is counted towards each CPU's next sample, of this period and, where no sample came since the last change, of the
-    # one before; and samples that the kernel kept from the program.
+    # The difference is what each CPU has counted towards its next sample, in this period and, if no
+    # sample came since the last change, in the previous one; and the samples at which the kernel
+    # did not run the BPF program.
     assert 0 <= counted - found <= (2 * CPUS + lost(result)) * longest(result)
 
 
@@ -66,20 +67,20 @@ def test_samples_of_a_clock_weigh_the_period_that_holds_not_the_one_that_it_was_
     found, counted = weights(result)
     unsure = shares(result)[-1]["sample_period"] * CPUS + longest(result) * (lost(result) + result.one("end")["samples"]["uncertainty"])
     assert 0 <= counted - found <= unsure
-    # The weight of 50,000 ns alone would be a small part of it.
+    # With a weight of 50,000 ns for each sample, the sum would be much too small.
     assert result.one("end")["samples"]["aggregated"] * 50000 < found / 2
 
 
 @pytest.mark.parametrize("command", ["{spin}", "{spin} & {spin} & wait"], ids=["itself", "its children"])
 def test_a_command_s_clock_is_weighed_by_the_period_of_each_task(nhmtap, command):
-    """Children that were there before a change keep the period that they have inherited."""
+    """Children that exist at a change keep the period that they inherited."""
     spin = "sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done'"
     result = nhmtap("profile", "-e", "cpu-clock", "-c", "50000", "--by", "pid", "-I", "200", "--cpu-share", "0.1%",
                     "--format", "json", "--", "sh", "-c", command.format(spin=spin))
     assert result.status == 0 and changes(result) > 0 and longest(result) > 4 * 50001
     found, counted = weights(result)
-    # Ticks that came late on a busy machine are missing, and what a task had begun at a change; a wrong weight would be
-    # wrong by the factor.
+    # Ticks that come late on a busy machine are missing, and so is the period that a task had begun
+    # at a change. A wrong weight would be off by the ratio of the periods.
     assert 0.3 * counted <= found <= 1.1 * counted
 
 
@@ -106,8 +107,8 @@ def until(out, number):
 
 
 def test_what_would_cost_a_fifth_of_a_cpu_keeps_to_a_hundredth_after_the_third_interval(cgroup, tmp_path):
-    """nhmtap's own time is its cgroup's. The kernel's is that of the samples that it took, at what one costs: a tick that a
-    busy machine has missed costs nothing."""
+    """nhmtap's own time is that of its cgroup. The kernel's time is the number of samples taken
+    times the cost of one: a tick that a busy machine misses costs nothing."""
     percent = 5 if sanitized() else 1
     out, (_, folder) = tmp_path / "out", cgroup
     with subprocess.Popen(

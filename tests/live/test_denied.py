@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What refuses a run: each cause has its own sentence, with the smallest change that mends it."""
+"""What refuses a run: each cause has its own sentence, with the smallest change that helps."""
 import os
 import resource
 import shutil
@@ -35,7 +35,7 @@ def refusal(result, status=2):
     return error
 
 
-# --- capabilities and perf_event_paranoid, by what this machine has -------------------------------
+# --- capabilities and perf_event_paranoid as they are on this machine -----------------------------
 
 
 def paranoid():
@@ -45,7 +45,7 @@ def paranoid():
 
 @pytest.fixture(scope="module")
 def as_nobody(tmp_path_factory):
-    """A copy that everybody may run, wherever the build is."""
+    """Runs nhmtap as nobody: a copy, since only root may be able to reach the build."""
     folder = tmp_path_factory.mktemp("anyone")
     for parent in (folder, *folder.parents):
         if parent.name.startswith(("pytest-", "popen-", "anyone")):
@@ -145,7 +145,7 @@ def test_both_capabilities_are_enough_to_profile(as_nobody):
         assert "CAP_SYS_ADMIN" in refusal(result)["remedy"]
 
 
-# --- the same at levels that this machine has not: facts from files, answers from strace ---------
+# --- the same at other levels: facts come from files, and errors from strace ----------------------
 
 
 def injected(tmp_path, call, error, *arguments, files=hosts.WITHOUT_PMU, when="1+"):
@@ -243,7 +243,7 @@ def test_too_few_descriptors_say_how_many_it_takes(nhmtap):
 @pytest.mark.parametrize("command", ["stat", "profile"])
 def test_no_limit_of_descriptors_makes_a_run_that_cannot_end(nhmtap, command, limit):
     set_limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    # LeakSanitizer needs some of its own.
+    # LeakSanitizer needs some descriptors of its own.
     result = nhmtap(command, "-e", "cs,cs,cs", "-I", "1000", "--", "true", preexec_fn=set_limit,
                     env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
     assert result.status in (0, 2)
@@ -263,7 +263,7 @@ def test_the_limit_that_was_raised_is_not_the_commands(nhmtap):
 
 
 def test_a_small_limit_of_locked_memory_is_no_hindrance_here(nhmtap):
-    # Since Linux 5.11 BPF memory is the cgroup's; no ring is used, so nothing else is locked.
+    # Since Linux 5.11 BPF memory is charged to the cgroup. Without a ring, nothing else is locked.
     limit = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
     assert nhmtap("profile", "-e", "cs", "-c", "1", "--", "true", preexec_fn=limit).status == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap doctor on the machine that the tests run on: whatever it says has to be so."""
+"""nhmtap doctor on the machine that the tests run on: what it reports must be true."""
 import os
 import re
 import resource
@@ -65,7 +65,7 @@ def test_what_does_not_work_says_why(everything):
 
 def test_what_works_has_been_seen_to_work(everything):
     for facility in everything.of("facility", works=True):
-        # A core that never slept, and energy's coarse unit, are honest zeros.
+        # Zero is right for a core that never slept, and for less energy than its coarse unit.
         assert facility.get("value", 1) > 0 or facility["name"] in ("cstate", "rapl")
         assert facility.get("running_ns", 1) > 0
         assert facility.get("samples_arrived", 1) > 0
@@ -147,7 +147,7 @@ def test_nothing_stays_open(nhmtap, tmp_path):
     subprocess.run(["strace", "-qq", "-o", trace, "-e", "trace=perf_event_open,close",
                     *nhmtap.command("doctor", "--need", "software,kernel,system,profile,cgroup")],
                    stdout=subprocess.DEVNULL, check=True, timeout=60,
-                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # it can't be traced
+                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # it fails under strace
     open_now = set()
     opened = 0
     for line in trace.read_text().splitlines():
@@ -169,7 +169,7 @@ def test_two_at_the_same_time_do_not_disturb_each_other(nhmtap):
 def test_without_proc_or_sys_an_error_record_says_so(nhmtap, gone):
     hidden = f"mount -t tmpfs none {gone} && exec \"$@\""
     if gone == "/proc":
-        # LeakSanitizer, where it is built in, needs /proc, and reads there that it is not wanted.
+        # LeakSanitizer, if it is built in, needs /proc, and reads there that it is switched off.
         hidden = hidden.replace("&&", "&& mkdir /proc/self && "
                                       "printf 'ASAN_OPTIONS=detect_leaks=0\\0' > /proc/self/environ &&")
     done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "sh", *nhmtap.command("doctor"), "--format", "json"],

@@ -56,7 +56,7 @@ def test_a_command_that_is_no_program_gives_126(nhmtap, tmp_path):
 
 
 def test_a_script_that_names_no_interpreter_is_the_shells(nhmtap, tmp_path):
-    # As execvp(3) has it.
+    # As execvp(3) does.
     (tmp_path / "script").write_text("exit 6\n")
     (tmp_path / "script").chmod(0o755)
     assert nhmtap("stat", "-e", "cs", "--", tmp_path / "script").status == 6
@@ -170,7 +170,7 @@ def test_a_second_signal_quits_at_once(nhmtap):
     pid = int(process.stderr.readline())
     try:
         process.terminate()
-        assert process.stderr.readline() == "told\n"  # so the first one has been seen
+        assert process.stderr.readline() == "told\n"  # the first one has been handled
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
         assert process.returncode == 128 + signal.SIGINT
@@ -181,7 +181,7 @@ def test_a_second_signal_quits_at_once(nhmtap):
 
 
 def test_signals_that_were_ignored_before_end_the_run_all_the_same(nhmtap):
-    # A shell without job control starts background jobs with SIGINT ignored.
+    # Shells without job control start background jobs with SIGINT ignored. SIGTERM still works.
     process = nhmtap.attach("stat", "-e", "cs", "-a", preexec_fn=lambda: signal.signal(
         signal.SIGINT, signal.SIG_IGN))
     process.terminate()
@@ -348,7 +348,7 @@ def test_records_are_there_as_soon_as_their_interval_is_over(nhmtap):
 
 
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(nhmtap):
-    # nohup and background jobs of a shell start programs this way. The run ends by its duration instead.
+    # Shells without job control start background jobs this way. The run ends by its duration.
     process = nhmtap.start("stat", "-a", "-e", "cs", "--duration", 1, "-I", 50,
                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
     process.stdout.readline()

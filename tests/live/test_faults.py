@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """System calls that fail: no hang, no crash, a documented status, and records that are whole.
 
-The n-th call of a kind fails with an error that it may have or not. NHMTAP_EVERY=1 tries every call with
-every error, which takes hours; without it a spread of them.
+The n-th call of a kind fails with an error, be it one that the call can return or not.
+NHMTAP_EVERY=1 tries every call with every error, which takes hours; otherwise some are tried.
 """
 import os
 

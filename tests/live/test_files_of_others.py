@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The process that parses files for a session: what it may do, what its end costs, what it costs itself, and that
-it never outlives the session."""
+"""The worker process that parses files for a session: what it may do, what happens when it ends,
+what it costs, and that it never outlives the session."""
 import glob
 import os
 import signal
@@ -15,7 +15,7 @@ NAMES = program("names")
 
 
 def until(found, *arguments):
-    """What it has found, as soon as it finds something."""
+    """Calls found() until it finds something, and returns that."""
     deadline = time.monotonic() + 60
     while not (what := found(*arguments)):
         assert time.monotonic() < deadline, f"{found.__name__}: nothing after a minute"
@@ -24,7 +24,7 @@ def until(found, *arguments):
 
 
 def status(pid):
-    """{}: there is no such process."""
+    """The lines of /proc/PID/status by their names; {} if there is no such process."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             return dict(line.rstrip("\n").split(":\t", 1) for line in file)
@@ -33,7 +33,7 @@ def status(pid):
 
 
 def children(pid):
-    """Each thread has its own."""
+    """The children of all threads: /proc lists them by thread."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         try:
@@ -45,14 +45,14 @@ def children(pid):
 
 
 def named(pid, name):
-    """The processes of this name below this one."""
+    """The descendants of a process that have this name."""
     return [found for child in children(pid)
             for found in ([child] if status(child).get("Name") == name else []) + named(child, name)]
 
 
 def workers_of(process, nr=1):
-    """So many are there: one for names, and one for tables to walk stacks by. They have done all that they do before
-    they read anything."""
+    """Waits for this many workers: one for names, and one for unwind tables. Their seccomp filter,
+    which is the last step before they read anything, is in place."""
     def ready():
         found = [pid for pid in named(process.pid, "nhmtap-worker") if status(pid).get("Seccomp") == "2"]
         return len(found) == nr and found
@@ -110,7 +110,7 @@ def test_it_has_no_rights_no_network_and_a_bound_of_memory(going):
 
 
 def test_its_end_is_waited_for_and_the_session_goes_on(nhmtap, tmp_path):
-    """Whether nhmtap is process 1, who waits for everybody, or not."""
+    """The same holds if nhmtap is PID 1 of its namespace, which has to reap all orphans."""
     for before in [], ["unshare", "-pf", "--mount-proc"]:
         fifo, out = str(tmp_path / "fifo"), tmp_path / "out"
         os.mkfifo(fifo)
@@ -143,19 +143,20 @@ def test_sigterm_ends_both(going):
 
 
 def test_nothing_outlives_a_session_that_was_killed(going):
-    """Not even a worker that does nothing by itself, as one that is busy."""
+    """Not even a worker that can't end by itself: this one is stopped."""
     worker = worker_of(going)
     os.kill(worker, signal.SIGSTOP)
     going.kill()
     until(has_ended, worker)
 
 
-# libelf's first call of a file is fcntl. KILL stands for any fault: others are blocked, unless the kernel forces them.
+# libelf's first call on a file is fcntl(). SIGKILL stands for any fault: the worker blocks other
+# signals, so strace can't inject them.
 REASONS = {
     "the file ends it": ("fcntl:signal=KILL", True, "has failed on it"),
-    "the file holds it up": ("fcntl:signal=PROF", True, "has failed on it"),  # as the kernel sends it after some seconds
+    "the file holds it up": ("fcntl:signal=PROF", True, "has failed on it"),  # its timer's signal
     "seccomp is refused": ("seccomp,prctl:error=EPERM", False, "seccomp is refused"),  # libseccomp tries both
-    "fork is refused": ("clone3:error=EAGAIN", False, "can't be started"),  # the command comes by clone
+    "fork is refused": ("clone3:error=EAGAIN", False, "can't be started"),  # clone() runs the command
 }
 
 
@@ -163,7 +164,7 @@ REASONS = {
 def test_what_it_cannot_read_has_no_names_and_the_end_says_why(tmp_path, reason):
     fault, of_file, why = REASONS[reason]
     out, other = tmp_path / "out", program("puppet")
-    # LeakSanitizer is a tracer too, and a process has but one.
+    # LeakSanitizer is a tracer too, and a process can have only one.
     subprocess.run(["strace", "-f", "-o", os.devnull, *(["-P", NAMES] if of_file else []),
                     "-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}",
                     NHMTAP, "profile", *FAULTS, "-o", out, "--", "sh", "-c", '"$0" here=50; "$1" faults=70', NAMES, other],
@@ -180,12 +181,13 @@ def test_what_it_cannot_read_has_no_names_and_the_end_says_why(tmp_path, reason)
 
 @pytest.fixture(name="large")
 def profile_of_a_large_program(nhmtap, tmp_path):
-    """The process, what lets the program run, and where the records are. It takes a tenth of a second to read."""
+    """Yields the process, a function that lets the program go on, and the file of the records.
+    Reading the program's files takes a tenth of a second."""
     fifo, out = tmp_path / "fifo", tmp_path / "out"
     os.mkfifo(fifo)
     process = nhmtap.start("profile", *FAULTS, "-g", "-I", "300", "-o", out, "--", "sh", "-c",
                            'read line < "$0"; clang --version; read line < "$0"', fifo, start_new_session=True)
-    lines = os.open(fifo, os.O_RDWR)  # for both: there need be nobody at the other end
+    lines = os.open(fifo, os.O_RDWR)  # does not wait for the other end
 
     def go_on():
         os.write(lines, b"\n")
@@ -199,19 +201,19 @@ def profile_of_a_large_program(nhmtap, tmp_path):
 def test_a_file_that_takes_too_much_memory_is_left_out(nhmtap, large):
     process, go_on, out = large
     for worker in workers_of(process, 2):
-        user = status(worker)["Uid"].split()[0]  # whose limits root may lack the capability to change
+        user = status(worker)["Uid"].split()[0]  # root may lack the capability to change its limits
         subprocess.run(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "prlimit", f"--pid={worker}",
                         f"--data={1 << 20}"], check=True)
     go_on()
     go_on()
     assert nhmtap.finish(process).status == 0
     names = read(out).one("end")["names"]
-    # A sanitizer has taken its memory before.
+    # A sanitizer has already taken its memory.
     assert sanitized() or (names["unnamed"]["failed"] > 0 and "more memory" in names["failed_why"])
 
 
 def test_their_cpu_time_is_nhmtaps_own(nhmtap, large):
-    """They take more for this program than nhmtap does up to its end."""
+    """For this program, the workers take more CPU time than nhmtap itself does until it ends."""
     process, go_on, out = large
     workers = workers_of(process, 2)
     go_on()
@@ -226,7 +228,7 @@ def test_their_cpu_time_is_nhmtaps_own(nhmtap, large):
 
 
 def pss(pid):
-    """Of what several processes have, each one's part; nothing of one that has ended."""
+    """The proportional set size, which divides shared pages among their users. 0: it has ended."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             return next((int(line.split()[1]) << 10 for line in file if line.startswith("Pss:")), 0)
@@ -235,8 +237,8 @@ def pss(pid):
 
 
 def test_their_memory_counts_against_the_limit_of_the_session(nhmtap, tmp_path):
-    """With all that nhmtap itself has in memory, code and libraries as well. A library whose table takes more than is
-    left ends its worker, and another one follows."""
+    """The sum includes all of nhmtap's memory, with code and libraries. A library whose table needs
+    more than is left ends its worker, and another worker is started."""
     limit, out = (48 + 4 * os.cpu_count()) << 20, tmp_path / "out"
     process = nhmtap.start("profile", *FAULTS, "-g", "--unwind", "tables", "-I", "200", "--memory", f"{limit >> 20}M", "-o", out,
                            "--", "sh", "-c", "while :; do clang --version; sleep 0.05; done", start_new_session=True)

@@ -481,7 +481,7 @@ def many_stacks(stacks, functions=3000, depth=24):
 
 
 def test_of_a_hundred_thousand_stacks_the_page_draws_what_can_be_seen(opened):
-    """How long it takes depends on the machine. That it draws few of its frames does not."""
+    """The time depends on the machine, but the number of drawn frames does not."""
     flame = opened()
     path = flame.driver.current_url[len("file://"):]
     with open(path, "w", encoding="utf-8") as file:

@@ -13,7 +13,7 @@ from sessions import DAY, Session, faults
 
 @pytest.fixture
 def both(nhmtap, tmp_path):
-    """Runs it with two outputs: the nested records, and the flat lines of the same run."""
+    """Runs nhmtap with two outputs: the nested records, and the flat lines of the same run."""
     def run(*arguments):
         nested, flat = tmp_path / "nested", tmp_path / "flat"
         result = nhmtap(arguments[0], "-o", nested, "-o", f"flat={flat}", *arguments[1:])
@@ -131,7 +131,7 @@ def test_a_line_with_a_stack_that_is_too_long_for_it_keeps_the_innermost_functio
     assert len(deepest) == 1
     line, = deepest
     assert line["truncated"] and set(line["stack"].split(";")) == {name} and line["symbol"] == name
-    # 8 KiB, less what a line has besides and not one function more.
+    # 8 KiB less the rest of the line, and less room for one more function.
     assert 8192 - 1024 - len(name) < len(line["stack"]) < 8192
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The container's image, the examples that run it, and what holds in a container of runc that has no more than they
-give it."""
+"""The container image, the examples that run it, and how nhmtap works in a runc container with no
+more privileges than the examples give."""
 import json
 import os
 import subprocess
@@ -167,7 +167,7 @@ def test_each_container_is_given_that():
 
 
 def test_the_sidecar_follows_its_pod(nhmtap, tmp_path, cgroup):
-    """As the kubelet's systemd driver names a pod's cgroups; the container comes later."""
+    """Cgroups have names as by the kubelet's systemd driver. The container starts after nhmtap."""
     path, folder = cgroup
     container, = documents("sidecar.yaml")[0]["spec"]["initContainers"]
     arguments = [word.replace("$(POD_UID)", UID).replace("10000", "50") for word in container["args"]]
@@ -215,7 +215,7 @@ def without(*missing):
 
 @pytest.fixture(name="hidden_puppet")
 def anothers_puppet(tmp_path, puppet_root):
-    """A process of another user, whose program lies in a folder of his own; it was there before nhmtap."""
+    """Another user's process, started before nhmtap. Only that user may read its program's folder."""
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o700)
     copy = folder / "puppet"
@@ -231,7 +231,7 @@ def anothers_puppet(tmp_path, puppet_root):
 
 
 def measured(nhmtap_in, puppet):
-    """Until there are samples of the puppet and of the kernel, or it can't be."""
+    """Runs until there are samples of the puppet and the kernel, or an activity is refused."""
     def touched(record):
         return any(e.get("pid") == puppet.pid and e["samples"] >= 300 for e in record.get("entries", ()))
 
@@ -309,7 +309,7 @@ def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup,
                 shared = {"path": f"/proc/{pid}/ns/pid"} if namespace == "shared" else {}
                 spec["linux"]["namespaces"].append({"type": "pid", **shared})
         with Nhmtap(images.bundle(tmp_path / "run", root, config, change=change), NAME) as container:
-            container.until(lambda r: r["type"] == "profile")  # it measures
+            container.until(lambda r: r["type"] == "profile")  # measuring has begun
             puppet.do("faults=200")
             container.until(lambda r: any(e["samples"] >= 200 for e in r.get("entries", ())))
             result = container.end()
@@ -323,7 +323,7 @@ def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup,
 # --- for long -------------------------------------------------------------------------------------
 
 
-# How long the container that is followed is there, and away, in all: `make soak-sidecar`.
+# The time for which the followed container exists and is away, in total: `make soak-sidecar`.
 SECONDS = float(os.environ.get("NHMTAP_SIDECAR_SECONDS", "0"))
 
 
@@ -359,7 +359,7 @@ def test_with_little_memory_and_little_cpu_it_follows_a_container_that_is_made_a
     touched = [e for e in result.entries() if e["samples"] >= 200]
     assert {(e["container.id"], e["code"]["module"]) for e in touched} == {(ID, "/puppet")}
     assert all(is_named(result, e["code"]) for e in touched)
-    # By its own clock: no more than two intervals ended between a container's begin and the record that tells of it.
+    # By its own clock: at most two intervals end between a container's start and its record.
     for before, found in zip(began, result.of("target", change="appeared")):
         profiles = [r for r in result.of("profile") if r["seq"] < found["seq"]]
         assert len(profiles) - before <= 2
@@ -410,14 +410,14 @@ def test_what_is_killed_and_restarted_leaves_whole_lines_and_loses_none(tmp_path
 
 
 def anonymous_kib(pid):
-    """Of a process's memory, counted page by page: RssAnon may be behind by some pages of each CPU."""
+    """A process's anonymous memory, counted page by page: RssAnon may lag by some pages per CPU."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         return int(next(line for line in file if line.startswith("Anonymous:")).split()[1])
 
 
 def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, cgroup, root):
-    """What each leaves behind is more memory after each round. A table that grows is more once: those that have gone
-    are held until their interval's end, when those of the next round may be there already."""
+    """A leak for each cgroup makes memory grow in every round. A growing table adds memory only
+    once: removed cgroups are held until their interval ends, when the next ones may exist."""
     path, folder = cgroup
     config = {"activities": [{"name": "counts", "command": "stat", "event": "page-faults", "for_each_cgroup": f"{path}/c*",
                               "interval_ms": 20}]}
@@ -434,7 +434,7 @@ def test_a_thousand_cgroups_leave_no_descriptor_and_no_memory_behind(tmp_path, c
             descriptors.append(len(os.listdir(f"/proc/{pid}/fd")))
             memory.append(anonymous_kib(pid))
         container.end()
-    # One that is open at the moment it is looked at, for a file that is being read, is none that was left.
+    # A descriptor may be open just now for a file that is being read. That is not a leak.
     assert min(descriptors[-5:]) <= min(descriptors[:5]), descriptors
     settled = memory[len(memory) // 2:]
     assert sum(after > before for before, after in zip(settled, settled[1:])) <= 4, memory

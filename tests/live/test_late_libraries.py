@@ -13,13 +13,13 @@ LIBRARIES = {"libcurl": ["-o", f"otlp=http://127.0.0.1:{free_port()}/"],
 
 
 def mapped(library):
-    """The files of a library, by the linker's cache."""
+    """The files of a library, from the dynamic linker's cache."""
     said = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     return [line.split()[-1] for line in said.splitlines() if line.split()[0].startswith(library)]
 
 
 def without(library, *arguments):
-    """nhmtap without such a library: each of its files is an empty one."""
+    """Runs nhmtap without a library: /dev/null is mounted over each of its files."""
     hide = "".join(f"mount --bind /dev/null {file} && " for file in mapped(library))
     done = subprocess.run(["unshare", "--mount", "sh", "-c", hide + 'exec "$@"', "sh", NHMTAP, *arguments],
                           capture_output=True, text=True, check=False, timeout=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a session may use."""
+"""The limit on the memory of a session."""
 import json
 import os
 
@@ -29,7 +29,7 @@ def test_stacks_of_everything_live_in_little_memory_and_the_start_says_what_was_
     assert limits["parts"]["unwinding"] == 0
     assert result.one("start")["unwind"] == {"by": "fp", "why": "the limit of memory leaves no room for their tables"}
     assert len(result.of("profile")) >= 3
-    # The largest that its memory ever was: what BPF programs write counts, as it is mapped. ASan's own would as well.
+    # The peak includes what BPF programs write, as it is mapped. ASan's memory would count too.
     assert result.one("end")["overhead"]["max_rss_bytes"] <= LITTLE * MIB or sanitized()
 
 
@@ -45,7 +45,7 @@ def test_what_does_not_fit_is_refused_with_the_sum(nhmtap):
 
 
 def test_keys_beyond_the_limit_are_lost_and_counted(nhmtap):
-    """Each has one page fault at an address of its own."""
+    """Each key has one page fault, at an address of its own."""
     result = nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--memory", "12M", "--format", "json", "--",
                     program("ips"), "20000")
     most = result.one("start")["limits"]["parts"]["entries"] // 2048
@@ -55,7 +55,7 @@ def test_keys_beyond_the_limit_are_lost_and_counted(nhmtap):
 
 
 def test_samples_of_a_stack_that_is_there_already_need_no_room(nhmtap):
-    """Of two CPUs' tables the first has more keys than are kept: the same stack under ever other names."""
+    """The first of two CPUs' tables has more keys than are kept: one stack under many names."""
     first, second = sorted(os.sched_getaffinity(0))[:2]
     with Puppet() as puppet:
         process = nhmtap.attach("profile", "-g", "-e", "page-faults:u", "-c", "1", "--memory", f"{LITTLE}M", "--format", "json",
@@ -72,7 +72,7 @@ def test_samples_of_a_stack_that_is_there_already_need_no_room(nhmtap):
         result = nhmtap.interrupt(process)
     record = next(r for r in result.of("profile") if "samples" in r)
     samples = record["samples"]
-    # The page in which the code of the faults lies is one more.
+    # The page of the code itself may be one more fault.
     assert 1100 <= result.entries()[0]["samples"] <= 1101
     assert record["rest"]["entries"] + len(result.entries()) < most
     assert samples["lost"]["table_full"] and samples["aggregated"] + samples["lost"]["table_full"] == samples["expected"]

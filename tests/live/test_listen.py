@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""--listen: a session that goes on answers HTTP, at a unix socket or an address of this machine."""
+"""--listen: a running session answers HTTP, at a unix socket or an address of this machine."""
 import os
 import signal
 import socket
@@ -110,7 +110,7 @@ def test_loopback_is_taken_and_any_address_that_is_asked_for(nhmtap, tmp_path, p
     asked = place.partition(":")[2].replace("0.0.0.0", "127.0.0.1")
     run = nhmtap.command("stat", "-e", "page-faults", "-o", tmp_path / "out", "--listen", f"{place}:9464", "--", "curl",
                          "-sg", f"http://{asked}:9464/healthz")
-    # In a network of its own, which nobody else reaches.
+    # In a network namespace of its own, which nobody else reaches.
     said = subprocess.run(["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "-", *run],
                           stdout=subprocess.PIPE, check=True, text=True).stdout
     assert said == "ok\n"
