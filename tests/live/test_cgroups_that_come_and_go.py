@@ -186,7 +186,7 @@ def test_those_that_have_gone_are_forgotten(nhmtap, tmp_path, cgroup, monkeypatc
             os.mkdir(f"{cgroup[1]}/{'x' * 200}{i}")
             os.rmdir(f"{cgroup[1]}/{'x' * 200}{i}")
             if i % 100 == 0:
-                time.sleep(0.02)  # a ring holds some hundred of these notes: time to read them
+                time.sleep(0.02)  # time to read the notes: a ring holds only some hundred
 
     make(1000)
     memory = [run.resident()]

@@ -64,7 +64,7 @@ def test_a_command_is_not_counted_from_its_exec_on(nhmtap, control, tmp_path, en
         "stat", "-e", "page-faults", "-D", "-1", control.option, "-o", tmp_path / "out", "--",
         "sh", "-c", WAITING_SHELL, tmp_path / "go", program("puppet"), "faults=1000", "exit=0")
     control.do("enable" if enabled else "ping")
-    with open(os.open(tmp_path / "go", os.O_RDWR), "wb") as go:  # O_RDWR as in Control: no waiting
+    with open(os.open(tmp_path / "go", os.O_RDWR), "wb") as go:  # does not wait, as in Control
         go.write(b"go\n")
         go.flush()
         process.communicate(timeout=60)

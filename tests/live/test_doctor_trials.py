@@ -142,7 +142,7 @@ def few_files():
 
 
 def test_nothing_stays_open(nhmtap, tmp_path):
-    """Each descriptor that the kernel gave for an event is closed before the next event."""
+    """Each descriptor that the kernel gave for an event is closed by the end of the run."""
     trace = tmp_path / "trace"
     subprocess.run(["strace", "-qq", "-o", trace, "-e", "trace=perf_event_open,close",
                     *nhmtap.command("doctor", "--need", "software,kernel,system,profile,cgroup")],

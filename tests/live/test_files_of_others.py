@@ -151,12 +151,12 @@ def test_nothing_outlives_a_session_that_was_killed(going):
 
 
 # libelf's first call on a file is fcntl(). SIGKILL stands for any fault: the worker blocks other
-# signals, so strace can't inject them.
+# signals, so strace can't inject them. clone3() starts the worker, and clone() the command.
 REASONS = {
     "the file ends it": ("fcntl:signal=KILL", True, "has failed on it"),
     "the file holds it up": ("fcntl:signal=PROF", True, "has failed on it"),  # its timer's signal
     "seccomp is refused": ("seccomp,prctl:error=EPERM", False, "seccomp is refused"),  # libseccomp tries both
-    "fork is refused": ("clone3:error=EAGAIN", False, "can't be started"),  # clone() runs the command
+    "fork is refused": ("clone3:error=EAGAIN", False, "can't be started"),
 }
 
 

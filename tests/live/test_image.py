@@ -215,7 +215,7 @@ def without(*missing):
 
 @pytest.fixture(name="hidden_puppet")
 def anothers_puppet(tmp_path, puppet_root):
-    """Another user's process, started before nhmtap. Only that user may read its program's folder."""
+    """Another user's process, started before nhmtap. Only that user may read its folder."""
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o700)
     copy = folder / "puppet"
@@ -320,7 +320,7 @@ def test_processes_are_named_where_their_namespace_can_be_seen(tmp_path, cgroup,
     assert (result.one("end", activity="faults")["names"]["unnamed"]["no_pid"] >= 200) == (namespace == "own")
 
 
-# --- for long -------------------------------------------------------------------------------------
+# --- long runs ------------------------------------------------------------------------------------
 
 
 # The time for which the followed container exists and is away, in total: `make soak-sidecar`.

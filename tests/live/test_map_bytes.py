@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The bytes that the kernel side has written, as they stand in nhmtap's memory: those of no member, and of members that
-nobody asked for, are zero, whatever was on the program's stack. tests/pure/test_holes.py says which belong to no member."""
+"""The bytes that the kernel side has written, as they are in nhmtap's memory. Bytes of no member,
+and of members that were not asked for, are zero, whatever was on the BPF program's stack.
+tests/pure/test_holes.py lists the bytes of no member."""
 import re
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import holes
 from records import NHMTAP
 
 LONG = b"F" * 15
-# Has page faults under a name of 15 letters, then under one of a single letter, which the rest of the first may follow.
+# Has page faults under a name of 15 letters, then under one of a single letter, behind which the
+# rest of the first may remain.
 RENAMED = """
 import mmap
 for name in "F" * 15, "b":
@@ -25,7 +27,7 @@ input()
 
 
 def mapped(pid, size):
-    """What is mapped of the map that has this size: its bytes."""
+    """Returns the bytes of the mapped BPF map that has this size."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as file:
         places = [[int(text, 16) for text in re.match("(.*?)-(.*?) ", line).groups()] for line in file if "bpf-map" in line]
     begin, end = next(place for place in places if place[1] - place[0] == -(-size // 4096) * 4096)
@@ -48,7 +50,7 @@ def test_a_slot_holds_what_was_asked_for_and_zeros(tmp_path, command, always):
     with subprocess.Popen([NHMTAP, command, "-e", "page-faults:u", "-c", "1", "--by", "comm", "-o", tmp_path / "out", "--",
                            sys.executable, "-c", RENAMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"ready\n"
-        size = slots.offset + slots.size  # of a CPU's table, which ends with its slots
+        size = slots.offset + slots.size  # a CPU's table ends with its slots
         tables = mapped(process.pid, size * possible_cpus())
         process.communicate(b"\n")
     assert process.returncode == 0

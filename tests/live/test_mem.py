@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap mem on page faults, which have addresses but no latency and no source: the same program, keys
-and account as on load-latency records, on any machine."""
+"""nhmtap mem on page faults, which have addresses but no latency and no source: the same BPF
+program, keys and account as for load-latency records, on any machine."""
 import collections
 import re
 import signal
@@ -127,7 +127,7 @@ def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
         process.send_signal(signal.SIGCONT)
         result = nhmtap.interrupt(process)
     end = result.one("end")
-    # The ring of a CPU has 4096 places, one of which is always being written.
+    # A CPU's ring has 4096 places, one of which is always being written.
     assert end["stream"]["ring_lost"] >= 9000 - 4095
     assert end["stream"]["samples"] == len(result.of("sample"))
     assert end["stream"]["samples"] + end["stream"]["ring_lost"] == end["samples"]["aggregated"]

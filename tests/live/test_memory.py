@@ -2,7 +2,7 @@
 """Allocations that fail: no crash, a documented status, and records that are whole or none.
 
 The n-th allocation of the whole process fails, in the program or in a library, for n from the first to
-the last. NHMTAP_EVERY=1 tries every one; without it a spread of them.
+the last. NHMTAP_EVERY=1 tries every one; otherwise some of them are tried.
 """
 import json
 import os

@@ -8,7 +8,7 @@ from puppet import Puppet, command
 
 @pytest.fixture
 def own(tmp_path):
-    """Defines metrics over perf's own events; the argument that adds them."""
+    """Defines metrics over perf's own events, and returns the argument that adds them."""
     def define(**formulas):
         folder = tmp_path / "tables" / "generic"
         folder.mkdir(parents=True)
@@ -20,7 +20,7 @@ def own(tmp_path):
 
 
 def derived(nhmtap, metrics, steps, *options):
-    """The metrics of a puppet that is ready before, does these steps, and does nothing else."""
+    """Measures a puppet while it does these steps and nothing else."""
     with Puppet() as puppet:
         process = nhmtap.attach("stat", "-M", metrics, *options, "-p", puppet.pid)
         for step in steps:

@@ -141,16 +141,17 @@ def test_a_program_that_was_replaced_goes_by_its_own_names(nhmtap, copy):
 
 
 def while_it_waits(nhmtap, tmp_path, script, wanted):
-    """Profiles a script in which a program takes 200 page faults and then waits for "$0", a FIFO, until records have
-    told of as many of what is wanted: a symbol of a module. An interval may end among them, and its names may take
-    half of it. Returns how many samples there were, and what the program said."""
+    """Profiles a script in which a program takes 200 page faults and then waits for "$0", a FIFO,
+    until the records have 200 samples of `wanted`, (symbol, module). An interval may end between
+    the faults, and naming may take half an interval. Returns the number of samples and the output
+    of the program."""
     fifo, out = str(tmp_path / "fifo"), tmp_path / "out"
     os.mkfifo(fifo)
     run = nhmtap.start("profile", *FAULTS, "--by", "symbol", "-I", "500", "-o", out, "--",
                        "unshare", "-m", "sh", "-c", script, fifo)
     deadline = time.monotonic() + 60
     found = {}
-    with open(os.open(fifo, os.O_RDWR), "wb"):  # for both: there need be nobody at the other end
+    with open(os.open(fifo, os.O_RDWR), "wb"):  # does not wait for the other end
         while found.get(wanted, 0) < 200 and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
             said = out.read_text(encoding="utf-8") if out.exists() else ""
@@ -159,7 +160,7 @@ def while_it_waits(nhmtap, tmp_path, script, wanted):
 
 
 class Records(list):
-    """Reads a stream that continues."""
+    """The records so far of a stream that goes on."""
     def entries(self):
         return [e for record in self if record["type"] == "profile" for e in record["entries"]]
 
@@ -172,7 +173,7 @@ def test_a_program_that_deletes_itself_is_named(nhmtap, tmp_path, copy):
 
 def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
     run = nhmtap.attach("profile", *FAULTS, "--by", "symbol", "-a")
-    run.send_signal(signal.SIGSTOP)  # or it would hold the file open
+    run.send_signal(signal.SIGSTOP)  # otherwise it would hold the file open
     subprocess.run([copy, f"unlink={copy}", "here=200"], check=True, stdout=subprocess.DEVNULL)
     run.send_signal(signal.SIGCONT)
     result = nhmtap.interrupt(run)
@@ -182,7 +183,7 @@ def test_of_a_program_that_nothing_is_left_of_the_place_is_told(nhmtap, copy):
 
 
 def files_of(process):
-    """The files that it holds open."""
+    """The files that a process holds open."""
     folder, files = f"/proc/{process.pid}/fd", set()
     for fd in os.listdir(folder):
         with contextlib.suppress(FileNotFoundError):
@@ -191,7 +192,7 @@ def files_of(process):
 
 
 def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, cgroup, copy):
-    """nhmtap is stopped while the rings of all CPUs fill up with notes of cgroups, and the program ends."""
+    """While nhmtap is stopped, cgroups' notes fill the rings of all CPUs, and the program ends."""
     run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1", "-a", "--by", "symbol", interval=50)
     with subprocess.Popen([copy, "wait"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as waiting:
         wait_for(lambda: copy in files_of(run.process))
@@ -211,7 +212,7 @@ def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, 
 
 
 def test_a_path_is_that_of_the_processs_own_mount_namespace(nhmtap, tmp_path):
-    """Outside the container a different program has that path."""
+    """Outside of that namespace a different program has the path."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
@@ -258,21 +259,20 @@ def test_a_program_in_a_container_is_named(nhmtap, tmp_path, root):
 def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(tmp_path, copy):
     """Opening it takes 2 seconds: twenty intervals."""
     out = tmp_path / "out"
-    # LeakSanitizer is a tracer too, and a process has but one.
+    # LeakSanitizer is a tracer too, and a process can have only one.
     done = subprocess.run(
         ["strace", "-f", "-o", os.devnull, "-P", copy, "-e", "trace=openat", "-e",
          "inject=openat:delay_enter=2000000", NHMTAP, "profile", *FAULTS, "--by", "symbol", "-I", "100",
          "--duration", "6", "-o", out, "--", "sh", "-c", f"while :; do {copy} here=50; sleep 0.01; done"],
         env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, text=True, check=False)
     result = Result(done.returncode, out.read_text(encoding="utf-8"), done.stderr)
-    # In each interval the function with the most samples is the one that the program is in for most of the
-    # time.
+    # In each interval the entry of the program with the most samples is that of here().
     intervals = collections.defaultdict(list)
     for record in result.of("profile"):
         intervals[record["start_time"]] += [e for e in record["entries"] if e["code"].get("module") == copy]
     tops = [max(entries, key=lambda e: e["samples"], default=None) for entries in intervals.values()]
     told = ["symbol" in top["code"] for top in tops if top]
-    # On a busy machine an interval's time for names may be over later as well.
+    # On a busy machine, later intervals may run out of time for names too.
     assert told[:2] == [False, False] and told.count(True) > 1
     assert result.one("end")["names"]["unnamed"]["no_time"] > 0
 
@@ -280,8 +280,8 @@ def test_while_a_file_is_read_its_code_goes_by_its_place_and_no_interval_waits(t
 @pytest.mark.parametrize("call, why", [("seccomp,prctl", "seccomp is refused"), ("clone3", "can't be started")])
 def test_where_the_process_that_reads_files_is_refused_code_goes_by_its_place_and_the_end_says_why(tmp_path, call, why):
     out = tmp_path / "out"
-    # libseccomp tries both calls. Threads come by clone3 as well; the command by clone. LeakSanitizer is a tracer
-    # too, and a process has but one.
+    # libseccomp tries both calls. clone3() starts threads too, and clone() the command.
+    # LeakSanitizer is a tracer too, and a process can have only one.
     subprocess.run(["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:error=EPERM", NHMTAP,
                     "profile", *FAULTS, "--by", "symbol", "-o", out, "--", NAMES, "here=50"],
                    env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, capture_output=True, check=True)
@@ -306,8 +306,9 @@ def test_a_map_is_looked_for_by_the_pid_and_in_the_tmp_of_its_own_namespaces(nhm
 
 @pytest.mark.parametrize("kind", ["secret", "device"])
 def test_a_map_that_leads_to_what_its_process_may_not_read_is_refused_and_counted(nhmtap, tmp_path, kind):
-    """Another user, in a user namespace with a /tmp of its own, where fs.protected_symlinks does not hold. The /tmp
-    is found while the program is there: it waits."""
+    """The program runs as another user, in a user namespace with its own /tmp, where
+    fs.protected_symlinks has no effect. It waits at its end, because its /tmp can be found only
+    while it exists."""
     secret = tmp_path / "secret"
     secret.write_text("7e0000000000 100 ROOT_ONLY\n", encoding="ascii")
     secret.chmod(0o600)
@@ -341,7 +342,7 @@ def test_the_kernels_code_is_named_by_its_own_symbols(nhmtap, tmp_path):
 
 
 def test_where_the_kernel_hides_its_symbols_that_is_said(nhmtap, host, tmp_path):
-    """kernel.kptr_restrict: all addresses are 0."""
+    """With kernel.kptr_restrict, all addresses are 0."""
     def real(path):
         with open(f"/{path}", encoding="utf-8") as file:
             return file.read()
@@ -425,8 +426,8 @@ def test_each_interval_has_its_own_entries_and_none_is_lost(nhmtap, tmp_path):
     steps = [step for i in range(8) for step in ("here=50", "clock=40")]
     result = by_symbol(nhmtap, tmp_path, NAMES, *steps, options=["-I", "50"])
     assert len({r["start_time"] for r in result.of("profile")}) > 2
-    # A machine that is busy may read the file too late for an interval, which then has its places. It has been read
-    # by the next one.
+    # On a busy machine the file may be read too late for an interval, which then has places instead
+    # of names. It has been read by the next one.
     named, no_time = code(result)["here", NAMES], result.one("end")["names"]["unnamed"]["no_time"]
     assert 0 < named <= 400 <= named + no_time
 
@@ -445,11 +446,11 @@ def test_the_table_shows_functions(nhmtap):
 
 
 def same(ours, theirs):
-    """perf leaves out what a C++ function takes and returns, and tells the version of a C function's symbol."""
+    """perf omits parameters and result of C++ functions, and adds the version to symbols of C."""
     return ours == theirs.partition("@")[0] or theirs + "(" in ours
 
 
-# Both see the same addresses where these are not random.
+# Both see the same addresses, because setarch -R switches their randomization off.
 def test_names_are_those_of_perf_script(nhmtap, tmp_path):
     command = ["setarch", "-R", "clang", "-O2", "-x", "c", "-c", __file__.replace("live/test_names.py",
                "programs/names.c"), "-o", tmp_path / "names.o"]

@@ -54,7 +54,7 @@ def test_every_function_of_this_kernel_has_one_of_its_names(names_program):
     with open("/proc/kallsyms", encoding="utf-8") as file:
         for line in file:
             address, kind, name, *module = line.split()
-            # BPF programs and trampolines of other tests come and go between this look and the engine's.
+            # Other tests' BPF programs and trampolines may change before the engine reads the file.
             if kind in "tTwW" and not (module and module[0].startswith(("[bpf]", "[__builtin__"))):
                 names.setdefault(int(address, 16), set()).add((name, module[0] if module else "[kernel]"))
     assert len(names) > 1000, "the kernel hides its addresses"

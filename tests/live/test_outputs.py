@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A slow output never holds up the run: readers that stop reading, disks that are full, files that are
-renamed."""
+"""A slow output never holds up the run: readers that stop reading, full disks, renamed files."""
 import fcntl
 import json
 import os
@@ -70,12 +69,12 @@ def started():
 
 
 def turns(pid):
-    """How often a process has started to wait for something."""
+    """How often a process has begun to wait for something."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return int(next(line.split()[1] for line in file if line.startswith("voluntary_ctxt")))
 
 
-# --- a reader that stands still -------------------------------------------------------------------
+# --- a reader that stops reading ------------------------------------------------------------------
 
 KINDS = {"stat": ("count", []), "profile": ("profile", ["-c", 1, "--by", "ip,tid"]),
          "mem": ("mem", ["-c", 1, "--by", "ip,page"])}
@@ -97,7 +96,7 @@ def test_intervals_that_find_no_room_are_merged_and_nothing_is_lost(nhmtap, cont
     reports = [r for r in result.of(record) if r.get("part", 1) == 1]
     assert sum(r["value"] for r in reports) == 700
     assert 1 < len(reports) < 100
-    assert sum(r.get("merged", 1) for r in reports) == 101  # the last one is the run's end
+    assert sum(r.get("merged", 1) for r in reports) == 101  # the last one is that of the run's end
     assert result.of("gap") == []
     if kind != "stat":
         assert result.one("end")["samples"]["aggregated"] == 700
@@ -122,7 +121,7 @@ def test_single_samples_that_find_no_room_are_counted_and_stay_in_the_tables(nhm
     for _ in range(10):
         puppet.do("faults=100")
         seen = turns(process.pid)
-        until(lambda: turns(process.pid) > seen + 2)  # so it has seen what was there
+        until(lambda: turns(process.pid) > seen + 2)  # so it has read these samples
     puppet.end()
     result = Result(0, reader.rest(), "")
     assert process.wait(timeout=60) == 0
@@ -150,7 +149,7 @@ def blocked(nhmtap, started, reader, control):
     return start
 
 
-GRACE_S = 2  # GRACE_NS in user/run/signals.c: how long a reader that stands still is waited for
+GRACE_S = 2  # GRACE_NS in user/run/signals.c: how long a run waits for a reader that does not read
 PLACES = {"host": [], "process 1": ["unshare", "--pid", "--fork"]}
 
 
@@ -165,7 +164,7 @@ def test_a_signal_ends_a_run_whose_reader_stands_still(blocked, place):
 @pytest.mark.parametrize("place", PLACES)
 def test_a_second_signal_ends_it_at_once(blocked, place):
     took = GRACE_S
-    while took >= GRACE_S:  # on a busy machine the second one may come when the reader's time is over
+    while took >= GRACE_S:  # on a busy machine the second one may come after that time
         process, pid = blocked(PLACES[place])
         began = time.monotonic()
         os.kill(pid, signal.SIGTERM)
@@ -314,7 +313,7 @@ def test_a_file_that_may_not_get_longer_is_an_error_and_ends_with_a_whole_record
 
 @pytest.mark.parametrize("when, status", [("2", 0), ("2+", 3)], ids=["once", "from then on"])
 def test_a_file_that_would_block_is_tried_again_and_nobody_waits_for_it_to_change(nhmtap, tmp_path, when, status):
-    """As that of a file system whose server is busy. epoll can't watch files."""
+    """As with a network file system whose server is busy. epoll can't watch regular files."""
     out = tmp_path / "out"
     result = nhmtap("stat", "-e", "page-faults", "-I", "20", "-o", out, "--", "sleep", "0.1", timeout=60,
                     before=["strace", "-o", "/dev/null", "-P", out, "-e", f"inject=write:error=EAGAIN:when={when}"],
@@ -400,7 +399,7 @@ def test_a_file_that_is_cut_off_by_others_has_no_hole(nhmtap, tmp_path, puppet, 
     process = nhmtap.start("stat", "-e", "page-faults", "-I", DAY, control.option, "-o", out, "-p",
                            puppet.pid)
     control.do("ping")
-    os.truncate(out, 0)  # copytruncate
+    os.truncate(out, 0)  # as logrotate's copytruncate does
     puppet.do("faults=10")
     control.do("stop")
     process.communicate(timeout=60)
@@ -423,6 +422,6 @@ def test_a_gap_has_a_schema_that_tells_its_causes_apart():
     gap = {"type": "gap", "schema_version": "2.0.0", "time": "2026-01-31T23:59:59.123456789Z",
            "run_id": "0" * 32, "seq": 3, "activity": "stat", "cause": "disk_full",
            "since": "2026-01-31T23:59:59.123456789Z", "until": "2026-01-31T23:59:59.123456789Z", "records": 0}
-    assert not validator("gap").is_valid(gap)  # it names the system's error
+    assert not validator("gap").is_valid(gap)  # "why" must name the system's error
     validator("gap").validate({**gap, "why": "No space left on device"})
     validator("gap").validate({**gap, "cause": "queue_full", "types": {"count": 3}})

@@ -17,7 +17,7 @@ PAGE, COUNTS = "page", "counts"
 
 @pytest.fixture
 def both(nhmtap, tmp_path):
-    """Runs it with two outputs: the page, and the records of the same run."""
+    """Runs nhmtap with two outputs: the page, and the records of the same run."""
     def run(*arguments):
         nested, page = tmp_path / "nested", tmp_path / PAGE
         result = nhmtap(arguments[0], "-o", nested, "-o", f"openmetrics={page}", *arguments[1:])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Pid namespaces, with nhmtap and the measured program in the same one or in different ones. Processes have
-their numbers in nhmtap's own namespace. They never have another process's names, and have their own names
-wherever their files can be seen."""
+"""Pid namespaces, with nhmtap and the measured program in the same one or in different ones. A
+process is reported by its pid in nhmtap's own namespace. Its code never gets another process's
+names, and gets its own wherever its files can be seen."""
 import os
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ def pids(result, symbol):
 
 
 def said(result):
-    """The programs' pids as they saw them themselves."""
+    """The pids that the programs printed, from their own namespaces."""
     return [int(line.split()[1]) for line in result.said.splitlines() if line.startswith("at ")]
 
 
@@ -136,8 +136,8 @@ def twin(tmp_path):
 
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_of_two_processes_with_one_number_each_goes_by_its_own_names_or_by_none(nhmtap, tmp_path, twin, where):
-    """One program is in this namespace and one in a new namespace, where ns_last_pid has given it the same
-    number."""
+    """One program is in this namespace. Another one is in a new namespace, with the same pid by
+    ns_last_pid."""
     profile = nhmtap.command("profile", *FAULTS, "-a", "--by", "symbol,pid", "-o", tmp_path / "out", "--", "sh", "-c",
                              f"touch {tmp_path}/begun; while ! test -e {tmp_path}/done; do sleep 0.05; done")
     os.mkfifo(tmp_path / "go")

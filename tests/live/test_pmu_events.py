@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names from perf's own files (--pmu-events) mean what perf makes of them. perf has the files of its version
-built in, and PERF_CPUID makes it assume any CPU. nhmtap reads the same files from the kernel's source. Both
-get the same PMU in sysfs, and strace shows their system calls. Whether the kernel grants them does not
-matter. Each run compares a different random selection of names."""
+"""Names from perf's own files (--pmu-events) are encoded as perf encodes them. perf has the files
+of its version built in, and PERF_CPUID makes it assume any CPU. nhmtap reads the same files from
+the kernel's source. Both get the same PMU in sysfs, and strace shows their system calls. Whether
+the kernel grants them does not matter. Each run compares a different random selection of names."""
 import json
 import os
 import random
@@ -30,7 +30,7 @@ def core(name="cpu", type_=4, formats=FORMATS, **more):
 
 
 def a_cpu(vendor, family, model, stepping, *pmus, named="cpu"):
-    """The PMU, perf's identifier of the CPU, and the machine."""
+    """Returns the PMU, perf's identifier of the CPU, and the machine's files."""
     files = hosts.MACHINE | {"proc/cpuinfo": hosts.cpuinfo(vendor, family, model, stepping)}
     for pmu in pmus:
         files |= pmu
@@ -113,7 +113,7 @@ def test_a_bare_name_is_the_big_cores_where_there_are_two_kinds(explain, pmu_eve
     assert attribute(small) == [10, 0xc0, 0, 0]
 
 
-# --- other writers' forms -----------------------------------------------------------------------
+# --- formats of other tools ---------------------------------------------------------------------
 
 PERFMON = {
     "mapfile.csv": "Family-model,Version,Filename,EventType,Core Type,Native Model ID,Core Role Name\n"
@@ -188,7 +188,7 @@ def test_what_perf_list_writes_is_read(nhmtap, explain, tmp_path):
     ({"notes.txt": "none"}, "", "no events of the core"),
     ({"mapfile.csv": "Family-model,Version,Filename,EventType\nGenuineIntel-6-AA,v1,x,core\n"}, "",
      "no row for GenuineIntel-6-55-4"),
-    # Each '+' behind another doubles what regcomp(3) makes of it: no memory would be enough for these.
+    # Each further '+' doubles what regcomp(3) allocates: no memory would be enough for these.
     ({"mapfile.csv": f"Family-model,Version,Filename,EventType\nGenuineIntel-6-5{'5' + '+' * 60},v1,x,core\n"}, "",
      "no row for GenuineIntel-6-55-4"),
     ({"cache.json": "[{"}, "", "cache.json, line 1"),
@@ -205,7 +205,7 @@ def test_what_has_no_events_for_this_cpu_is_refused(nhmtap, tmp_path, files, bel
 @pytest.mark.parametrize("at", ["", "/list.json", "/x86/mapfile.csv"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
 def test_what_is_no_plain_file_is_refused_and_not_waited_for(nhmtap, tmp_path, at, kind):
-    """As the path itself, as a file of its folder, and as the map of a tree."""
+    """Given as the path itself, as a file in the folder, and as the mapfile.csv of a tree."""
     file = tmp_path / f"files{at}"
     file.parent.mkdir(parents=True, exist_ok=True)
     if kind == "pipe":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which of root's privileges a session keeps. And: with file capabilities or setuid, a caller reads and
-writes nothing that he could not without them."""
+"""Which of root's privileges a session keeps. With file capabilities or setuid, a caller can read
+and write no more than without them."""
 import json
 import os
 import re
@@ -111,7 +111,7 @@ def test_a_file_that_is_there_keeps_its_mode_and_its_owner(nhmtap, tmp_path):
 
 @pytest.fixture(scope="module", name="anyones")
 def anyones_program(tmp_path_factory):
-    """Copies that everybody may run, wherever the build is: one without privileges, and two that lend some."""
+    """Copies that everybody may run, wherever the build is. One is plain, two lend privileges."""
     folder = tmp_path_factory.mktemp("lent")
     for parent in (folder, *folder.parents):
         if parent.name.startswith(("pytest-", "popen-", "lent")):
@@ -125,7 +125,7 @@ def anyones_program(tmp_path_factory):
 
 @pytest.fixture(name="secret")
 def roots_secret(tmp_path):
-    """A folder of root's with a file, a FIFO and tables in it, and a folder that everybody may write to."""
+    """A folder of root with a file, a FIFO and tables, and a folder that everybody may write to."""
     for parent in tmp_path.parents:
         if parent.name.startswith(("pytest-", "popen-")):
             parent.chmod(parent.stat().st_mode | 0o055)
@@ -211,13 +211,13 @@ def test_no_option_opens_what_the_caller_may_not(anyones, secret, program, optio
     assert "sesame" not in said.out + said.err
     assert listing(secret / "secret") == before
     assert said.status == plainly.status != 0, (said.err, plainly.err)
-    if option not in ("output to a socket", "COMMAND"):  # the file may be created; its owner and mode are checked
+    if option not in ("output to a socket", "COMMAND"):  # these may have other messages
         assert "ermission denied" in said.err or "can't be read" in said.err
     assert said.err == plainly.err
 
 
 def test_symbolize_reads_no_program_that_the_caller_may_not(anyones, secret):
-    """Its records name files, and its options say below which folder."""
+    """Its records name files, and its options the folders in which to look for them."""
     shutil.copy("/bin/true", secret / "secret" / "true")
     code = {"module": f"{secret}/secret/true", "offset": "0x2000"}
     stream = "".join(json.dumps({"type": kind, "schema_version": "2.0.0", "time": "2026-01-31T23:59:59.123456789Z",

@@ -39,7 +39,7 @@ def test_an_event_that_was_asked_for_needs_no_reason(nhmtap):
 def test_every_fault_is_a_sample_at_its_instruction(nhmtap, tmp_path):
     result = nhmtap.into(tmp_path / "out", "profile", *EVERY_FAULT, "--by", "ip", "--",
                          *command("faults=5000", "exit=0"))
-    # 1 more: the puppet's own, before it is ready.
+    # One more: the puppet makes it before it is ready.
     assert in_touch(result) == 5001
 
 

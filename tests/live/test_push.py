@@ -120,12 +120,12 @@ def test_a_full_queue_takes_a_document_after_each_try_in_the_place_of_its_oldest
         with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url(), "queue_bytes": 8192}) as session:
             snapshots(session, puppet, *range(1, 21))
             receiver.rest()
-            for _ in range(2):  # the first may be of a try before the last snapshot
+            for _ in range(2):  # the first may belong to a try before the last snapshot
                 receiver.next()
             snapshots(session, puppet, 21)
             receiver.answers.clear()
             bodies, came = [], [0]
-            while came[-1] != 21:  # at the end there are two seconds for what waits, which may be too few
+            while came[-1] != 21:  # a run's end waits two seconds, which may be too few
                 request = receiver.next()
                 bodies += [request.body] * (request.status == 200)
                 came = [0, *(total for total in (otlp.total([body], "nhmtap.events") for body in bodies) if total)]
@@ -145,7 +145,7 @@ def test_a_server_that_is_not_there_holds_nobody_up(nhmtap, tmp_path, puppet):
 
 
 def refused(tmp_path, call, error):
-    """strace as what refuses a system call. LeakSanitizer would trace the process as well."""
+    """Options by which strace refuses a system call. LeakSanitizer would trace the process too."""
     return {"before": ["strace", "-f", "-o", tmp_path / "strace", "-e", f"trace={call}", "-e", f"inject={call}:error={error}"],
             "env": os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}}
 
@@ -189,7 +189,7 @@ def profiling(nhmtap, folder, puppet, form, url):
 
 
 def part_of(request):
-    """The one part of a form's body, its name and what it holds."""
+    """Returns the name and the content of a form's only part."""
     message = email.message_from_bytes(b"Content-Type: " + request.headers["Content-Type"].encode() + b"\r\n\r\n"
                                        + request.body)
     part, = message.get_payload()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The Python module: counts of a command, to be asserted on."""
+"""The Python module: counts of a command, for assertions."""
 import os
 import sys
 
@@ -86,7 +86,7 @@ def test_a_timeout_is_subprocess_own(stat):
         stat(["sleep", "100"], events=["cs"], timeout=0.5)
 
 
-# --- estimates, which software events are never ---------------------------------------------------
+# --- estimates: counts of software events never are -----------------------------------------------
 
 
 def estimated(low=90, high=110):

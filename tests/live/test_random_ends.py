@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""TERM at any moment: every stream that began ends properly, and everything that was counted is reported."""
+"""SIGTERM at any moment: each stream that began ends properly, and all counts are reported."""
 import concurrent.futures
 import random
 import signal
@@ -17,7 +17,7 @@ TARGETS = (
 
 
 def interrupted(nhmtap, target, started, after_s):
-    """The output of a run that was ended this long after its call, or after its start record."""
+    """The output of a run that was ended this long after its start, or after its start record."""
     process = (nhmtap.attach if started else nhmtap.start)(
         "stat", "-e", "page-faults,{cs,task-clock}", "-M", "cpus_utilized", "-I", "3", *target)
     time.sleep(after_s)

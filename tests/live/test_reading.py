@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How counters are read. Those of whole CPUs are read together by a program that runs on that CPU, or by
-read(2) if the kernel refuses the program. Those of a thread are not read while it sleeps. The counts are the
-same in every case."""
+"""How counters are read. Those of a whole CPU are read together by a BPF program that runs on that
+CPU, or by read(2) if the kernel refuses the program. Those of a thread are not read while it
+sleeps. The counts are the same in every case."""
 import contextlib
 import os
 import re
@@ -18,7 +18,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 # Root without the capabilities that loading takes: counting needs CAP_PERFMON only.
 NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
 WAYS = pytest.mark.parametrize("before", [[], NO_BPF], ids=["by a program", "by read(2)"])
-# More than a thread needs to visit each CPU, where there is no program.
+# So many events that, without a BPF program, a thread visits each CPU to read them.
 MANY = ["-e", ",".join(["page-faults"] * 20)]
 
 
@@ -95,7 +95,7 @@ def test_a_pinned_event_is_read_as_the_others_are(nhmtap):
 
 
 def traced(folder, calls, *arguments, before=()):
-    """The calls of a run that strace saw: (who, call)."""
+    """The calls of a run that strace saw: (tid, call)."""
     output = folder / "calls"
     # LeakSanitizer also needs to trace the process, and a process has only one tracer.
     subprocess.run([*before, "strace", "-f", "-e", f"trace={calls}", "-o", output, NHMTAP, *arguments], check=True,
@@ -165,7 +165,7 @@ def test_children_of_a_process_that_sleeps_are_counted(nhmtap):
 
 
 def test_what_reads_counters_takes_no_samples_away(nhmtap):
-    """A program that is at work keeps others on its CPU from their samples: bpf_prog_active."""
+    """While a BPF program runs, others on its CPU miss their samples: bpf_prog_active."""
     with Puppet() as puppet:
         sampling = nhmtap.attach("profile", "-e", "page-faults", "-c", "1", "--by", "pid", "-p", puppet.pid)
         reading = nhmtap.attach("stat", *MANY, "-a", "-I", "5")

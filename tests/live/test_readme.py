@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs every example of README and of the manual that begins with $, unchanged; those with the container image are run
-by test_image.py."""
+"""Runs every example of README and of the manual that begins with $, unchanged. test_image.py runs
+those with the container image."""
 import manual
 import pytest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""OpenTelemetry's variables say of what service, team or machine the records are, as its specification of the resource
-SDK has it."""
+"""OpenTelemetry's environment variables say which service, team or machine the records belong to,
+as in the specification of its resource SDK."""
 import os
 
 import otlp
@@ -18,7 +18,7 @@ def run(nhmtap, form="json", **variables):
 
 
 def added(result, without):
-    """What the start record's resource has that one without variables hasn't."""
+    """The attributes of the start record's resource that a run without variables does not have."""
     plain = without.one("start")["resource"]
     return {name: value for name, value in result.one("start")["resource"].items()
             if name not in plain or (plain[name] != value and name != "process.pid")}

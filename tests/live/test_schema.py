@@ -30,7 +30,7 @@ def version():
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """A record of each type that a run writes, in each of its shapes."""
+    """A record of each type that a run writes."""
     out = tmp_path_factory.mktemp("records") / "out"
     found = {}
     for arguments in (["stat", "-e", "cs", "-r", "2", "--expect", "cs>=0", "--", "true"],
@@ -90,7 +90,7 @@ def test_no_record_satisfies_the_schema_of_another_type(records, name):
 def objects(value, path=()):
     """The paths of all objects in a record whose members have fixed names."""
     if isinstance(value, dict):
-        if path[-1:] != ("why",):  # explain's: a reason a field
+        if path[-1:] != ("why",):  # that of explain has a reason for each field
             yield path
         for name, member in value.items():
             yield from objects(member, (*path, name))

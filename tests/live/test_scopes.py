@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Threads, cgroups and CPUs: what is counted, and what is reported apart. Every count is known by
-construction, see tests/programs/puppet.c."""
+"""Threads, cgroups and CPUs: what is counted, and what is reported separately. Every count is known
+by construction, see tests/programs/puppet.c."""
 import os
 import re
 import resource
@@ -19,7 +19,7 @@ def pinned(cpu):
 
 
 def values(result, key):
-    """{key: count}: of one event."""
+    """{key: count} of one event."""
     return {record[key]: record["value"] for record in result.of("count")}
 
 

@@ -18,7 +18,7 @@ class Manager:
         self.socket.bind(address)
 
     def hear(self, wanted=lambda state: state != "WATCHDOG=1"):
-        """The next state, without those of the watchdog."""
+        """Returns the next wanted state: by default, any except those of the watchdog."""
         while True:
             state = self.socket.recv(4096).decode()
             if wanted(state):

@@ -76,7 +76,7 @@ def test_activities_on_a_command_give_together_what_each_gives_alone(nhmtap, tmp
     within = touched(done.out)
     for kind in ("profile", "mem"):
         own = sum(n for ip, n in by_ip(result, kind).items() if within(ip))
-        assert N <= own <= N + 2  # the page of the function itself is one more
+        assert N <= own <= N + 2  # the page of the function itself may be one more
     # All three begin at the exec and end with the command.
     assert len({seen(result, name) for name in NAMES}) == 1
     assert result.status == result.records[-1]["exit_status"] == result.records[-1]["command"]["exit_code"] == 7
@@ -331,7 +331,7 @@ def test_files_that_were_renamed_are_opened_anew_and_nothing_is_lost(session, pu
     for _ in range(10):
         puppet.do("faults=10")
     log.rename(rotated)
-    for _ in range(10):  # to the old name's file, until it is told
+    for _ in range(10):  # goes to the renamed file until HUP
         puppet.do("faults=10")
     one.hup()
     for _ in range(10):
@@ -546,7 +546,7 @@ def test_streams_of_several_activities_are_read_too(nhmtap, session, puppet, tmp
     assert "touch" in drawn(stored)
 
 
-# --- what takes turns, and many at once -----------------------------------------------------------
+# --- activities that take turns, and many at once -------------------------------------------------
 
 def test_what_a_core_has_but_one_of_is_taken_in_turns_and_check_says_so(nhmtap, tmp_path, host):
     """On a Nehalem that exists only as files."""
@@ -590,7 +590,7 @@ def test_values_take_turns_where_they_are_more_than_the_registers(nhmtap, tmp_pa
 
 
 def test_a_trace_may_be_asked_for_without_a_pace(nhmtap, tmp_path, host):
-    """Defaults of a long run do not contradict the options."""
+    """The defaults of a session do not conflict with the options."""
     bts = hosts.pmu("intel_bts", 9)
     trace = {"name": "trace", "command": "branch", "trace": True, "filter": "u", "pid": str(os.getpid())}
     done = nhmtap("run", host(hosts.NEHALEM, bts), "--check", write(tmp_path / "c", [trace]))

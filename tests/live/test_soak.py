@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Half a minute of `make soak`, which runs for as long as asked."""
+"""Half a minute of `make soak`, which runs as long as it is asked to."""
 import contextlib
 
 from soak import Soak, judge

@@ -10,7 +10,7 @@ from sessions import DAY, Session, config_schema, faults, until, write
 
 
 class Server:
-    """Listens at an address. Data of a connection is read only when the test asks for it."""
+    """Listens at an address. A connection's data is read only when the test asks for it."""
 
     def __init__(self, kind, folder):
         self.kind, self.path = kind, str(folder / "socket")

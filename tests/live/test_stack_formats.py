@@ -24,7 +24,7 @@ def written(nhmtap, path, form, *options, steps=STEPS):
 
 
 def calls():
-    """Offsets in the program's file of all bytes of its call instructions, by objdump."""
+    """The file offsets of all bytes of the program's call instructions, by objdump."""
     said = subprocess.run(["objdump", "-d", "-F", "--no-show-raw-insn", CALLS], capture_output=True,
                           text=True, check=True).stdout
     shift = int(re.search(r"^([0-9a-f]+) <main>", said, re.M)[1], 16) - int(
@@ -168,7 +168,7 @@ def test_folded_lines_sum_up_to_all_samples(nhmtap, tmp_path):
 
 
 def test_pages_that_were_touched_are_weighed_by_their_stacks_in_each_form(nhmtap, tmp_path):
-    """mem's, on page faults: pprof's file has what they stand for and their latency, and where they were found."""
+    """mem on page faults. In pprof, period and latency are values, and the source is a label."""
     def touched(form, *options):
         result = nhmtap("mem", *EVERY_FAULT, "-g", "--by", "symbol,comm", "-o", tmp_path / form, "--format", form, *options, "--",
                         CALLS, "graph=300")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks of programs whose calls are known by construction, compared with perf's of the same runs."""
+"""Stacks of programs whose calls are known by construction, also compared with those of perf."""
 import os
 import subprocess
 
@@ -9,7 +9,7 @@ from stacks import by_perf, chains, named, within
 
 CALLS = os.path.abspath(program("calls"))
 EVERY_FAULT = ["-g", "-e", "page-faults", "-c", "1"]
-STACK_WORDS = 1 << 17  # of bpf/shared.h
+STACK_WORDS = 1 << 17  # as in bpf/shared.h
 
 
 def profile(nhmtap, tmp_path, options, *steps, before=()):
@@ -79,7 +79,7 @@ def test_the_kernels_frames_come_before_those_of_its_caller(nhmtap, tmp_path):
     assert within(CALLS, {chain: 1}) == {("_start", "main", "by_kernel"): 1}
     by_frames = chains(profile(nhmtap, tmp_path, [*EVERY_FAULT, "--unwind", "fp"], "kernel=500"))
     (chain, samples), *_ = by_frames.most_common(1)
-    # By way of the C library, which has no frame pointers.
+    # The way leads through the C library, which has no frame pointers.
     assert samples == 500 and within(CALLS, {chain: 1}) == {("main",): 1}
 
 
@@ -165,7 +165,7 @@ def test_many_long_stacks_still_make_lines_that_can_be_read(nhmtap, tmp_path):
 def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp_path):
     result = profile_held(nhmtap, tmp_path, [*EVERY_FAULT, "--by", "comm"], "tree=15")
     full = stacks(result)["table_full"]
-    # Each way is one sample: 15 calls, touch(), main() and what calls it, and two words more.
+    # Each way is one sample: 15 calls, touch(), main() and its caller, and two more words.
     assert full >= 2 ** 15 - STACK_WORDS // (15 + 3 + 2)
     lost = [e for e in result.entries() if e.get("stack_lost")]
     assert {(*e["stack"], e["stack_lost"]) for e in lost} == {("table_full",)}
@@ -176,11 +176,11 @@ def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp
 def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, tmp_path):
     found = within(CALLS, chains(profile_held(nhmtap, tmp_path, EVERY_FAULT, "deep=90,10", "tree=15",
                                               "deep=90,500")))
-    # It is longer than the stacks that fill the table. Another one of their length would find no room.
+    # It is longer than the stacks that fill the table. Not even another one of those has room.
     assert found["_start", "main", *["down"] * 90, "middle", "touch"] == 510
 
 
-# --- perf's, by frame pointers ---------------------------------------------------------------------------------------
+# --- perf's stacks, by frame pointers -------------------------------------------------------------
 
 
 def test_perf_finds_the_same_stacks(nhmtap, tmp_path):

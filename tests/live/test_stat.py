@@ -9,7 +9,7 @@ from puppet import Puppet, command
 
 
 def counted(nhmtap, events, steps, *options):
-    """The counts of a puppet that is ready before, does these steps, and does nothing else."""
+    """Counts a puppet while it does these steps and nothing else."""
     with Puppet() as puppet:
         process = nhmtap.attach("stat", "-e", events, *options, "-p", puppet.pid)
         for step in steps:
@@ -37,7 +37,7 @@ def test_the_users_side_and_the_kernels_side_add_up(nhmtap):
 
 
 def test_the_task_clock_is_the_time_that_the_task_ran(nhmtap):
-    # The puppet spins by CLOCK_PROCESS_CPUTIME_ID, and looks at it between rounds of some ms.
+    # The puppet spins by CLOCK_PROCESS_CPUTIME_ID, which it reads between rounds of some ms.
     result = counted(nhmtap, "task-clock", ["spin=200"])
     assert 199e6 <= result.count("task-clock") <= 400e6
     assert result.one("count")["unit"] == "ns"
@@ -76,7 +76,7 @@ def test_intervals_follow_each_other_without_a_gap(nhmtap, tmp_path):
     firsts = result.of("count")[::60]
     gaps = [(nanoseconds(after["start_time"]) - nanoseconds(before["start_time"])) % DAY
             - before["duration_ns"] for before, after in zip(firsts, firsts[1:])]
-    # The median: between two readings of two clocks anything may happen, but not every time.
+    # The median, because in some intervals much time may pass between reading the two clocks.
     assert len(gaps) >= 3
     assert abs(statistics.median(gaps)) < 1e6
 
@@ -223,7 +223,7 @@ def test_many_events_are_counted_at_once(nhmtap):
 
 def test_counting_begins_with_the_command_itself(nhmtap):
     # The forked child waits in nhmtap's own code before it becomes the command. enable_on_exec leaves that
-    # out, so the count is that of an exec'ed program, which perf counts the same way.
+    # out, so only the exec'ed program is counted, as perf does.
     ours = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     again = nhmtap("stat", "-e", "page-faults:u", "--", "/bin/true").count("page-faults:u")
     assert abs(ours - again) < 20 and ours < 500

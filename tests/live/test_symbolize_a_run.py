@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Streams that a run has stored by place, named afterwards."""
+"""Streams that a run stored with --by place, named afterwards."""
 import subprocess
 
 from naming import offset_of, symbols

@@ -116,7 +116,7 @@ def test_all_cpus_are_the_cpus_that_are_online(nhmtap):
     with open("/sys/devices/system/cpu/online", encoding="ascii") as online:
         assert result.one("start")["target"]["cpus"] == online.read().strip()
     record = result.one("count")
-    # A CPU's event is enabled all the time, on each CPU but for the moment that it takes to switch them on one by one.
+    # Each CPU's event is enabled all the time, apart from the moment of enabling them one by one.
     assert record["enabled_ns"] >= 0.99 * 0.2e9 * os.sysconf("SC_NPROCESSORS_ONLN")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names of any bytes: the text that people are shown holds nothing that controls their terminal, and shows
-which characters there are."""
+"""Names of any bytes: the text for people contains nothing that controls their terminal, and shows
+such characters as escapes."""
 import json
 import shutil
 import unicodedata
@@ -9,7 +9,8 @@ import pytest
 from records import program
 
 NAMES = program("names")
-# CSI in two bytes, the same as an escape sequence, right-to-left override, a space of no width, a line separator.
+# CSI in two bytes, CSI as an escape sequence, a right-to-left override, a zero-width space, a line
+# separator, a line feed.
 HOSTILE = {"c1": ("\u009b2J", r"\u009b2J"), "escape": ("\033[2J", r"\u001b[2J"), "bidi": ("\u202egpj", r"\u202egpj"),
            "hidden": ("\u200bx", r"\u200bx"), "line": ("\u2028x", r"\u2028x"), "feed": ("\nx", r"\u000ax")}
 CASES = pytest.mark.parametrize("hostile, shown", HOSTILE.values(), ids=HOSTILE)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks of programs without frame pointers, walked by tables. Each sample is a page fault of a known call.
-nhmtap attaches before the programs make their calls, so the tables exist and the counts are exact."""
+"""Stacks of programs without frame pointers, unwound by tables. Each sample is a page fault of a
+known call. nhmtap attaches before the programs make their calls, so the tables exist and the counts
+are exact."""
 import collections
 import os
 import re
@@ -45,7 +46,7 @@ ENDS = ("whole", "truncated", "no_table", "no_row", "unreadable")
 
 
 def account(result):
-    """What became of all stacks; it adds up."""
+    """The number of stacks by how their unwinding ended, which adds up to all stacks."""
     told = [r["stacks"] for r in result.of("profile") if "stacks" in r]
     assert all(stacks["delivered"] == sum(stacks[end] for end in ENDS) for stacks in told)
     return {name: sum(stacks[name] for stacks in told) for name in ("delivered", "guessed", *ENDS)}
@@ -62,7 +63,7 @@ def test_a_chain_through_a_library_and_a_callback_is_whole_in_each_sample(nhmtap
     assert told["whole"] == told["delivered"] >= 1000 and told["guessed"] == 0
 
 
-# Rows of a table that nothing else needs: half of a session's smallest memory.
+# Code whose table takes more than half of a session's smallest memory.
 ROWS = """
 .rept 80000
 .cfi_startproc
@@ -79,14 +80,14 @@ MEMORY = 1 << 20
 
 
 class Small:
-    """A session with the smallest memory, which watches two programs, each with a table of half of that."""
+    """A session with the smallest memory, and two programs, each with a table of half of that."""
 
     def __init__(self, nhmtap, folder):
         rows = folder / "rows.S"
         rows.write_text(ROWS)
         self.nhmtap, self.folder = nhmtap, folder
         self.one, self.other = (chain.build(folder, rows, name=name) for name in ("one", "other"))
-        # A session starts without tables that take long, as all do on a busy machine.
+        # A session starts before tables that take long are made, as all do on a busy machine.
         assert any(nhmtap.into(folder / f"alone{i}", "profile", *EVERY_FAULT, "--", self.one)
                    .one("start")["unwind"]["bytes"] > MEMORY / 2 for i in range(20))
 
@@ -130,8 +131,8 @@ class Fed:
 def test_a_table_that_had_to_make_room_is_made_again_when_its_file_is_mapped_again(nhmtap, tmp_path):
     small = Small(nhmtap, tmp_path)
     fifos = [small.fifos(name) for name in ("first", "second", "third")]
-    # Tables that were used in the last two seconds stay. That they were is noted when a process begins, though not each
-    # tenth of a second: /bin/true begins late enough.
+    # Tables that were used in the last two seconds stay. Uses are noted when a process begins, at
+    # most once in a tenth of a second: /bin/true begins late enough.
     script = "sleep 3; ".join(f"{program} < {told} > {said}; sleep 0.5; /bin/true; "
                               for program, (told, said) in zip((small.one, small.other, small.one), fifos))
     with small.watch(script) as session:
@@ -153,7 +154,7 @@ def test_a_table_that_found_no_room_is_made_once_there_is_some_though_its_file_i
             first.told.close()
 
             def second_has_one():
-                step.write("\n")  # a process begins: room is looked for
+                step.write("\n")  # when a process begins, nhmtap looks for room
                 return second.has_table(session)
 
             until(second_has_one)
@@ -175,7 +176,7 @@ def test_it_is_whole_in_programs_of_another_kind(nhmtap, tmp_path, flags, static
 
 
 def in_leaf(result):
-    """{names from the outermost: samples} of samples in leaf(), which its callback's functions lead to."""
+    """{names from the outermost: samples} of samples in leaf(), called through the callback."""
     found = {names: samples for names, samples in named(result).items() if "leaf" in names}
     assert all(names[-len(chain.INNER):] == chain.INNER for names in found)
     return found
@@ -198,14 +199,14 @@ def test_it_goes_on_beyond_a_signal_in_what_that_interrupted(nhmtap, program):
     found = in_leaf(result)
     assert sum(found.values()) == 300
     for names in found:
-        # The signal arrives in a function that raise() calls. The handler's return is the C library's.
+        # The signal arrives in a function that raise() calls. The handler returns to the C library.
         assert names.index("main") + 1 < names.index("on_signal") and any("raise" in name for name in names if name)
     frames = [f for r in result.of("frames") for f in r["frames"]]
     assert any("kill" in f.get("symbol", "") and "return" not in f for f in frames)
 
 
 def test_it_goes_on_beyond_the_dynamic_linker_that_binds_a_function(nhmtap, tmp_path):
-    """A resolver function (IFUNC) runs there, at the first call. Its frame is found by rbx."""
+    """A resolver function (IFUNC) runs there at the first call. rbx leads to the linker's frame."""
     library, source = tmp_path / "libbound.c", tmp_path / "bound.c"
     library.write_text("""
 #include <sys/mman.h>
@@ -326,8 +327,8 @@ int f{i}(int x, char *s)
 
 
 def test_a_compiler_that_lives_for_a_third_of_a_second_is_walked(nhmtap, tmp_path):
-    """gcc executes it; the largest table of all is wanted at once. Where nhmtap gets no CPU meanwhile, or is slowed
-    down by sanitizers, a longer life has to do."""
+    """gcc executes the compiler, whose table is the largest, and is needed at once. If nhmtap gets
+    no CPU in that time, or sanitizers slow it down, the compiler has to live longer."""
     shares = []
     for functions in (60, 60, 60, 120, 240, 480):
         (tmp_path / "source.c").write_text(source_of(functions))
@@ -381,7 +382,7 @@ def test_stacks_of_a_distributions_programs_reach_their_begin(nhmtap, tmp_path):
 
 
 def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_path):
-    """The same process, faults by their number, with the address space as it is always laid out."""
+    """Both sample each page fault of the same process, whose address space is not randomized."""
     script = ("import sys, json\nprint(json.dumps([1]), flush=True)\nsys.stdin.readline()\n"
               "json.dumps([[i] * 50 for i in range(1500)])\n")
     running = subprocess.Popen(["setarch", "-R", "/usr/bin/python3", "-c", script], stdin=subprocess.PIPE,
@@ -400,7 +401,7 @@ def test_each_whole_stack_that_perf_makes_of_dwarf_is_one_of_ours(nhmtap, tmp_pa
     running.wait()
     running.stdout.close()
     result = nhmtap.finish(process)
-    # perf ends with the process. If its input ends earlier, that is an error of the test.
+    # perf ends with the process. If its input ended earlier, perf would fail.
     assert perf.wait() == 0
     perf.stdin.close()
     perf.stdout.close()
@@ -443,8 +444,8 @@ def test_unwind_without_stacks_is_refused(nhmtap):
 
 
 def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, program, tmp_path):
-    """Every fault of the dynamic linker that loads the program too, by default, and when another program
-    executes it."""
+    """So is every fault of the dynamic linker that loads the program. This is the default, and also
+    holds when another program executes it."""
     script = tmp_path / "steps"
     script.write_text("rounds 100\n")
     for before in ((), ("taskset", "1"), ("sh", "-c", 'exec "$@"', "sh")):
@@ -456,7 +457,7 @@ def test_a_command_is_walked_by_tables_from_its_first_instruction_on(nhmtap, pro
         loading = {names: n for names, n in found.items() if "_dl_start" in names}
         assert sum(loading.values()) > 20 and all(names[0] == "_start" for names in loading)
         beside = [e for e in result.entries(comm="chain") if e.get("incomplete")]
-        # _init() has no row, so its caller is not known.
+        # _init() has no row, so its caller is unknown.
         assert sum(e["samples"] for e in beside) <= 2, beside
 
 
@@ -493,7 +494,7 @@ int main(void)
 
 def test_code_made_at_run_time_is_walked_by_its_frame_pointers_and_said_to_be(nhmtap, tmp_path):
     (tmp_path / "jit.c").write_text(JIT)
-    # The code's caller has a frame pointer, as its own caller has. Otherwise the code would hide it.
+    # by_frame() and main() have frame pointers. Otherwise the code would hide its caller.
     subprocess.run(["gcc", "-O2", "-fno-omit-frame-pointer", "-o", tmp_path / "jit", tmp_path / "jit.c"], check=True)
     with Chain(tmp_path / "jit") as running:
         result = attached(nhmtap, running, ["-g", "-e", "page-faults:u", "-c", "1", "--by", "symbol,comm"], "go")
@@ -507,7 +508,7 @@ def test_code_made_at_run_time_is_walked_by_its_frame_pointers_and_said_to_be(nh
 
 
 def test_the_stubs_that_call_a_library_are_walked(nhmtap, tmp_path):
-    """Each call finds the page of its stub taken away, so that each has a page fault there."""
+    """The page of the stub is dropped before each call, so that each has a page fault there."""
     library, source = tmp_path / "libstub.c", tmp_path / "stub.c"
     library.write_text("void callee(void) { }")
     source.write_text("""
@@ -548,6 +549,6 @@ int main(void)
         if innermost.get("module") == str(tmp_path / "stub") and \
                 any(begin <= int(innermost["offset"], 16) < end for begin, end in stubs):
             within.append(entry)
-    # caller(), main(), two of the C library's, and _start.
+    # The stub, caller(), main(), two functions of the C library, and _start.
     assert sum(e["samples"] for e in within) >= 200
     assert not any("incomplete" in e for e in within) and {len(e["stack"]) for e in within} == {6}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Root of a user namespace, as in a rootless container. It holds all capabilities, but none that the kernel
-asks for."""
+"""Root of a user namespace, as in a rootless container. It holds all capabilities, but not in the
+initial user namespace, where the kernel requires them."""
 import hosts
 import pytest
 
@@ -30,7 +30,7 @@ def test_what_works_without_capabilities_is_planned(nhmtap, before):
 @pytest.mark.parametrize("arguments", [
     ["profile", "--", "true"], ["mem", "-e", "page-faults", "-c", "1", "--", "true"],
     ["stat", "-e", "page-faults", "-a"],
-    # None are there yet.
+    # No such cgroup exists yet.
     ["stat", "-e", "page-faults", "-G", "/nhmtap-none/*"], ["stat", "-e", "page-faults", "--for-each-cgroup", "/nhmtap-none/*"],
 ], ids=lambda arguments: " ".join(arguments[:-1]))
 def test_what_needs_capabilities_is_refused_for_the_right_reason(nhmtap, before, arguments):
@@ -42,7 +42,7 @@ def test_what_needs_capabilities_is_refused_for_the_right_reason(nhmtap, before,
 
 
 def test_processes_outside_of_the_namespace_are_refused_for_that(nhmtap, puppet):
-    """Though they are the same user's."""
+    """Even if they belong to the same user."""
     result = nhmtap("stat", "-e", "page-faults:u", "-p", puppet.pid, before=ROOT_OF_ANOTHER)
     assert result.status == 2
     assert "outside of this user namespace" in result.one("error")["why"] or paranoid() > 2

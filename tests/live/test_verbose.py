@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap reports about itself: -v, --version -v, and the reason why there is no count."""
+"""What nhmtap reports about itself: -v, --version -v, and why there is no count."""
 import json
 import os
 import re
