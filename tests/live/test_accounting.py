@@ -175,8 +175,7 @@ read end"""
 
 
 @pytest.mark.parametrize("interval", [["-I", "500"], []], ids=["in intervals", "at once"])
-@pytest.mark.parametrize("keys", [["--by", "pid,ip"], *(pytest.param(keys, marks=pytest.mark.thorough)
-                                                        for keys in (["--by", "symbol"], ["-g"]))], ids=" ".join)
+@pytest.mark.parametrize("keys", [["--by", "pid,ip"], ["--by", "symbol"], ["-g"]], ids=" ".join)
 def test_ever_new_keys_find_room(nhmtap, tmp_path, keys, interval):
     with subprocess.Popen(["sh", "-c", PROGRAMS], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdout.readline() == "ready\n"

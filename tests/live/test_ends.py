@@ -180,7 +180,7 @@ def test_a_second_signal_quits_at_once(nhmtap):
         process.communicate()
 
 
-def test_signals_that_were_ignored_before_end_the_run_all_the_same(nhmtap):
+def test_sigterm_ends_a_run_that_ignores_sigint(nhmtap):
     # Shells without job control start background jobs with SIGINT ignored. SIGTERM still works.
     process = nhmtap.attach("stat", "-e", "cs", "-a", preexec_fn=lambda: signal.signal(
         signal.SIGINT, signal.SIG_IGN))

@@ -340,7 +340,7 @@ def test_a_compiler_that_lives_for_a_third_of_a_second_is_walked(nhmtap, tmp_pat
         shares.append(sum(e["samples"] for e in entries if "incomplete" not in e and "truncated" not in e) / samples)
         if shares[-1] >= 0.8:
             return
-    assert shares == []
+    pytest.fail(f"shares of whole stacks: {shares}")
 
 
 def test_what_a_page_fault_touched_comes_with_its_whole_chain(nhmtap, program):

@@ -35,12 +35,10 @@ MODELS = {
     "unknown": (dict(SECOND, perfmon="0x07300202,0x00,0x0603"),
                 LATENCY | CALLS | ACCESS_BITS | TABLE | {"edges", "frozen", "uncore"}),
 }
-# One with a table and one without; the others, with stores or without, are thorough.
-FEW = {"nehalem", "unknown"}
 
 
 @pytest.mark.modules("intel-uncore")
-@pytest.mark.parametrize("model", [pytest.param(model, marks=() if model in FEW else pytest.mark.thorough) for model in MODELS])
+@pytest.mark.parametrize("model", MODELS)
 def test_what_is_measured_is_what_is_known(machines, model):
     kind, lacks = MODELS[model]
     result = machines(**kind).run("/opt/nhmtap", "doctor", "--selftest", "--format", "json", paranoid=-1)
