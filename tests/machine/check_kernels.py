@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Linux 5.10, which is too old for BPF functions that take pointers: it counts, and the rest is refused with the reason."""
+"""Linux 5.10 is too old for BPF functions with pointer arguments: counting works, and the rest is
+refused with the reason."""
 import pytest
 
 import known

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap doctor --selftest on broken machines: each fault of mutants.py that concerns it is noticed by the test that the
-fault's row names. An emulator is built for each."""
+"""nhmtap doctor --selftest on broken machines: the test named in a row of mutants.py notices the
+fault of that row. An emulator is built for each fault."""
 import contextlib
 import fcntl
 import os
@@ -16,7 +16,7 @@ from test_selftest import MODELS
 
 @contextlib.contextmanager
 def alone():
-    """One at a time builds in the emulator's folder."""
+    """Lets one process at a time build in the emulator's folder."""
     with open(nehalem.build_folder() + "/mutants.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -42,5 +42,5 @@ def test_a_fault_of_the_machine_is_noticed(emulator, mutant):
         guest.run("insmod /lib/modules/intel-uncore.ko")
         result = guest.run("/opt/nhmtap", "doctor", "--selftest", "--only", test, "--format", "json", paranoid=-1)
     found, = (r for r in records.parse(result.stdout) if r["type"] == "selftest")
-    # What the machine has is left out if the fault takes it away.
+    # A test is left out if the fault removes the facility that it needs.
     assert found["name"] == test and found["verdict"] in ("failed", "left_out"), str(result)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests for the tests. Each kind of machine boots once in a worker, and every test gets a fork of it. So no
-test depends on the tests before it."""
+"""Guests for the tests. Each kind of machine boots once in a worker, and every test gets a fork of
+it, so no test depends on the tests before it."""
 import os
 import sys
 
@@ -67,7 +67,7 @@ def guest(machines):
 
 @pytest.fixture(params=KERNELS)
 def any_kernel(request, machines):
-    """The same with each of the kernels."""
+    """A machine with one core, on each kernel."""
     return machines(kernel=request.param)
 
 
@@ -149,13 +149,13 @@ def xeons(request, machines):
 
 @pytest.fixture
 def isolated(machines):
-    """A machine whose kernel has page tables of its own."""
+    """A machine whose kernel has its own page tables (page table isolation)."""
     return machines(cmdline="pti=on rodata=on")
 
 
 @pytest.fixture
 def pushing(machines):
-    """A machine on which nhmtap can push to a server: with libcurl."""
+    """A machine with libcurl, so that nhmtap can push to a server."""
     return machines(add=(late_library("libcurl-gnutls"),))
 
 
@@ -171,14 +171,14 @@ def pytest_runtest_makereport(item, call):
             report.sections.append((f"console of {kind}", guest.console()))
 
 
-# The fixture that says what kind of machine a test needs. Under xdist's
-# `--dist loadgroup` each but the first kind boots in one worker only.
+# The fixtures that say what kind of machine a test needs. Under xdist's
+# `--dist loadgroup` each kind but the default one boots in one worker only.
 KINDS = ("core2", "isolated", "mannered", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "pushing", "sandybridge",
          "sandybridge_ep", "sandybridge_threads", "siblings", "two_cores", "two_packages", "xeon_7100", "xeon_7400",
          "xeons_7400")
 
 
-# Those of other processors than a Nehalem.
+# The fixtures of processors other than a Nehalem.
 OTHERS = {"core2", "netburst", "perfmon_1", "perfmon_2", "perfmon_3", "sandybridge", "sandybridge_ep", "sandybridge_threads",
           "westmere", "xeon", "xeon_7100", "xeon_7400", "xeons", "xeons_7400"}
 
@@ -197,5 +197,5 @@ def pytest_collection_modifyitems(items):
         kind += [k for k in (*KERNELS[1:], *WESTMERES, *XEONS, *PAIRS_OF_XEONS) if k in parameters]
         if kind:
             item.add_marker(pytest.mark.xdist_group("-".join(kind)))
-    # Groups first: one that began last would keep the other workers waiting at the end.
+    # Groups first: a group that started last would keep the other workers waiting at the end.
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -11,30 +11,32 @@ import variation
 
 PROGRAMS = nehalem.build_folder() + "/programs"
 
-# Of kernels, and of models of one kind, the first is always tested; tests of further ones are thorough.
-# `make check-kernels` asks for other kernels.
+# The first kernel, and the first model of each kind, are always tested; tests on further ones are
+# marked thorough. `make check-kernels` asks for other kernels.
 KERNELS = tuple(os.environ.get("NHM_KERNELS", "6.1 6.12").split())
 
-# Each Westmere, which boots once, and its table. The commonest comes first. The one of Core i3 and i5 has one
-# package, of two cores; the others have two packages.
+# The Westmeres, the most common one first. The one of Core i3 and i5 has one package of two cores;
+# the others have two packages. TABLES has the event table of each.
 WESTMERES = {
     "westmere-dp": {"model": "westmere-dp", "packages": 2, "kernel": "6.12"},
     "westmere": {"model": "westmere", "cores": 2, "kernel": "6.1"},
     "westmere-ex": {"model": "westmere-ex", "packages": 2, "kernel": "6.1"},
 }
-# The Sandy Bridges: of one package, of two cores; of two packages. The fixtures of these names are of them.
+# The Sandy Bridges: one package of two cores; two packages. The fixtures have the same names.
 SANDYBRIDGES = {
     "sandybridge": {"model": "sandybridge", "cores": 2},
     "sandybridge-ep": {"model": "sandybridge-ep", "packages": 2, "kernel": "6.12"},
 }
-# CPUs that no table is of, with CPUID.0AH by hand. Version 1: core_pmu, which knows no fixed counters, no LBR and no event
-# for its debug store. Version 2 of a model that the kernel does not know: intel_pmu, two general and three fixed
-# counters; no branches and no branch misses. Version 3: four counters, of which nothing is missing.
+# CPUs without an event table, with a given CPUID.0AH. Version 1: core_pmu, without fixed counters,
+# LBR and events for its debug store. Version 2, on a model that the kernel does not know: intel_pmu
+# with two general and three fixed counters, without branches and branch misses. Version 3: four
+# counters and all events.
 FIRST = {"model": "core", "perfmon": "07300201,00000000,00000000"}
 SECOND = {"model": "unknown", "perfmon": "07300202,00000060,00000603"}
 THIRD = {"model": "unknown", "perfmon": "07280403,00000000,00000503"}
 CORE2 = {"model": "core2", "kernel": "6.12"}
-# Those with counters of the third-level cache and the bus: two cores, which are one module of the 7400; two packages.
+# CPUs with counters of the third-level cache and the bus: two cores (one module of the 7400); two
+# packages.
 XEONS = {"xeon_7400": {"model": "xeon-7400", "cores": 2}, "xeon_7100": {"model": "xeon-7100", "cores": 2}}
 PAIRS_OF_XEONS = {"xeons_7400": {"model": "xeon-7400", "packages": 2, "kernel": "6.12"},
                   "xeons_7100": {"model": "xeon-7100", "packages": 2}}
@@ -43,24 +45,24 @@ TABLES = {"westmere": "westmere-ep", "westmere-dp": "westmere-ep-dp", "westmere-
 
 
 # perf record reads all of /proc/kallsyms several times, 4 seconds each in the
-# guest, to know where the kernel's text begins. It may have those lines alone.
+# guest, to find where the kernel's text begins. These lines are all it needs.
 LITTLE_KALLSYMS = """
     head -c 20000 /proc/kallsyms | grep -E ' (_text|_stext)$' > /run/kallsyms
     mount --bind /run/kallsyms /proc/kallsyms
 """
 
 
-# perf reads all of a processor's table of events before it opens one: half of what a run of
-# it takes. Here the kernel's names are enough, and perf may take the processor for an Alder
-# Lake, the first in its list of tables and one whose events are of PMUs that are not here.
+# perf reads all of a processor's table of events before it opens one, which is half of its run
+# time. The kernel's names are enough here, so perf is told that the processor is an Alder Lake:
+# its table is the first in perf's list, and its events are of PMUs that do not exist here.
 NO_TABLE = "PERF_CPUID=GenuineIntel-6-97-0"
 
 
 class Bench:
-    """A guest with the known programs in it, nhmtap if there is one, and perf.
+    """A guest with the known programs, nhmtap if it is built, and perf.
 
-    perf writes its samples in the guest and is asked about them on the host,
-    which spares the guest most of the work.
+    perf records in the guest, but `perf script` runs on the host, which
+    saves most of the guest's work.
     """
 
     def __init__(self, guest):
@@ -86,13 +88,13 @@ class Bench:
         return result.stdout
 
     def tally(self, events, command, **options):
-        """Opens events together around a program; the Result of src/programs/tally.c."""
+        """Counts events together around a program; the Result of src/programs/tally.c."""
         spelt = (":".join(f"{part:x}" for part in known.attribute(e)) for e in events)
         return self.run(f"tally {' '.join(spelt)} -- {command}", paranoid=-1, **options)
 
     def counts(self, events, command, **options):
         """Counts of a program, never multiplexed: {event: count}. Events are in Intel's
-        spelling, which means at user level, or in perf's."""
+        spelling, which counts at user level, or in perf's."""
         found = {}
         for group in known.groups(events):
             result = self.tally(group, command, **options)
@@ -107,7 +109,7 @@ class Bench:
         return self.counts([event], command, **options)[event]
 
     def perf_counts(self, events, command, options=""):
-        """The same by perf stat."""
+        """The counts of perf stat, in the form that counts() returns."""
         found = {}
         for group in known.groups(events):
             spelt = [spelling(e) for e in group]
@@ -124,7 +126,7 @@ class Bench:
         return found
 
     def samples(self, options, command, fields, tmp_path, **settings):
-        """What perf record finds: a list of the fields that `perf script -F` prints."""
+        """The samples of perf record: for each, the fields that `perf script -F` prints."""
         self.say(f"perf record -q {options} -o x {command}", paranoid=-1, **settings)
         data = self.fetch("x", tmp_path)
         script = ["perf", "script", "--itrace=b", "-f", "-i", data, "-F", fields, "--ns"]
@@ -145,13 +147,13 @@ class Bench:
         return to
 
     def msr(self, *steps, cpu=0):
-        """Runs the msr program; a list of its lines' words."""
+        """Runs the msr program; returns the words of each line of its output."""
         said = self.say("msr", str(cpu), *steps)
         return [line.split() for line in said.splitlines()]
 
 
 def spelling(event):
-    """perf's spelling, at user level, of an event in Intel's or in perf's own."""
+    """perf's spelling of an event. An event in Intel's spelling is counted at user level."""
     if event in known.events():
         return known.raw(event) + ":u"
     return event
@@ -163,21 +165,23 @@ def programs():
 
 
 def tool():
-    """nhmtap, if it is built: its path, or None."""
+    """The path of nhmtap, or None if it is not built."""
     path = os.environ.get("NHMTAP") or os.path.join(nehalem.HERE, "../../build/nhmtap")
     return os.path.abspath(path) if os.access(path, os.X_OK) else None
 
 
 def late_library(name):
-    """A library that nhmtap loads late, which ldd does not know of, for a guest: it lies where it lies here."""
+    """HOSTPATH:GUESTPATH of a library that nhmtap loads with dlopen, so that ldd does not list it.
+    Its path in the guest is the one on the host."""
     said = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     path = next(line.split()[-1] for line in said.splitlines() if line.split()[0].startswith(name))
     return f"{os.path.realpath(path)}:{path}"
 
 
 def nhmtap(bench, *arguments, status=0, cpu=None, **options):
-    """The records of a run, each checked against its schema and the stream against its laws. cpu: the one that nhmtap
-    stays on, and what it starts until that moves by itself."""
+    """The records of a run. Each record is checked against its schema, and the stream against the
+    rules for streams. cpu: pins nhmtap to this CPU, and the command it starts until that changes
+    its affinity."""
     pinned = () if cpu is None else ("taskset", hex(1 << cpu))
     result = bench.run(*pinned, "/opt/nhmtap", *map(str, arguments), paranoid=-1, **options)
     assert result.status == status, str(result)
@@ -188,7 +192,7 @@ def nhmtap(bench, *arguments, status=0, cpu=None, **options):
 
 @contextlib.contextmanager
 def forks(booted, test="several", **options):
-    """Makes guests that nobody has used yet, and ends them."""
+    """Gives a function that forks unused guests; closes them at the end."""
     guests = []
 
     def get(**kind):

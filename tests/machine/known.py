@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is known of the programs in src/programs before they run.
 
-A program's numbers stand in its comment, each derived there from the text of the
-program: lines of "#: NAME = EXPRESSION" (or " *: " in C), where an expression may
-use the names before it. Its addresses come from its symbol table.
+A program's comment derives its numbers from its text, in lines of
+"#: NAME = EXPRESSION" (or " *: " in C). An expression may use the names before it.
+A program's addresses come from its symbol table.
 """
 import functools
 import os
@@ -44,21 +44,21 @@ def addresses(program):
 
 @functools.cache
 def events():
-    """Name to (code, umask) of the events that the machine counts."""
+    """{name: (code, umask)} of the events that the machine counts."""
     with open(TABLES) as f:
         rows = (line.split() for line in f)
         return {name: (int(code, 16), int(umask, 16)) for code, umask, name in rows}
 
 
 def raw(event):
-    """perf's spelling of an event in Intel's."""
+    """perf's spelling of one of Intel's events."""
     code, umask = events()[event]
     return f"r{umask:02x}{code:02x}"
 
 
 def attribute(event):
-    """An event in Intel's spelling or in perf's (`rUUEE`, `cpu/.../`, modifiers) as what
-    perf_event_attr wants: config, config1, precise_ip, and the levels as tally has them."""
+    """An event in Intel's spelling or in perf's (`rUUEE`, `cpu/.../`, modifiers) as fields of
+    perf_event_attr: config, config1, precise_ip, and the levels as tally takes them."""
     if event in events():
         code, umask = events()[event]
         return umask << 8 | code, 0, 0, 0
@@ -81,7 +81,7 @@ def attribute(event):
 
 
 def groups(wanted):
-    """Sets of events that fit on the counters at once: 4, of which 2 of the L1D."""
+    """Groups of events that fit on the counters at once: 4, at most 2 of them L1D events."""
     first_two = {0x40, 0x41, 0x42, 0x43, 0x48, 0x4E, 0x51, 0x63}
     group, limited = [], 0
     for event in wanted:
@@ -96,7 +96,7 @@ def groups(wanted):
 
 
 def sequence(n):
-    """The bits that graph.S branches by: (c or d, jump or not)."""
+    """The random bits that graph.S branches on: (c or d, jump or not)."""
     x = 305419896
     for _ in range(n):
         x = (x * 1103515245 + 12345) % 2**32

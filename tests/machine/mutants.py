@@ -4,7 +4,8 @@
 
 usage: mutants.py [-j N] [NAME...]     (after `make machine`; all of them without NAME)
 
-A fault in a header that all of Bochs includes has no effect: its makefiles do not know of these.
+A fault in a header that all of Bochs includes has no effect: its makefiles do not track these
+headers.
 
 Exit status: 0 all were noticed; 1 some survived (they are listed at the end);
 2 a fault does not fit the source any more, or does not compile.
@@ -28,9 +29,10 @@ class Mutant:
     old: str
     new: str
     test: str  # that should notice it; the others are tried afterwards
-    # What of `nhmtap doctor --selftest` it concerns, TEST or TEST@MODEL, or why nothing of it. A fault concerns the
-    # selftest if it falsifies what follows from the text of a program alone, on one core or two of a package, and
-    # what the program's user can reach by perf_event.
+    # The test of `nhmtap doctor --selftest` that must notice it, TEST or TEST@MODEL; `unseen` says
+    # why none can. A fault concerns the selftest if it changes a number that follows from a
+    # program's text alone, on one core or two of a package, and that the program's user can measure
+    # by perf_event.
     selftest: str = ""
     unseen: str = ""
 
@@ -607,7 +609,7 @@ def fail(words):
 
 
 def build(mutant, folder):
-    """The emulator with one fault."""
+    """Builds the emulator with one fault."""
     source = f"{nehalem.HERE}/src/nhm/{mutant.file}"
     tree = nehalem.build_folder() + "/bochs-3.0"
     place = f"{tree}/instrument/nhm/{mutant.file}"
@@ -642,7 +644,7 @@ def first_failure(emulator, tests):
     if said.returncode and not lines:
         return fail("pytest says nothing: " + said.stderr[-500:])
     if "OutOfTime" in said.stdout and "the boot" in said.stdout:
-        return None  # says something of this host, nothing of the fault
+        return None  # about this host, not about the fault
     return lines[0].split("::", 1)[-1].split(" - ")[0] if lines else None
 
 

@@ -4,10 +4,10 @@
     with Guest(Machine(cores=2)) as guest:
         print(guest.run("perf stat -e instructions:u true").stderr)
 
-A guest boots once and runs commands one after the other. Between two of them it
-stands still: what a command counts does not depend on how long the host thought.
-Nor need it depend on the commands before: a guest's fork() is another one that
-goes on from the very same state, and is there at once.
+A guest boots once and runs commands one after the other. It is stopped between
+commands, so what a command counts does not depend on how long the host took.
+fork() makes another guest at once that continues from the same state, so a count
+need not depend on earlier commands either.
 """
 import contextlib
 import copy
@@ -55,13 +55,13 @@ debug: action=ignore
 speaker: enabled=0
 """
 
-# No mitigations and no address randomisation: they cost time and blur addresses.
-# The NMI watchdog would take a counter. Programs may go past Linux to the memory. Idle
-# processors halt: out of MWAIT they come at once, and then idle at the others' expense.
+# No mitigations and no address randomisation: they cost time and make addresses unpredictable.
+# The NMI watchdog would take a counter. Programs may access memory through /dev/mem. Idle
+# processors halt: from MWAIT they return at once, and then idle at the others' expense.
 # The last lines save half of the boot: checks of the kernel's page tables, of the timer and
 # of ftrace's records (it looks each up in kallsyms), pages cleared twice, the names of
-# constants in tracepoints' formats, randomness from the jitter of a processor that has
-# none, keys for modules whose signature nothing here asks for, files about each slab, and
+# constants in tracepoints' formats, entropy from the jitter of a processor that has
+# none, keys for modules whose signatures are not checked here, files about each slab, and
 # two things that nothing here needs.
 CMDLINE = (
     "console=ttyS0,115200 quiet mitigations=off nokaslr nmi_watchdog=0 iomem=relaxed tsc=reliable "
@@ -73,7 +73,7 @@ CMDLINE = (
 
 
 class Trouble(Exception):
-    """The machine could not do what it was asked. `status` is what `run` exits with."""
+    """The machine could not do what it was asked to. `run` exits with `status`."""
 
     status = 125
 
@@ -104,7 +104,7 @@ class MissingFile(Trouble):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What can be chosen about the machine. Two equal ones behave alike."""
+    """What can be chosen about the machine. Two equal machines behave alike."""
 
     packages: int = 1
     cores: int = 1  # of a package
@@ -113,8 +113,8 @@ class Machine:
     kernel: str = "6.1"  # one that was built, or a file: bzImage or vmlinux
     cmdline: str = ""
     model: str = "ep"  # of src/nhm/nhm_models.inc
-    perfmon: str = ""  # CPUID.0AH by hand: "EAX,EBX,EDX"
-    microcode: int = 0  # its revision by hand
+    perfmon: str = ""  # CPUID.0AH: "EAX,EBX,EDX"; "": the model's
+    microcode: int = 0  # its revision; 0: the model's
     firmware: int = 0  # what it leaves in IA32_FIXED_CTR_CTRL for the kernel to find
     date: int = 1700000000  # the kernel mixes it into its random numbers
     ips: int = 200000000  # instructions in a second of the guest's clock
@@ -166,7 +166,8 @@ def kernels(build=None):
 
 
 class Process:
-    """A process that another one started; of subprocess.Popen what a guest needs."""
+    """A process that another process started, with the methods of subprocess.Popen that a guest
+    uses."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -188,8 +189,8 @@ class Process:
 
 class Guest:
     def __init__(self, machine=Machine(), stdout=None, stderr=None, build=None, boot_timeout=600):
-        """stdout, stderr: files that the guest's output goes to as it is written;
-        without them it is kept for the Result."""
+        """stdout, stderr: files that receive the guest's output as it is written;
+        without them the output is kept for the Result."""
         self.machine = machine
         self.build = build or build_folder()
         self.paranoid = None
@@ -199,7 +200,7 @@ class Guest:
 
     @contextlib.contextmanager
     def _beginning(self):
-        """A folder of its own; no trace is left of a beginning that fails."""
+        """Makes the guest's folder, and removes everything if the start fails."""
         self.emulator = None
         self.folder = tempfile.mkdtemp(prefix="nehalem.")
         try:
@@ -209,8 +210,8 @@ class Guest:
             raise
 
     def fork(self, stdout=None, stderr=None):
-        """Another guest in the state of this one, down to what its caches hold. It ends with
-        this one at the latest."""
+        """Another guest in the state of this one, including the contents of its caches. It ends
+        when this one ends, if not earlier."""
         if self.machine.memory > RESIDENT:
             raise BadRequest(f"more than {RESIDENT} MiB of memory: cannot be forked")
         other = copy.copy(self)
@@ -237,7 +238,7 @@ class Guest:
         settings=Settings(),
     ):
         """Runs a command: one argument by `sh -c`, several as a program and its
-        arguments. paranoid: perf_event_paranoid, from here on."""
+        arguments. paranoid: perf_event_paranoid, for this command and the next ones."""
         if paranoid is not None and paranoid != self.paranoid:
             script = f"echo {int(paranoid)} > /proc/sys/kernel/perf_event_paranoid"
             self._request(["sh", "-c", script], timeout=timeout)
@@ -258,8 +259,8 @@ class Guest:
         return Result(" ".join(command), status, self._said(0), self._said(1))
 
     def fetch(self, *paths, timeout=300):
-        """The named files and folders of the guest, as a tarfile, or None. Relative to /tmp, where the
-        last command ran; what it left there is gone when the next one begins."""
+        """The named files and folders of the guest as a tarfile, or None. Paths are relative to
+        /tmp, where the last command ran; /tmp is emptied when the next command begins."""
         self._truncate(2)
         names = [os.path.normpath(os.path.join("/tmp", p)).lstrip("/") for p in paths]
         self._request(["tar", "cf", "-", "-C", "/", *names], output=FILES, timeout=timeout)
@@ -393,7 +394,7 @@ class Guest:
             NHM_IMAGES=",".join(images),
             NHM_MODEL=m.model,
             NHM_TOPOLOGY=f"{m.packages}:{m.cores}:{m.threads}",
-            # Large pages where the host has them to give: the memory of a machine is vast.
+            # Huge pages if the host has them: a machine's memory is large.
             GLIBC_TUNABLES="glibc.malloc.hugetlb=1",
         )
         if m.perfmon:
@@ -428,18 +429,18 @@ class Guest:
         with self._files(stdout, stderr) as files:
             settings = padded(b"fork")
             message = struct.pack("<2I", len(settings), 0) + settings
-            # It is small and nothing else is under way: it goes in one piece.
+            # It is small and nothing else is in transit, so it is sent in one piece.
             socket.send_fds(guest.requests, [message], files)
         pid = os.read(self.statuses, 64)
         if not pid:
             raise Trouble("the emulator could not be forked")
-        # It waits for its first request, so that this number is still its own.
+        # It waits for its first request, so its PID cannot have been reused.
         self.emulator = Process(int(pid))
 
     @contextlib.contextmanager
     def _files(self, stdout, stderr):
-        """Makes what a machine and the host say to each other by; gives the machine's ends, in
-        the order that src/nhm/nhm_ports.cc has them in."""
+        """Makes the files through which a machine and the host communicate; yields the machine's
+        ends, in the order of src/nhm/nhm_ports.cc."""
         self.streams = [
             None if given else open(f"{self.folder}/{name}", "ab")
             for given, name in ((stdout, "out"), (stderr, "err"), (None, "files"))
@@ -503,7 +504,7 @@ def padded(data):
 
 
 def check(m):
-    """Refuses what the emulator cannot be."""
+    """Refuses a machine that the emulator does not support."""
     if not 1 <= m.cpus <= 16:
         raise BadRequest(f"{m.cpus} logical processors: 1 to 16")
     if m.threads not in (1, 2):
@@ -517,7 +518,7 @@ def check(m):
 
 
 def split_item(item):
-    """HOSTPATH[:GUESTPATH] of what is to be added."""
+    """Splits HOSTPATH[:GUESTPATH] of a file to add into the two paths."""
     source, _, target = item.rpartition(":") if ":/" in item else (item, "", "")
     if not source:
         source, target = item, ""
@@ -536,6 +537,7 @@ def die_with(number, _):
 
 
 def clean_up_on_signals():
-    """So that the folder in /tmp goes away, and with it the emulator."""
+    """Lets signals end the program by an exception, so that the folder in /tmp is removed and the
+    emulator ends."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, die_with)

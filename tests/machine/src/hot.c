@@ -1,5 +1,5 @@
-/* A function that is too large to be inlined for nothing, called in a hot loop; and a small one that is
- * hardly ever called. */
+/* A function that is too large to be inlined without a profile, called in a hot loop; and a small
+ * one that is hardly ever called. */
 unsigned table[256];
 
 unsigned mix(unsigned x)

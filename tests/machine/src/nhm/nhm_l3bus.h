@@ -1,6 +1,7 @@
-// The third-level cache's and bus's counters of one package of a Xeon 7100 or 7400: eight registers that
-// hold a selection in their upper halves and a count in their lower ones, and one that controls
-// them all. SDM volume 3B, section "Performance Monitoring on L3 and Caching Bus Controller Sub-Systems".
+// The counters of the third-level cache and the bus of one package of a Xeon 7100 or 7400: eight
+// registers, each with a selection in its upper half and a count in its lower half, and one
+// register that controls all of them. SDM volume 3B, section "Performance Monitoring on L3 and
+// Caching Bus Controller Sub-Systems".
 
 #ifndef NHM_L3BUS_H
 #define NHM_L3BUS_H
@@ -17,7 +18,7 @@ public:
   bool rdpmc(uint32_t index, uint64_t *value);
   bool counting() const { return enabled; }
 
-  // What the others of a package answer to a request.
+  // What the other cores, or the other package, answer to a request.
   enum Answer { CLEAN, HIT, HITM };
 
   // A core asks for a line that its own caches lack (GBSQ).
@@ -43,7 +44,7 @@ private:
   void add(unsigned n);
 };
 
-// Those of a package; NULL where the model has none.
+// The counters of a package; NULL if the model has none.
 L3Bus *l3bus(unsigned package);
 
 } // namespace nhm

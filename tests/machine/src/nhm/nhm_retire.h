@@ -1,6 +1,6 @@
-// What every instruction passes on its way to retirement. Most do nothing that a counter
-// asks for, but to be one: these are only counted here, and the PMU hears of them by the
-// thousand. Every handler of Bochs contains these lines.
+// The code that runs for every instruction. Most instructions cause no event but their own
+// retirement: these "quiet" ones are only counted here, and are reported to the PMU by the
+// thousand. This code is inlined into every handler of Bochs.
 
 #ifndef NHM_RETIRE_H
 #define NHM_RETIRE_H
@@ -12,11 +12,11 @@ namespace nhm {
 enum { LINE = 64 };        // bytes that are fetched at a time
 
 struct Retirement {        // of a logical processor
-  bool     executing;      // an instruction began that counts when it retires
-  bool     repeated;       // it is a string instruction and has done some of its work
+  bool     executing;      // an instruction has begun, which counts when it retires
+  bool     repeated;       // it is a string instruction that has done some of its iterations
   bool     locked;         // it has a LOCK prefix
   bool     eventful;       // events were noted for it, or for one before it that did not retire
-  uint8_t  cpl;            // when it began
+  uint8_t  cpl;            // at its start
   uint64_t rip;
   uint64_t line;           // of the last fetch: its physical address / LINE
   uint32_t room;           // so many quiet instructions fit before a counter can overflow

@@ -1,5 +1,5 @@
-// The uncore performance monitoring unit of one package, as far as Linux's
-// driver programs it: eight counters, a clock, no interrupts.
+// The uncore performance monitoring unit of one package, limited to what Linux's
+// driver programs: eight counters, a clock, no interrupts.
 
 #ifndef NHM_UNCORE_H
 #define NHM_UNCORE_H
@@ -22,14 +22,14 @@ private:
   unsigned package;
   bool     enabled;
   uint64_t global_ctrl, fixed_ctrl, evtsel[N_GENERAL], counter[N_COUNTERS];
-  uint64_t since[N_COUNTERS];        // what its event's total was when the counter was at `counter`
+  uint64_t since[N_COUNTERS];        // the total of the counter's event when it was at `counter`
 
   bool     on(unsigned n) const;
   uint64_t total(unsigned n) const;
   void     settle();
 };
 
-// The uncore's clock; the glue says what time it is.
+// The uncore's clock; nhm_glue.cc implements it.
 uint64_t uncore_clock();
 
 } // namespace nhm
