@@ -31,7 +31,7 @@ def user_level(event):
 
 
 def profile(bench, event, period, command, **options):
-    """How often each address was sampled, and the accounting."""
+    """How often each address was sampled, and the accounting of the samples."""
     said = nhmtap(
         bench, "profile", "-e", event, "-c", str(period), "--by", "ip", "--format", "json", "--",
         *command.split(), **options,
@@ -61,7 +61,7 @@ OFFCORE = [f"cpu/event=0xb7,umask=1,offcore_rsp={value:#x}/u" for value in (0x40
 
 @pytest.mark.parametrize("event", OFFCORE)
 def test_offcore_responses_agree(guest, event):
-    # Memory is in different places in each run, and the kernel pushes out different lines.
+    # Physical addresses differ between runs, and the kernel evicts different lines.
     ours = stat(guest, [event], "offcore data")[event]
     perfs = guest.perf_counts([event], "offcore data")[event]
     assert abs(ours - perfs) <= max(20, perfs // 50)
@@ -102,7 +102,7 @@ def test_samples_of_a_call_graph_are_spread_as_perf_has_them(guest, tmp_path):
     total = sum(perfs.values())
     assert abs(sum(ours.values()) - total) <= 2
     assert samples["aggregated"] == sum(ours.values())
-    # The same addresses but for rare ones, in shares that differ by chance alone.
+    # The addresses are the same except rare ones, and their shares differ only by chance.
     difference = sum(abs(ours[ip] - perfs[ip]) for ip in {*ours, *perfs})
     assert difference <= 0.2 * total
 

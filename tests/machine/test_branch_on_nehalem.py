@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap branch on programs whose branches are known from their source. An edge of a record is turned into
-addresses by the program's ELF header and compared with the program's symbols and with objdump. perf record -b
-is the second witness."""
+"""nhmtap branch on programs whose branches are known from their source. An edge of a record is
+converted to addresses by the program's ELF header, and compared with the program's symbols, with
+objdump and with perf record -b."""
 import collections
 import functools
 import glob
@@ -27,7 +27,7 @@ def branch(bench, options, command, **settings):
 
 @functools.cache
 def code_segment(program):
-    """Offset in the file and address of a program's code, by readelf."""
+    """File offset and address of a program's code, by readelf."""
     said = subprocess.run(["readelf", "-lW", known.path(program)], capture_output=True, text=True,
                           check=True).stdout
     offset, address = re.search(r"LOAD +(0x\w+) (0x\w+) .* R E ", said).groups()
@@ -61,14 +61,14 @@ def depths(result):
 
 
 def missing(result):
-    """How many branches the stacks have less than sixteen each: the kernel empties the record when
-    another process has run, and leaves out what the filter has not kept out."""
+    """How many branches the stacks lack to have sixteen each: the kernel clears the LBR when
+    another process has run, and drops entries that the hardware's filter let through."""
     return 16 * sum(depths(result)) - branches(result)["delivered"]
 
 
 def elsewhere(result, found):
-    """How many places of the stacks the program's own branches do not fill: those of missing branches, and those that an
-    interrupt's return from the kernel has taken. It is a branch to user level, and pushes the oldest one out."""
+    """How many entries of the stacks are not the program's own branches: missing ones, and returns
+    from an interrupt. Such a return is a branch to user level, and replaces the oldest entry."""
     return 16 * sum(depths(result)) - sum(found.values())
 
 
@@ -81,7 +81,7 @@ def chi_square(observed, expected):
     return sum((o - e) ** 2 / e for o, e in zip(observed, expected))
 
 
-# Of the chi-square distribution with one degree of freedom, what one in a thousand exceeds.
+# The chi-square distribution with one degree of freedom exceeds this in one of a thousand cases.
 ONE_IN_A_THOUSAND = 10.83
 
 CALLS = [("rel_call", "leaf"), ("ind_call", "other")]
@@ -118,7 +118,7 @@ def test_stacks_that_the_filter_left_empty_are_counted_as_samples(any_kernel):
     assert branches(result)["delivered"] == 0 and result.one("branch")["entries"] == []
 
 
-# A turn takes eight branches, and sixteen come with each sample: each edge twice.
+# A turn takes eight branches and a sample has sixteen, so it has each edge twice.
 def test_edges_that_are_taken_equally_often_are_counted_equally_often(guest):
     result = branch(guest, "-e branches:u -c 1009", "kinds")
     found = counts(result, "kinds")
@@ -140,7 +140,7 @@ def test_an_indirect_calls_targets_come_in_their_shares(guest):
 
 def coins_in_a_stack():
     """How many of the 16 newest conditional branches are the coin's jumps, on average over all
-    moments: a turn has eight branches, of which the coin's is the seventh and the loop's the last."""
+    branches: a turn has eight, of which the coin's is the seventh and the loop's the last."""
     stack, coins, moments = collections.deque(maxlen=16), 0, 0
     for _, jump in known.sequence(20000):
         coins += 6 * sum(stack)
@@ -176,7 +176,7 @@ def test_mispredictions_are_where_the_target_changes(guest):
 
 
 def instructions(program):
-    """Of a program, by objdump: {address: (mnemonic, target or None)}, in order."""
+    """A program's instructions by objdump, in order: {address: (mnemonic, target or None)}."""
     said = subprocess.run(["objdump", "-d", "--no-show-raw-insn", known.path(program)],
                           capture_output=True, text=True, check=True).stdout
     rows = re.findall(r"^ +(\w+):\t(\w+)(?: +(\w+) <)?", said, re.M)
@@ -212,7 +212,7 @@ def test_ranges_sum_up_to_the_instructions_that_were_executed(any_kernel, progra
             ranges[ends] += entry["count"]
     executed = sum(n * (addresses.index(b) - addresses.index(a) + 1) for (a, b), n in ranges.items())
     mean = executed / sum(ranges.values())
-    # The CPU's own counts: a stretch of straight code ends with a branch that is taken.
+    # Compared with the CPU's own counts: each range ends with a taken branch.
     counted = any_kernel.counts(["INST_RETIRED.ANY_P", "BR_INST_EXEC.TAKEN"], program)
     assert mean * counted["BR_INST_EXEC.TAKEN"] == pytest.approx(
         counted["INST_RETIRED.ANY_P"], rel=0.02)
@@ -229,7 +229,7 @@ def test_no_range_goes_beyond_a_branch_that_is_always_taken(guest):
 
 
 def by_names(result, member="count"):
-    """{(from, to): count} of entries by name; to is None where it is not told."""
+    """{(from, to): count} of entries by name; to is None if an entry has none."""
     return {tuple(entry.get(end, {}).get("symbol") for end in ("from", "to")): entry[member]
             for record in result.of("branch") for entry in record["entries"]}
 
@@ -240,13 +240,13 @@ def test_calls_add_up_by_caller_and_callee(guest):
     assert set(found) == {("main_a", "a"), ("a_b", "b"), ("main_x", "c"), ("main_x", "d")}
     assert sum(found.values()) == branches(result)["delivered"] > 1000
     assert result.one("end")["names"]["named"] == 2 * branches(result)["delivered"]
-    # Of sixteen calls in a row, three a turn, five or six are each.
+    # A turn has three calls, so each is five or six of sixteen calls in a row.
     turns = found["main_x", "c"] + found["main_x", "d"]
     assert abs(turns - found["main_a", "a"]) <= sum(depths(result))
     assert abs(turns - found["a_b", "b"]) <= sum(depths(result))
 
 
-# A label is a name as any: the returns of a and of _start's turn lie behind a_b and coin_to.
+# Labels are symbols too: the return of a is in a_b, and the jump of _start's loop in coin_to.
 def test_branches_add_up_by_function_and_the_most_mispredicted_come_first(guest):
     result = branch(guest, "-e branches:u -c 997 --by function --sort mispredicted", "graph")
     found = by_names(result)
@@ -271,9 +271,10 @@ def test_edges_are_those_of_perf_record(any_kernel, kinds, tmp_path):
     ours = counts(result, "graph")
     assert sum(depths(result)) == len(rows)
     assert set(ours) == set(theirs)
-    # Both run alike, and the same samples have the same stacks: but for places that are not the program's, and but for
-    # samples soon after a switch to the program, whose stacks are not full. The kernel may take those up to 31 branches
-    # late, because the CPU's counters do not begin with fewer than 32 left; then none of a stack's branches is the same.
+    # Both runs are alike, and the same samples have the same stacks, with two exceptions: entries
+    # that are not the program's, and samples soon after a switch to the program, whose stacks are
+    # not full. The kernel may take these up to 31 branches late, because it starts no counter with
+    # fewer than 32 events left; then all branches of a stack may differ.
     not_own = elsewhere(result, ours) + 16 * len(rows) - sum(theirs.values())
     short = sum(depth * n for depth, n in enumerate(depths(result)[:16])) + sum(len(r) for r in rows if len(r) < 16)
     assert sum(abs(n - theirs[edge]) for edge, n in ours.items()) <= not_own + 2 * short
@@ -288,7 +289,8 @@ def test_of_the_kernels_side_come_the_kernels_branches(guest):
 
 
 def test_where_an_interrupt_comes_between_two_branches_there_is_no_range(guest):
-    # The kernel is left and entered again while its branches are recorded: records.py has the sum.
+    # The kernel is left and entered again while its branches are recorded. records.py checks the
+    # sum.
     result = branch(guest, "-e branches:k -c 5003 --by edge,range",
                     "dd if=/dev/zero of=/dev/null bs=1 count=1000")
     assert branches(result)["broken"] > 0
@@ -299,22 +301,24 @@ def test_more_branches_than_a_table_has_slots_for_are_counted_one_and_all(guest)
     result = branch(guest, "-e branches:u -c 61 --top 10", "maze")
     assert known.numbers("maze")["EDGES"] > 4 * 8192
     assert 10 + result.one("branch")["rest"]["entries"] > 4 * 8192
-    # Which slots the addresses fall into is chance: one may find all of its sixteen taken before they are emptied.
+    # The slots of an address are random: all of its sixteen may be taken before the table is
+    # emptied.
     assert branches(result)["table_full"] <= 10
     assert not any(result.one("end")["samples"]["lost"].values())
     assert abs(sum(depths(result)) - known.numbers("maze")["TAKEN"] // 61) <= 1
 
 
 def test_branches_that_find_no_slot_in_a_full_table_are_counted(guest):
-    # nhmtap, the shell's parent, is stopped and empties no table. Of 8192 slots the samples' own entry
-    # takes one; that the sum is right see records.py.
+    # nhmtap, the shell's parent, is stopped and does not empty the table. The samples' own entry
+    # takes one of the 8192 slots. records.py checks the sum.
     result = branch(guest, "-e branches:u -c 61 --top 10", "sh -c 'kill -STOP $PPID; maze; kill -CONT $PPID'")
     told, rest = branches(result), result.one("branch")["rest"]
     assert 2 * 8192 > 10 + rest["entries"] > 8000
     assert told["table_full"] > told["delivered"] / 2
     assert result.one("warning", of="branches")["lost"] == told["table_full"]
-    # A sample's own entry is of its stack's depth. All but the few behind a switch of the processor
-    # to the program find it there; one of those may come too late for a slot.
+    # The entry of a sample itself is that of its stack's depth. Full stacks find theirs in the
+    # table; the few samples soon after a switch to the program have other depths, and may find no
+    # free slot.
     lost = result.one("end")["samples"]["lost"]
     assert sum(lost.values()) == lost["table_full"] <= 8
     assert sum(depths(result)) + lost["table_full"] >= known.numbers("maze")["TAKEN"] // 61
@@ -326,7 +330,7 @@ def test_precise_samples_come_with_branches_too(guest):
 
 
 def of_two_processes(bench, by):
-    """The branches of two processes of one program, which run on."""
+    """The branches of two running processes of one program."""
     done = bench.run("yes > /dev/null & yes > /dev/null & sleep 0.1; nhmtap branch --format json "
                      f"--by {by} -e branches:u -c 10007 -p $(pidof yes | tr ' ' ,) --duration 0.1",
                      paranoid=-1)
@@ -389,8 +393,8 @@ def calls_in_main(program):
 
 
 def test_a_compiler_inlines_by_the_profile_what_it_would_not_have(guest, tmp_path):
-    """hot.c, at a random address, recorded on the machine; llvm-profgen, which knows its disassembly,
-    takes the profile; and clang with it inlines the hot call."""
+    """hot.c is recorded on the machine, at a random address. llvm-profgen, which checks the profile
+    against the disassembly, accepts it, and clang with this profile inlines the hot call."""
     before, after, profile = (str(tmp_path / name) for name in ("hot", "hot2", "profile"))
     compile_hot(before, "-fpie", "-pie")
     with open(before, "rb") as file:

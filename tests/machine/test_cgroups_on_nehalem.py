@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Twenty cgroups on two CPUs, counted with the counters of whole CPUs at each switch between them: equal to
-what the programs' texts say, and to what events of each cgroup count at the same time."""
+"""Twenty cgroups on two CPUs, counted by reading the counters of whole CPUs at each switch between
+cgroups. The counts equal those of the programs' texts, and those of the cgroups' own events at the
+same time."""
 import known
 import records
 
 CGROUPS = 20
 MMX, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
-# What both runs count: with MMX they take four general counters and a fixed one, and nothing takes turns.
+# What both runs count: with MMX they take four general counters and a fixed one, so nothing is
+# multiplexed.
 INSTRUCTIONS, LOADS = "r00c0:u", "r010b:u"
 
 
 def run(bench):
-    """A process is moved while it waits: one that runs takes along what its CPU has counted since its last
-    switch. The I-th runs float I times, on one CPU and the other in turns."""
+    """The I-th process runs float I times, on the two CPUs in turn. It is moved to its cgroup while
+    it waits: a running process takes along what its CPU has counted since the last switch."""
     names = ",".join(f"group{i}" for i in range(1, CGROUPS + 1))
     done = bench.run(f"""
         rm -rf /tmp/go* /tmp/pids /tmp/switches /tmp/events
@@ -55,8 +57,9 @@ def test_each_has_what_its_programs_executed_to_the_last_digit(two_cores):
 
 
 def test_what_was_counted_around_switches_that_were_missed_is_told_apart(two_cores):
-    """A process is inside bpf() nearly all the time, and with a kernel that is preempted everywhere the others run while it
-    is: the kernel then runs no program on that CPU. None of their MMX instructions is lost, and none is another's."""
+    """A process is inside bpf() nearly all the time. With full preemption the others run meanwhile,
+    and the kernel runs no BPF program on that CPU then. No MMX instruction is lost, and none is
+    counted for a wrong cgroup."""
     times = 15
     with open(records.program("bpfcalls"), "rb") as file:
         calls = file.read()

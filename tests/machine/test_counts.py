@@ -13,7 +13,7 @@ def test_each_number_in_the_program_is_what_perf_counts(any_kernel, program):
 
 
 def test_fixed_counter_and_programmable_counter_agree(any_kernel):
-    # The fixed counter has 0x00C0 alone; with umask 1 it is programmable ones'.
+    # Only 0x00C0 uses the fixed counter; with umask 1 the event uses a programmable one.
     counts = any_kernel.counts(["r00c0:u", "r01c0:u"], "count")
     assert set(counts.values()) == {known.numbers("count")["INST_RETIRED.ANY_P"]}
 
@@ -33,18 +33,18 @@ def test_kernel_level_adds_to_user_level(guest):
 
 
 def test_edge_detection_counts_runs_of_branches(guest):
-    # Branches that follow each other are one run. Of a turn: call, return and the
+    # Consecutive branches are one run. The runs of a turn are: call, return and the
     # second call; its return, after a nop; jz and jmp, or jz and, after a nop, jmp;
-    # jnz. After the last turn the system call. A line of code that is fetched for
-    # the first time takes its cycles in the middle of a run: at most 3 lines.
+    # jnz. After the last turn there is the system call. A line of code that is fetched
+    # for the first time takes its cycles in the middle of a run: at most 3 lines.
     n = known.numbers("count")["N"]
     runs = n // 2 * 4 + n // 2 * 5 + 1
     assert runs <= guest.count("cpu/event=0xc4,umask=4,edge=1,cmask=1/u", "count") <= runs + 3
 
 
 def test_cmask_counts_instructions_of_at_least_so_many_uops(guest):
-    # An instruction is one uop; a store makes it two, load and store three. Of a
-    # turn only add (%mem) has three.
+    # An instruction is one uop, one with a store two, one with a load and a store
+    # three. In a turn only add (%mem) has three.
     assert guest.count("cpu/event=0xc2,umask=1,cmask=3/u", "count") == known.numbers("count")["N"]
 
 
@@ -73,7 +73,7 @@ def test_rdpmc_reads_the_fixed_counters(guest):
 
 def test_rdpmc_counts_around_a_loop(guest):
     said = guest.say("probe rdpmc", paranoid=-1)
-    # 1000001: mov and 500000 turns of two; the rest is rdpmc and around it.
+    # 1000001: mov and 500000 turns of two; the rest is rdpmc and the code around it.
     assert 1000001 <= int(said.split("counted ")[1].split()[0]) <= 1000010
 
 
@@ -87,7 +87,7 @@ def test_cgroup_event_counts_the_group_only(guest):
     )
     expected = known.numbers("count")["INST_RETIRED.ANY_P"]
     count = int(next(line for line in said.splitlines() if "instr" in line).split(",")[0])
-    assert expected <= count <= expected + 20000  # the shell after it has joined
+    assert expected <= count <= expected + 20000  # the shell's own, after it has joined
 
 
 COMPLAINTS = "dmesg | grep -E 'Uhhuh|irq loop stuck|unchecked MSR|BUG:|WARNING'"

@@ -9,8 +9,8 @@ import known
 import records
 from guests import nhmtap
 
-# (leaf, sub): EAX, EBX, ECX, EDX; None: of no concern here. Of leaf 1 the signature, and of EBX the logical
-# processors that a package has numbers for; APIC ids are below.
+# (leaf, sub): EAX, EBX, ECX, EDX; None: not compared. Leaf 1 has the signature, and in EBX the
+# number of APIC ids of a package; the APIC ids are below.
 X5550 = {
     (1, 0): (0x106A5, 0x100800, None, None),
     (2, 0): (0x55035A01, 0x00F0B2E4, 0, 0x09CA212C),
@@ -23,7 +23,7 @@ X5550 = {
     (0xB, 1): (4, 8, 0x201, None),
     (0xB, 2): (0, 0, 2, None),
 }
-# Its third-level cache is another size than the emulated one.
+# Its third-level cache has another size than the emulated one.
 X5650 = {
     (1, 0): (0x206C2, 0x200800, None, None),
     (4, 0): (0x3C004121, 0x01C0003F, 0x03F, 0),
@@ -69,15 +69,16 @@ def test_cpuid_is_that_of_a_real_machine(machines, kind, real, ids):
             assert [word if known is not None else None for word, known in zip(its[leaf], words)] == list(words), (cpu, leaf)
         if (0xB, 0) in its:
             assert {its[0xB, sub][3] for sub in range(3)} == {ids[cpu]}
-    # Cores are told apart by numbers that have gaps.
+    # Cores are distinguished although their numbers have gaps.
     said = bench.say("nhmtap stat -a -e cpu-clock --per core --duration 0.01", paranoid=-1)
     cores = [(r["socket"], r["core"]) for r in records.parse(said) if r["type"] == "count"]
     assert sorted(cores) == sorted({(id >> real[0xB, 1][0], (id & (1 << real[0xB, 1][0]) - 1) >> 1) for id in ids})
 
 
-# Package and core of each CPU as Linux numbered them on real machines: on two X5550 (hwloc's archive) first the cores of
-# the packages, then their second threads; on two X5650 (a boot log; here with one thread a core) the odd ones are the
-# second package's, and the cores' numbers have a gap.
+# Package and core of each CPU as Linux numbered them on real machines. On two X5550 (hwloc's
+# archive) the first threads of all cores come first, then their second threads. On two X5650 (a
+# boot log; here with one thread a core) the odd CPUs are in the second package, and the numbers of
+# the cores have a gap.
 @of_machines("kind, places",
              (TWO_X5550, {cpu: (cpu % 8 // 4, cpu % 4) for cpu in range(16)}),
              (AN_X5650, {cpu: (cpu % 2, (0, 1, 2, 8, 9, 10)[cpu // 2]) for cpu in range(12)}))
@@ -89,7 +90,7 @@ def test_counts_belong_to_packages_and_cores_however_linux_numbers_the_cpus(mach
             mkdir -p /run/topology/{cpu} && cd /run/topology/{cpu} && echo {core} > core_id && echo {package} > physical_package_id
             echo {siblings} > thread_siblings_list && mount --bind . /sys/devices/system/cpu/cpu{cpu}/topology
         """)
-    # MMX operations: nobody else has any. CPU 5 has them once, CPU 9 twice.
+    # MMX operations: no other program has any. CPU 5 runs the program once, CPU 9 twice.
     mmx, n = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
     command = "taskset -c 5 float; taskset -c 9 float; taskset -c 9 float"
     expected = dict.fromkeys(places.values(), 0)

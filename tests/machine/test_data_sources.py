@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where loads find their data: chains whose length says so, lines that another
-processor holds. Codes of the guide's Table 16, as Linux turns them into data_src
-(arch/x86/events/intel/ds.c, pebs_data_source): perf's words for them are here."""
+"""Where loads find their data: chains whose length determines it, and lines that
+another processor holds. The codes are those of the guide's Table 16, as Linux
+converts them to data_src (arch/x86/events/intel/ds.c, pebs_data_source)."""
 import collections
 
 import pytest
@@ -10,8 +10,8 @@ import known
 
 LOADS = "MEM_LOAD_RETIRED."
 LATENCY = {"l1": 4, "l2": 10, "llc": 38, "memory": 190}
-# What the TLB adds: 7 where the second level has the page; else a walk: 14, or what it takes to load the page's entry if
-# that is longer.
+# What the TLB adds: 7 if the second level has the page; else a walk: 14, or the latency of the
+# page-table entry if that is longer.
 TLB = (0, 7, 14, 38, 190)
 
 
@@ -39,7 +39,7 @@ def mem_op(source):
 
 
 def latency_samples(bench, command, site, tmp_path, threshold=3, **settings):
-    """Of the samples at `site` of a program: (address, weight, level and snoop bits)."""
+    """The samples at `site` of a program: [(address, weight, level and snoop bits)]."""
     rows = bench.samples(
         f"-c 40 -e cpu/event=0xb,umask=0x10,ldlat={threshold}/uP -d -W",
         command,
@@ -77,7 +77,7 @@ def test_a_chain_is_found_where_it_fits(guest, kind):
     }[kind]
     loads = known.numbers("chase")[kind + ".loads"]
     other = known.numbers("chase")["other_loads"]
-    # A timer tick may push a line out of the way, or into it.
+    # A timer tick may evict a line, or change which level has it.
     assert 0.99 * loads <= guest.count(event, f"chase {kind}") <= loads + other
 
 
@@ -152,9 +152,9 @@ def test_uncacheable_loads(guest, tmp_path):
 
 
 def handover_samples(bench, command, tmp_path, **settings):
-    """All loads are tagged: of one in 16, 16 a turn are left, and Linux never finishes a
-    period of 40 with them. It rounds what is left of one up to 32 (nhm_limit_period)
-    whenever the program is switched in."""
+    """Samples with all loads tagged. If one load in 16 were tagged there would be 16 in a turn,
+    and a period of 40 would never end: Linux rounds the rest of a period up to 32
+    (nhm_limit_period) whenever the program is switched in."""
     site = "handover_load"
     samples = latency_samples(bench, command, site, tmp_path, 20, tag_all_loads=True, **settings)
     assert len(samples) >= known.numbers("handover")["taken"] / 40 / 2
@@ -172,16 +172,17 @@ HANDOVERS = [
 def test_lines_of_another_core(two_cores, tmp_path, state, source, event):
     taken = known.numbers("handover")["taken"]
     command = f"handover 0 1 {state} read"
-    # Glibc's start-up and the kernel's hand over a line or two themselves.
+    # The start of the program, in glibc and in the kernel, hands over some lines too.
     assert taken <= two_cores.count(event, command) <= taken + 200
     samples = handover_samples(two_cores, command, tmp_path)
     assert mem_op(source) in {s for _, _, s in samples}
-    # Where it was clean the first core's own loads, from memory, are among the samples.
+    # If the lines were clean, the first core's own loads (from memory) are among the samples.
     assert {s for _, _, s in samples} <= {mem_op(source), mem_op(0xC)}
 
 
 def test_a_line_that_another_core_has_left_costs_a_snoop_all_the_same(two_cores, tmp_path):
-    # The LLC gave it to that core alone and asks there. Table 16: "no modified copies were found".
+    # The LLC gave the line to that core alone and snoops it. Table 16: "no modified copies were
+    # found".
     numbers = known.numbers("handover")
     taken, command = numbers["taken"], "handover 0 1 left read"
     # The other lines' pages may have been cleared by the second core, if the program began there.
@@ -191,12 +192,12 @@ def test_a_line_that_another_core_has_left_costs_a_snoop_all_the_same(two_cores,
     assert {w for _, w, _ in samples} <= {65 + tlb for tlb in TLB}
 
 
-# All memory is at home on package 1.
+# All memory belongs to package 1.
 PACKAGES = [
     # from, to, state, the codes of the first one's loads and the second one's
-    (0, 1, "clean", {0xD, 0x8}),  # the line's home: the other package forwards it
-    (1, 0, "clean", {0xC, 0xB}),  # from afar: from memory, and both have it now
-    (1, 0, "dirty", {0x0}),  # modified over there: no code for it before Westmere
+    (0, 1, "clean", {0xD, 0x8}),  # loaded at its home: the other package forwards it
+    (1, 0, "clean", {0xC, 0xB}),  # loaded remotely: from memory, and both have it then
+    (1, 0, "dirty", {0x0}),  # modified in the other package: no code for it before Westmere
     (0, 1, "dirty", {0x0}),
 ]
 
@@ -206,7 +207,8 @@ def test_lines_of_another_package(two_packages, tmp_path, here, there, state, so
     command = f"handover {here} {there} {state} read"
     samples = handover_samples(two_packages, command, tmp_path, remote_from=0)
     assert {s for _, _, s in samples} == {mem_op(s) for s in sources}
-    # What the other package's cache forwards is there before its memory would be: 200 cycles, not 310.
+    # A line that the other package's cache forwards takes 200 cycles, less than from its memory
+    # (310).
     assert {w for _, w, s in samples if s == mem_op(0x8)} <= {200 + tlb for tlb in TLB}
 
 
@@ -220,7 +222,7 @@ def test_memory_is_local_to_the_package_it_belongs_to(two_packages, cpu, event):
 
 @pytest.mark.parametrize("here, there, event", [(0, 1, "LOCAL_DRAM"), (1, 0, "REMOTE_DRAM")])
 def test_a_line_modified_in_the_other_package_counts_as_memory_of_its_home(two_packages, here, there, event):
-    # All memory is at home on package 1. Intel's Performance Analysis Guide: the line is written back.
+    # All memory belongs to package 1. Intel's Performance Analysis Guide: the line is written back.
     taken = known.numbers("handover")["taken"]
     count = two_packages.count("MEM_UNCORE_RETIRED." + event, f"handover {here} {there} dirty read", remote_from=0)
     assert taken <= count <= taken + 2000
@@ -242,8 +244,9 @@ def test_page_strides_miss_the_second_level_tlb(any_kernel):
 
 @pytest.mark.parametrize("command, least, most", [("stride", 0.94, 1), ("stride apart", 0.8, 0.98)])
 def test_a_page_walk_takes_as_long_as_the_pages_entry_is_away(guest, tmp_path, command, least, most):
-    # 14 cycles where the second-level cache has it, 38 where the LLC has it: one walk in 8 at most, because the others
-    # find the line that this one brought. How many it is depends on the sets that the kernel's choice of pages leads to.
+    # 14 cycles if the second-level cache has the entry, 38 if the LLC has it: at most one walk in
+    # 8, because the other seven find the line that this one brought. The number depends on the page
+    # frames that the kernel chooses.
     samples = latency_samples(guest, command, "stride_site", tmp_path, tag_all_loads=True)
     levels = {mem_op(0x3): LATENCY["l2"], mem_op(0x4): LATENCY["llc"], mem_op(0xC): LATENCY["memory"]}
     walks = collections.Counter(weight - levels[source] for _, weight, source in samples if source in levels)
@@ -252,9 +255,10 @@ def test_a_page_walk_takes_as_long_as_the_pages_entry_is_away(guest, tmp_path, c
 
 
 def test_two_threads_of_a_core_have_half_a_code_tlb_each(guest, siblings):
-    # 128 entries have room for all of the program's pages, 64 of four ways for none: each set has six of them in turn.
+    # 128 entries hold all of the program's pages. Of 64 entries with four ways each set gets six
+    # pages in turn, so no page is there when it is needed.
     numbers = known.numbers("codepages")
-    assert guest.count("ITLB_MISSES.ANY", "codepages") <= 5 * numbers["PAGES"]  # again behind a switch of tasks
+    assert guest.count("ITLB_MISSES.ANY", "codepages") <= 5 * numbers["PAGES"]  # again after a task switch
     assert siblings.count("ITLB_MISSES.ANY", "codepages") >= numbers["PAGES"] * numbers["TURNS"]
 
 
@@ -262,4 +266,4 @@ def test_large_pages_miss_the_tlb_once_each(guest):
     said = guest.say("probe pages", paranoid=-1)
     misses = {line.split()[0]: int(line.split()[2]) for line in said.splitlines()}
     assert 4096 <= misses["small"] <= 4200
-    assert misses["large"] <= 40  # 8 large pages, and what a tick costs
+    assert misses["large"] <= 40  # 8 large pages, and those of timer ticks

@@ -1,11 +1,11 @@
 /*
- * Two threads that share a line and no word of it: each in its turn loads and stores a word that the
- * other never touches. Whose turn it is stands in another line.
+ * Two threads that share a line but no word of it (false sharing): in turn, each loads and stores a
+ * word that the other never touches. The number of the turn is in another line.
  *
  * usage: apart CPU CPU
  *
- * Between two of its turns the other has stored into the line, so that each load of its word finds the
- * line modified in the other's core; but for the very first.
+ * Between two turns of a thread the other one stores to the line, so each load but the very first
+ * finds the line modified in the other core.
  *
  *: rounds = 15000
  *: loads = 2 * rounds
@@ -26,7 +26,7 @@ static volatile struct {
 volatile uint64_t words[512] __attribute__((aligned(4096)));
 static int cpu[2];
 
-/* The load and the store of each have names. */
+/* The load and the store of each thread have labels. */
 #define TOUCH(side, offset)                                                                        \
 	__asm__ volatile(".globl " side "_load, " side "_store\n"                                  \
 			 side "_load: mov words+" offset "(%%rip), %%rax\n"                        \

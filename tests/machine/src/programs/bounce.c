@@ -3,8 +3,8 @@
  *
  * usage: bounce CPU CPU
  *
- * A thread's store takes the line away from the other's core, so that the
- * other's next load finds it modified there: one such load for each store. On
+ * A thread's store takes the line away from the other thread's core, so the next
+ * load there finds it modified in this core: one such load for each store. On
  * two threads of one core there is none.
  *
  *: rounds = 20000

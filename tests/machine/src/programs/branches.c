@@ -1,12 +1,12 @@
 /*
- * One branch of each kind that LBR_SELECT knows, between two writes to
+ * One branch of each kind that LBR_SELECT distinguishes, between two writes to
  * IA32_DEBUGCTL that switch the LBR on and off. Needs /dev/cpu/0/msr.
  *
  * usage: branches SELECT     prints the LBR, oldest entry first, a line for each:
- *                            where from, where to, predicted or mispredicted
+ *                            source, target, predicted or mispredicted
  *
- * From on to off there are, in this order:
- *   enter     the far return from the kernel, whose place is not known here
+ * While the LBR is on there are, in this order:
+ *   enter     the far return from the kernel, whose address is not known here
  *   jcc       a conditional jump that is taken
  *   rel_call  a near relative call to leaf, and ret, leaf's near return
  *   ind_call  a near indirect call to leaf, and ret again

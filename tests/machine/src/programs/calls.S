@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Calls with frame pointers, of which it is known where the instructions are retired.
+# Calls with frame pointers. The number of instructions that retire below each caller is known.
 #
 # A round goes from main to left, which calls work once, and to right, which calls it twice; work is a loop
 # of LOOPS times two instructions. `calls kernel` asks for the parent's pid in each round instead, by ask.

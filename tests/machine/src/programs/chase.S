@@ -1,5 +1,5 @@
-# A chain of pointers that is followed around and around: every load waits for
-# the one before it, and where it finds its line follows from the chain's length.
+# A circular chain of pointers: every load waits for the one before it, and the
+# level where it finds its line follows from the chain's length.
 #
 # usage: chase l1 | l2 | llc | memory
 #
@@ -8,10 +8,10 @@
 # 256, 576, 4096 or 16384, so that all are visited). It is written in the same
 # order in which it is read afterwards.
 #   l1      4 pages: half of the 32 KiB with 8 ways
-#   l2      9 pages: one line more in each set of the L1D than it has ways. Read
-#           in a circle under LRU each line is gone when its turn comes; in the
-#           L2 with 8 ways and 8 page colours 9 pages fit unless all 9 have one
-#           colour.
+#   l2      9 pages: one more line in each set of the L1D than it has ways. Read
+#           in a circle under LRU, each line has been evicted when its turn comes;
+#           in the L2 with 8 ways and 8 page colours 9 pages fit unless all 9 have
+#           one colour.
 #   llc     256 pages: 32 for each of the 8 page colours of the L2, which has 8
 #           ways; an eighth of the LLC
 #   memory  64 pages, whose lines are all flushed before each turn
@@ -20,7 +20,7 @@
 #: l2.loads = 100 * 576
 #: llc.loads = 4 * 16384
 #: memory.loads = 8 * 4096
-# The loads that are not of the chain: the two that look at the argument.
+# The loads outside of the chain: the two that read the argument.
 #: other_loads = 2
 #: l1.lines = 256
 #: l2.lines = 576

@@ -1,5 +1,6 @@
-# Code of more pages than half of the code TLB has entries for, and fewer than all of it: one jump in each, in a loop.
-# The pages follow each other, so that each of the TLB's sets has as many of them.
+# Code of more pages than half of the code TLB has entries, and of fewer than all of it: one jump in
+# each page, in a loop. The pages are contiguous, so each set of the TLB gets the same number of
+# them.
 #
 #: PAGES = 96
 #: TURNS = 100

@@ -1,4 +1,4 @@
-# One loop with every kind of instruction that the counters tell apart.
+# One loop with every kind of instruction that the counters distinguish.
 #
 # The numbers follow from the text below; known.py reads the lines with "#:".
 # Before the loop 3 instructions, after it 3 with a system call, which is a far

@@ -1,7 +1,7 @@
 /*
  * Reads the three fixed counters by RDPMC before and after 2000 flushed loads,
- * which take 190 cycles each and are four instructions with their loop. Somebody
- * else has to have the counters counting (perf stat).
+ * which take 190 cycles each and are four instructions with their loop. Another
+ * program (perf stat) must have started the counters.
  */
 #include <stdint.h>
 #include <stdio.h>

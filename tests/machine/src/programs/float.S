@@ -1,10 +1,10 @@
-# Floating point and vector operations, each kind in a number of its own.
+# Floating point and vector operations, a different number of each kind.
 #
 # A turn is 2 packed single, 3 scalar single, 4 packed double, 5 scalar double,
 # 6 integer operations on XMM registers and 7 on MMX registers; fld1, fld1, 2
-# times fadd and faddp, fstp; one imul. Moves, logic and emms are no operations,
+# times fadd and faddp, fstp; one imul. Moves, logic and emms are not operations,
 # but fld and fstp are x87 instructions and emms is an MMX one.
-# "FP_COMP_OPS_EXE.X87" has integer multiplications too, by Intel's description.
+# "FP_COMP_OPS_EXE.X87" also counts integer multiplications, by Intel's description.
 #
 #: N = 1000
 #: SSEX_UOPS_RETIRED.PACKED_SINGLE = 2*N

@@ -1,10 +1,10 @@
 /*
- * Lets a counter overflow past Linux, with an interrupt that goes nowhere.
+ * Lets a counter overflow without the kernel's driver, with its interrupt masked.
  *
  * usage: freeze DEBUGCTL      Needs /dev/cpu/0/msr and the APIC through /dev/mem.
  *
- * Masks the performance entry of the local vector table, so that what follows
- * the overflow is the processor's doing alone; programs counter 1 to overflow on
+ * Masks the performance entry of the local vector table, so that only the
+ * processor acts on the overflow; programs counter 1 to overflow on
  * its 1000th instruction at user level, interrupt requested; runs 100000
  * instructions; prints the registers afterwards.
  */
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 	lvt = apic[0x340 / 4];
 	apic[0x340 / 4] = lvt | 1 << 16;
 	set(0x390, 0xF);
-	set(0x187, 0x5100C0); /* EN, INT, USR, INST_RETIRED.ANY_P's other spelling */
+	set(0x187, 0x5100C0); /* EN, INT, USR, INST_RETIRED.ANY_P with umask 0 */
 	set(0xC2, -1000ull);
 	set(0x1D9, debugctl);
 	set(0x38F, 2);

@@ -1,5 +1,5 @@
-# A call graph with known edges, and branches of which a known share goes against
-# what any predictor can know.
+# A call graph with known edges, and branches that follow a known pseudo-random
+# sequence, which no predictor can predict.
 #
 #     main ── main_a ──▶ a ── a_b ──▶ b
 #          ── main_x ──▶ c or d, by one bit of a pseudo-random sequence

@@ -1,5 +1,5 @@
 /*
- * One processor leaves lines in its caches, another one takes them.
+ * One processor leaves lines in its caches, another one accesses them.
  *
  * usage: handover CPU CPU clean|dirty|left read|write
  *

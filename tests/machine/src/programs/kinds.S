@@ -1,11 +1,11 @@
-# One branch of every kind, each once in a turn: what a filter of the LBR has to let through.
+# One branch of each kind in a turn, for tests of the LBR's filter.
 #
 #: N = 30000
 # In a turn: jz (taken), jnz (never), call, its ret, call *, its ret, jmp *, jmp, the loop's jnz.
 #: BRANCHES = 9*N
 #: TAKEN = 8*N - 1
 # In a turn, outside of the leaves: cmp, jz, cmp, jnz, call, call *, jmp *, jmp, dec, jnz; in
-# them: ret and nop, ret. Before: mov, lea, lea. Behind: mov, xor, syscall.
+# them: ret and nop, ret. Before the loop: mov, lea, lea. After it: mov, xor, syscall.
 #: BR_INST_RETIRED.CONDITIONAL = 3*N
 #: BR_INST_RETIRED.NEAR_CALL = 2*N
 #: INST_RETIRED.ANY_P = 13*N + 6

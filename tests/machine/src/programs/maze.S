@@ -1,4 +1,4 @@
-# More branches than a table has places for: each takes one, in turn.
+# More branches than a table has slots; each branch is taken once in a turn.
 #
 #: EDGES = 40000
 #: TURNS = 10

@@ -1,9 +1,9 @@
 /*
- * Reads and writes model-specific registers past Linux, one after the other.
+ * Reads and writes model-specific registers without the kernel's driver, one after the other.
  *
  * usage: msr CPU STEP...      steps: REG (read), REG=VALUE (write), !PROGRAM (run
  *                             `PROGRAM` through sh and wait), @NUMBER (read by RDPMC, on
- *                             whichever CPU this runs; it takes CR4.PCE)
+ *                             whichever CPU this runs; needs CR4.PCE)
  * A line for each: "REG VALUE", "REG VALUE ok" or "REG VALUE fault"; "@NUMBER VALUE".
  */
 #include <errno.h>

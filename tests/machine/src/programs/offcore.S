@@ -1,4 +1,4 @@
-# Requests of each kind that leave the core, in known numbers.
+# Known numbers of off-core requests of each kind.
 #
 # usage: offcore data | rfo | code | writeback | ahead | store-ahead | long-ahead
 #
@@ -6,19 +6,19 @@
 #   rfo          20 times: 1024 lines flushed, then stored to
 #   code         20 times: 256 lines of code flushed, then called
 #   writeback    256 pages touched, so that each has its frame, which Linux clears:
-#                16384 modified lines, 32 for each of the L2's sets of 8. Then two
-#                times a store to each line, in the same order: none is in the L2
-#                when its turn comes, all are in the LLC, and each pushes a
-#                modified line out of the L2.
+#                16384 modified lines, 32 for each set of the L2 with 8 ways. Then
+#                two passes of stores to all lines, in the same order: no line is in
+#                the L2 when its turn comes, all are in the LLC, and each store
+#                evicts a modified line from the L2.
 #   ahead        4096 lines of 64 pages flushed and loaded in order. A prefetcher
 #                that brings two lines after two steps leaves the first 3 of each
-#                page to the loads. The third load has it ask for two lines, each
-#                one from the fourth on for one more, as the one before that is in
-#                the L2 already: of the 61 lines that it brings into a page 60, all
-#                but the first, are asked for twice.
+#                page to the loads. The third load makes it request two lines, and
+#                each later load two lines of which the L2 already has the first.
+#                Of the 61 lines that it brings from a page, all but the first (60)
+#                are requested twice.
 #   store-ahead  the same with stores
-#   long-ahead   ahead 1500 times, long enough that several values can take turns on
-#                the one off-core register
+#   long-ahead   ahead 1500 times, long enough to multiplex several values on the
+#                one off-core register
 #
 #: data.requests = 20 * 1024
 #: rfo.requests = 20 * 1024

@@ -1,8 +1,8 @@
 /*
- * Tries to open events for itself and says what the kernel answers.
+ * Tries to open events on itself and prints what the kernel answers.
  *
  * Reads lines of CONFIG CONFIG1 PRECISE, numbers in hexadecimal, and writes a line for each: 0 if the
- * event opens at user level, else the error number. Precise ones get a period, as PEBS needs one.
+ * event opens at user level, else the error number. Precise events get a period, as PEBS needs one.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -3,7 +3,8 @@
  * Opens events one after the other and reads registers while each is enabled.
  *
  * usage: opened CPU REG...     stdin: a line an event, the bytes of its perf_event_attr in hex
- * A line for each: "EVENT'S ERRNO", or "0" and the registers' values. Needs /dev/cpu/CPU/msr.
+ * Prints a line for each: the errno of opening it, or "0" and the registers' values. Needs
+ * /dev/cpu/CPU/msr.
  */
 #include <errno.h>
 #include <fcntl.h>

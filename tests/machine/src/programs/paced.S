@@ -1,5 +1,5 @@
-# Sleeps until whoever wants to look is ready, and then takes many branches, each after more
-# instructions than it takes to read one: more of them than a trace's buffer holds at once.
+# Sleeps until the observer is ready, and then takes more branches than a trace's buffer holds at
+# once. Between two branches there are more instructions than it takes to read one.
 #
 #: N = 250000
 # A turn is 64 instructions: 62 nops, dec, jnz.

@@ -1,11 +1,11 @@
-# Phases of loads, of stores and of neither, in an order and of lengths that are other ones in each
-# process: what it does in all is known, when it does it is not.
+# Phases of loads, of stores and of neither. Their order and lengths differ in each process: the
+# totals are known, their distribution over time is not.
 #
 # usage: phases
 #
-# Of each kind there are so many units to be done, each of 100 turns of four instructions. A
-# generator that begins with the process id (Numerical Recipes' constants) says which kind is next
-# and for how many units, 512 at most. Nothing else loads or stores.
+# Each kind has 5000 units of 100 turns of four instructions. A random number generator (Numerical
+# Recipes' constants) that is seeded with the process id chooses the next kind and its number of
+# units, at most 512. Nothing else loads or stores.
 #
 #: units = 5000
 #: MEM_INST_RETIRED.LOADS = 100*units

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a program reads its own counter without a system call and without a library: an example to copy.
+ * An example of how a program reads its own counter without a system call and without a library.
  *
  * usage: selfread
  *
- * It counts its own instructions at user level around a loop of which they are known, by reading the
- * counter itself (RDPMC), and before and after that by read(2). Three lines: "read N", "rdpmc N",
- * "read N", then "loop N": what RDPMC saw of the loop. Exit status 2 where there is no such counter.
+ * It counts its own instructions at user level around a loop with a known number of instructions,
+ * by RDPMC, and before and after that by read(2). It prints "read N", "rdpmc N", "read N" and "loop
+ * N", the count of the loop by RDPMC. Exit status 2 if there is no such counter.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -30,9 +30,9 @@ static inline uint64_t rdpmc(uint32_t counter)
 	return low | (uint64_t)high << 32;
 }
 
-/* The count so far. The kernel's page says which counter the event is on, and what it had counted when
- * it was put there; `lock` changes when any of that does, and then all of it is read again. While the
- * event is on no counter (index 0), what it had counted is all there is. */
+/* The count so far. The kernel's page says which counter the event is on, and what the event had
+ * counted before; `lock` changes when any of this changes, and then all of it is read again. While
+ * the event is on no counter (index 0), what it had counted before is the whole count. */
 static uint64_t self_read(const volatile struct perf_event_mmap_page *page)
 {
 	uint32_t lock, index, width;
@@ -45,7 +45,7 @@ static uint64_t self_read(const volatile struct perf_event_mmap_page *page)
 		width = page->pmc_width;
 		count = page->offset;
 		if (page->cap_user_rdpmc && index) {
-			/* A counter has fewer bits than 64; its highest one is its sign. */
+			/* A counter has fewer than 64 bits; its highest bit is its sign. */
 			int64_t raw = rdpmc(index - 1) << (64 - width);
 
 			count += raw >> (64 - width);

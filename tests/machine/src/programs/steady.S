@@ -1,14 +1,14 @@
-# Two kinds of off-core requests, one of each a turn, at a steady pace for long
-# enough that many values can take turns on the one off-core register.
+# Two kinds of off-core requests, one of each in a turn, at a steady pace and for
+# long enough to multiplex many values on the one off-core register.
 #
 # usage: steady [short]
 #
-# A turn flushes two lines, loads from the one and stores to the other: a data
+# A turn flushes two lines, loads from one and stores to the other: a data
 # read and a read for ownership that memory answers. The two pages are touched
 # before, so that each has its frame.
 #
 #: turns = 12000000
-# With an argument a quarter of them: enough for few values.
+# With an argument there are a quarter of these: enough for few values.
 
 	.globl	_start, steady_load, steady_store
 	.text

@@ -1,4 +1,4 @@
-# Stores at known places. usage: stores KIND
+# Stores at known addresses. usage: stores KIND
 #
 # p  16 passes over 4096 lines with a store each (plain_store), then one with
 #    lock incl (locked_store)
@@ -6,7 +6,7 @@
 #: plain.loads = 4096
 #: plain.locked = 4096
 #: plain.instructions = 16 * (2 + 4 * 4096) + 2 + 4 * 4096
-# t  4 circles over 4096 small pages with a store each (page_store): none of them is in the
+# t  5 circles over 4096 small pages with a store each (page_store): no page is in the
 #    second-level TLB when its turn comes, as in stride
 #: tlb.stores = 5 * 4096
 #: tlb.missed = 5 * 4096
@@ -14,7 +14,7 @@
 #: flushed.stores = 1 + 1000
 # z  1000 x stores of 1, 2, 4, 8 and 16 bytes and rep stosb of 4 (size_1 to size_16, size_rep)
 #: sizes.stores = 6 * 1000
-# s  1000 x a store and a load over the end of a line (split_store, split_load)
+# s  1000 x a store and a load across the end of a line (split_store, split_load)
 #: split.stores = 1000
 #: split.loads = 1000
 

@@ -3,14 +3,15 @@
 # usage: stride [apart]
 #
 # 4096 pages are 32 for each of the 128 sets of the second-level TLB, which have
-# 4 ways: read in a circle under LRU none is there when its turn comes.
+# 4 ways: read in a circle under LRU, no page is there when its turn comes.
 #
 #: loads = 4 * 4096
 #
-# The pages' entries are 512 lines, of 8 entries each. Loads from the first line of each page leave
-# these in the second-level cache: such lines are of 8 of its 512 sets. With an argument each load is
-# from another line of its page; then all sets have as many lines as they have ways, and one of
-# entries beside them: under LRU each of these is gone when its turn comes, and found in the LLC.
+# The page-table entries take 512 lines of 8 entries each. Loads from the first line of each page
+# leave these in the second-level cache: the loaded lines are in 8 of its 512 sets. With an argument
+# each load is from another line of its page. Then each set gets as many loaded lines as it has
+# ways, and one line of entries: under LRU this one has been evicted when its turn comes, and is
+# found in the LLC.
 #: entries.lines = 512
 
 #include "pages.inc"

@@ -1,6 +1,5 @@
 /*
- * Counts events of a program at user level: what perf stat does, in a twentieth
- * of its time.
+ * Counts events of a program as perf stat does, in a twentieth of its time.
  *
  * usage: tally EVENT... -- PROGRAM [ARGUMENT...]
  *
@@ -37,7 +36,7 @@ static int open_event(const char *text, pid_t pid)
 	a.config = config;
 	a.config1 = config1;
 	a.precise_ip = precise;
-	a.sample_period = precise ? 1ull << 30 : 0; /* PEBS wants one; it is never reached */
+	a.sample_period = precise ? 1ull << 30 : 0; /* PEBS needs one; it is never reached */
 	a.exclude_kernel = kernel == 0;
 	a.exclude_user = kernel == 1;
 	return syscall(SYS_perf_event_open, &a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);

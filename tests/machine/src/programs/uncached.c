@@ -1,5 +1,5 @@
 /*
- * Loads from memory that no cache holds: the VGA window, through /dev/mem.
+ * Loads from uncached memory: the VGA window, through /dev/mem.
  *
  *: loads = 10000
  */
