@@ -25,7 +25,7 @@ def derived(said):
 
 @pytest.fixture
 def metrics(guest):
-    """What nhmtap derives of a program: its metric records by name."""
+    """The metric records of a program by name."""
     def run(names, *arguments):
         return derived(guest.say("nhmtap", "stat", "-M", names, *arguments, "--", "count"))
     return run
@@ -62,7 +62,8 @@ def test_a_metric_is_what_the_programs_text_says(metrics, name, value):
 
 
 def test_each_input_is_what_perf_counts(metrics, guest):
-    # Only what a program does to itself is the same in two runs; caches and predictors are not.
+    # Only counts that follow from the program are the same in two runs; those of caches and
+    # predictors are not.
     found = inputs(metrics("branch_share:u")["branch_share:u"])
     assert found == {
         "BR_INST_RETIRED.ALL_BRANCHES:u": guest.count("BR_INST_RETIRED.ALL_BRANCHES", "count"),
@@ -76,7 +77,8 @@ def test_cycles_and_instructions_are_of_one_time(metrics):
 
 
 def stalls(guest, command, latency=""):
-    """Of a program: the cycles without issue for want of room, and those for want of micro-operations."""
+    """A program's cycles without issue: those for lack of resources, and those for lack of
+    micro-operations."""
     said = derived(guest.say(f"nhmtap stat -M starved_share:u -- {command}", latency=latency))["starved_share:u"]
     assert (said["running_share"], said["together"]) == (1, True)
     issue, room, cycles = (inputs(said)[event + ":u"] for event in
@@ -87,8 +89,8 @@ def stalls(guest, command, latency=""):
 
 @pytest.mark.parametrize("memory", [190, 290])
 def test_a_chain_through_memory_waits_in_the_back_end(guest, memory):
-    # Each load keeps it for the cycles that memory takes, but for the four of any load; page walks, one in 64
-    # loads, come on top, and the front end brings the chain's few instructions without delay.
+    # Each load stalls it for the cycles of memory, less the four of any load. Page walks, one in 64
+    # loads, are added to this. The front end delivers the chain's few instructions without delay.
     room, starved = stalls(guest, "chase memory", f"4,10,38,65,75,{memory},310,200")
     loads = known.numbers("chase")["memory.loads"]
     assert loads * (memory - 4) <= room <= 1.01 * loads * (memory - 4)
@@ -96,7 +98,8 @@ def test_a_chain_through_memory_waits_in_the_back_end(guest, memory):
 
 
 def test_branches_that_nobody_can_foretell_starve_the_back_end(guest):
-    # 17 cycles each, and some for the code's first lines; of the data only a table's first line is waited for.
+    # 17 cycles for each misprediction, and some for the first fetches of code. Of the data only the
+    # first load from the table stalls.
     mispredicted = guest.count("BR_MISP_EXEC.ANY", "graph")
     room, starved = stalls(guest, "graph")
     assert mispredicted > known.numbers("graph")["N"] / 2
@@ -105,7 +108,8 @@ def test_branches_that_nobody_can_foretell_starve_the_back_end(guest):
 
 
 def test_every_metric_of_the_cpu_can_be_counted(guest):
-    """One after the other; a value, or a divisor of which this program has none."""
+    """Counted one after the other, each metric has a value, or its divisor is 0 for this
+    program."""
     names = " ".join(metric["name"] for metric in table("nehalem-ep"))
     found = derived(guest.say(f"for m in {names}; do nhmtap stat -M $m -C 0 -- count; done",
                               timeout=900))
@@ -132,7 +136,7 @@ def test_all_metrics_at_once_share_the_counters_and_say_so(metrics):
 
 
 def test_a_metric_whose_counters_others_hold_is_absent_with_the_reason(guest):
-    # Four pinned events: all general counters of the CPU are theirs for good.
+    # Four pinned events hold all general counters of the CPU.
     held = ",".join(f"r{umask}c4:D" for umask in ("01", "02", "04", "10"))
     said = guest.say(
         f"nhmtap stat -C 0 -e {held} -o held & until [ -s held ]; do sleep 0.01; done; "

@@ -1,5 +1,5 @@
-"""nhmtap doctor on the emulated Nehalem: each facility works where it should, and where something is
-taken away, that one says so."""
+"""nhmtap doctor on the emulated Nehalem: each facility works where it should, and says why it does
+not if something that it needs is missing."""
 import pytest
 
 from records import check_stream, parse
@@ -28,12 +28,12 @@ class Findings:
 
 
 def doctor(bench, *arguments, before="", **options):
-    """What doctor finds while `before` runs; it is ended with the command."""
+    """What doctor finds while `before` runs; `before` ends with the command."""
     return Findings(bench.run(f"{before} nhmtap doctor --format json {' '.join(arguments)}", **options))
 
 
 def refused(bench, name, **options):
-    """Why a facility does not work, and what mends it."""
+    """The record of a facility that does not work, with the reason and the remedy."""
     findings = doctor(bench, "--need", name, **options)
     assert findings.status == 2
     return findings.of("facility", name)

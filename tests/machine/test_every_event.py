@@ -1,6 +1,6 @@
-"""Opens every event of each CPU's table on that CPU, plainly and precisely. The kernel accepts what nhmtap
-plans, and nhmtap refuses in advance, with a reason, what the kernel refuses. The expected encodings are the
-facts of tests/events, not nhmtap's own."""
+"""Opens every event of each CPU's table on that CPU, without and with precise sampling. The kernel
+accepts what nhmtap plans, and nhmtap refuses in advance, with a reason, what the kernel refuses.
+The expected encodings come from tests/events/facts, not from nhmtap."""
 import csv
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from guests import SANDYBRIDGES, TABLES, tool
 
 FACTS = os.path.join(nehalem.HERE, "../events/facts")
-# Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr has no use for.
+# Fixed counters: the facts have Intel's code for them, 0x00, which perf_event_attr does not use.
 FIXED = {"0x00", "0x0", ""}
 
 
@@ -20,8 +20,8 @@ def facts(table):
 
 
 def encoding(row):
-    """config and config1 of a row: guide, IA32_PERFEVTSELx and OFFCORE_RSP_0."""
-    # Where there are two off-core registers the facts name both codes.
+    """config and config1 of a row, in the layout of IA32_PERFEVTSELx and OFFCORE_RSP_0 (guide)."""
+    # If there are two off-core registers the facts have both codes.
     first = {**row, "code": row["code"].split(",")[0]}
     number = {name: int(first[name] or "0", 0) for name in ("code", "umask", "cmask", "inv", "edge", "any")}
     config = (number["code"] | number["umask"] << 8 | number["edge"] << 18 | number["any"] << 21 |
@@ -30,7 +30,7 @@ def encoding(row):
 
 
 def only_reserved(row):
-    """An off-core response of which Nehalem has no bit: REMOTE_CACHE_HITM, guide Table 12."""
+    """An off-core response for which Nehalem has no bit: REMOTE_CACHE_HITM, guide Table 12."""
     return row["code"].upper() == "0XB7" and encoding(row)[1] & 0xff00 == 0x0800
 
 
@@ -59,7 +59,7 @@ def agree(bench, table, precise, reserved):
         name = row["name"]
         ours = nhmtap_takes(table, name + modifier, *options)
         if reserved and only_reserved(row):
-            # The kernel would take it plainly, and it would count nothing.
+            # The kernel accepts it without precise sampling, and it would count nothing.
             assert not ours and kernel[name] == (not precise), name
         else:
             assert ours == kernel[name], f"{name}: kernel {kernel[name]}, nhmtap {ours}"
@@ -92,8 +92,9 @@ def test_sandy_bridge_is_asked_for_what_the_cpu_can_record(each_sandybridge, pre
     kernel = kernel_takes(each_sandybridge, rows, precise)
     options, modifier = (["-c", "100003"], ":p") if precise else ([], "")
     for row in rows:
-        # The driver takes any event as precise; what PEBS can't record would leave no sample. Some it
-        # names, and perfmon has not marked all of these for the two-socket model.
+        # The driver accepts any event as precise; one that PEBS cannot record would give no
+        # samples. The driver lists some events by code, and perfmon does not mark all of these for
+        # the two-socket model.
         recorded = row["pebs"] != "0" or row["code"].upper() in ("0XD0", "0XD1", "0XD2", "0XD3")
         wanted = kernel[row["name"]] and (not precise or recorded)
         ours = nhmtap_takes(each_sandybridge.model, row["name"] + modifier, *options)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap stat counts exactly: each event of which a program's text says how often it happens, alone and
-in groups of two, three and four."""
+"""nhmtap stat counts exactly each event whose count follows from a program's text, alone and in
+groups of two, three and four."""
 import json
 
 import pytest
@@ -11,8 +11,8 @@ PROGRAMS = ("count", "float", "graph", "kinds")
 
 
 def groups_of(size, events):
-    """The events in groups of a size, the last one filled up with the first: of the first level cache's
-    two at most fit, and known.groups() splits such."""
+    """The events in groups of a size, the last one filled up with the first events. known.groups()
+    splits a group with more than two events of the first-level cache, because only two fit."""
     events = list(events)
     events += events[:-len(events) % size]
     for i in range(0, len(events), size):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What explain says a register will be is what the kernel's driver writes into it, on each kind of CPU with a table, and
-on those that have the architecture's events alone.
+"""The register values that explain reports are those that the kernel's driver writes, on each kind
+of CPU with a table, and on CPUs that have architectural events only.
 
 nhmtap explains events in the guest; each is then opened on its CPU with the perf_event_attr that was
 explained, and the registers are read while it is enabled."""
@@ -15,7 +15,7 @@ import nehalem
 import pytest
 from guests import CORE2, FIRST, KERNELS, SANDYBRIDGES, SECOND, TABLES, THIRD, WESTMERES, XEONS, forks, tool
 
-# By facility, and the options of explain that go with it.
+# By facility: the options of explain, and the events.
 EVENTS = {
     "general counters": ([], """
         INST_RETIRED.ANY_P INST_RETIRED.ANY_P:u INST_RETIRED.ANY_P:k INST_RETIRED.X87:u
@@ -123,7 +123,7 @@ SANDYBRIDGES_OWN = {
     "LBR, calls": (["-c", "1000003", "--filter", "call,u"], "cycles BR_INST_RETIRED.NEAR_CALL:up"),
     "LBR, any calls and returns": (["-c", "1000003", "--filter", "any_call,any_ret"], "cycles:u branches"),
 }
-# Linux counts these with the bits of remote suppliers, which the register of one socket has not: EINVAL.
+# Linux uses the bits of remote suppliers for these, which the single-socket model lacks: EINVAL.
 ONLY_OF_TWO_SOCKETS = {"LLC-store-misses", "node-loads", "node-prefetch-misses:k"}
 
 ARCHITECTURES_OWN = {
@@ -149,7 +149,8 @@ CORE2S_OWN = {
         MEM_LOAD_RETIRED.L2_MISS:pp cycles:pp instructions:upp"""),
     "LBR": (["-c", "1000003", "--filter", "any_call,u"], "cycles branches:u"),
 }
-# CPUs that are known by CPUID.0AH alone: version, general counters, what is missing; and Core 2.
+# CPUs that are described by CPUID.0AH alone (version, general counters, what is missing), and Core
+# 2.
 ARCHITECTURES = {
     "perfmon_1": (FIRST, [0x186, 0x187], {**ARCHITECTURES_OWN, "branches": BRANCHES}),
     "perfmon_2": (SECOND, [0x186, 0x187, 0x38D, 0x38F], {**ARCHITECTURES_OWN, "fixed": FIXED}),
@@ -162,7 +163,7 @@ ARCHITECTURES = {
 
 
 def events_of(machine):
-    """By facility, the options and the events that are explained on a machine."""
+    """The options and the events to explain on a machine, by facility."""
     if machine in ARCHITECTURES:
         return {facility: (options, events.split())
                 for facility, (options, events) in ARCHITECTURES[machine][2].items()}
@@ -183,12 +184,13 @@ MACHINES = (*KERNELS, *WESTMERES, *SANDYBRIDGES, *ARCHITECTURES)
 
 
 def in_one_worker(machine):
-    """The fixtures' names of these machines, and WESTMERES' own: conftest.py has groups by them."""
+    """The mark for a machine's group of tests: conftest.py names groups by fixtures and by
+    WESTMERES."""
     return pytest.mark.xdist_group("explain" if machine in KERNELS else
                                    machine if machine in WESTMERES else machine.replace("-", "_"))
 
 
-# All events of a machine look at one set of observations, which one worker makes.
+# All tests of a machine share one set of observations, which one worker makes.
 ALL = [pytest.param(machine, facility, id=f"{machine}-{facility}", marks=in_one_worker(machine))
        for machine in MACHINES for facility in events_of(machine)]
 
@@ -197,7 +199,7 @@ EN = 1 << 22  # of IA32_PERFEVTSELx
 FREEZE_ON_SMI = 1 << 14  # of DEBUGCTL: the kernel sets it for good (attr_freeze_on_smi, intel/core.c)
 REGISTERS = [*GENERAL, FIXED_CTR_CTRL, 0x38F, PEBS_ENABLE, 0x3F6, 0x1A6, 0x1A7, 0x1C8, DEBUGCTL]
 
-# struct perf_event_attr of linux/perf_event.h: the members in front, and the bits behind read_format.
+# The bits after read_format in struct perf_event_attr of linux/perf_event.h.
 FLAGS = {"disabled": 0, "inherit": 1, "pinned": 2, "exclude_user": 4, "exclude_kernel": 5,
          "exclude_hv": 6, "exclude_idle": 7, "freq": 10, "enable_on_exec": 12, "watermark": 14,
          "precise_ip": 15, "exclude_host": 19, "exclude_guest": 20}
@@ -244,7 +246,8 @@ def observed(booted):
 
 
 def observe(guest, registers, events):
-    # A run for all that have the same options: on the emulator, starting the program takes longest.
+    # One run for all events with the same options: on the emulator, starting the program takes
+    # longest.
     runs = {}
     for facility, (options, some) in events.items():
         runs.setdefault(tuple(options), []).extend((facility, event) for event in some)
@@ -273,7 +276,7 @@ def opened(guest, registers, records):
 
 
 def said_of(record, counter):
-    """{address: (value, mask)} with the counter put in for x."""
+    """{address: (value, mask)} for this counter."""
     values = {}
     for register in record["registers"]:
         msr, value, mask = (int(register[name], 16) for name in ("msr", "value", "mask"))
@@ -301,7 +304,8 @@ def of_table(table, command, *arguments):
 
 
 def names_of(table):
-    """Every event of a table, and every one that Intel publishes for the CPU. perf's own names are the kernel's."""
+    """Every event of a table, and every one that Intel publishes for the CPU, without perf's
+    generic events."""
     rows = map(json.loads, of_table(table, "list", "--json").splitlines())
     names = {row["name"] for row in rows if "config" in row and not row["section"].startswith("hardware")}
     facts = os.path.join(nehalem.HERE, f"../events/facts/{table}.tsv")
@@ -311,7 +315,7 @@ def names_of(table):
     return sorted(names)
 
 
-# The machine that is each CPU with events of its own.
+# For each machine whose CPU has its own events, the name of their table.
 EVERY_TABLE = {"6.1": "nehalem-ep", "nehalem-ex": "nehalem-ex", **TABLES, **{name: name for name in SANDYBRIDGES},
                "core2": "core2", "xeon-7400": "xeon-7400"}
 
@@ -322,16 +326,18 @@ EVERY_TABLE = {"6.1": "nehalem-ep", "nehalem-ex": "nehalem-ex", **TABLES, **{nam
 def test_every_name_of_a_table_programs_what_explain_said(machine, machines):
     table = EVERY_TABLE[machine]
     names = names_of(table)
-    # Off-core responses that count nothing, because the CPU has no such bit, are told only to those who insist.
+    # Off-core responses that count nothing, because the CPU has no such bit, are explained only
+    # with --force.
     said = events_among(of_table(table, "explain", "--format", "json", "--force", *names))
     check(opened(machines(**KINDS[machine]), registers_of(machine), dict(zip(names, said, strict=True))))
 
 
 def check(events):
-    """What was read while an event was enabled is what was said, and nothing else counts."""
+    """Checks that the registers have the explained values while an event is enabled, and nothing
+    else counts."""
     for event, (record, read) in events.items():
         read = {**read, DEBUGCTL: read[DEBUGCTL] & ~FREEZE_ON_SMI}
-        # Where the driver resets no counters, one that counted before keeps its selection, without EN.
+        # If the driver resets no counters, one that counted before keeps its selection, without EN.
         used = [msr - GENERAL[0] for msr in GENERAL if read[msr] & EN]
         read |= {msr: 0 for msr in GENERAL if not read[msr] & EN}
         if "fixed" in record["counters"]:
@@ -341,7 +347,7 @@ def check(events):
         said = said_of(record, used[0] if used else None)
         assert {msr: read[msr] & mask for msr, (_, mask) in said.items()} \
             == {msr: value for msr, (value, _) in said.items()}, event
-        # Nothing else counts: what the event decides only in part, or not at all, is 0.
+        # Nothing else counts: bits that the event does not determine are 0.
         for msr in (*GENERAL, FIXED_CTR_CTRL, PEBS_ENABLE, DEBUGCTL):
             assert read[msr] & ~said.get(msr, (0, 0))[1] == 0, event
 

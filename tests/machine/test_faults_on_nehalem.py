@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""System calls and allocations that fail in the commands that need a PMU; for the others see tests/live/test_faults.py and
-test_memory.py, whose rules these are."""
+"""System calls and allocations that fail in the commands that need a PMU. The rules are those of
+tests/live/test_faults.py and test_memory.py, which test the other commands."""
 import pathlib
 import subprocess
 
@@ -18,13 +18,14 @@ COMMANDS = {
     "branch": "branch -e branches:u -c 1009 -o /tmp/out -- kinds",
 }
 EACH_COMMAND = pytest.mark.parametrize("command", COMMANDS)
-HANGS = 137  # the status of what timeout(1) has killed; idle time passes quickly in a guest
+HANGS = 137  # the status of a command that timeout(1) killed; idle time passes quickly in a guest
 FILES = ("stdout", "out", "log", "count")
 SCRIPT = f'timeout -s KILL 300 "$@" > stdout; status=$?; tail -n +1 {" ".join(FILES)} 2> /dev/null; exit $status'
 
 
 class InGuest(Attacked):
-    """A command in a guest. Each run has an empty /tmp; what it leaves there comes out behind it."""
+    """A command in a guest. Each run starts with an empty /tmp; the files that it leaves there are
+    printed after it."""
 
     def __init__(self, bench, command):
         self.bench, self.command, self.folder = bench, command, FOLDER
@@ -48,7 +49,7 @@ def attacked(machines, shim, command):
     return InGuest(machines(add=(shim("fail_alloc"), "/usr/bin/strace")), command)
 
 
-# Of system calls, what these commands have of their own.
+# The system calls that only these commands make.
 OWN = {"perf_event_open", "ioctl", "bpf"}
 TRIED = 3  # beside the first ones
 

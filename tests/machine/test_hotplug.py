@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CPUs that go offline in a run, and come back. The events of one that is gone are gone with it: the
-kernel does not bring them back (perf_event_exit_cpu_context())."""
+"""CPUs that go offline in a run, and come back. The kernel removes the events of a CPU that goes
+offline, and does not bring them back (perf_event_exit_cpu_context())."""
 import io
 import itertools
 import json
@@ -13,9 +13,9 @@ import records
 from guests import forks
 from soak import TWINS, accounted, activities, table_full
 
-pytestmark = pytest.mark.xdist_group("two_cores")  # the machine of the others that need it
+pytestmark = pytest.mark.xdist_group("two_cores")  # the machine is shared with other tests
 
-# MMX operations: nobody in the guest has any but the program itself, so that the counts are exact.
+# MMX operations: only the program itself executes any, so the counts are exact.
 EVENT, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 CPU1 = "/sys/devices/system/cpu/cpu1/online"
 
@@ -27,8 +27,8 @@ RUNS = {
     "uncore": "stat -a -I 400 -e uncore/clockticks/",
 }
 
-# Once before, twice while CPU 1 is away, three times when it is back; then it goes and comes at once, and
-# once more.
+# Runs float once before, twice while CPU 1 is offline, and three times when it is back. Then CPU 1
+# goes offline and online at once, and float runs once more.
 SCRIPT = f"""
     {"".join(f"nhmtap {arguments} -o {name} & pids=$pids' '$!;" for name, arguments in RUNS.items())}
     for name in {" ".join(RUNS)}; do until grep -q start $name; do sleep 0.1; done; done
@@ -68,7 +68,7 @@ def of(stream, kind, **members):
 
 
 def missing(counts):
-    """Whether CPU 1 is said to have been missing, interval by interval, without repetitions."""
+    """The missing CPUs of each interval, without repetitions."""
     return [said for said, _ in itertools.groupby(r.get("cpus_missing") for r in counts)]
 
 
@@ -111,19 +111,19 @@ def test_a_run_of_one_interval_keeps_what_was_counted_before(runs):
 def test_samples_come_from_a_cpu_that_is_back(runs):
     profile, = of(runs["samples"], "profile")
     mine = {e["cpu"]: e["samples"] for e in profile["entries"] if e["comm"] == "float"}
-    # A counter begins anew with the CPU, each time with a whole period.
+    # A counter starts again with the CPU, each time with a whole period.
     assert mine[1] == pytest.approx(5 * N / 100, abs=3)
     assert profile["cpus_missing"] == "1"
 
 
 def test_an_uncore_counter_stays_with_its_package(runs):
-    # CPU 0 counts for the package; it never goes.
+    # CPU 0 counts for the package, and never goes offline.
     counts = of(runs["uncore"], "count")
     assert all(r["status"] == "counted" and r["value"] > 0 for r in counts)
 
 
-# One has seen the CPU go, the other begins while it is away. Each program has ended when its names are
-# asked for: what it had mapped is known from the kernel's notes alone.
+# The first run sees the CPU go offline, the second starts while it is offline. Each program has
+# ended when its names are looked up: its mappings are known from the kernel's records alone.
 NAMED = {name: f"profile -a -e {EVENT} -c 100 -I 200 --by module,comm" for name in ("before", "meanwhile")}
 NAMED_SCRIPT = f"""
     begin() {{ nhmtap {NAMED["before"]} -o $1 & pids="$pids $!"; until grep -q start $1; do sleep 0.1; done; }}
@@ -155,9 +155,10 @@ def test_programs_that_begin_on_a_cpu_that_has_come_are_named(named, name, progr
     assert (names["notes_lost"], names["unnamed"]["no_mapping"]) == (0, 0)
 
 
-# What `make soak` cannot do to the machine that it runs on: CPU 1 goes and comes at each turn of a session that is
-# measured at the same time by several activities, while programs and cgroups come and go and CONFIG is read again.
-# Nothing runs in the cgroup from when a CPU has come until each activity says so. `make soak-machine` has more turns.
+# `make soak` cannot do this to its host: CPU 1 goes offline and online in each turn of a session in
+# which several activities measure the same, while programs and cgroups come and go and CONFIG is
+# read again. After a CPU came online nothing runs in the cgroup until each activity reports it.
+# `make soak-machine` has more turns.
 TURNS = int(os.environ.get("NHMTAP_SOAK_TURNS", "2"))
 CGROUP = "/sys/fs/cgroup/soak"
 COUNTS = {"name": "mmx", "command": "stat", "event": EVENT, "interval_ms": 500, "cgroup": "/soak", "all_cpus": True}
@@ -203,7 +204,8 @@ def test_a_session_stays_true_while_a_cpu_goes_and_comes(booted):
     assert all(table_full(found, name) < 0.01 for name in TWINS[1:])
     held = [tuple(map(int, line.split()[1:])) for line in words.splitlines() if line.startswith("held")]
     print("descriptors and KiB, turn by turn:", held)
-    # Events, BPF's objects and watches. Files of programs are held as long as some process has them mapped.
+    # Descriptors of events, BPF objects and watches. Files of programs are open while a process
+    # maps them.
     assert len({descriptors for descriptors, _ in held[1:]}) == 1, held
-    # 2 MiB are what the names of a turn's programs may take for a while.
+    # The names of a turn's programs may take 2 MiB for a while.
     assert held[-1][1] <= 1.05 * held[len(held) // 2][1] + 2048, held

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counters that Linux has no driver for: the third-level cache's and bus's of a Xeon 7100 and 7400, by nhmtap --msr
-through /dev/cpu/N/msr, and by hand (SDM volume 3B, 18.21)."""
+"""Counters without a Linux driver: those of the third-level cache and the bus of a Xeon 7100 and
+7400, by nhmtap --msr through /dev/cpu/N/msr, and without nhmtap (SDM volume 3B, 18.21)."""
 import json
 
 import known
@@ -10,7 +10,7 @@ from guests import nhmtap
 L3, FILLS, HITM = "l3bus/gbsq/", "l3bus/gbsq,fill=fill/", "l3bus/gbsq,snoop=hitm/"
 HIT = "l3bus/gbsq,snoop=hit/"
 SNOOPED, MOVED, MOVED_HITM = "l3bus/gsnpq,snoop=hitm/", "l3bus/fsb,type=all/", "l3bus/fsb,hitm/"
-CYCLES = {"xeons_7400": "cycles", "xeons_7100": "netburst/global_power_events,running/"}  # perf_event's; by ESCR
+CYCLES = {"xeons_7400": "cycles", "xeons_7100": "netburst/global_power_events,running/"}  # by perf_event; by an ESCR
 COUNTERS, CONTROL = [0x107CC + n for n in range(8)], 0x107D8
 STATE = "/run/nhmtap/msr.json"
 
@@ -26,14 +26,14 @@ def counted(bench, events, command, *options, **settings):
 
 
 def control(words):
-    """A shell's lines: each of the words is a line for nhmtap's FIFO, answered before the next begins; what
-    begins with ! is run."""
+    """A shell script: each word is a line for nhmtap's FIFO, and its answer is awaited; a word that
+    begins with ! is run as a command."""
     return "; ".join(w[1:] if w[0] == "!" else f"echo {w} > ctl; read line < ack" for w in words)
 
 
 def controlled(bench, events, *words, options="", end="echo stop > ctl; wait"):
-    """Runs nhmtap with all events programmed and standing still until a word enables them; what the shell said,
-    and the records."""
+    """Runs nhmtap with all events programmed but stopped until a word enables them. Returns the
+    shell's output, nhmtap's records and the whole result."""
     said = bench.run(f"mkfifo ctl ack; nhmtap stat --msr -a -D -1 --control fifo:ctl,ack {options} -o out -e '{events}' & "
                      f"{control(['ping', *words])}; {end}; echo ===; cat out", paranoid=-1)
     first, _, rest = said.stdout.partition("===\n")
@@ -51,27 +51,29 @@ def test_fills_are_the_lines_that_the_chain_has_to_fetch(xeon_7400):
     numbers = known.numbers("chase")
     # The misses of both cores by perf_event, in the same run.
     events = [L3, FILLS, MOVED, "cache-references", "cache-misses"]
-    counted(xeon_7400, events, "chase memory")  # what is of the programs themselves is in the cache from now on
+    counted(xeon_7400, events, "chase memory")  # brings the programs themselves into the cache
     flushed, small = (counted(xeon_7400, events, f"chase {what}") for what in ("memory", "l1"))
-    # Its 64 pages are new ones, which Linux clears first.
+    # Its 64 pages are new, and Linux clears them first.
     assert numbers["memory.loads"] <= flushed[FILLS] - small[FILLS] <= numbers["memory.loads"] + 2 * numbers["memory.lines"]
     for found in (flushed, small):
-        # The sources are started one after the other, with nhmtap's own misses between; what page walks bring over the
-        # bus is in no event of the core.
+        # The counters start one after the other, with nhmtap's own misses in between. No event of
+        # the core counts what page walks bring over the bus.
         assert abs(found[FILLS] - found["cache-misses"]) <= 0.01 * found[FILLS] + 600
         assert abs(found[L3] - found["cache-references"]) <= 0.05 * found[L3] + 500
-        assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing had to leave the cache
+        assert abs(found[FILLS] - found[MOVED]) <= 20  # each came over the bus, and nothing was evicted
 
 
 def test_a_line_that_another_core_has_modified_is_a_hitm(xeon):
     taken = known.numbers("handover")["taken"]
-    # The first run of each finds less in the caches. What the kernel hands over besides, when it moves the program, is
-    # the same in both, and what goes on at the same time makes it more.
+    # The first run of each kind finds less in the caches, so it is left out. The lines that the
+    # kernel hands over when it moves the program are the same in both kinds. Other activity only
+    # adds lines, so the minimum is used.
     runs = {kind: [counted(xeon, [HITM, HIT], f"handover 0 1 {kind} read", cpu=0) for _ in range(3)][1:]
             for kind in ("dirty", "clean")}
     dirty, clean = ({event: min(run[event] for run in found) for event in (HITM, HIT)} for found in runs.values())
     assert abs(dirty[HITM] - clean[HITM] - taken) <= 0.05 * taken
-    # Pages that nhmtap and the kernel share make 4,700 to 6,300 hits besides, a number that changes from run to run.
+    # Pages shared by nhmtap and the kernel add 4,700 to 6,300 hits, a number that changes from run
+    # to run.
     assert abs(clean[HIT] - dirty[HIT] - taken) <= 0.2 * taken
 
 
@@ -83,8 +85,9 @@ def test_each_package_counts_what_it_was_asked_for_and_what_it_asked(xeons):
     events = {e["name"]: e for e in runs["dirty"][0]["events"]}
     assert (events[SNOOPED]["cpus"], events[SNOOPED]["scope"], events[SNOOPED]["source"]) == ("0-1", "socket", "msr")
     (first, second), others = ([counts(found, socket=socket) for socket in (0, 1)] for found in runs.values())
-    # CPU 0 writes the lines, CPU 1 reads them. What the kernel hands over besides, when it moves the program, is the
-    # same in both. An nhmtap that moved as well would hand over its own pages, some 8000 lines.
+    # CPU 0 writes the lines, CPU 1 reads them. The lines that the kernel hands over when it moves
+    # the program are the same in both runs. nhmtap is pinned: if it moved too, it would hand over
+    # its own pages, some 8000 lines.
     assert abs(first[SNOOPED] - others[0][SNOOPED] - taken) <= 0.05 * taken
     assert abs(second[MOVED_HITM] - others[1][MOVED_HITM] - taken) <= 0.05 * taken
     assert abs(first[SNOOPED] - second[MOVED_HITM]) <= 0.05 * taken
@@ -132,7 +135,7 @@ def test_a_program_reads_the_counts_by_rdpmc_at_the_manuals_numbers(xeon_7400):
 
 def test_a_xeon_7100_tells_its_cores_from_each_other(xeon_7100):
     loads = known.numbers("chase")["memory.loads"]
-    # CPU 0 writes the registers, so that core 1 is the other one.
+    # CPU 0 writes the registers, so core 1 is the other core.
     same = ["l3bus/gbsq,fill=fill,agent=core1/", "l3bus/gbsq,fill=fill,core=other/"]
     both = [counted(xeon_7100, same, f"taskset {mask} chase memory", cpu=0) for mask in (2, 1)]
     for event in same:
@@ -183,7 +186,7 @@ def test_a_count_goes_on_where_its_register_wraps(xeon):
     said, found, _ = controlled(xeon, FILLS, preset(own, 0xFFFFFF00), "enable", "!chase memory", "disable",
                                 "!msr 0 0x107cc 0x107d8")
     after, control_register = (int(line.split()[1], 16) for line in said.splitlines()[-2:])
-    assert after & 0xFFFFFFFF < 1 << 20 and control_register == 1 << 48  # it has wrapped, and says so
+    assert after & 0xFFFFFFFF < 1 << 20 and control_register == 1 << 48  # it has wrapped, and its overflow bit is set
     value = counts(found)[FILLS]
     assert loads <= value < 1 << 20 and value == (after & 0xFFFFFFFF) + 0x100
     assert not [r for r in found if r["type"] == "warning"]
@@ -191,7 +194,8 @@ def test_a_count_goes_on_where_its_register_wraps(xeon):
 
 def test_a_count_has_more_bits_than_its_register(xeon_7400):
     own = value_of(xeon_7400, FILLS)
-    # Two steps, each less than a register holds, and a reading between them. Of a run without intervals too.
+    # Two steps, each less than a register holds, with a read between them; also in a run without
+    # intervals.
     steps = ["enable", preset(own, 0xC0000000), "!sleep 1", preset(own, 0xFFFFFF00), "!chase memory", "!sleep 1", "disable"]
     _, found, _ = controlled(xeon_7400, FILLS, *steps)
     assert (1 << 32) + 32768 <= counts(found)[FILLS] < (1 << 32) + (1 << 20)
@@ -225,7 +229,7 @@ def test_what_a_killed_run_has_left_is_told_and_put_back_by_the_next(xeon):
     _, _, whole = controlled(xeon, FILLS, "enable", end="kill -KILL $!; wait; cp /run/nhmtap/msr.json /opt/left")
     left = json.loads(xeon.say("cat /opt/left"))
     assert [int(r["before"], 16) for r in left["registers"]] == [held], str(whole)
-    assert registers(xeon)[0] >> 32  # nobody could put it back
+    assert registers(xeon)[0] >> 32  # nothing has put it back
     units = facility(xeon, "units")
     assert not units["works"] and "killed" in units["remedy"]
     assert counted(xeon, [FILLS], "true")[FILLS] > 0

@@ -6,8 +6,8 @@ import pytest
 
 import known
 
-# What `branches` does between switching the LBR on and off, and the LBR_SELECT
-# bit (the guide's Table 19) that keeps each out.
+# The branches of `branches` while the LBR is on, and the LBR_SELECT bit (the
+# guide's Table 19) that suppresses each.
 FAR, JCC, REL_CALL, IND_CALL, RET, IND_JMP, REL_JMP = (
     1 << 8,
     1 << 2,
@@ -79,7 +79,7 @@ def edge_counts(bench, branch_filter, tmp_path):
 
 
 def test_edges_come_in_the_shares_of_the_code(guest, tmp_path):
-    # Each turn has main_a, a_b and main_x once; a stack of 16 has 5 of each, and one more of one.
+    # Each turn has main_a, a_b and main_x once; a stack of 16 has 5 of each, and a sixth of one.
     edges = edge_counts(guest, "any_call", tmp_path)
     at = known.addresses("graph")
     total = sum(edges.values())
@@ -96,12 +96,12 @@ def test_indirect_calls_are_mispredicted_when_their_target_changes(any_kernel):
     targets = [0] + [t for t, _ in known.sequence(known.numbers("graph")["N"])]
     changes = sum(a != b for a, b in zip(targets, targets[1:]))
     count = any_kernel.count("BR_MISP_EXEC.INDIRECT_NEAR_CALL", "graph")
-    # The very first call has no target to go by.
+    # The very first call has no previous target.
     assert changes <= count <= changes + 1
 
 
 def test_returns_are_foretold(guest):
-    # Calls and returns are nested, two deep: the return stack of 16 always knows.
+    # Calls are nested two deep, so the return stack of 16 predicts every return.
     n = known.numbers("graph")["BR_INST_EXEC.RETURN_NEAR"]
     counts = guest.counts(["BR_INST_EXEC.RETURN_NEAR", "BR_MISP_EXEC.RETURN_NEAR"], "graph")
     assert counts["BR_INST_EXEC.RETURN_NEAR"] == n
@@ -110,8 +110,8 @@ def test_returns_are_foretold(guest):
 
 def test_half_of_the_coin_tosses_are_mispredicted(guest, tmp_path):
     n = known.numbers("graph")["N"]
-    # 20000 tosses that nobody can foretell: 10000 and 4 standard deviations of 71; the loop's
-    # own jump is wrong at its ends.
+    # 20000 unpredictable tosses: 10000 mispredictions and 4 standard deviations of 71; the loop's
+    # own jump is mispredicted at its start and its end.
     count = guest.count("BR_MISP_EXEC.COND", "graph")
     assert n / 2 - 300 <= count <= n / 2 + 300
 
@@ -141,8 +141,9 @@ def test_a_bpf_program_reads_the_branch_stack(any_kernel):
 
 
 def test_branch_trace_store_has_every_call(guest, tmp_path):
-    guest.msr(f"{LBR_SELECT:#x}={REL_CALL:#x}")  # it keeps relative calls out of the LBR, and of nothing else
-    # Calls alone: perf script knows other branches by their instructions, which are not here.
+    guest.msr(f"{LBR_SELECT:#x}={REL_CALL:#x}")  # suppresses relative calls in the LBR alone
+    # Only calls: perf script identifies other branches by their instructions, which it cannot read
+    # here.
     rows = guest.samples("--per-thread -c 1 -e intel_bts//u", "graph", "ip,addr", tmp_path)
     at = known.addresses("graph")
     n = known.numbers("graph")["N"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap mem on programs whose loads are known: where each goes, what it finds, how long it takes.
+"""nhmtap mem on programs whose loads are known: their addresses, data sources and latencies.
 
 A precise event gives a sample every period + 1 occurrences: at the period's end PEBS is armed, and the
 occurrence after it makes the record (the guide's section 3.5) and is not counted."""
@@ -25,7 +25,7 @@ def mem(bench, *arguments, status=0, **options):
 
 
 def loads(bench, command, *arguments, **options):
-    """The first mem record and the entries of all of them, every load being tagged."""
+    """The first mem record and the entries of all of them, with all loads tagged."""
     found = mem(bench, "--side", "u", *arguments, "--", *command.split(), tag_all_loads=True, **options)
     whole = [r for r in found if r["type"] == "mem"]
     return whole[0], [entry for record in whole for entry in record["entries"]]
@@ -39,7 +39,7 @@ def tally(entries, key):
 
 
 def closes(record, period, n):
-    """All samples are there, and stand for n loads."""
+    """Checks that no sample is lost, and that the samples stand for n loads."""
     samples = record["samples"]
     assert record["status"] == "counted"
     assert sum(samples["lost"].values()) == samples["throttled"] == 0
@@ -54,7 +54,8 @@ def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
     right = [e for e in entries if e["ip"] == hex(SITE) and e["cacheline"] in lines
              and e["source"] == "local_dram_exclusive"]
     assert sum(e["samples"] for e in right) >= 0.99 * total
-    # 190 cycles, and where the TLB has not got the page 7, or those of a walk: 14, or 38 if the page's entry is in the LLC.
+    # 190 cycles, and on a TLB miss 7, or those of a walk: 14, or 38 if the page-table entry is in
+    # the LLC.
     assert all(set(e["latency_histogram"]) == {"128"} for e in right)
     assert all(190 <= e["latency_max"] <= 190 + 38 for e in right)
     assert sum(e["latency_sum"] for e in right) >= 190 * sum(e["samples"] for e in right)
@@ -68,8 +69,8 @@ COMPANION = """
 
 
 def test_loads_are_sampled_beside_a_companion_that_counts(any_kernel):
-    """As on Sapphire Rapids, where the driver takes loads only behind mem-loads-aux. Here it takes them
-    either way; which events there are and what they are counted together with is the same."""
+    """As on Sapphire Rapids, where the driver accepts the loads event only in a group behind
+    mem-loads-aux. Here it accepts the event either way; the events and their group are the same."""
     any_kernel.say(f"{COMPANION} nhmtap mem --side u -c 100 --by ip --format json -o /run/found -- chase memory",
                    paranoid=-1, tag_all_loads=True)
     found = records.parse(any_kernel.say("cat /run/found"))
@@ -88,8 +89,8 @@ def test_loads_are_sampled_beside_a_companion_that_counts(any_kernel):
     ("memory", "local_dram_exclusive", "128", 190),
 ])
 def test_a_chain_is_found_where_it_fits(guest, kind, source, bucket, least):
-    # More loads from sample to sample than the chains of L1 and L2 have lines: what a sample's
-    # interrupt pushed out has been brought back by the next one.
+    # Between two samples there are more loads than the chains of L1 and L2 have lines, so the lines
+    # that a sample's interrupt evicted are back at the next sample.
     record, _ = loads(guest, f"chase {kind}", "-c", "1000", "--ldlat", "3")
     closes(record, 1000, N[kind + ".loads"] + N["other_loads"])
     first = record["sources"][0]
@@ -135,7 +136,7 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
     line, = [r for r in found if r["type"] == "shared_line"
              and r["cacheline"] == hex(known.addresses("bounce")["line"])]
     assert line["modified"] >= 0.3 * line["loads"] > 0
-    # Both threads load the one word: true sharing.
+    # Both threads load the same word: true sharing.
     assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 1, 1)
     modified = [e for e in line["entries"] if e["source"] == "l3_hit_other_core_modified"]
     assert {e["cpu"] for e in modified} == {0, 1}
@@ -144,25 +145,25 @@ def test_a_line_that_two_cores_write_in_turn_is_shown_with_who_loads_it(two_core
 
 
 def test_words_that_share_a_line_are_shown_with_who_loads_which(two_cores):
-    # Of all loads every nth would be in step with the threads' turns; the one in 16 that the hardware
-    # tags is not.
+    # Every nth of all loads would be in step with the threads' turns; the loads that the hardware
+    # tags, one in 16, are not.
     found = mem(two_cores, "--side", "u", "--ldlat", "20", "-c", "32", "--by", "cacheline", "--shared",
                 "--", "apart", 0, 1)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
-    # False sharing: no place in it is both threads'.
+    # False sharing: the threads have no offset in common.
     assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 2, 0)
     assert {(e["cpu"], e["offset"], e["ip"]) for e in line["entries"]} == {
         (0, numbers["left_offset"], hex(at["left_load"])),
         (1, numbers["right_offset"], hex(at["right_load"]))}
-    assert {e["code"]["symbol"] for e in line["entries"]} == {"play"}  # whose text both loads are
+    assert {e["code"]["symbol"] for e in line["entries"]} == {"play"}  # both loads are in its text
     assert len({e["tid"] for e in line["entries"]}) == 2
     assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 16 / 33 / 3
 
 
 def test_the_maximum_of_an_interval_is_of_its_own_loads(guest):
-    # When the shell begins the TLB has not got its pages (7 or 30 cycles more than 4); the chain that
-    # fits the L1 needs but one.
+    # When the shell starts, the TLB lacks its pages, so some loads take longer than 4 cycles. The
+    # chain that fits the L1 needs few pages.
     loop = "i=0; while [ $i -lt 160 ]; do i=$((i+1)); done; exec chase l1"
     found = mem(guest, "--side", "u", "-c", "32", "--ldlat", "3", "-I", "5", "--", "sh", "-c", loop,
                 tag_all_loads=True)
@@ -185,7 +186,7 @@ def test_codes_that_the_kernel_folds_are_said_to_be_folded(two_cores):
 @pytest.mark.parametrize("cpu, source, node", [(0, "remote_dram_exclusive", {"remote", 1}),
                                                (1, "local_dram_exclusive", {0, 1})])
 def test_memory_is_local_to_the_package_it_belongs_to(two_packages, cpu, source, node):
-    # All memory is at home on package 1.
+    # All memory belongs to package 1.
     _, entries = loads(two_packages, f"taskset -c {cpu} chase memory", "-c", "100", "--by", "ip,node",
                        remote_from=0)
     entry, = [e for e in entries if e["ip"] == hex(SITE)]
@@ -203,7 +204,8 @@ def test_the_same_as_perf(any_kernel, tmp_path):
     for e in ours:
         counted[sources[e["source"]] >> 5 & 0x7FFFF] += e["samples"]
     expected = collections.Counter(source for _, _, source in theirs)
-    # A sample behind a tick or a switch may find its line elsewhere, and its page in no TLB; which is, differs by run.
+    # Soon after a timer tick or a task switch a load may find its line in another level, and miss
+    # the TLB; which loads these are differs by run.
     assert sum(abs(counted[source] - expected[source]) for source in {*counted, *expected}) <= 0.1 * len(theirs)
     llc = test_data_sources.mem_op(0x4)
     usual = {test_data_sources.LATENCY["llc"] + tlb for tlb in test_data_sources.TLB}
@@ -216,7 +218,7 @@ def test_a_stream_gives_the_addresses_in_order(guest):
                 tag_all_loads=True)
     samples = [r for r in found if r["type"] == "sample" and r["ip"] == hex(SITE)]
     assert [r["sample_time"] for r in samples] == sorted(r["sample_time"] for r in samples)
-    # A link leads 175 lines on; a sample is 101 links behind the one before it.
+    # A link leads 175 lines ahead; a sample is 101 links after the previous one.
     links = [(int(r["address"], 16) - RING) // 64 for r in samples]
     steps = collections.Counter((b - a) % N["memory.lines"] for a, b in zip(links, links[1:]))
     assert steps[101 * 175 % N["memory.lines"]] >= 0.98 * (len(links) - 1)
@@ -225,7 +227,7 @@ def test_a_stream_gives_the_addresses_in_order(guest):
 
 
 def test_one_record_of_two_precise_events_is_counted_as_lost(guest):
-    # Both count the loads that memory answers and no others, and so end their periods at the same ones.
+    # Both count exactly the loads that memory serves, so their periods end at the same loads.
     events = "cpu/event=0xb,umask=0x10,ldlat=100/upp,r10cb:upp"
     found = mem(guest, "-e", events, "-c", "100", "--", "chase", "memory", tag_all_loads=True)
     lost = sum(r["samples"]["lost"]["pebs_collision"] for r in found if r["type"] == "mem")
@@ -235,7 +237,7 @@ def test_one_record_of_two_precise_events_is_counted_as_lost(guest):
 def test_throttling_is_counted(guest):
     kernel = "/proc/sys/kernel/perf_"
     before = guest.say(f"cat {kernel}event_max_sample_rate").strip()
-    # The rate can be set only while the kernel watches how long samples take: it does not here.
+    # The rate can be set only while perf_cpu_time_max_percent is not 0, as it is here.
     guest.say(f"echo 25 > {kernel}cpu_time_max_percent; echo 1000 > {kernel}event_max_sample_rate")
     try:
         record, _ = loads(guest, "known d", "-c", "100")

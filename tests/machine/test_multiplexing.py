@@ -15,7 +15,8 @@ def records(said):
 
 def test_at_least_95_of_100_bounds_hold(guest):
     """Each execution does the same work in a different order."""
-    # The first time, the kernel takes a second to switch perf on, in which the command runs unread.
+    # At the first use the kernel takes a second to enable perf; the command would run meanwhile
+    # without a reading.
     said = guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {EVENTS[0]} -- phases > /dev/null; "
                      f"nhmtap stat -r 50 -e {','.join(EVENTS)} -- phases")
     truth = dict(zip(EVENTS, [known.numbers("phases")[name] for name in (
@@ -26,7 +27,7 @@ def test_at_least_95_of_100_bounds_hold(guest):
     held = [t["bound"]["low"] <= truth[t["event"]] <= t["bound"].get("high", float("inf"))
             for t in trials]
     assert sum(held) >= 95
-    # An estimate is in its own bound, and most had readings enough to say how far off they can be.
+    # An estimate is within its own bound, and most have enough readings for an upper bound.
     assert all(t["value"] <= t["bound"]["low"] <= t["scaled"] + 0.5 for t in trials)
     assert sum("high" in t["bound"] for t in trials) >= 75
 
@@ -42,13 +43,13 @@ def test_what_is_expected_of_an_estimate_may_be_impossible_to_tell(guest):
     assert result.status == 4
     for record in found.values():
         assert record["bound"]["low"] < record["value"] < record["bound"]["high"]
-        # One load a turn, at a steady pace: a bound that is of use.
+        # One load in a turn, at a steady pace: the bound is narrow.
         assert 0.9 * loads < record["bound"]["low"] <= loads <= record["bound"]["high"] < 1.1 * loads
 
 
 def test_every_group_that_is_made_of_a_list_gets_turns_from_the_kernel(guest):
-    # Extra registers of both kinds, the L1D's two counters, perf's cache events that want the off-core
-    # register: were one group of a kind that cannot run, its events would have no time.
+    # Extra registers of both kinds, the two counters of L1D events, perf's cache events that need
+    # the off-core register: if some group could not run, its events would have no running time.
     events = ["OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM", "cpu/event=0xb,umask=0x10,ldlat=30/", "LLC-loads",
               "LLC-load-misses", "L1D.REPL", "L1D_CACHE_LD.MESI", "L1D_CACHE_LD.I_STATE", "instructions",
               "cycles", *EVENTS[2:], "OFFCORE_RESPONSE:DEMAND_RFO:LOCAL_CACHE",
@@ -60,7 +61,7 @@ def test_every_group_that_is_made_of_a_list_gets_turns_from_the_kernel(guest):
 
 
 def test_a_counter_that_another_takes_while_a_run_goes_on_is_told_in_those_intervals(guest):
-    """L1D_CACHE_LD can use two counters only, and perf takes both for as long as its command runs (:D)."""
+    """L1D_CACHE_LD can use two counters only, and perf holds both while its command runs (:D)."""
     said = guest.say("""
         interval() {
             echo snapshot >&8

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""NetBurst: what its registers count, what the kernel's driver makes of it (linux-p4-counts.md is the report of that), and what
-nhmtap --msr counts past it."""
+"""NetBurst: what its registers count, how the kernel's driver miscounts (linux-p4-counts.md reports
+it), and what nhmtap --msr counts without the driver."""
 import pytest
 
 import known
@@ -8,9 +8,9 @@ import records
 from guests import KERNELS, NETBURST, nhmtap
 
 INSTRUCTIONS = known.numbers("count")["INST_RETIRED.ANY_P"]
-# SDM volume 3B, "Performance Monitoring (Processors Based on Intel NetBurst Microarchitecture)": instr_retired is event 2
-# of CRU_ESCR0, by its first mask bit, of one thread's user side; IQ_CCCR0 selects that ESCR by 4, and is enabled by bit 12,
-# with bits 17:16 set.
+# SDM volume 3B, "Performance Monitoring (Processors Based on Intel NetBurst Microarchitecture)":
+# instr_retired is event 2 of CRU_ESCR0, with its first mask bit and the user level of thread 0; 4
+# in IQ_CCCR0 selects that ESCR, bit 12 enables the counter, and bits 17:16 are set.
 ESCR, CCCR, COUNTER = 0x3B8, 0x36C, 0x30C
 USER_INSTRUCTIONS, OF_CRU_ESCR0 = 2 << 25 | 1 << 9 | 1 << 2, 3 << 16 | 4 << 13 | 1 << 12
 OVERFLOW = 1 << 31
@@ -22,7 +22,8 @@ def netburst(request, machines):
 
 
 def retired(bench, program, first=0):
-    """User instructions of a shell that runs a program, by the registers alone, from a count on: it and the CCCR."""
+    """Counts the user instructions of a shell that runs a program by the registers alone, starting
+    at `first`. Returns the counter and the CCCR."""
     said = bench.msr(f"{COUNTER:#x}={first:#x}", f"{ESCR:#x}={USER_INSTRUCTIONS:#x}", f"{CCCR:#x}={OF_CRU_ESCR0:#x}", f"!{program}",
                      f"{COUNTER:#x}", f"{CCCR:#x}", f"{CCCR:#x}=0")
     return [int(line[1], 16) for line in said[3:5]]
@@ -30,7 +31,8 @@ def retired(bench, program, first=0):
 
 def test_the_registers_count_instructions(netburst):
     netburst.say("echo 0 > /proc/sys/kernel/randomize_va_space")
-    # The shell's own are the same, at the same addresses, for paths of one length; whatever else runs on this CPU is not.
+    # The shell's own instructions are the same, at the same addresses, because the paths have the
+    # same length. Those of other programs on this CPU are not.
     (one, status), (other, _) = retired(netburst, "/opt/count"), retired(netburst, "/opt/kinds")
     assert abs(other - one - (known.numbers("kinds")["INST_RETIRED.ANY_P"] - INSTRUCTIONS)) <= 0.01 * INSTRUCTIONS
     assert not status & OVERFLOW
@@ -42,9 +44,10 @@ def test_a_counter_wraps_at_forty_bits_and_says_so(netburst):
 
 
 def test_the_kernel_counts_from_where_the_counters_last_use_has_ended(netburst):
-    """A mended kernel is noticed here: then kernel_miscounts() ends with it."""
+    """A fixed kernel fails this test; kernel_miscounts() must then be limited to earlier kernels."""
     said = netburst.run("perf stat -x, -e instructions:u count", paranoid=-1).stderr
-    # The counter's first use since the machine was switched on: it has begun at 0, and the kernel takes it for -(2^39 - 1).
+    # The first use of the counter since power-on: it starts at 0, and the kernel assumes -(2^39 -
+    # 1).
     assert int(said.split(",")[0]) == INSTRUCTIONS + 2**39 - 1
 
 
@@ -61,7 +64,7 @@ def test_counts_are_refused_with_the_reason_and_software_events_are_not(netburst
     assert not stat["works"] and "NetBurst" in stat["why"]
 
 
-# --- past the kernel: nhmtap stat --msr ----------------------------------------------------------------------------
+# --- without the kernel's driver: nhmtap stat --msr -----------------------------------------------
 
 STATE = "/run/nhmtap/msr.json"
 
@@ -72,7 +75,7 @@ def registers(machines):
 
 
 def event(kind, *terms):
-    """User level alone, where the kernel's work and the interrupts of the time don't count."""
+    """An event at user level only, so that the kernel's work and interrupts are not counted."""
     return f"netburst/{','.join((kind, *terms, 't0=usr'))}/"
 
 
@@ -89,7 +92,8 @@ def held(bench, *addresses):
 
 
 def controlled(bench, events, *words, end="echo stop > ctl; wait"):
-    """Runs nhmtap with all events programmed and standing still until a word enables them; what begins with ! is run."""
+    """Runs nhmtap with all events programmed but stopped until a word enables them. A word that
+    begins with ! is run as a command."""
     lines = "; ".join(w[1:] if w[0] == "!" else f"echo {w} > ctl; read line < ack" for w in ("ping", *words))
     said = bench.run(f"mkfifo ctl ack; nhmtap stat --msr -a -D -1 --control fifo:ctl,ack -o out -e '{','.join(events)}' & "
                      f"{lines}; {end}; echo ===; cat out", paranoid=-1)
@@ -99,7 +103,7 @@ def controlled(bench, events, *words, end="echo stop > ctl; wait"):
 
 INSTR = event("instr_retired", "nbogusntag")
 FLOAT = known.numbers("float")
-# What nobody else in the guest executes.
+# Operations that no other program in the guest executes.
 OPERATIONS = {event("packed_sp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.PACKED_SINGLE"],
               event("scalar_sp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.SCALAR_SINGLE"],
               event("packed_dp_uop", "all"): FLOAT["SSEX_UOPS_RETIRED.PACKED_DOUBLE"], event("64bit_mmx_uop", "all"): FLOAT["FP_COMP_OPS_EXE.MMX"]}
@@ -120,13 +124,15 @@ def test_the_second_counter_of_a_cascade_starts_when_the_first_overflows(registe
 
 @pytest.fixture
 def pinned(xeon_7100):
-    """Two cores; all that runs is on CPU 0, and a program does the same at each run, at the same addresses."""
+    """Two cores. All processes are on CPU 0, and a program does the same in each run, at the same
+    addresses."""
     xeon_7100.say("echo 0 > /proc/sys/kernel/randomize_va_space; for p in /proc/[0-9]*; do taskset -p 1 ${p#/proc/}; done 2>&1; true")
     return xeon_7100
 
 
 def of_cpu_1(bench, events, program):
-    """What runs on CPU 1: the end of taskset, the same for programs whose paths are of one length, and the program."""
+    """The counts of CPU 1: of the program and of the end of taskset, which is the same for programs
+    whose paths have the same length."""
     return counts(nhmtap(bench, "stat", "--msr", "-C", 1, "-e", ",".join(events), "--", "taskset", "2", f"/opt/{program}"))
 
 
@@ -139,14 +145,14 @@ def test_events_of_all_four_groups_count_at_once_and_exactly(pinned):
     numbers, others = known.numbers("kinds"), known.numbers("count")
     assert {e: kinds[e] - count[e] for e in events} == {e: numbers[name] - others[name] for e, name in events.items()}
     assert [found[operations] for found in (kinds, count, vectors)] == [0, 0, OPERATIONS[operations]]
-    # Calls of the program alone, but for those of taskset; at most one instruction a cycle here.
+    # The difference has no calls of taskset. The machine executes at most one instruction a cycle.
     assert count[event("retired_branch_type", "call")] - vectors[event("retired_branch_type", "call")] == others[calls]
     assert kinds[running] > kinds[INSTR]
 
 
 @pytest.mark.parametrize("before, places, flags", [
     ([], [16, 12, 17], ["CASCNT4INTO0", "CASCNT4INTO5"]),
-    # Where others have counters 12 and 13.
+    # Other events have counters 12 and 13.
     (["netburst/resource_stall,sbfull/", "netburst/uop_type,tagloads/"], [17, 16, 15], ["CASCNT5INTO4", "CASCNT5INTO3"]),
 ])
 def test_counters_16_and_17_start_two_each_when_they_overflow(pinned, before, places, flags):
@@ -160,7 +166,8 @@ def test_counters_16_and_17_start_two_each_when_they_overflow(pinned, before, pl
     assert set_in == [[flag] for flag in flags]
     found = of_cpu_1(pinned, events(9), "kinds")
     assert found["first"] > 9 and found["second"] == found["third"] == found["first"] - 9
-    # Of some 30000 branches that alternate it is the same a second time, but for a few that the kernel's have displaced.
+    # The count is the same in a second run but for a few of the some 30000 alternating branches,
+    # whose predictor entries the kernel's branches have replaced.
     late = of_cpu_1(pinned, events(2 * found["first"]), "kinds")
     assert late["first"] and (late["second"], late["third"]) == (0, 0)
 
@@ -226,7 +233,8 @@ def test_the_registers_hold_what_explain_says(registers):
     written = {}
     for record in explained:
         for r in record["registers"]:
-            # The CCCR comes again at the end, with the counter enabled, which it is not yet.
+            # The CCCR is written again at the end to enable the counter, which has not happened
+            # yet.
             written.setdefault(int(r["msr"], 16), int(r["value"], 16))
             for field in r["fields"]:
                 high, _, low = field["bits"].partition(":")

@@ -40,7 +40,7 @@ def count(bench, request, response, command, **settings):
     return bench.count(event(value(request, response)), command, **settings)
 
 
-# Programs' own start: 64 pages touched, argument read, code fetched.
+# The requests of a program's own start: 64 pages touched, argument read, code fetched.
 SLACK = 80
 
 
@@ -69,7 +69,7 @@ def test_each_response_bit_alone_and_only_the_right_one_counts(guest):
 
 
 def test_any_request_and_any_response_is_the_sum(guest):
-    # But for write-backs: how much of what the kernel wrote is pushed out differs by run.
+    # Without write-backs: how many of the lines that the kernel wrote are evicted differs by run.
     no_write_backs = [bit for bit in range(8) if bit != REQUESTS["WB"]]
     parts = [guest.count(event(0xFF00 | 1 << bit), "offcore data") for bit in no_write_backs]
     n = guest.count(event(0xFFF7), "offcore data")
@@ -85,8 +85,9 @@ def test_a_request_without_a_response_counts_nothing(guest, half):
 def test_write_backs(guest):
     stores = NUMBERS["writeback.stores"]
     n = count(guest, "WB", "UNCORE_HIT", "offcore writeback")
-    # What goes out has been modified: by the stores, by the 256 first touches, or before, by
-    # Linux, and then it is in the L1D's 512 lines or the L2's 4096. As many may stay behind.
+    # The lines that go out were modified by the stores, by the 256 first touches, or before by
+    # Linux. The last ones were in the L1D's 512 lines or the L2's 4096. As many may stay there at
+    # the end.
     held = 512 + 4096
     assert stores - held <= n <= stores + 256 + held + SLACK
 
@@ -170,7 +171,7 @@ def test_the_guides_own_example_needs_a_response_bit(guest):
 
 
 def test_two_values_share_one_register_by_turns(guest):
-    # Linux has one register a core for this: two events take turns.
+    # Linux has one register in a core for this: the two events are multiplexed.
     command = "sh -c 'for k in 1 2 3 4; do offcore data; done'"
     result = guest.tally([event(0x4001), event(0x4002)], command)
     times = [list(map(int, line.split()))[1:] for line in result.stdout.splitlines()]

@@ -10,7 +10,7 @@ import records
 from guests import nhmtap
 
 TURNS = known.numbers("steady")["turns"]
-SLACK = 80  # what a program's own start costs; see test_offcore.py
+SLACK = 80  # the requests of a program's own start; see test_offcore.py
 REQUESTS = ["DEMAND_DATA_RD", "DEMAND_RFO", "DEMAND_IFETCH"]
 RESPONSES = ["LOCAL_DRAM", "REMOTE_DRAM", "LLC_HIT_NO_OTHER_CORE"]
 
@@ -55,7 +55,8 @@ def test_sixteen_cells_in_turns_are_each_near_the_truth(guest):
     for name, cell in cells.items():
         assert cell["status"] == "multiplexed"
         scale = cell["enabled_ns"] / cell["running_ns"]
-        # The kernel does not share the time evenly; what had few turns may be off by a part of one.
+        # The kernel does not share the time evenly; a cell with few turns may be off by a part of
+        # one.
         turns = cell["running_ns"] / turn
         allowed = 0.05 if turns >= 4 else 0.2 / turns
         assert abs(cell["scaled"] - truth[name]) <= allowed * truth[name] + SLACK * scale, (name, cell)
@@ -176,7 +177,7 @@ def test_the_remote_share_is_that_of_the_other_package(two_packages, cpu, share)
 
 
 def test_the_prefetch_share_is_what_the_prefetcher_brings(guest):
-    # Of each page's 64 lines it leaves the first 3 to the loads.
+    # Of each page's 64 lines the prefetcher leaves the first 3 to the loads.
     numbers = known.numbers("offcore")
     record, cells = matrix(guest, "offcore long-ahead", ["DEMAND_DATA_RD", "PF_DATA_RD"],
                            ["LOCAL_DRAM"], prefetch=True)
@@ -202,7 +203,7 @@ def test_the_same_as_perf(guest):
     _, cells = matrix(guest, "offcore data", ["DEMAND_DATA_RD"], ["LOCAL_DRAM"])
     theirs = guest.perf_counts(["cpu/event=0xb7,umask=1,offcore_rsp=0x4001/u"], "offcore data")
     (cell,), (perfs,) = cells.values(), theirs.values()
-    # The program's own start finds what the runs before have left in the caches.
+    # The program's own start finds lines that earlier runs have left in the caches.
     assert min(cell["value"], perfs) >= known.numbers("offcore")["data.requests"] and abs(cell["value"] - perfs) <= SLACK
 
 

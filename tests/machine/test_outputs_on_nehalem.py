@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an output costs that nobody reads, in instructions of nhmtap and of the kernel for it."""
+"""The cost of an output that nobody reads, in instructions of nhmtap and of the kernel on its
+behalf."""
 import json
 
 import records
@@ -8,7 +9,7 @@ INTERVALS = 900
 
 
 def instructions(bench, *outputs, intervals=INTERVALS, interval_ms=2):
-    """Of a session with these outputs beside a file, as it counts its own."""
+    """The instructions of a session with these outputs and a file, as counted by itself."""
     config = {"activities": [{"name": "counts", "command": "stat", "all_cpus": True, "per": "cpu",
                               "interval_ms": interval_ms, "interval_count": intervals,
                               "event": "task-clock,page-faults,context-switches,cpu-migrations,minor-faults,major-faults"}],
@@ -28,15 +29,15 @@ def instructions(bench, *outputs, intervals=INTERVALS, interval_ms=2):
 
 
 def test_an_output_that_nobody_reads_costs_less_than_a_fiftieth_of_the_run(guest):
-    """One has a reader that does not read, whose pipe is full; the other has none."""
+    """The first output is a full pipe whose reader does not read; the second one has no reader."""
     alone = instructions(guest)
     assert instructions(guest, {"path": "unread"}) <= 1.02 * alone
     assert instructions(guest, {"path": "unix:/tmp/nobody"}) <= 1.02 * alone
 
 
 def test_a_server_that_is_away_costs_less_than_a_fiftieth_of_an_interval(pushing):
-    """Of each interval from the eighth second on: before that, the library is loaded, and the pauses between two tries
-    are a few seconds."""
+    """Measured for each interval from the eighth second on: before that the library is loaded, and
+    the pauses between two tries are only a few seconds."""
     assert pushing.run("ifconfig lo up").status == 0
 
     def an_interval(*outputs):

@@ -16,7 +16,7 @@ def ips(bench, event, command, tmp_path, period=1000, **settings):
 def test_records_name_the_next_instruction_and_the_lbr_takes_linux_back(
     any_kernel, tmp_path, precise, symbol
 ):
-    # "Trap-like": the guide's section 3.5.2. With :pp Linux finds the instruction before.
+    # "Trap-like": the guide's section 3.5.2. With :pp Linux finds the previous instruction.
     found = ips(any_kernel, f"cpu/event=0xcb,umask=0x10/u{precise}", "chase memory", tmp_path)
     expected = known.numbers("chase")["memory.loads"] // 1000
     assert expected - 1 <= found[known.addresses("chase")[symbol]] <= expected
@@ -46,7 +46,7 @@ def test_linux_opens_precise_events_only(any_kernel, event, opens):
 
 def test_skid_moves_interrupts_but_not_records(guest, tmp_path):
     at = known.addresses("known")
-    # Two instructions after the load's next one the loop begins again.
+    # Two instructions after the one behind the load, the loop starts again.
     late = ips(guest, "r10cb:u", "known d", tmp_path, 9000, skid=2)
     assert late == {at["dram_loop"]: 2}
     exact = ips(guest, "r10cb:up", "known d", tmp_path, 9000, skid=2)
