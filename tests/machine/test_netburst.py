@@ -44,7 +44,8 @@ def test_a_counter_wraps_at_forty_bits_and_says_so(netburst):
 
 
 def test_the_kernel_counts_from_where_the_counters_last_use_has_ended(netburst):
-    """A fixed kernel fails this test; kernel_miscounts() must then be limited to earlier kernels."""
+    """A fixed kernel fails this test; kernel_miscounts() must then be limited to earlier
+    kernels."""
     said = netburst.run("perf stat -x, -e instructions:u count", paranoid=-1).stderr
     # The first use of the counter since power-on: it starts at 0, and the kernel assumes -(2^39 -
     # 1).

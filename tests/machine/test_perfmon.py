@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Architectural perfmon of versions that no Nehalem has, on a CPU that no table is of: its events are the
-architecture's, and what nhmtap says of the machine is what works there. CPUID.0AH is given by hand; the kernel's
-drivers are its own."""
+"""Versions of architectural perfmon that no Nehalem has, on a CPU without an event table: it has
+architectural events only, and what nhmtap says of the machine is what works there. The tests set
+CPUID.0AH; the kernel's drivers are stock."""
 import pytest
 
 import known
@@ -44,7 +44,7 @@ def test_doctor_says_what_there_is_of_version_1(perfmon_1):
     assert {"stat", "sample", "profile", "kernel", "system"} <= works
     assert not {"branch", "precise", "mem", "fixed"} & works
     assert "caps/branches" in findings.of("facility", "branch")["why"]
-    # The guide is not about this CPU.
+    # The guide does not apply to this CPU.
     assert not [r for r in findings.records if "guide" in r]
 
 
@@ -66,7 +66,7 @@ def test_counting_both_threads_is_refused_with_the_version_that_has_it(perfmon_2
     assert not anythread["works"] and "perfmon version 3" in anythread["why"]
 
 
-# Two counters, so that the groups take turns; the third fixed counter counts beside them.
+# On two general counters these take two groups; with version 3 some of them use fixed counters.
 FOUR = "INST_RETIRED.ANY:u,BR_INST_RETIRED.ALL_BRANCHES:u,BR_MISP_RETIRED.ALL_BRANCHES:u,CPU_CLK_UNHALTED.THREAD:u"
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A pid namespace in the guest, whose kernels verify the programs that number tasks as it does."""
+"""nhmtap in a pid namespace of the guest: each kernel accepts the BPF programs that number tasks as
+the namespace does."""
 import pytest
 
 import known
 import records
 
-# MMX operations: nobody in the guest has any but the program itself.
+# MMX operations: only the program itself executes any.
 EVENT, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 INSIDE = "unshare -p -f --mount-proc"
 

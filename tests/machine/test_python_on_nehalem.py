@@ -55,8 +55,8 @@ print(json.dumps([[b["instructions:u"][1] for b in blocks], [b["ipc"] for b in b
 
 
 def python(folder):
-    """Python as the guest needs it: the program, and of its library what the package imports, with
-    the compiled files, for compiling in the guest would take a minute."""
+    """The parts of Python that the guest needs: the program, and the files of its library that the
+    package imports, with the compiled files, because compiling in the guest would take a minute."""
     script = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); import nhmtap, nhmtap.launcher\n" \
              "import encodings.idna, encodings.latin_1\n" \
              "print(*[m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)])"
@@ -87,12 +87,13 @@ def test_instructions_of_a_block_are_counted(guest):
     assert result.status == 0, str(result)
     counts, ratios, empty, (low, _, high), repeats = json.loads(result.stdout)
     for n, count in zip((100000, 200000, 300000), counts):
-        # Besides the function, the block has Python's call of it and what an empty one has.
+        # Besides the function, the block has Python's call of it and the instructions of an empty
+        # block.
         assert 2 * n + 2 <= count <= 2 * n + 2 + empty + 10000
     assert counts[2] - counts[1] == pytest.approx(200000, rel=0.001)
-    # A taken branch in every other instruction: hardly anything stalls.
+    # Every other instruction is a taken branch, and hardly anything stalls.
     assert all(0.5 < value <= 1.001 for _, value, _ in ratios)
-    # The truth is known but for Python's part, which is a thousandth; the estimate has a bound.
+    # The true count is known except for Python's part, a thousandth; the estimate has a bound.
     assert low < 40000002 * 1.001 and high > 40000002
     assert low < high
     before, again, more = ([Measured("instructions:u", {}, run) for run in runs] for runs in repeats)

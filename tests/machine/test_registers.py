@@ -35,7 +35,8 @@ def by_name(registers):
 
 @pytest.mark.parametrize("name, register, bits, kind", **by_name(WRITABLE))
 def test_every_reserved_bit_faults_and_every_other_is_taken(guest, name, register, bits, kind):
-    # Bits that make something run now are tried with all the others clear, and undone at once.
+    # Each bit is tried with all the others clear, and the next write clears it, in case it starts
+    # something.
     steps = [f"{register:#x}={1 << n:#x}" for n in range(64)]
     found = guest.msr(*steps, f"{register:#x}=0")
     taken = {n for n, row in enumerate(found[:64]) if row[2] == "ok"}
@@ -48,7 +49,7 @@ PLAIN = [r for r in WRITABLE if r[3] == "" and r[0] != "IA32_DEBUGCTL"]
 
 @pytest.mark.parametrize("name, register, bits, kind", **by_name(PLAIN))
 def test_what_is_written_is_read_back(guest, name, register, bits, kind):
-    # Not EN and not the enables of GLOBAL_CTRL: nothing is to count meanwhile.
+    # Without EN, so that no counter counts meanwhile.
     value = bits & ~(1 << 22) if "EvtSel" in name else bits
     rows = guest.msr(f"{register:#x}={value:#x}", f"{register:#x}", f"{register:#x}=0")
     assert int(rows[1][1], 16) == value
@@ -73,7 +74,7 @@ def test_misc_enable_offers_performance_monitoring_bts_and_pebs(guest):
     [row] = guest.msr("0x1a0")
     value = int(row[1], 16)
     assert (value >> 7 & 1, value >> 11 & 1, value >> 12 & 1) == (1, 0, 0)
-    assert value == 0x00850089  # what InstLatx64's dumps of eight parts have
+    assert value == 0x00850089  # the value in InstLatx64's dumps of eight parts
 
 
 def test_misc_enable_keeps_its_read_only_bits(guest):
@@ -119,7 +120,7 @@ def test_all_sixteen_pairs_of_the_branch_stack_are_there(guest):
 
 def test_a_counter_counts_only_with_all_of_its_switches_on(guest):
     def counted(select, enable):
-        # All off first: Linux leaves IA32_PERF_GLOBAL_CTRL on when it has used a counter.
+        # All off first: Linux leaves IA32_PERF_GLOBAL_CTRL on after it has used a counter.
         on = ("0x38f=0", f"0x187={select:#x}", "0xc2=0", f"0x38f={enable:#x}")
         rows = guest.msr(*on, "!count", "0x38f=0", "0xc2", "0x187=0")
         return int(rows[5][1], 16)
@@ -143,7 +144,8 @@ def test_the_first_level_cache_is_counted_on_two_counters_only(guest):
 def test_offcore_rsp_1_counts_by_its_own_register(guest):
     said = guest.say("probe msr")
     value = next(line for line in said.splitlines() if "PMC1 after 1000 flushed loads" in line)
-    # Between the two writes of GLOBAL_CTRL it also prints: a page or so of libc's data.
+    # Between the two writes of GLOBAL_CTRL the program also prints, which loads about a page of
+    # libc's data.
     assert 1000 <= int(value.split()[2], 16) <= 1000 + 64
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command line: what goes in, what comes out, and how it fails."""
+"""The command line: its inputs, its outputs and its failures."""
 import glob
 import os
 import signal
@@ -22,7 +22,7 @@ def run(*arguments, **options):
 
 @pytest.fixture(scope="module")
 def mannered(tmp_path_factory):
-    """One boot for what a well-behaved command shows."""
+    """One boot for the tests of a well-behaved command."""
     folder = tmp_path_factory.mktemp("run")
     given = folder / "given"
     (given / "sub").mkdir(parents=True)
@@ -44,7 +44,7 @@ def test_the_commands_status_and_streams_come_out(mannered):
 
 
 def test_another_user_and_the_kernels_own_paranoia(mannered):
-    # perf_event_paranoid is 3 with Debian's kernel: nothing for anyone but root.
+    # perf_event_paranoid is 3 with Debian's kernel: only root may use events.
     assert mannered[1].stdout == "uid 65534\nopen: Permission denied\n"
 
 
@@ -129,7 +129,7 @@ def test_running_out_of_time_in_the_boot():
 
 
 def emulators_of(pid):
-    """The emulators whose parent is a process."""
+    """The emulators whose parent is the process `pid`."""
     found = []
     for stat in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -148,7 +148,7 @@ def test_no_emulator_survives_its_caller(number):
     emulator = nehalem.Process(wait_for(lambda: emulators_of(process.pid))[0])
     process.send_signal(number)
     process.wait(240)
-    # It may be a zombie that its new parent has yet to see.
+    # It may be a zombie that its new parent has not reaped yet.
     assert emulator.poll(240) is not None
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The emulated Sandy Bridge and the stock kernel's driver for it: stores with their addresses, locks and
-TLB misses, off-core responses of 38 bits, counters, what the threads of a core have of their own."""
+"""The emulated Sandy Bridge and the stock kernel's driver for it: stores with their addresses,
+locks and TLB misses, off-core responses of 38 bits, counters, registers that each thread of a core
+has of its own."""
 import pytest
 
 import known
@@ -11,7 +12,7 @@ MEM_STORES = "cpu/event=0xcd,umask=0x2/upp"
 
 
 def words(row):
-    """Address, data_src and ip of a line of perf script, which puts the last one last."""
+    """Address, data_src and ip of a line of perf script, which prints the ip last."""
     return int(row[0], 16), int(row[1], 16), int(row[-1], 16)
 
 
@@ -41,7 +42,8 @@ def test_loads_and_stores_are_counted_exactly(sandybridge, kind):
 def test_each_sampled_store_has_its_address_and_its_instruction(sandybridge, tmp_path):
     found = stores(sandybridge, "p", 1000, tmp_path)
     at = known.addresses("stores")
-    # The first record is of the store behind the thousandth, and one passes behind each record.
+    # The first record is of the store after the thousandth, and each further one of the 1001st
+    # store after it.
     places = [at["store_lines"] + 64 * ((1000 + 1001 * k) % 4096) for k in range(STORES["plain.stores"] // 1001)]
     assert len(places) - 1 <= len(found) <= len(places)
     assert [address for address, *_ in found] == places[: len(found)]
@@ -63,7 +65,7 @@ def test_stores_a_page_apart_miss_the_second_level_tlb(sandybridge, tmp_path):
     found = stores(sandybridge, "t", 997, tmp_path)
     assert len(found) >= STORES["tlb.stores"] // 998 - 1
     assert {source(data)[1] for _, data, _ in found} == {True}
-    # From one record to the next 998 pages pass.
+    # The stores of two consecutive records are 998 pages apart.
     addresses = [address for address, *_ in found]
     assert {(b - a) // 4096 % 4096 for a, b in zip(addresses, addresses[1:])} == {998}
 
@@ -84,20 +86,20 @@ def test_load_latency_tells_locks_and_tlb_misses(sandybridge, tmp_path):
                                    "ip,addr,data_src", tmp_path)
         return {data >> 24 & 3 == 2 or "": (data >> 26 & 127) for _, data, _ in map(words, rows)}
 
-    # TLB: HIT 2, MISS 4, L1 8, L2 16. Of `stores` only the locked additions load.
+    # TLB: HIT 2, MISS 4, L1 8, L2 16. In `stores` only the locked additions load.
     assert loads("stores p") == {True: 2 | 8 | 16}
     assert loads("stride") == {"": 4 | 16}
 
 
 def test_the_codes_of_another_core_are_those_that_linux_reads(sandybridge, tmp_path):
     # SNOOP: HIT 4, HITM 16 at bit 19; LVL: HIT 2, L3 0x40 at bit 5.
-    # Left: MISS 8, of a line that the other core had alone and has no more.
+    # Left: MISS 8, for a line that only the other core had, and has dropped.
     for state, snoop, count in (("clean", 4, "r02d2:u"), ("dirty", 16, "r04d2:u"), ("left", 8, "r01d2:u")):
         rows = sandybridge.samples("-c 20 -d -e cpu/event=0xcd,umask=0x1,ldlat=40/upp",
                                    f"handover 0 1 {state} read", "ip,addr,data_src", tmp_path)
         site = known.addresses("handover")["handover_load"]
         found = [(data >> 19 & 31, data >> 5 & 0x3FFF) for _, data, ip in map(words, rows) if ip == site]
-        # What CPU 0 loads of its own comes from memory.
+        # CPU 0's own loads come from memory.
         taken = [row for row in found if row[1] != 0x82]
         assert len(taken) >= 20 and set(taken) == {(snoop, 0x42)}
         numbers = known.numbers("handover")
@@ -163,7 +165,8 @@ def test_threads_share_no_such_register(sandybridge_threads, register):
 
 
 def test_with_two_threads_half_the_counters_are_left_beside_such_an_event(sandybridge_threads):
-    """The kernel's way around BJ122, BV98 and HSD29: of the events 0xD0 to 0xD3 two run, a third never."""
+    """The kernel's workaround for BJ122, BV98 and HSD29: of the events 0xD0 to 0xD3 two run at
+    once, three do not."""
     def running(events):
         said = sandybridge_threads.tally(events, "chase l2").stdout.splitlines()[-len(events):]
         return [tuple(map(int, line.split()))[1:] for line in said]

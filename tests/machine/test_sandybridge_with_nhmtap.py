@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """nhmtap on Sandy Bridge: its table, stores by their sources, locks and TLB misses, groups, off-core
-responses, calls alone in the LBR, and the microcode that PEBS needs."""
+responses, direct calls alone in the LBR, and the microcode that PEBS needs."""
 import nehalem
 
 import known
@@ -42,8 +42,8 @@ def test_stores_are_told_by_hit_lock_and_tlb_miss(sandybridge):
 
 
 def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
-    """Both are counter 3's: what one of them runs the other does not. Each turn of the program loads from a line
-    that it has flushed and stores to another one; nothing else does."""
+    """Both need counter 3, so only one of them runs at a time. Each turn of the program loads from
+    a line that it has flushed and stores to another one. It has no other loads and stores."""
     found = nhmtap(sandybridge, "mem", "--loads", "--stores", "--side", "u", "-c", 100, "--by", "ip,cacheline", "--",
                    "steady", "short", tag_all_loads=True)
     at, turns = known.addresses("steady"), known.numbers("steady")["turns"] // 4
@@ -51,8 +51,9 @@ def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
     for record, where, line, source in ((loads, "steady_load", at["buffer"], "local_dram_exclusive"),
                                         (stores, "steady_store", at["buffer"] + 4096, "store_l1_miss")):
         assert {(e["cacheline"], e["source"]) for e in record["entries"]} == {(hex(line), source)}
-        # The kernel goes back from the next instruction to the one that counted by the LBR. It can't for a sample
-        # before the first branch after a context switch, which clears the LBR.
+        # The kernel goes back from the next instruction to the one that counted by means of the
+        # LBR. This fails for a sample before the first branch after a context switch, which clears
+        # the LBR.
         elsewhere = sum(e["samples"] for e in record["entries"] if e["ip"] != hex(at[where]))
         assert elsewhere <= 0.001 * record["samples"]["aggregated"], record["entries"]
     enabled = loads["enabled_ns"]
@@ -64,20 +65,22 @@ def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
 
 
 def of_line(found, address):
-    """The record of a shared line, and who does what there: (access, CPU, offset, ip)."""
+    """The record of a shared line, and its accesses: {(access, CPU, offset, ip)}."""
     line, = (r for r in of_type(found, "shared_line") if r["cacheline"] == hex(address))
     return line, {(e["access"], e["cpu"], e["offset"], int(e["ip"], 16)) for e in line["entries"]}
 
 
 def test_words_that_share_a_line_are_shown_with_who_reads_and_who_writes_which(sandybridge):
-    # Of all loads every nth would be in step with the threads' turns; the one in 16 that is tagged is not.
+    # Every nth of all loads would be in step with the threads' turns; the tagged loads, one in 16,
+    # are not.
     found = nhmtap(sandybridge, "mem", "--shared", "--side", "u", "--ldlat", 20, "-c", 32, "--", "apart", 0, 1)
     at, numbers = known.addresses("apart"), known.numbers("apart")
     line, accesses = of_line(found, at["words"])
     expected = {(kind, cpu, numbers[f"{side}_offset"], at[f"{side}_{kind}"])
                 for cpu, side in enumerate(("left", "right")) for kind in ("load", "store")}
     assert expected <= accesses
-    # A record that the driver finds only once the other event has the counter is told as that one's.
+    # A record that the driver reads only after the other event got the counter is taken for that
+    # event's.
     others = [e for e in line["entries"] if (e["access"], e["cpu"], e["offset"], int(e["ip"], 16)) not in expected]
     assert sum(e["samples"] for e in others) <= 0.05 * (line["loads"] + line["stores"])
     assert (line["threads"], line["readers"], line["writers"], line["cpus"]) == (2, 2, 2, 2)
@@ -167,7 +170,8 @@ def test_every_metric_of_its_table_has_a_value(sandybridge):
 
 
 def test_doctor_tells_what_microcode_and_firmware_take_away(booted):
-    """Precise samples by early microcode, fixed counters 1 and 2 by firmware that keeps them, as on a real X5650."""
+    """Early microcode takes away precise samples. Firmware that keeps fixed counters 1 and 2, as on
+    a real X5650, takes away these."""
     machine = nehalem.Machine(model="sandybridge", microcode=0x27, firmware=0x330, memory=512, add=(tool(),))
     with booted.boot(machine) as guest:
         said = guest.run("/opt/nhmtap", "doctor", "--format", "json", "--need", "precise,fixed,stat", paranoid=-1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap stat on cores, packages and their neighbours: what is counted where, and how often."""
+"""nhmtap stat by CPU, core, package and node, and by cgroup: what is counted where, and how
+often."""
 import pytest
 
 import known
@@ -7,7 +8,7 @@ import records
 
 pytestmark = pytest.mark.modules("intel-uncore", "intel-cstate")
 
-# MMX operations: nobody in the guest has any but the program itself, so that the counts are exact.
+# MMX operations: only the program itself executes any, so the counts are exact.
 MMX, N = "r0210:u", known.numbers("float")["FP_COMP_OPS_EXE.MMX"]
 
 
@@ -41,7 +42,7 @@ def test_each_core_has_its_threads_and_each_shared_counter_counts_once(siblings)
     masks = siblings.say("cd /sys/bus/event_source/devices; cat cstate_core/cpumask "
                          "cstate_pkg/cpumask uncore/cpumask").split()
     assert masks == ["0,2", "0", "0"]
-    # What is counted for several CPUs is in the rows of those alone that count for them.
+    # An event that is counted for several CPUs is only in the rows of the CPUs that count for them.
     for event, cpus in [("cstate_core/c3-residency/", {0, 2}), ("cstate_pkg/c3-residency/", {0}),
                         ("uncore/clockticks/", {0}), ("msr/smi/", {0, 1, 2, 3})]:
         assert {cpu for cpu, in values(found, event, "cpu")} == cpus, event
@@ -55,14 +56,14 @@ def test_a_core_sums_up_its_threads(siblings):
                  "sh -c 'taskset -c 0 float; taskset -c 1 float; taskset -c 2 float'")
     assert sorted(values(found, MMX, "socket", "core").values()) == [N, 2 * N]
     tsc = [r for r in found if r["type"] == "count" and r["event"] == "msr/tsc/"]
-    # The clock of each CPU ran as long as the others'.
+    # The clocks of all CPUs ran equally long.
     assert max(r["value"] for r in tsc) == pytest.approx(min(r["value"] for r in tsc), rel=0.05)
 
 
 def test_each_package_has_its_uncore_counters(two_packages):
     loads = known.numbers("chase")["memory.loads"]
     event = "uncore/qhl_request_remote_reads/"
-    # All memory is at home on package 1, whose counters so have what the program on package 0 reads.
+    # All memory belongs to package 1, so its counters have what the program on package 0 reads.
     found = stat(two_packages, f"-a --per socket,node -e {event},{MMX}",
                  "sh -c 'taskset -c 0 chase memory; taskset -c 1 float'", remote_from=0)
     reads = values(found, event, "socket")
@@ -71,7 +72,7 @@ def test_each_package_has_its_uncore_counters(two_packages):
     assert values(found, MMX, "socket") == {(0,): 0, (1,): N}
     whole = stat(two_packages, f"-a -e {event}", "taskset -c 0 chase memory", remote_from=0)
     count, = values(whole, event).values()
-    # Each package once, and no more.
+    # Each package is counted only once.
     assert loads <= count < 2 * loads
 
 
@@ -79,7 +80,7 @@ READS, HITS, WRITES = "uncore/qmc_normal_reads_any/", "uncore/event=0x8,umask=1/
 
 
 def perf_values(said, events):
-    """Of perf stat -x@."""
+    """The counts of these events in the output of perf stat -x@."""
     lines = [line.split("@") for line in said.splitlines() if "@" in line]
     return {event: int(next(f[0] for f in lines if f[2] == event)) for event in events}
 
@@ -89,8 +90,8 @@ def perf_values(said, events):
     ((HITS, WRITES), "offcore writeback", 0.95 * known.numbers("offcore")["writeback.stores"], 3),
 ])
 def test_perf_sees_what_we_see_in_the_same_run(guest, events, command, least, most):
-    """perf around nhmtap, and nhmtap around perf: each sees all that the inner ones do, and the innermost
-    one the program. What lies between two of them is the inner one's own beginning and end."""
+    """nhmtap runs perf, which runs nhmtap, which runs the program. Each counts all that the inner
+    ones do. The difference between two of them is the start and the end of the inner one."""
     spelt = ",".join(events)
     said = guest.say(
         f"nhmtap stat -a -e {spelt} -o a -- perf stat -x@ -a -e {spelt} -o b "
@@ -118,7 +119,7 @@ def test_offcore_requests_are_those_of_each_cgroup(guest):
         "--side u -o x -- sh -c 'sh in a offcore data; sh in b true' && cat x", paranoid=-1)
     found = {r["cgroup"]: r["cells"][0] for r in records.parse(said) if r["type"] == "offcore"}
     n = known.numbers("offcore")["data.requests"]
-    # A shell's own requests are in there too.
+    # The counts include the shell's own requests.
     assert n <= found["a"]["value"] <= n + 3000
     assert found["/b"]["value"] <= 3000
 
@@ -134,7 +135,7 @@ def test_samples_are_those_of_a_cgroup(guest, command, program, number):
         "cat x", paranoid=-1, tag_all_loads=True)
     n = known.numbers(program.split()[0])[number]
     sampled = [r for r in records.parse(said) if r["type"] == command.split()[0]]
-    # What the shell does before it becomes the program is in there; the program in b is not.
+    # What the shell does before it executes the program is included; the program in b is not.
     assert 0.99 * n <= sampled[0]["value"] < 2 * n
     comms = {e["comm"] for r in sampled for e in r["entries"]}
     assert program.split()[0] in comms and comms <= {program.split()[0], "sh"}

@@ -22,7 +22,7 @@ def test_without_the_permission_it_says_so(guest):
 
 
 def test_every_run_tells_its_own_instructions(guest):
-    # perf sees the whole of it: COMMAND, and what nhmtap does before and after it counts itself.
+    # perf counts everything: COMMAND, and what nhmtap does before and after it counts itself.
     said = guest.say("perf stat -x, -o y -e instructions nhmtap stat -e instructions:u -- count; cat y",
                      paranoid=-1)
     end, = [json.loads(line) for line in said.splitlines() if '"type":"end"' in line]

@@ -7,7 +7,8 @@ import mutants
 import records
 from guests import SANDYBRIDGES, SECOND, WESTMERES
 
-# What a PEBS record of load latency tells, what has an off-core register, what needs a table of the CPU's events.
+# The tests that need load latency in PEBS records, an off-core register, or a table of the CPU's
+# events.
 LATENCY = {"l1", "l2", "l3", "memory", "fills", "threshold", "modified", "clean"}
 OFFCORE = {"from_memory", "from_l3", "write_backs"}
 TABLE = {"accesses", "doubles", "splits", "filter", "walks", "stalls", *OFFCORE}
@@ -20,7 +21,7 @@ NEHALEM = ACCESS_BITS | {"splits", "mispredicted"}
 WESTMERE = ACCESS_BITS | {"splits"}
 SANDYBRIDGE = {"doubles", "uncore"}
 
-# The kind of machine, and what can't be measured there.
+# The kind of machine, and what cannot be measured there.
 MODELS = {
     "nehalem": ({"cores": 2}, NEHALEM),
     "lynnfield": ({"model": "lynnfield"}, NEHALEM | TWO_CORES),

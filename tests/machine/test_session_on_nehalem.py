@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap run with what a Nehalem has but once: counters, the off-core register, the branch record. What the
-programs do is known; what each activity gives is compared with what it gives alone."""
+"""nhmtap run with what a Nehalem has only once: counters, the off-core register, the LBR. What the
+programs do is known, and what each activity reports in a session is compared with what it reports
+alone."""
 import json
 
 import pytest
@@ -11,8 +12,8 @@ from test_branch_on_nehalem import ALL, CALLS, counts, edges
 
 COMMAND = "kinds; chase memory"
 
-# Four events on general counters and one on a fixed one, and all branches in the branch record, as the precise
-# samples of mem want it: they run all the time.
+# Four events on general counters and one on a fixed counter, and all branches in the LBR, as the
+# precise samples of mem need it: so all of them run all the time.
 ACTIVITIES = {
     "counts": {"command": "stat", "event": "instructions:u"},
     "cpu": {"command": "profile", "event": "r01c0:u", "count": 5003, "by": "stack,comm", "call_graph": True},
@@ -34,7 +35,7 @@ def words(name):
 
 
 def session(bench, activities, command, files=None, status=0, **members):
-    """A session in the guest; `files` are other CONFIGs beside it."""
+    """A session in the guest; `files` are further CONFIG files."""
     made = {"c": activities, **(files or {})}
     write = "mkfifo ctl ack\n" + "".join(f"cat > {name} <<'END'\n{json.dumps({'activities': config, **members})}\nEND\n"
                     for name, config in made.items())
@@ -50,8 +51,8 @@ def alone(bench, name):
 
 
 def chain(result):
-    """Samples of the loads of chase, at the one instruction that makes them, and those that the kernel is known
-    to have dropped, which it does more often where other events interrupt as well."""
+    """The number of samples at the one load instruction of chase, and of those that the kernel is
+    known to have dropped. It drops more samples if other events interrupt as well."""
     site = hex(known.addresses("chase")["chase_site"])
     found = sum(e["samples"] for e in result.entries("mem") if e["ip"] == site)
     others = sum(e["samples"] for e in result.entries("mem") if e["ip"] != site)
@@ -61,7 +62,8 @@ def chain(result):
 
 
 def is_whole(result):
-    """The loads of chase are there, as far as the account of samples is certain, and a few of the shell's."""
+    """Whether all loads of chase are sampled, within the uncertainty of the account, and only a few
+    others."""
     unsure = sum(r["samples"]["uncertainty"] for r in result.of("mem"))
     return LOADS / 101 - 1 - unsure <= chain(result) <= 1.03 * LOADS / 101
 
@@ -80,7 +82,8 @@ def test_each_activity_gives_in_a_session_what_it_gives_alone(guest):
     assert {r["activity"] for r in together.of("start")} == {"session", *ACTIVITIES}
     assert all("takes_turns" not in r for r in together.of("start"))
 
-    # What the shell executes differs by a few: the length of its environment, the clock.
+    # The shell's own instructions differ slightly, with the length of its environment and the
+    # clock.
     ours, theirs = together.one("count"), alone(guest, "counts").one("count")
     assert ours["status"] == "counted" and abs(ours["value"] - theirs["value"]) <= 0.001 * theirs["value"]
 
@@ -92,7 +95,7 @@ def test_each_activity_gives_in_a_session_what_it_gives_alone(guest):
 
     ours, theirs = cell(together), cell(alone(guest, "requests"))
     assert ours["status"] == "counted" and ours["value"] >= LOADS
-    # The samples' interrupts push out some lines of the shell's.
+    # The interrupts of the samples evict some lines of the shell.
     assert abs(ours["value"] - theirs["value"]) <= 0.02 * theirs["value"]
 
     ours, theirs = (counts(r, "kinds") for r in (together, alone(guest, "branches")))
@@ -100,8 +103,8 @@ def test_each_activity_gives_in_a_session_what_it_gives_alone(guest):
     assert all(abs(ours[edge] - theirs[edge]) <= 0.02 * theirs[edge] for edge in theirs)
 
 
-# HUP is process 1's bit of what is pending; nhmtap is the shell's parent. What comes behind the ping has
-# been begun after CONFIG was read again.
+# HUP is signal 1, the lowest bit of the pending signals; nhmtap is the shell's parent. What follows
+# the ping starts after CONFIG was read again.
 RELOAD = ("cp d c; kill -HUP $PPID; while grep -q \"ShdPnd.*[13579bdf]$\" /proc/$PPID/status; do :; done; "
           "echo ping > ctl; read line < ack")
 
@@ -146,7 +149,7 @@ def test_what_the_core_has_but_one_of_is_taken_in_turns_and_that_is_said(guest):
               if "running_ns" in r]
     assert len(shares) == 2 and all(share < 1 for share in shares)
 
-    # Five events for four counters, beside one that needs another of them.
+    # Five events for four counters, and an activity that needs one of these, too.
     codes = ("01c2", "00c4", "01cb", "02cb", "04cb")
     many = {"name": "many", "command": "stat", "event": ",".join(f"r{code}:u" for code in codes)}
     result = session(guest, [entry("requests"), many], COMMAND)
@@ -155,7 +158,7 @@ def test_what_the_core_has_but_one_of_is_taken_in_turns_and_that_is_said(guest):
 
 @pytest.mark.parametrize("first, second", [("trace", "branches"), ("branches", "trace")])
 def test_a_trace_beside_branch_records_is_refused_and_the_first_goes_on(guest, first, second):
-    """The branch trace store and the branch record exclude each other."""
+    """The branch trace store and the LBR exclude each other."""
     trace = {"name": "trace", "command": "branch", "trace": True, "filter": "u"}
     both = {"trace": trace, "branches": entry("branches")}
     result = session(guest, [both[first], both[second]], "kinds")
@@ -175,7 +178,7 @@ kinds
 
 
 def test_one_that_another_process_keeps_out_is_told_and_tried_again(guest):
-    """A trace takes what branch records need, as long as another process has it."""
+    """Branch records are refused while another process traces branches."""
     activities = [entry("counts"), entry("branches", retry=True)]
     config = json.dumps({"activities": activities, "outputs": [{"path": "/tmp/out"}]})
     done = guest.run(f"cat > c <<'END'\n{config}\nEND\ncat > s <<'END'\n{FREE_AND_WAIT}\nEND\n"

@@ -43,8 +43,9 @@ def test_the_kernels_addresses_are_in_records_of_its_own_side_alone_whatever_is_
         assert any("symbol" in entry["code"] for r in users[1] if r["type"] == "profile" for entry in r["entries"])
 
 
-# Everything that has addresses of code, with events of the user's side. Left out is `branch --trace`: BTS records the kernel's end
-# of a branch across the sides, and the kernel lets nobody use it who may not see that (bts_event_init()).
+# Everything that has addresses of code, with events of the user's side. `branch --trace` is left
+# out: BTS records the kernel's end of a branch between the sides, and the kernel refuses BTS to a
+# user who may not see that (bts_event_init()).
 USERS_SIDE = ("profile -g -e instructions:u -c 5000 --by symbol,ip", "mem --side u --ldlat 3 -c 50 --by ip,cacheline",
               "mem --side u --ldlat 3 -c 50 --by ip --stream", "branch --filter any,u -e branches:u -c 1009 --by edge,range",
               "branch --filter any,u -e branches:u -c 1009 -g --by edge", "offcore --side u")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""--cpu-share with events of the PMU: periods change while it counts, and nothing is miscounted; and what the share saves,
-where time is instructions and one CPU does all the work. steady runs for 0.43 s of the guest's time."""
+"""--cpu-share with events of the PMU: the period changes during the run, and nothing is miscounted.
+What the share saves is measured where time is instructions and one CPU does all the work. steady
+runs for 0.43 s of the guest's time."""
 import json
 
 import pytest
@@ -10,7 +11,8 @@ import known
 import records
 
 TURNS = known.numbers("steady")["turns"]
-# Of steady's text, without an argument: six instructions before the turns (jb is taken), seven in each, three behind.
+# From steady's text, without an argument: six instructions before the turns (jb is taken), seven in
+# each, three after.
 INSTRUCTIONS = 6 + 7 * TURNS + 3
 # jb, jnz of each turn, and the system call.
 BRANCHES = 1 + TURNS + 1
@@ -31,13 +33,13 @@ def test_counts_stay_exact_and_samples_weigh_what_they_stand_for_though_the_peri
     # An instruction that makes a PEBS record is not counted: the guide's section 3.5.
     counted = sum(r["value"] for r in profiles)
     assert counted + (samples if event.endswith("pp") else 0) == executed
-    # What had been counted towards the next sample at each change, and at the end.
+    # The difference was counted towards the next sample at each change, and at the end.
     weighed = sum(e["period"] for r in profiles for e in r["entries"])
     assert 0 <= counted - weighed <= (changes + 1) * longest
 
 
 def test_a_program_is_slowed_by_no_more_than_the_share_after_the_third_interval(guest):
-    """What the samples would take is seen first: by how much they slow it where no share is given."""
+    """First measures how much the samples slow the program without a share."""
     found = guest.say("""
         steadies="steady; steady; steady; steady; steady"
         beside() {
@@ -57,5 +59,5 @@ def test_a_program_is_slowed_by_no_more_than_the_share_after_the_third_interval(
     assert 1 - alone / dear > 0.1
     assert 1 - alone / kept <= 1.2 * 0.01
     shares = [r["share"]["used"] for r in records.parse(found) if r["type"] == "profile"]
-    # The last interval is as short as it happens to be.
+    # The last interval may be too short.
     assert shares[0] > 0.012 >= max(shares[3:-1])

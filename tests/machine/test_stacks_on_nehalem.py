@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap profile -g with precise events, on a program whose calls are known: perf is the other witness.
+"""nhmtap profile -g with precise events, on a program whose calls are known, also compared with
+perf.
 
-The kernel takes the stack of a precise sample from the interrupt's registers, a few instructions behind
-the record's, and lets a program have it only if both sides are in it (-EPROTO otherwise)."""
+The kernel takes the stack of a precise sample from the interrupt's registers, a few instructions
+after the record's, and gives it to a BPF program only if both sides are in it (-EPROTO
+otherwise)."""
 import pytest
 
 import known
@@ -40,7 +42,8 @@ def test_precise_samples_fall_into_the_calls_as_instructions_do_and_as_perf_says
     ways = {way: ("_start", "main", way, "work") for way in ("left", "right")}
     for way, chain in ways.items():
         expected = known.numbers("calls")[f"{way}.instructions"] / 1000
-        # Which of the few instructions around a loop a sample meets depends on where counting began.
+        # Whether a sample is at one of the few instructions around a loop depends on where counting
+        # started.
         assert ours[chain] == pytest.approx(expected, rel=0.1)
         assert ours[chain] == pytest.approx(theirs[chain], rel=0.1)
     assert sum(ours[chain] for chain in ways.values()) > 0.9 * sum(ours.values())
@@ -50,18 +53,18 @@ def test_a_precise_sample_in_the_kernel_has_the_frames_of_both_sides(any_kernel,
     command = "calls kernel"
     ours, theirs = (side(found) for found in (profile(any_kernel, "r01c0:pp", command, 2000),
                                               perfs(any_kernel, "r01c0:pp", command, tmp_path, 2000)))
-    # What follows the kernel's outermost frame is the caller, ask, and who called it.
-    # Within the few instructions where a frame is made or taken down its caller is not in it.
+    # The kernel's outermost frame is followed by ask and its callers.
+    # In the few instructions that set up or remove a frame, its caller is missing from the stack.
     assert sum(ours["_start", "main", "ask"].values()) > 0.9 * sum(sum(n.values()) for n in ours.values())
     ours, theirs = ours["_start", "main", "ask"], theirs["_start", "main", "ask"]
     assert sum(ours.values()) > 100
-    # The kernel's way in is the same as perf's.
+    # The kernel is entered at the same places as in perf's stacks.
     assert ours.keys() & theirs.keys() and len(ours.keys() | theirs.keys()) <= 4
 
 
 def side(found):
     """{the program's functions: {the kernel's outermost frame: samples}} of samples in the
-    kernel that are past the code that has no frames yet."""
+    kernel after the entry code, which has no frames."""
     result = {}
     for chain, n in found.items():
         kernels = [at for at in chain if isinstance(at, int) and at >> 63]

@@ -16,15 +16,15 @@ def test_linux_sees_two_packages(two_packages):
 
 
 def test_threads_of_a_core_bounce_no_lines(siblings):
-    # They have their caches in common: the same program that bounces between two cores.
-    # But for what the program brings along from where it started.
+    # They share their caches, so the program bounces only lines that it brings along from the
+    # core where it started.
     modified = known.numbers("bounce")["modified"]
     event = "MEM_UNCORE_RETIRED.OTHER_CORE_L2_HITM"
     assert siblings.count(event, "bounce 0 1") <= modified / 20
 
 
 def with_and_without_any_thread(bench, cpu):
-    """What CPU 0 counts, both in one run, while the program runs on another one."""
+    """CPU 0's counts with and without AnyThr, in one run, while the program runs on another CPU."""
     said = bench.say(
         "perf stat -x, -o y -C 0 -e cpu/event=0xc0,umask=1,any=1/u,cpu/event=0xc0,umask=1/u "
         f"taskset -c {cpu} count; cat y",
@@ -35,7 +35,7 @@ def with_and_without_any_thread(bench, cpu):
 
 def test_any_thread_counts_the_sibling_and_nobody_else(siblings):
     n = known.numbers("count")["INST_RETIRED.ANY_P"]
-    # perf itself may run here or there; the program is three times perf.
+    # perf itself may run on either CPU; the program has three times its instructions.
     (sibling, _), (stranger, _) = (with_and_without_any_thread(siblings, cpu) for cpu in (1, 2))
     assert sibling >= n
     assert stranger < sibling - n // 2
@@ -68,8 +68,8 @@ def test_counters_belong_to_a_thread(siblings, name, register):
 
 
 def meanwhile(bench, first, second):
-    """Counts of CPU 0's event, and of CPU 1's, which is opened and closed while the first one is
-    there; as perf stat writes them."""
+    """The counts, as perf stat prints them, of CPU 0's event, and of CPU 1's, which is opened and
+    closed while the first one is open."""
     said = bench.say(
         "mkfifo open done\n"
         f"perf stat -x, -o a -C 0 -e {first} sh -c 'echo > open; cat done' & cat open\n"
@@ -84,7 +84,7 @@ LATENCY = "cpu/event=0xb,umask=0x10,ldlat={}/P"
 
 @pytest.mark.parametrize("event, values", [(OFFCORE, (0x4001, 0x4002)), (LATENCY, (100, 200))])
 def test_siblings_cannot_use_two_values_of_a_shared_register(siblings, event, values):
-    # Linux lets the second one wait until the first is done: it runs for no time at all.
+    # Linux lets the second event wait until the first is closed, so it never runs.
     first, second = meanwhile(siblings, *map(event.format, values))
     assert first.isdigit()
     assert second == "<not counted>"

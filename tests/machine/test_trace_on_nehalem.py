@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap branch --trace: every branch of a thread, from the branch trace store. What a program takes
-is known from its text; perf record -e intel_bts// is the other witness."""
+"""nhmtap branch --trace: every branch of a thread, from the branch trace store. The branches that a
+program takes are known from its text, and are also compared with perf record -e intel_bts//."""
 import collections
 import re
 import subprocess
@@ -21,8 +21,8 @@ def trace(bench, command, options="", **settings):
 
 
 def address(program, place):
-    """The address of a place in a program. They all have fixed addresses, so that one whose file
-    nobody could look at in time is as good."""
+    """The address of a place in a program. The programs have fixed addresses, so a place is known
+    even if its file could not be looked up in time."""
     if set(place) == {"address"}:
         return int(place["address"], 16)
     return test_branch_on_nehalem.address(program, place)
@@ -33,7 +33,7 @@ def counts(result, program, member="count"):
 
 
 def account(result):
-    """The trace's account: the interval's is the run's where there is but one."""
+    """The account of a trace with a single interval, which is also that of the run."""
     first = result.of("branch")[0]["trace"]
     assert first == result.one("end")["trace"]
     return first
@@ -44,9 +44,9 @@ def taken_by_graph():
     at, n = known.addresses("graph"), known.numbers("graph")["N"]
     turns = list(known.sequence(n))
     ds = sum(d for d, _ in turns)
-    back = {name: at[name] + length for name, length in  # behind a call of 5 bytes, one of 3
+    back = {name: at[name] + length for name, length in  # after a call of 5 bytes, one of 3
             (("main_a", 5), ("a_b", 5), ("main_x", 3))}
-    loop = at["coin_to"] + 2  # behind dec %ecx
+    loop = at["coin_to"] + 2  # after dec %ecx
     return {
         Edge(at["main_a"], at["a"]): n, Edge(at["a_b"], at["b"]): n,
         Edge(at["b"], back["a_b"]): n, Edge(back["a_b"], back["main_a"]): n,
@@ -82,7 +82,8 @@ def test_ranges_of_a_trace_have_every_instruction_that_ran(guest):
 
 
 def raw_records(bench, command, tmp_path):
-    """What perf record has of the trace, by its dump: perf script leaves out each buffer's last."""
+    """The trace of perf record, by its raw dump: perf script leaves out the last record of each
+    buffer."""
     bench.say(f"perf record -q --per-thread -e intel_bts//u -o x {command}", paranoid=-1)
     said = subprocess.run(["perf", "script", "-f", "-D", "-i", bench.fetch("x", tmp_path)],
                           capture_output=True, text=True, check=True).stdout
@@ -95,8 +96,8 @@ def test_edges_and_mispredictions_are_those_of_perf_record(any_kernel, tmp_path)
     theirs = raw_records(any_kernel, "graph", tmp_path)
     ours, missed = counts(result, "graph"), counts(result, "graph", "mispredicted")
     assert {edge: theirs[edge, "pred"] + theirs[edge, "miss"] for edge in ours} == ours
-    # Each run finds the predictor as the one before has left it, and an interrupt in it may upset the
-    # return stack of 16; a run sees four ticks or five.
+    # Each run finds the predictor as the previous one has left it, and an interrupt may disturb the
+    # return stack of 16; a run has four or five timer ticks.
     assert all(abs(theirs[edge, "miss"] - n) <= 5 * 16 for edge, n in missed.items())
     assert max(missed.values()) > 4000  # of 20000 tosses of a coin
 
@@ -111,7 +112,7 @@ def test_a_trace_longer_than_its_buffer_is_read_while_it_grows(any_kernel):
 
 
 def test_a_buffer_that_was_full_is_told(guest):
-    # kinds fills more than a buffer before its reader has had a turn.
+    # kinds fills more than a buffer before the reader runs.
     result = trace(guest, "kinds")
     found, lost = counts(result, "kinds"), account(result)
     assert RECORD * known.numbers("kinds")["TAKEN"] > BUFFER
@@ -138,12 +139,12 @@ def test_a_stream_has_each_branch_in_its_order(guest):
     traced = result.of("traced")
     assert [t["number"] for t in traced] == list(range(account(result)["records"]))
     assert len({(t["pid"], t["tid"]) for t in traced}) == 1
-    # As the edges have them, which are counted without the stream.
+    # The edges are the same, and are counted without the stream.
     ours = collections.Counter((str(t["from"]), str(t["to"])) for t in traced)
     assert ours == collections.Counter({(str(e["from"]), str(e["to"])): e["count"]
                                         for r in result.of("branch") for e in r["entries"]})
-    # In one file the code runs on from where a branch has led to, never back, up to the next one.
-    # The kernel's part is left out, and where it comes in again is a branch from there.
+    # Within a file, code runs forward from the target of a branch to the next branch. The kernel's
+    # part is left out, and the return from it is a branch.
     pairs = [(a["to"], b["from"]) for a, b in zip(traced, traced[1:]) if "offset" in b["from"]]
     assert len(pairs) > 1000
     assert all(int(a["offset"], 16) <= int(b["offset"], 16) for a, b in pairs if "offset" in a)
@@ -229,7 +230,7 @@ def test_a_user_needs_level_1_and_no_bpf(guest):
     assert done.status == 0, str(done)
     records = parse(done.stdout)
     assert records[-1]["trace"]["records"] > 100
-    # As much memory as a user may lock for buffers: kernel.perf_event_mlock_kb, 516, and ulimit -l.
+    # A user may lock so much memory for buffers: kernel.perf_event_mlock_kb, 516, and ulimit -l.
     assert records[0]["trace_buffer_bytes"] <= (516 + 128) << 10
 
 

@@ -28,7 +28,7 @@ HITS, WRITE_HITS = "event=0x8,umask=1", "event=0x8,umask=2"
 def test_reads_of_memory_are_those_of_the_flushed_chain(any_kernel):
     loads = known.numbers("chase")["memory.loads"]
     counts = uncore(any_kernel, [READS, MISSES, HOME], "chase memory")
-    # perf and the kernel are on the package as well.
+    # perf and the kernel run on the package as well.
     idle = uncore(any_kernel, [READS, MISSES, HOME], "true")
     for event in counts:
         assert loads - 2000 <= counts[event] - idle[event] <= loads + 8000, event
@@ -39,8 +39,8 @@ def test_reads_and_write_backs_that_the_llc_satisfies(guest):
     stores, cleared = numbers["writeback.stores"], numbers["writeback.cleared"]
     counts = uncore(guest, [HITS, WRITE_HITS], "offcore writeback")
     idle = uncore(guest, [HITS, WRITE_HITS], "true")
-    # The program's own, and between nothing and all of what Linux cleared, and of what perf
-    # does besides (which differs by run: how much of it is in the LLC already).
+    # The program's own requests, and up to all of those for pages that Linux cleared and of perf's.
+    # How many of the latter the LLC satisfies differs by run.
     for event in (HITS, WRITE_HITS):
         most = stores + 1.1 * cleared + 2 * idle[event]
         assert 0.95 * stores <= counts[event] <= most, event
@@ -54,7 +54,7 @@ def test_the_clock_ticks(guest):
 
 def test_a_remote_package_is_asked_for_what_belongs_to_it(two_packages):
     loads = known.numbers("chase")["memory.loads"]
-    # All memory is at home on package 1, where perf's -a also counts.
+    # All memory belongs to package 1, where perf's -a also counts.
     event = "qhl_request_remote_reads"
     count = uncore(two_packages, [event], "taskset -c 0 chase memory", remote_from=0)[event]
     assert count >= loads

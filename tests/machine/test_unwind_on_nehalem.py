@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks walked by tables on the emulated Nehalem, of a program without frame pointers whose calls are known. A precise
-sample's instruction is not where the interrupt came, from whose registers the stack is walked."""
+"""Stacks walked by tables on the emulated Nehalem, of a program without frame pointers whose calls
+are known. The stack of a precise sample is walked from the registers of the interrupt, which comes
+after the sampled instruction."""
 import subprocess
 
 import pytest
@@ -9,7 +10,7 @@ import chain
 import records
 import stacks
 
-# What runs in the guest: the program, which is told to make its calls once nhmtap has attached to it.
+# Runs in the guest. The program is told to make its calls after nhmtap has attached to it.
 SCRIPT = """
 cat > chain; chmod +x chain; mkfifo in; : > said
 ./chain < in > said & pid=$!
@@ -50,7 +51,7 @@ BEFORE = {after: before for names in (chain.OUTER, chain.INNER) for before, afte
 
 
 def is_possible(names):
-    """Whether the program can have these calls: each of its functions is called by the one before it alone."""
+    """Whether the program can have these calls: each of its functions has only one caller."""
     within = names[names.index("main"):] if "main" in names else ()
     return (names[0] == "_start" and bool(within)
             and all(BEFORE.get(after, before) == before for before, after in zip(within, within[1:])
@@ -69,13 +70,13 @@ def test_samples_of_each_precision_are_chains_that_the_program_can_have(any_kern
     impossible = {names: n for names, n in found.items() if not is_possible(names)}
     deep = sum(n for names, n in found.items() if ("compare", "back0") in zip(names, names[1:]))
     assert sum(found.values()) > 500 and deep > 50
-    # Before its first instruction has been sampled, a page of the stack may not be there to be read.
+    # In the first samples a page of the stack may not be present and so cannot be read.
     assert sum(impossible.values()) <= 0.02 * sum(found.values()), impossible
     assert told["whole"] >= 0.98 * told["delivered"]
 
 
 def test_loads_have_the_stacks_that_led_to_them(any_kernel, program):
-    """Precise samples of level 2, with what each load found."""
+    """Precise samples of level 2, with the data source of each load."""
     result = run(any_kernel, program, "mem", "--by symbol,comm --ldlat 3 --side u -c 37", "calls 2000")
     found, record = stacks.named(result, type="mem"), result.of("mem")[0]
     impossible = {names: n for names, n in found.items() if not is_possible(names)}
@@ -99,7 +100,7 @@ def test_branches_have_the_stacks_of_the_samples_that_they_came_with(any_kernel,
     assert len(known) > 15 and all(BEFORE[after] == before for before, after in known)
 
 
-# Debian's kernels run such programs. This machine's may not.
+# Debian's kernels run programs of 32 bits. The host's kernel may not.
 PROGRAM_OF_32_BITS = r"""
 static char pages[300][4096] __attribute__((aligned(4096)));
 __attribute__((noinline, noclone)) void leaf(int i) { *(volatile char *)pages[i] = 1; asm volatile(""); }

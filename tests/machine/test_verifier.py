@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel's verifier goes through before a run can begin."""
+"""How many instructions the kernel's verifier processes before a run can start."""
 import pytest
 
 from records import check_stream, parse
 
 LIMIT = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS, include/linux/bpf.h: a program that takes more is refused
 
-# Every program with all that can be told apart, and with what makes it larger.
+# Every BPF program, with all keys of its entries and with the options that make it larger.
 RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
         "profile -g --unwind fp",
         "profile -g",
@@ -21,13 +21,14 @@ RUNS = ("profile --by pid,tid,comm,cpu,ip,cgroup",
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_program_takes_little_of_what_the_verifier_allows(any_kernel, run):
-    # The command's parent has the program open; a descriptor that it closes meanwhile is no matter.
+    # The command's parent has the program open. Errors are ignored: it may close a descriptor
+    # meanwhile.
     done = any_kernel.run(f"nhmtap {run} --format json -o x -- sh -c 'cat /proc/$PPID/fdinfo/* 2>/dev/null'; cat x >&2",
                           paranoid=-1)
     check_stream(parse(done.stderr))
     steps = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("verified_insns:")]
     walks = " -g" in run or "stack" in run
-    # Those that follow forks and execs are two more.
+    # Two more programs follow forks and execs.
     assert len(steps) == (3 if walks and "fp" not in run else 1)
-    # The frames of a stack are gone through one by one.
+    # The verifier processes the frames of a stack one by one.
     assert all(10 < n < LIMIT / (50 if walks else 100) for n in steps)

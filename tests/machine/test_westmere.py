@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The proofs of Nehalem on each Westmere: sources, latencies, off-core bits, LBR, page walks. All events of
-their tables and their registers are in test_every_event and test_explain_registers."""
+"""The tests of Nehalem on each Westmere: sources, latencies, off-core bits, LBR, page walks. All
+events of their tables, and their registers, are tested by test_every_event and
+test_explain_registers."""
 import pytest
 
 import known
@@ -12,9 +13,10 @@ from test_doctor_on_nehalem import OF_THE_CORE, doctor
 from test_offcore_matrix import matrix
 
 N = known.numbers("chase")
-AFAR = {"remote_from": 0}  # all memory is at home on package 1, which need not have processors
+AFAR = {"remote_from": 0}  # all memory belongs to package 1, which need not have processors
 
-# The responses of a line from memory here, from memory afar, and of a clean one of the other package.
+# The responses for a line from local memory, from remote memory, and for a clean one of the other
+# package.
 BITS = {"westmere": ("LOCAL_DRAM", "REMOTE_DRAM", "REMOTE_CACHE_HIT"),
         "westmere-dp": ("LOCAL_DRAM_AND_REMOTE_CACHE_HIT", "REMOTE_DRAM",
                         "LOCAL_DRAM_AND_REMOTE_CACHE_HIT"),
@@ -41,7 +43,7 @@ def test_by_repeating_two_cells_are_counted_at_once(westmere):
     for (request, response), cell in cells.items():
         assert cell["status"] == "counted" and cell["executions"] >= 1
         there = request in ("DEMAND_DATA_RD", "all") and response in (here, "all")
-        # taskset has a little of its own.
+        # taskset has a few requests of its own.
         assert (n <= cell["value"] <= n + 2000) if there else cell["value"] <= 2000, (request, response, cell)
 
 
@@ -61,8 +63,8 @@ def test_a_chain_is_found_where_it_fits(westmere, kind, source, bucket, least):
     assert first["latency_sum"] >= least * first["samples"]
 
 
-# What CPU 1 finds of lines that CPU 0 has: of the same package or, with their home at CPU 1, of another.
-# No Nehalem has a code for modified lines of another package.
+# What CPU 1 finds for lines that CPU 0 has, in the same package or, with their home at CPU 1, in
+# another one. No Nehalem has a code for modified lines of another package.
 SOURCES = {("westmere", "dirty"): "l3_hit_other_core_modified",
            ("westmere", "clean"): "l3_hit_other_core_clean",
            ("westmere-dp", "dirty"): "remote_cache_modified",
@@ -98,7 +100,7 @@ def test_the_remote_share_is_that_of_the_other_package(westmere, home, share):
     assert (values[0] > 100 * values[1]) != bool(share)
     if local == "LOCAL_DRAM":
         assert abs(record["remote_share"] - share) <= 0.01
-    else:  # the bit is of both kinds
+    else:  # one bit stands for both
         assert "remote_share" not in record
 
 
@@ -139,8 +141,8 @@ def test_page_walks_are_counted_with_their_cycles(westmere):
                    "--", "stride")
     completed, cycles, of_loads = (r["value"] for r in found if r["type"] == "count")
     assert completed >= loads + 4096  # the pages' first stores
-    # 14 cycles each, but where the lines of entries, which the kernel's clearing of the pages has pushed
-    # out, come from memory once.
+    # 14 cycles each, except that the lines of page-table entries come from memory once: the kernel
+    # has evicted them when it cleared the pages.
     from_memory = 1.2 * (190 - 14) * lines
     assert 14 * completed <= cycles <= 14 * completed + from_memory
     assert 14 * loads <= of_loads <= 14 * loads + from_memory

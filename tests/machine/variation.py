@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Other guests than usual. What happens in a guest is the same in each run until something in it changes its size: then
-the clock ticks at other instructions and programs have other pages. No test may depend on that. NHM_VARY=NUMBER
-changes what another host, compiler or version of the program would: each number makes other guests, and the same
-ones each time."""
+"""Varied guests. A guest does the same in each run until something in it changes its size: then the
+clock ticks at other instructions and programs have other pages. No test may depend on that.
+NHM_VARY=NUMBER changes what another host, compiler or version of the program would change: each
+number gives other guests, and the same ones each time."""
 import dataclasses
 import functools
 import os
@@ -25,7 +25,8 @@ def filler():
 
 
 def machine(usual):
-    """What to boot instead: another date, some MB more, and a file in front of the others."""
+    """The machine to boot instead, with another date, some MB more of memory and a file before the
+    others."""
     if not NUMBER:
         return usual
     n = chance("machine")
