@@ -15,17 +15,23 @@ SHELLS = {
 }
 BEGIN = {
     "bash": "PS1='> '; source <(nhmtap completion bash); clear\n",
-    "zsh": "PS1='> '; autoload -U compinit; compinit -u -D; source <(nhmtap completion zsh); clear\n",
+    "zsh": "PS1='> '; autoload -U compinit; compinit -u -d {dump}; source <(nhmtap completion zsh); clear\n",
 }
 
 
+@pytest.fixture(scope="session")
+def dump(tmp_path_factory):
+    """The file in which zsh keeps its list of completion functions. Making it takes seconds, so shells share it."""
+    return tmp_path_factory.mktemp("zsh") / "zcompdump"
+
+
 @pytest.fixture(params=SHELLS)
-def typed(request, tmp_path):
+def typed(request, tmp_path, dump):
     """A function that types a line and the tab key, and waits for the completed line."""
     path = os.pathsep.join([os.path.dirname(os.path.abspath(NHMTAP)), os.environ["PATH"]])
     with Terminal(f"cd {tmp_path}; {SHELLS[request.param]}", PATH=path, HOME=str(tmp_path), columns=120) as shell:
         shell.until(lambda screen: screen)
-        shell.type(BEGIN[request.param])
+        shell.type(BEGIN[request.param].replace("{dump}", str(dump)))
         shell.until(lambda screen: screen.strip() == ">")
 
         def become(line, expected):
