@@ -1,4 +1,4 @@
-// The third-level cache's and bus's counters of one package of a Xeon 7100 or 7400.
+// The counters of the third-level cache and the bus of one package of a Xeon 7100 or 7400.
 
 #include "nhm_l3bus.h"
 #include "nhm_mem.h"
@@ -12,20 +12,22 @@ enum : uint64_t { SATURATE = 1ull << 59, COUNT = 0xFFFFFFFF };
 
 static const uint64_t fsb_bits = 0x0FFFFFFF00000000ull, control_bits = 0x00FF000000FF0007ull;
 
-// Where the series differ: what may be set in the upper halves (the rest is reserved), and the first number of RDPMC.
-// Agents of the 7100 are logical processors, four at most; of the 7400 dual-core modules, three at most.
+// How the series differ: the bits of the upper halves that may be set (the others are reserved),
+// and the number of the first counter in RDPMC. The agents of a 7100 are its logical processors,
+// at most four; the agents of a 7400 are its dual-core modules, at most three.
 static const struct Series { uint64_t gbsq_bits, gsnpq_bits; uint32_t rdpmc0; }
   xeon_7100 = { 0x0FFFFFFF00000000ull, 0x0BFFFFFF00000000ull, 18 },
   xeon_7400 = { 0x0FFFFFF700000000ull, 0x0BFFFFE700000000ull, 2 };
 static const Series &series() { return design().netburst ? xeon_7100 : xeon_7400; }
 
-// What Core_Module_Select tells apart: cores; or modules, which are two cores that are neighbours in number.
+// The part of the package that Core_Module_Select distinguishes: a core of a 7100, or a module of a
+// 7400, which is two cores with consecutive numbers.
 static unsigned part(unsigned cpu) {
   const unsigned core = topology.core_of(cpu) - topology.package_of(cpu) * topology.cores;
   return design().netburst ? core : core / 2;
 }
 
-// The bit of Agent_Select.
+// The processor's bit in Agent_Select.
 static unsigned agent(unsigned cpu) {
   return design().netburst ? part(cpu) * 2 + cpu % topology.threads : part(cpu);
 }
@@ -48,7 +50,8 @@ void L3Bus::add(unsigned n) {
   else ctl[n]++;
 }
 
-// Types and coherency states are not told apart: all of them, or none.
+// Types and coherency states are not distinguished: a counter that does not select all of them
+// counts nothing.
 bool L3Bus::takes_all(unsigned n) const { return field(n, 43, 38) == 0x3F && field(n, 53, 47) == 0x7F; }
 
 bool L3Bus::takes_part(unsigned n, unsigned select, unsigned from) const {
@@ -66,14 +69,14 @@ void L3Bus::looked_up(const Lookup &l) {
   }
 }
 
-// They come from the central agent, and none of them is blocked.
+// All snoops come from the central agent, and none is blocked.
 void L3Bus::snooped(Answer answer) {
   for (unsigned n = GSNPQ; n < FSB; n++)
     if (selects(n) && field(n, 37, 37) && takes_all(n) && takes_answer(n, answer) && !field(n, 56, 56) && !field(n, 57, 57))
       add(n);
 }
 
-// One of the selected conditions is enough. The bus's clock, and who drives it when, are not modelled.
+// One of the selected conditions is enough. Who drives the bus, and its clock, are not modelled.
 void L3Bus::moved(Answer answer) {
   for (unsigned n = FSB; n < N; n++)
     if (selects(n) && field(n, 58, 58) && (field(n, 37, 32) == 0x3F || field(n, 38 + answer, 38 + answer)))

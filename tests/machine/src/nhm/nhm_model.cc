@@ -42,7 +42,7 @@ static Perfmon read_perfmon() {
   const Design &d = design();
   const char *by_hand = getenv("NHM_PERFMON");
   const unsigned general = topology.threads > 1 ? d.general : d.general_alone;
-  // Seven events are enumerated; version 3, and 2 where there is no AnyThread.
+  // Seven architectural events are enumerated. The version is 3, or 2 without AnyThread.
   Perfmon p = { 7u << 24 | d.width << 16 | general << 8 | (d.off_core ? 3u : 2u), model().missing_events, 0x603 };
   if (d.netburst) p = { 0, 0, 0 };
   if (by_hand) sscanf(by_hand, "%x,%x,%x", &p.eax, &p.ebx, &p.edx);

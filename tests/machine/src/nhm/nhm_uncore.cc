@@ -45,7 +45,7 @@ bool Uncore::on(unsigned n) const {
 uint64_t Uncore::total(unsigned n) const {
   if (n == FIXED) return uncore_clock();
   uint64_t sum = 0;
-  if (!(evtsel[n] & 0xFF840000))         // no edges, no INV, no CMASK: they never happen here
+  if (!(evtsel[n] & 0xFF840000))         // edge, INV and CMASK are not modelled: it counts 0
     for (const auto &r : rows)
       if (r.event == (evtsel[n] & 0xFF) && (evtsel[n] >> 8 & r.umask)) sum += uncore_total[package][r.ev];
   return sum;
