@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what Linux makes of each code of a load-latency record: pebs_data_source[] of
- * arch/x86/events/intel/ds.c after intel_pmu_pebs_data_source_nhm(), in uapi's own names. What the
- * driver adds is about the access, and differs from CPU to CPU: mem_dtlb, mem_lock, mem_blk. */
+/* Prints the value that Linux gives each code of a load-latency record: pebs_data_source[] of
+ * arch/x86/events/intel/ds.c after intel_pmu_pebs_data_source_nhm(), written with uapi's macros.
+ * The fields that the driver adds per access are left out, because they differ from CPU to CPU:
+ * mem_dtlb, mem_lock, mem_blk. */
 #include <stdio.h>
 #include <linux/perf_event.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what was compiled, a row a line, for the tests to compare with the facts. */
+/* Prints the compiled tables, one row per line, for the tests to compare with the facts. */
 #include <stdio.h>
 #include "tables/known_event.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what the program makes of a folder of tables, as dump.c prints what was compiled:
+/* Reads a folder of tables as the program does, and prints it in the format of dump.c:
  * dump_folder SCHEMA FOLDER. */
 #define main dump_compiled
 #include "dump.c"

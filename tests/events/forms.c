@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* For each line, a kind of table and a table: whether its form is right, by user/tables/form.c. */
+/* Reads lines of a kind of table and a table, and prints whether user/tables/form.c accepts it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

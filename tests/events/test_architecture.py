@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The events of the architecture, and Core 2's: bits of CPUID, generic names, precise events."""
+"""The architectural events and those of Core 2: bits of CPUID, generic names, precise events."""
 import pytest
 
 

@@ -22,7 +22,7 @@ def test_a_contradiction_concerns_events_or_what_is_left_out(cpu, compiled):
     aliases = {row["name"] for row in compiled.list("alias", cpu)}
     for row in compiled.list("contradiction", cpu):
         left_out = set(row["names"].split()) - known
-        # Were it an alias, the name would be neither an event nor left out.
+        # An alias is neither an event nor left out.
         assert not left_out & aliases, row["id"]
 
 

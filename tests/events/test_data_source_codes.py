@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The codes of a load-latency record: guide, Table 16, and what Linux makes of them."""
+"""The codes of a load-latency record: Table 16 of the guide, and the values that Linux gives
+them."""
 
 import subprocess
 
@@ -16,8 +17,8 @@ def linux_values(tmp_path_factory):
     return {int(code): int(value, 0) for code, value in map(str.split, text.splitlines())}
 
 
-# From Sandy Bridge on Linux reads these three as it has them before intel_pmu_pebs_data_source_nhm():
-# L3 hit, with a snoop that missed, hit, or hit a modified line (bit 19 on).
+# From Sandy Bridge on, Linux does not call intel_pmu_pebs_data_source_nhm(), which changes these
+# three codes: L3 hit, with a snoop that missed, hit, or hit a modified line (from bit 19 on).
 SINCE_SANDY_BRIDGE = {5: 0x600000842 | 8 << 19, 6: 0x600000842 | 4 << 19, 7: 0x600000842 | 16 << 19}
 
 

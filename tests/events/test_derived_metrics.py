@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Metrics: their formulas, and that a group of counters can hold their events."""
+"""Metrics: the values of their formulas, and whether the counters can hold their events at once."""
 
 import re
 from itertools import permutations
@@ -11,12 +11,12 @@ from event_tables import numbers
 
 NAME = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*")
 
-# Each needs two values of one offcore register, so its events take turns.
+# These metrics need two values of one offcore register, so their events take turns.
 TAKE_TURNS = {("nehalem-ex", "remote_dram_share")}
 
 
 def value(formula, counts):
-    """The formula's value; what compiled it has made sure that it is arithmetic and nothing else."""
+    """The value of a formula. The table compiler has checked that it is only arithmetic."""
     return eval(NAME.sub(lambda match: f"counts[{match.group()!r}]", formula), {"counts": counts})
 
 
@@ -26,7 +26,7 @@ def event_of(compiled, cpu, name):
 
 
 def fit_together(compiled, cpu, names):
-    """Whether each event can have a counter of its own at once."""
+    """Whether each event can have its own counter at the same time."""
     general = []
     for name in names:
         event = event_of(compiled, cpu, name)

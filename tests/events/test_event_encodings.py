@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every encoding that the program gets, against perfmon's facts."""
+"""Every compiled encoding is compared with perfmon's facts."""
 
 import re
 
@@ -10,13 +10,13 @@ LOAD_LATENCY_MSR = "0x3f6"
 
 
 def stated(row):
-    """The events of a row of facts: two where it names two offcore registers."""
+    """The events of a row of facts: two if the row names two offcore registers."""
     msrs = row["msr"].lower().split(",")
     codes = [int(code or "0", 16) for code in row["code"].split(",")]
     fixed = re.fullmatch(r"Fixed counter (\d)", row["counters"])
     offcore = msrs[0] in OFFCORE_MSRS
     for code, msr in zip(codes, msrs):
-        # The second register has the same names under a register's name of its own.
+        # The events of the second register have the same names after its own prefix.
         name = row["name"].replace("OFFCORE_RESPONSE.", "OFFCORE_RESPONSE_1.") \
             if msr == "0x1a7" else row["name"]
         yield name, {
@@ -35,9 +35,10 @@ def stated(row):
 
 
 def tabled(compiled, cpu):
-    """The compiled events of a CPU in the same words, offcore responses composed here."""
+    """The compiled events of a CPU in the form of stated(), with offcore responses composed
+    here."""
     events = {}
-    # Of eight counters perfmon names those that a thread has beside another one.
+    # Of eight counters, perfmon lists the four that a thread has if its core runs two threads.
     of_a_thread = 0xF
     for row in compiled.list("event", cpu):
         events[row["name"]] = {
@@ -62,7 +63,7 @@ def tabled(compiled, cpu):
 
 
 def known_as(compiled, cpu):
-    """A name of perfmon's by the name that the tables have for it."""
+    """A function that returns the name in the tables for a name of perfmon's."""
     events = {row["name"]: row["of"] for row in compiled.list("alias", cpu)}
     parts = {row["name"]: row["of"] for row in compiled.list("offcore_alias", cpu)
              if row["source"] == "perfmon"}
@@ -80,7 +81,7 @@ def excepted(exceptions, cpu):
 
 
 def differences(facts, compiled, cpu):
-    """What the facts and the tables say where they differ, by event and field."""
+    """The values of the facts and of the tables where they differ, by event and field."""
     theirs = {name: fields for row in facts(cpu) for name, fields in stated(row)}
     ours = tabled(compiled, cpu)
     find, found = known_as(compiled, cpu), {}
@@ -89,7 +90,7 @@ def differences(facts, compiled, cpu):
             ours[name] = ours[find(name)]
     for name in theirs.keys() | ours.keys():
         if name not in theirs and name.startswith("OFFCORE") and cpu in SANDYBRIDGES:
-            continue  # perfmon names some responses of the many that there are
+            continue  # perfmon lists only some of the responses
         if name not in theirs or name not in ours:
             found[name, "presence"] = ("yes" if name in theirs else "no",
                                        "yes" if name in ours else "no")
@@ -101,7 +102,7 @@ def differences(facts, compiled, cpu):
 
 
 def of_first_register(found):
-    """The second register's products follow the first one's, exceptions included."""
+    """The differences without the second register, whose events differ as the first one's do."""
     return {key: value for key, value in found.items()
             if not key[0].startswith("OFFCORE_RESPONSE_1.")}
 
@@ -124,7 +125,7 @@ def test_both_offcore_registers_count_the_same_responses(cpu, facts, compiled):
                  if name.startswith(register["name"] + ".")}
                 for register in compiled.list("register", cpu)]
     assert products[0] and all(product == products[0] for product in products)
-    # Where perfmon names the second one too, it differs from the tables as the first one does.
+    # If perfmon lists the second register too, it differs from the tables as the first one does.
     found = differences(facts, compiled, cpu)
     first, second = ({(name.split(".", 1)[1], field): value for (name, field), value in found.items()
                       if name.startswith(register)} for register in ("OFFCORE_RESPONSE.", "OFFCORE_RESPONSE_1."))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names: their order, their other spellings, and the names that are left out deliberately."""
+"""Names: their order, their other spellings, and the names that are left out on purpose."""
 
 import pytest
 
@@ -38,7 +38,7 @@ GUIDE_NAMES_LEFT_OUT = {
     "MEM_UNCORE_EVENT_RETIRED.NON_LOCAL_DRAM",
 }
 
-# libpfm4 gives these names another encoding than Intel does; each is a contradiction.
+# libpfm4 and Intel encode these names differently; each is listed as a contradiction.
 LIBPFM4_ENCODES_OTHERWISE = {
     "BR_INST_RETIRED.ALL_BRANCHES": "br-inst-retired-all-branches",
     "INST_RETIRED.ANY_P": "inst-retired-umask",
@@ -48,7 +48,7 @@ LIBPFM4_ENCODES_OTHERWISE = {
 
 @pytest.fixture
 def resolve(compiled):
-    """The event that a name or another spelling of it means on a CPU, or None."""
+    """The event that a name or an alias means on a CPU, or None."""
     def find(cpu, name):
         aliases = {row["name"]: row["of"] for row in compiled.list("alias", cpu)}
         return compiled.by_name("event", cpu).get(aliases.get(name, name))

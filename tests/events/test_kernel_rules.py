@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tables say the kernel accepts, against cases worked out from Linux 6.1's source.
+"""The kernel's rules in the tables, against cases worked out from the source of Linux 6.1.
 
-Of those that are refused as precise, 0x010B to 0x01B7 were also refused on an emulated Nehalem.
+Of the events refused as precise, 0x010B to 0x01B7 were also refused on an emulated Nehalem.
 """
 
 import pytest
 
 from event_tables import CPUS, SANDYBRIDGES
 
-# Contradictions that explain why an event that may be precise by the tables is refused as such.
+# Contradictions that explain why the kernel refuses an event that the tables mark as precise.
 EXPLAIN_REFUSED_PEBS = {"pebs-refused-by-the-kernel", "guide-only-events", "br-misp-retired"}
 
 
@@ -23,7 +23,7 @@ def may_be_precise(compiled):
 
 @pytest.fixture
 def place(compiled):
-    """The general counters and the fixed one that an event may take."""
+    """The general counters and the fixed counter that an event may use."""
     def find(cpu, config):
         rule = first_rule(compiled.list("placing_rule", cpu), config)
         return (rule["counters"], rule["fixed_counter"]) if rule else (0xF, -1)
@@ -53,7 +53,7 @@ def test_each_precise_event_that_the_kernel_refuses_is_explained(cpu, compiled, 
                if row["precise"] and not may_be_precise(cpu, row["config"])}
     explained = {name for row in compiled.list("contradiction", cpu)
                  if row["id"] in EXPLAIN_REFUSED_PEBS for name in row["names"].split()}
-    # The driver for Sandy Bridge takes any event.
+    # The driver for Sandy Bridge accepts any event as precise.
     assert bool(refused) == (cpu not in SANDYBRIDGES) and refused <= explained
 
 
@@ -88,7 +88,7 @@ def test_nehalems_lowest_period_is_32(compiled):
 
 
 # intel/core.c: intel_perfmon_event_map, {nehalem,westmere}_hw_cache_event_ids and
-# nehalem_hw_cache_extra_regs with their macros put in.
+# nehalem_hw_cache_extra_regs with their macros expanded.
 @pytest.mark.parametrize("name, nehalem, westmere", [
     ("cycles", (0x3C, 0), (0x3C, 0)), ("cache-misses", (0x412E, 0), (0x412E, 0)),
     ("branch-misses", (0xC5, 0), (0xC5, 0)),
@@ -130,7 +130,7 @@ def test_sandy_bridge_counts_it_on(config, counters, fixed, compiled):
     assert (rule["counters"], rule["fixed_counter"]) == (counters, fixed)
 
 
-# snb_hw_cache_event_ids and snb_hw_cache_extra_regs with their macros put in.
+# snb_hw_cache_event_ids and snb_hw_cache_extra_regs with their macros expanded.
 @pytest.mark.parametrize("name, expected", [
     ("stalled-cycles-backend", (0x018001B1, 0)), ("L1-dcache-loads", (0xF1D0, 0)),
     ("LLC-loads", (0x1B7, 0x10081)), ("LLC-load-misses", (0x1B7, 0x3FFFC00081)),

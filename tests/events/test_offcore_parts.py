@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What OFFCORE_RESPONSE events are composed of: guide, Table 12."""
+"""The parts of OFFCORE_RESPONSE events: Table 12 of the guide."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from event_tables import CPUS, SANDYBRIDGES
 TABLE_12 = ("DMND_DATA_RD", "DMND_RFO", "DMND_IFETCH", "WB", "PF_DATA_RD", "PF_RFO", "PF_IFETCH",
             "OTHER", "UNCORE_HIT", "OTHER_CORE_HIT_SNP", "OTHER_CORE_HITM", "REMOTE_CACHE_HITM",
             "REMOTE_CACHE_FWD", "REMOTE_DRAM", "LOCAL_DRAM", "IO_CSR_MMIO")
-# libpfm4, intel_nhm_events.h: its composites, and a bit that the guide spells otherwise.
+# libpfm4, intel_nhm_events.h: its composites, and a bit that the guide names differently.
 LIBPFM4 = {"NON_DRAM": 0x8000, "ANY_IFETCH": 0x44, "ANY_REQUEST": 0xFF, "ANY_DATA_RD": 0x11,
            "ANY_RFO": 0x22, "ANY_CACHE_DRAM": 0x7F00, "ANY_DRAM": 0x6000, "ANY_LLC_MISS": 0xF800,
            "LOCAL_CACHE_DRAM": 0x4700, "REMOTE_CACHE_DRAM": 0x3800, "ANY_RESPONSE": 0xFF00}
@@ -16,7 +16,7 @@ LIBPFM4 = {"NON_DRAM": 0x8000, "ANY_IFETCH": 0x44, "ANY_REQUEST": 0xFF, "ANY_DAT
 
 @pytest.fixture
 def bits(compiled):
-    """The bits that a part, or another spelling of it, means on a CPU."""
+    """The bits that a part or an alias means on a CPU."""
     def find(cpu, name):
         aliases = {row["name"]: row["of"] for row in compiled.list("offcore_alias", cpu)}
         parts = {**compiled.by_name("request", cpu), **compiled.by_name("response", cpu)}
@@ -59,8 +59,8 @@ def test_remote_hitm_is_reserved_before_westmere(compiled):
                         "westmere-ep-dp": 0, "westmere-ex": 0, "sandybridge": 0, "sandybridge-ep": 0}
 
 
-# What the shares of nhmtap offcore are made of: enum offcore_kind. Westmere's memory bits are swapped;
-# bit 12 of two sockets is local memory as well as another package's cache.
+# The bits of each share of nhmtap offcore, by enum offcore_kind. Westmere's memory bits are
+# swapped; with two sockets, bit 12 is both local memory and the cache of another package.
 @pytest.mark.parametrize("kind, of", [
     (1, {"nehalem-ep": 0x3800, "westmere-ep": 0x5800, "westmere-ep-dp": 0x2800, "westmere-ex": 0x3800}),
     (2, {"nehalem-ep": 0, "westmere-ep": 0, "westmere-ep-dp": 0x1000, "westmere-ex": 0}),

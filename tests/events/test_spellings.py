@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Events as libpfm4 and PAPI write them, against libpfm4 itself (Debian's libpfm4-dev): what it encodes,
-nhmtap encodes alike, or says where it differs. `make test` tries 500 spellings, other ones each time;
-`make check-spellings` each event of two CPUs with each kind of modifier."""
+"""Events as libpfm4 and PAPI write them, against libpfm4 itself (Debian's libpfm4-dev): nhmtap
+encodes them as libpfm4 does, or says where it differs. `make test` tries 500 random spellings;
+`make check-spellings` tries each event of two CPUs with each kind of modifier."""
 import csv
 import glob
 import json
@@ -21,19 +21,19 @@ from records import NHMTAP
 CPUS = {"nhm": ("nehalem-ep", 26), "nhm_ex": ("nehalem-ex", 46), "wsm": ("westmere-ep", 37),
         "wsm_dp": ("westmere-ep-dp", 44)}
 
-# What nhmtap refuses and libpfm4 encodes; each counts nothing, or something that nobody asked for.
+# Why nhmtap refuses some events that libpfm4 encodes: each would count nothing, or the wrong thing.
 REASONS = (
     "above those of 31, which must be zero",       # cmask above 31
     "so it counts nothing",                           # an off-core value without requests or responses
-    "are reserved on this CPU",                       # an off-core response that the CPU has not
+    "are reserved on this CPU",                       # an off-core response that the CPU lacks
     "has bits beyond 15",
     "outside of 3 to 65535 core cycles",              # a load-latency threshold below the guide's
     "its threshold is missing",
     "undefined with load latency",                    # cmask and inv
     "it would count on no side",                      # u=0 alone
-    "itself. Next: leave it out",                     # c=N of an event that is what it is by its own cmask
-    "has the codes",                                  # a raw umask where Intel has two events of one name
-    "but the kernel's driver does not",               # precise, of an event that its PEBS table lacks
+    "itself. Next: leave it out",                     # c=N of an event that its own cmask defines
+    "has the codes",                                  # a raw umask that two events of Intel share
+    "but the kernel's driver does not",               # a precise event that its PEBS table lacks
     "sources disagree about",                         # MEM_UNCORE_RETIRED, which Intel's list leaves out
 )
 
@@ -51,7 +51,7 @@ def libpfm4(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def machine(tmp_path_factory):
-    """The root folder of a machine of a model."""
+    """A function that returns the root folder of a machine of a model."""
     roots = {}
 
     def make(model):
@@ -63,7 +63,7 @@ def machine(tmp_path_factory):
 
 
 def explain(root, text):
-    """The record of an event, or the refusal's words."""
+    """The record of an event, or the text of the refusal."""
     done = subprocess.run([NHMTAP, "explain", "--host-root", root, "--format", "json", "--", text],
                           capture_output=True, text=True, timeout=60)
     return json.loads(done.stdout.splitlines()[0]) if done.returncode == 0 else done.stderr
@@ -77,20 +77,20 @@ def attr_of(record):
 
 
 def told(record):
-    """Whether the record says that libpfm4 encodes the event otherwise."""
+    """Whether the record says that libpfm4 encodes the event differently."""
     return "libpfm4 encodes" in record["event"].get("note", "")
 
 
 def alike(record, theirs):
-    """A precise event is sampled, at nhmtap's rate if none is asked for. Where the codes differ, and it is told, the
-    modifiers still have to be the same."""
+    """Whether both encodings agree. The codes may differ if the record says so, but the modifiers
+    must be the same. nhmtap samples a precise event at its own rate if the event has none."""
     ours = attr_of(record)
     return ((ours[:2] == theirs[:2] or told(record)) and ours[2:6] == theirs[2:6]
             and (ours[6:] == theirs[6:] or theirs[6:] == (0, 0)))
 
 
 def compare(libpfm4, root, pmu, texts):
-    """Those that differ without a word, and how many libpfm4 knows."""
+    """The events that differ although nhmtap does not say so, and how many libpfm4 knows."""
     answers = libpfm4("encode", lines=[f"{pmu}::{text}" for text in texts])
     assert len(answers) == len(texts)
     known = [(text, tuple(map(int, answer.split()))) for text, answer in zip(texts, answers)
@@ -112,20 +112,20 @@ def any_case(text, chance):
 
 
 def modified(text, chance):
-    """The spelling with modifiers, their order and case by chance; I in capitals is perf's."""
+    """The spelling with modifiers in random order and case; I is left out, as perf has its own."""
     words = [chance.choice(("e", "e=1", "e=0", "E")), chance.choice(("i", "i=1", "i=0")),
              f"c={chance.choice((0, 1, 2, 31, 200, '0x10'))}", chance.choice(("t", "T=1", "t=0"))]
     sides = chance.choice(([], ["u"], ["k"], ["u", "k"], ["u=0", "k=1"], ["u=1", "k=0"], ["K"], ["u=0"]))
     chosen = chance.sample(words, chance.choice((0, 0, 1, 1, 2, 4))) + sides
     chance.shuffle(chosen)
     event, *umask = text.split(":")
-    if umask and chance.random() < 0.2:  # before the umask, which libpfm4 takes too
+    if umask and chance.random() < 0.2:  # libpfm4 also accepts modifiers before the umask
         return ":".join([any_case(event, chance), *chosen, any_case(umask[0], chance)])
     return ":".join([any_case(text, chance), *chosen])
 
 
 def offcore(register, words, chance):
-    """Several requests and responses in any order, or either kind left out, or a raw value."""
+    """Several requests and responses in any order, with either kind left out, or a raw value."""
     if chance.random() < 0.15:
         return f"{register}:{chance.randrange(1 << 16):#x}"
     return ":".join([register, *chance.sample(words, chance.randrange(0, 4))])
@@ -175,15 +175,16 @@ MODIFIERS = [
 def test_every_event_with_every_modifier(libpfm4, machine, pmu, modifiers):
     texts = [f"{text}:{modifiers}" for text in libpfm4("list", pmu)]
     wrong, known = compare(libpfm4, machine(CPUS[pmu][1]), pmu, texts)
-    # libpfm4 takes ldlat for one event, precise for those of PEBS, and e without c=N only where the event has a
-    # cmask of its own.
+    # libpfm4 accepts ldlat for one event, precise for PEBS events, and e without c=N only if the
+    # event has its own cmask.
     edges = {"e", "e=1", "e=0"} & set(modifiers.lower().split(":")) and "c=" not in modifiers
     assert wrong == {} and known >= (1 if "ldlat" in modifiers else 10 if edges else 25 if "precise" in modifiers else 200)
 
 
 @pytest.fixture(scope="session")
 def papi():
-    """PAPI's presets of a CPU: {name: (how its events are put together, events)}, from the table in its library."""
+    """PAPI's presets of a CPU, from the table in its library: {name: [(how its events are combined,
+    events)]}."""
     library, = glob.glob("/usr/lib/*/libpapi.so.[0-9]*.[0-9]*.[0-9]*")
     with open(library, "rb") as file:
         lines = re.findall(rb"^(?:CPU|PRESET),[ -~]+", file.read().replace(b"\0", b"\n"), re.MULTILINE)
@@ -202,7 +203,7 @@ def papi():
 
 @pytest.mark.parametrize("pmu, least", [("nhm", 45), ("wsm", 42)])
 def test_a_preset_of_papi_that_is_one_event_is_that_event(libpfm4, machine, papi, pmu, least):
-    """Where PAPI has one meaning of it: of PAPI_L2_TCW on Nehalem it has two."""
+    """Only presets with one meaning in PAPI; PAPI_L2_TCW has two on Nehalem."""
     presets = {name: events[0] for name, ((how, events), *others) in papi(pmu).items()
                if how == "NOT_DERIVED" and not others and name != "PAPI_L2_TCW"}
     assert len(presets) >= least
@@ -280,11 +281,11 @@ def test_an_event_that_libpfm4_names_is_encoded_as_it_does_or_a_contradiction_qu
 
 # --- libpfm4's own cases: tests/validate_x86.c, with the registers that it expects ----------------------
 
-# Why nhmtap refuses more of its own cases.
+# More reasons why nhmtap refuses libpfm4's own cases.
 REASONS_OF_CASES = (
-    "it stands twice", "stands for itself",          # of which libpfm4 takes the last
+    "it stands twice", "stands for itself",          # libpfm4 takes the last one
     "has bits that the register has not",
-    "is no request and no response",                 # Sandy Bridge's are spelt as Intel spells them
+    "is no request and no response",                 # Sandy Bridge's have Intel's spellings
     "is no umask of", "is no event", "this machine is core2", "this machine is sandybridge",
 )
 USR, OS, INT, EN = 1 << 16, 1 << 17, 1 << 20, 1 << 22
@@ -296,7 +297,7 @@ def cases():
 
 
 def wanted(codes):
-    """The members of perf_event_attr that libpfm4's registers stand for."""
+    """The members of perf_event_attr that correspond to libpfm4's registers."""
     select, *extra = (int(code, 16) for code in codes.split(","))
     return (select & ~(USR | OS | INT | EN), *(extra or [0]), int(not select & USR), int(not select & OS))
 

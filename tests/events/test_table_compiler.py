@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables, as the compiler and the program's --events-dir read them: which tables are refused, with which
-message, and what is written."""
+"""Which tables the compiler and --events-dir refuse, with which message, and what the compiler
+writes."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def read(folder, nhmtap, host):
 
 @pytest.fixture
 def refused(folder, refused_by_compiler, read):
-    """Expects both to refuse the tables with all of these words."""
+    """Expects the compiler and the program to refuse the tables with all of these words."""
     def check(*words):
         refused_by_compiler(*words)
         done = read()
@@ -102,7 +102,7 @@ def refused(folder, refused_by_compiler, read):
 
 @pytest.fixture
 def refused_by_compiler(folder):
-    """Expects a refusal with all of these words, and no output."""
+    """Expects the compiler to refuse the tables with all of these words, without output."""
     def check(*words):
         done = folder.compile()
         assert done.returncode == 1
@@ -128,7 +128,7 @@ def test_tables_that_are_right_are_accepted(folder, read):
     assert (read().err, read().status) == ("", 0)
 
 
-# ---- a fault in an event: what is changed, and what the message has to say ----
+# ---- faults in an event: what is changed, and what the message must contain ----
 
 EVENT_FAULTS = {
     "an unknown field": ({"colour": "grey"}, "unknown field \"colour\""),
@@ -493,7 +493,7 @@ def test_the_depfile_makes_a_changed_or_a_new_table_count(folder):
     makefile.write_text(f"{folder.output}:\n\t@echo made again\n-include {depfile}\n")
 
     def make():
-        quiet = {"MAKEFLAGS": ""}  # of the make that runs the tests, it may say -s
+        quiet = {"MAKEFLAGS": ""}  # it may have -s from the make that runs the tests
         return subprocess.run(["make", "-f", makefile, "--no-print-directory"], env=os.environ | quiet,
                               capture_output=True, text=True, check=True).stdout
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every table follows events/schema.json, and the program reads that schema aright."""
+"""Every table follows events/schema.json, and the program applies that schema correctly."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ def read(path):
 
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory):
-    """Whether the program finds tables of a kind right in their form, one after the other."""
+    """A function that returns, for each table of a kind, whether the program accepts its form."""
     program = tmp_path_factory.mktemp("forms") / "forms"
     user = ROOT / "user"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-g", "-O1", "-I", user, "-o", program,
@@ -46,7 +46,7 @@ def forms(tmp_path_factory):
 
 
 def objects(value):
-    """Every object of a table that has members of fixed names."""
+    """Every object of a table whose members have fixed names."""
     if isinstance(value, list):
         for item in value:
             yield from objects(item)
@@ -82,7 +82,7 @@ def test_every_cpu_has_its_own_folder_and_every_folder_a_cpu():
 
 
 def spoilt(value, spoil):
-    """Every value that differs in one place: a member is gone, unknown, or something else."""
+    """Every copy of a value that differs in one place: a member is missing, unknown or replaced."""
     members = value.items() if isinstance(value, dict) else \
         enumerate(value) if isinstance(value, list) else ()
     for key, item in members:
@@ -100,7 +100,7 @@ def spoilt(value, spoil):
 
 
 def shortened(table):
-    """A table with its first entries only, which have every kind of member."""
+    """A table with only the first two entries of each list, which have every kind of member."""
     if isinstance(table, list):
         return table[:2]
     return {key: item[:2] if isinstance(item, list) else item for key, item in table.items()}

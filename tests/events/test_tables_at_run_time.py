@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables that the program reads itself, with --events-dir: they mean what those that are built in mean,
-and are merged with them."""
+"""Tables that the program reads with --events-dir: they mean the same as the built-in tables, and
+are merged with them."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def dump_folder(known_events_c):
 
 @pytest.fixture
 def tables(tmp_path):
-    """Writes a folder of tables; the argument that names it."""
+    """Writes a folder of tables and returns the argument that names it."""
     def write(**files):
         for name, content in files.items():
             file = tmp_path / "tables" / (name.replace("__", "/").replace("_", "-") + ".json")
@@ -76,7 +76,7 @@ def test_names_stand_in_the_order_of_the_lookup(dump_folder, compiled):
 
 
 def test_composites_follow_the_bits_of_a_folder_that_moves_them(dump_folder, compiled, tmp_path):
-    # Westmere's own folder on top of what is built in for Nehalem: it swaps two bits of DRAM.
+    # Westmere's offcore table over the built-in one of Nehalem: it swaps two bits of DRAM.
     shutil.copytree(ROOT / "events" / "westmere-ep", tmp_path / "nehalem-ep")
     for file in (tmp_path / "nehalem-ep").iterdir():
         if file.name != "offcore.json":
@@ -147,7 +147,7 @@ def test_an_added_generic_metric_serves_a_machine_without_a_table(explain, host,
     assert [event["name"] for event in events] == ["context-switches", "page-faults"]
 
 
-# ---- what only the merge can get wrong ----
+# ---- faults that only the merge can have ----
 
 @pytest.fixture
 def refusal(nhmtap, host, tables):
@@ -279,7 +279,7 @@ def test_what_is_no_plain_file_is_refused_and_not_waited_for(nhmtap, tmp_path, f
 
 
 def test_reading_takes_time_in_proportion_to_what_is_read(nhmtap, tables):
-    """The time that the program computes: for 8 times as many events about 8 times as much, not 64."""
+    """User time grows linearly: 8 times as many events take about 8 times as long, not 64 times."""
     def cost(number):
         events = [{"name": f"MINE.N{i:05d}", "description": str(i), "code": f"0x{i % 255 + 1:02X}", "period": 2000,
                    "umask": f"0x{i // 255:02X}", "aliases": {"reasoning": [f"OTHER.N{i:05d}"]}} for i in range(number)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Fuzzes CONFIG: no crash, no leak, and either activities or a refusal that says something. */
+/* Fuzzes CONFIG: no crash, no leak, and either activities or a refusal with a reason. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""coverage.py NAME SOURCE…: what the inputs of a fuzzer reach in its parsers, from `llvm-cov export` on stdin. A line for each source: how
-many of its lines are reached, its functions that no input calls, and where what no input reaches begins in the others."""
+"""coverage.py NAME SOURCE…: what the inputs of a fuzzer reach in its parsers, from `llvm-cov
+export` on stdin. Prints one line per source: how many of its lines are reached, which functions no
+input calls, and the first lines of the regions that no input reaches in the other functions."""
 import collections
 import json
 import sys
@@ -9,7 +10,8 @@ CODE = 0  # the kind of a region that is neither a gap nor an expanded macro
 
 
 def missed(functions):
-    """{source: (names of functions that no input calls, first lines of what none reaches in the others)}"""
+    """{source: (functions that no input calls, first lines of unreached regions in the other
+    functions)}"""
     never, lines = collections.defaultdict(set), collections.defaultdict(set)
     for function in functions:
         source = function["filenames"][0]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the tables by which stacks are walked: an .eh_frame of any bytes makes a table that holds together,
- * of no more rows than its bytes allow.
+ * Fuzzes the tables for unwinding stacks: an .eh_frame of any bytes makes a consistent table, with
+ * no more rows than its size allows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* As unwind.bpf.h reads it: rows of a page in the order of their addresses, the first at its beginning. */
+/* As unwind.bpf.h expects: the rows of a page ascend, and the first is at the page's start. */
 static void check(const struct unwind_table *table, size_t bytes)
 {
 	if (table->nr_rows > 3 * bytes + 2 || table->nr_rules > 65536)
@@ -41,7 +41,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 					 .entry = 0x1100};
 	struct unwind_table table;
 
-	/* As in a file: the section is at most as large as its code is far. */
 	if (!unwind_table_of_section(&table, &section)) {
 		check(&table, size);
 		for (__u64 address = 0; address < 0x190000; address += 0x777)

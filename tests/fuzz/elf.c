@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the naming of code in ELF files, in memory: a file for each input is most of the cost, and is made
- * for those that name another one. Whatever the bytes: no crash, no leak, no endless search, and names within
- * their bounds.
+ * Fuzzes the naming of code in ELF files. The input is read from memory, because creating a file
+ * would be most of the cost; a file is created only if the input refers to another file. Whatever
+ * the bytes: no crash, no leak, no endless search, and names within their bounds.
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed);
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t most);
 
-/* As served.c and named_source.c tell it. */
+/* Names an address as served.c and named_source.c do. */
 static void check(struct read_file *file, __u64 address)
 {
 	const struct symbol *symbol = symbols_find(&file->symbols, address);
@@ -42,11 +42,11 @@ static void check(struct read_file *file, __u64 address)
 static struct input {
 	const unsigned char *data;
 	size_t size;
-	int fd; /* a file of it, once one is asked for, or -1 */
+	int fd; /* a file with the input, created at the first request for one; else -1 */
 } input;
 
-/* The file with its debug information, and the alternate file that it shares with others, is the input too;
- * by its build-id only one of an even size. */
+/* The input is also its own debug file and alternate debug file. An input of odd size has no debug
+ * file under its build-id. */
 static int open_itself(bool ours, const char *path)
 {
 	if (input.size % 2 && strstr(path, "/.build-id/"))
@@ -60,7 +60,7 @@ static int open_itself(bool ours, const char *path)
 }
 
 #define MEMORY	 (64UL << 20)
-#define PLACES	 16 /* of a segment */
+#define PLACES	 16 /* per segment */
 #define SEGMENTS 4
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	return 0;
 }
 
-/* Where a section's bytes are; false if they are not in the file. */
+/* The position of a section's bytes. Returns false if they are not in the file. */
 static bool section_of(const unsigned char *data, size_t size, unsigned int number, size_t *at,
 		       size_t *length)
 {
@@ -106,7 +106,7 @@ static bool section_of(const unsigned char *data, size_t size, unsigned int numb
 	return section.sh_type != SHT_NOBITS && *at < size && *length && *length <= size - *at;
 }
 
-/* Most often within one section, so that what is around it stays an ELF file. */
+/* Most mutations stay within one section, so that the rest remains a valid ELF file. */
 size_t LLVMFuzzerCustomMutator(unsigned char *data, size_t size, size_t most, unsigned int seed)
 {
 	size_t at, length;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the grammar of events and the plan made from it, on a host whose files lie in the folder
- * that NHMTAP_FUZZ_HOST names. A second line is a filter of branches. Whatever the text: no crash, no leak,
- * and either a refusal that says something or a list in which every event has a reason for what it is.
+ * Fuzzes the grammar of events and the plan made from it, on a host whose files are in the folder
+ * NHMTAP_FUZZ_HOST. The second line is a filter of branches. Whatever the text: no crash, no leak,
+ * and either a refusal with a reason or a list of events, each with a reason for its type and its
+ * config.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "option/options.h"
 #include "plan/plan.h"
 
-#define UNIT "l3bus/" /* of a CPU that has counters without a driver */
+#define UNIT "l3bus/" /* on a CPU with counters that have no driver */
 
 static struct host host, host_of_unit;
 

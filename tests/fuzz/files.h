@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An input that is several files, with a line "=" between them: the first byte of each picks its place, from
- * '0' on, in the folder that NHMTAP_FUZZ_FOLDER names.
+ * An input of several files, with a line "=" between them. The first byte of each file picks its
+ * place in the folder NHMTAP_FUZZ_FOLDER, counted from '0'.
  */
 #ifndef NHMTAP_FUZZ_FILES_H
 #define NHMTAP_FUZZ_FILES_H
@@ -20,7 +20,7 @@ struct files {
 	const char *folder;
 	const char *const *places; /* below the folder */
 	size_t nr;
-	__u64 written; /* bit by place */
+	__u64 written; /* one bit per place */
 };
 
 static inline const char *files_path(const struct files *files, const char *place)
@@ -31,7 +31,7 @@ static inline const char *files_path(const struct files *files, const char *plac
 	return path;
 }
 
-/* Leaves the folders, those above a place before those below, and none of the files. */
+/* Creates the folders, listed with parents first, and removes the files of an earlier run. */
 static inline void files_open(struct files *files, const char *const *folders)
 {
 	files->folder = getenv("NHMTAP_FUZZ_FOLDER");

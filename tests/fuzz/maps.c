@@ -36,7 +36,7 @@ static void look(const struct symbols *symbols, __u64 from)
 	}
 }
 
-/* What is behind a line "=" is the modules'. */
+/* The text from a line "=" on is that of /proc/modules. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	const char *split = memmem(data, size, "=\n", 2);
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	kernel_symbols(&kernel, kallsyms, modules);
 	look(&kernel, 0xffffffff81000000);
 	symbols_release(&kernel);
-	jit_symbols(&jit, fd, 1 << 20); /* closes it; written by pwrite(), it is read from its begin */
+	jit_symbols(&jit, fd, 1 << 20); /* closes fd, whose offset is 0: pwrite() leaves it alone */
 	look(&jit, 0x1000);
 	symbols_release(&jit);
 	close(rest);

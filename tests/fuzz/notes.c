@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes what is made of the kernel's notes about processes: each eight bytes are a note, or a question where
- * an address lies. No crash, no leak, and never more mappings than are allowed.
+ * Fuzzes the mappings that are made from the kernel's notes about processes: every eight bytes are
+ * a note, or a question about an address or a process. No crash, no leak, and no file without a
+ * path.
  */
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* Pids that no process has: nothing is looked up in /proc. */
+/* No process has these pids, so nothing is looked up in /proc. */
 #define PID(byte) (0x7f000000 + ((byte) % 7))
 #define PAGE	  4096
 

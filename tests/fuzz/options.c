@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the command line: the first byte picks the command, lines are its arguments. Whatever they are: no
- * crash, no leak, and either options or a refusal that says something.
+ * Fuzzes the command line: the first byte picks the command, and each line is an argument. Whatever
+ * they are: no crash, no leak, and either options or a refusal with a reason.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		return 0;
 	command = command_at(data[0] % 16);
 	if (!command)
-		return -1; /* not to be kept */
+		return -1; /* keeps the input out of the corpus */
 	text = at = strndup((const char *)data + 1, size - 1);
 	arguments[0] = (char *)command->name;
 	while (at && nr <= ARGUMENTS)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes names from perf's own files (--pmu-events): an input is files, as files.h has it, of all the forms
- * that are read. What they name is then asked for as an event. No crash, no leak, and whatever is refused
- * says why.
+ * Fuzzes names from perf's own files (--pmu-events): an input is several files (see files.h), of
+ * all the forms that are read. The events that they name are then planned. No crash, no leak, and
+ * each refusal has a reason.
  */
 #include "files.h"
 #include "option/options.h"
@@ -21,7 +21,7 @@ static const char *const places[] = {
 	"list.json",
 };
 static const char *const folders[] = {"cpu", "arch", "arch/x86", "arch/x86/cpu", NULL};
-#define LIST (sizeof(places) / sizeof(places[0]) - 1) /* as perf list -j writes it: alone */
+#define LIST (sizeof(places) / sizeof(places[0]) - 1) /* output of perf list -j, read alone */
 static struct files files = {.places = places, .nr = LIST + 1};
 static struct host host;
 
@@ -33,7 +33,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		fprintf(stderr, "NHMTAP_FUZZ_HOST must name the files of a known CPU\n");
 		exit(1);
 	}
-	host.events = NULL; /* whose names would go first */
+	host.events = NULL; /* the names of the tables would take precedence */
 	files_open(&files, folders);
 	return 0;
 }
@@ -55,9 +55,9 @@ static void ask(const char *name)
 	plan_release(&plan);
 }
 
-#define ASKED 4 /* of an input: a plan takes longer than the rest */
+#define ASKED 4 /* per input: a plan takes longer than the rest */
 
-/* Each name is found. */
+/* Expects that each name is found. */
 static void check(const struct pmu_events *events)
 {
 	for (size_t i = 0; i < events->nr; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes what reads stored streams of records: symbolize, which writes them again, and flamegraph. No crash,
- * no leak; what is written is no longer than a record may be, line by line, where what was read was not.
+ * Fuzzes the readers of stored streams of records: symbolize, which writes them again, and
+ * flamegraph. No crash and no leak.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,8 +35,8 @@ static bool add_names(void *of, const json_t *record, json_t *list)
 const struct name *__wrap_naming_file(struct naming *of, const char *path, const char *build_id,
 				      __u64 offset);
 
-/* As many functions as the offset's lowest bits say, inlined in the last; the longer the path, the longer is
- * the second's name. */
+/* The lowest two bits of the offset are the number of functions, each inlined in the next. The
+ * length of the path decides how long the name of the second one is. */
 const struct name *__wrap_naming_file(struct naming *of, const char *path, const char *build_id, __u64 offset)
 {
 	static char longest[NAMING_SYMBOL_MAX + 1];
@@ -61,7 +61,7 @@ static bool is_record(const json_t *record)
 	       json_is_integer(json_object_get(record, "seq"));
 }
 
-/* The kernel's code has names, a short one and a long one, so that records grow and are cut anew. */
+/* The kernel has a short and a long symbol, so that records grow and are split again. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static char path[64];
@@ -89,7 +89,7 @@ static void draw(struct flamegraph *flamegraph)
 	flamegraph_release(flamegraph);
 }
 
-/* An empty line is where the second stream begins, of the graph that is reversed. */
+/* An empty line begins the second stream of the reversed graph. */
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct sink sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes the reader of the kernel's notes, and what is made of them: the input is what perf's ring holds, in
- * place of the kernel's. As the kernel does, each note has its whole type and the time behind it, and texts
- * end. Lengths and all else are the input's: paths, names, build-ids, notes longer than libperf hands over.
+ * Fuzzes the reader of the kernel's notes and the mappings that are made from them: the input
+ * replaces the content of perf's ring. As in notes of the kernel, all fields of a note's type are
+ * there, the time follows them, and texts are terminated. All else comes from the input: lengths,
+ * paths, names, build-ids, notes longer than libperf hands over.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ void __wrap_perf_mmap__consume(struct perf_mmap *map);
 
 static struct sideband *sideband;
 static const unsigned char *input, *input_end;
-static __u64 *note; /* that was read and not consumed */
+static __u64 *note; /* read and not yet consumed */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -41,7 +42,7 @@ static unsigned int next_byte(void)
 	return input < input_end ? *input++ : 0;
 }
 
-/* What a note has in front of its text, and whether it has one. */
+/* The size of a note without its text, and whether it has one. */
 static const struct kind {
 	__u32 type;
 	size_t size;
@@ -56,13 +57,13 @@ static const struct kind {
 	{PERF_RECORD_THROTTLE, sizeof(struct perf_event_header) + 3 * sizeof(__u64), false},
 };
 
-/* Nothing is looked up in /proc: no process has such a pid. */
+/* No process has such a pid, so nothing is looked up in /proc. */
 static void set_pid(__u32 *pid)
 {
 	*pid = *pid & 0x80 ? 0 : 0x7f000000 + *pid % 7;
 }
 
-/* The next note of the input, in words, and no byte longer than its header says. */
+/* The next note of the input, in memory of exactly the size that its header says. */
 static __u64 *make_note(void)
 {
 	static unsigned char fixed[128], text[PATH_MAX];

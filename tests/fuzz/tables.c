@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes folders of events: an input is files, as files.h has it. No crash, no leak, and either tables or a
- * refusal that says something.
+ * Fuzzes folders of events: an input is several files (see files.h). No crash, no leak, and either
+ * tables or a refusal with a reason.
  */
 #include "files.h"
 #include "tables/form.h"
@@ -10,7 +10,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* Each CPU of cpus.json needs a folder: one of this name can be changed, or made anew. */
+/* Each CPU in cpus.json needs a folder: the CPU of this folder can be changed or defined anew. */
 static const char *const places[] = {
 	"cpus.json",
 	"sources.json",
@@ -31,7 +31,7 @@ static struct files files = {.places = places, .nr = sizeof(places) / sizeof(pla
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	files_open(&files, folders);
-	form_open(); /* kept: to read it for each input takes longer than all else */
+	form_open(); /* kept open: reading it for each input would take longer than all else */
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes what reads a worker's answers, as a worker that was taken over would give them: any message, any
- * descriptor, any memory. No crash, no leak, names and tables that hold together, and no signal to anybody.
- * There is no process: the input is what it says. See user/naming/worker.h.
+ * Fuzzes the reader of a worker's answers, as a compromised worker could give them: any message,
+ * any descriptor, any memory. No crash, no leak, consistent names and tables, and no signal to any
+ * process. There is no worker process: its answers come from the input. See user/naming/worker.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 static const unsigned char *at;
 static size_t left;
 
-/* Nothing is left: zeroes. */
+/* Fills with zeroes when the input is used up. */
 static void take(void *bytes, size_t size)
 {
 	size_t taken = size < left ? size : left;
@@ -52,9 +52,9 @@ static __u16 take_short(void)
 	return number;
 }
 
-/* --- what the process would be -------------------------------------------------------------------- */
+/* --- in place of the process ------------------------------------------------------------------ */
 
-/* The fuzzer is linked so that these are called instead: fuzz.mk. */
+/* The fuzzer is linked so that these are called instead: see fuzz.mk. */
 int __wrap_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment);
 long __wrap_syscall(long number, ...);
@@ -70,7 +70,7 @@ int __wrap_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 	return 0;
 }
 
-/* A pidfd is any descriptor, and what is done to it does nothing. */
+/* A pidfd is some other descriptor, and system calls on it have no effect. */
 long __wrap_syscall(long number, ...)
 {
 	if (number == SYS_pidfd_open)
@@ -93,7 +93,7 @@ int __wrap_place_open_debug(const struct place *place, bool ours, const char *pa
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
 
-/* Memory, mostly as it should be. */
+/* Memory, mostly valid. */
 static int take_memory(void)
 {
 	__u8 kind = take_byte();
@@ -122,7 +122,7 @@ enum broken {
 	NO_DESCRIPTOR = 16,
 };
 
-/* An answer, mostly of the form that it should have; `broken` says what any bytes are. */
+/* An answer, mostly well-formed; `broken` says which parts are arbitrary. */
 size_t __wrap_message_receive(int socket, void *bytes, size_t most, int *fd)
 {
 	struct answer *answer = bytes;
@@ -162,11 +162,12 @@ size_t __wrap_message_receive(int socket, void *bytes, size_t most, int *fd)
 	return sizeof(*answer) + size;
 }
 
-/* What a worker may take; its symbols and lines count as much each, and what is made of them a little. */
+/* The memory a worker may use. Symbols and lines may each be that large; BESIDES is for the rest.
+ * */
 #define MEMORY	(64UL << 20)
 #define BESIDES (1UL << 20)
 
-/* --- what is asked -------------------------------------------------------------------------------- */
+/* --- the questions ---------------------------------------------------------------------------- */
 
 static void check_text(const char *text, size_t most)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes what writes records as metrics: OpenMetrics, Prometheus' older form, OTLP. The records are of the
- * forms that nhmtap makes; their texts are others', such as names of processes, functions and cgroups. An
- * input is lines: the first byte says the record's type, and the rest its texts, with a tab between two; "h"
- * is an hour, after which series are forgotten. No crash, no leak; each page is lines of its grammar, and
+ * Fuzzes the writers of records as metrics: OpenMetrics, Prometheus' older format, OTLP. The
+ * records have the forms that nhmtap makes; their texts, such as names of processes, functions and
+ * cgroups, come from the input. Each line of the input is a record: the first byte is its type, and
+ * its texts follow, separated by tabs. "." ends a page, and "h" advances the clock by an hour,
+ * after which series are forgotten. No crash, no leak; each line of a page follows the grammar, and
  * OTLP is JSON.
  */
 #include <stdio.h>
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 enum { OPENMETRICS, PROMETHEUS, OTLP, FORMATS };
 static const char *const names[FORMATS] = {"openmetrics", "prometheus", "otlp"};
 static const struct format *formats[FORMATS];
-static int written; /* what the streams are written to, one after the other */
+static int written; /* the streams are written to it one after another */
 static time_t later_s;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
@@ -53,7 +54,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 #define TEXTS	  4
 #define TEXT_MOST 512
 
-/* The texts of a line; those that are not there are "". */
+/* The texts of a line; missing ones are "". */
 struct words {
 	char copy[4096];
 	const char *list[TEXTS];
@@ -79,7 +80,7 @@ static json_t *text(const struct words *words, size_t i)
 	return value_text(words->list[i], TEXT_MOST);
 }
 
-/* Large numbers as well: each bit is as likely. */
+/* The numbers are up to 63 bits wide. */
 static json_int_t number(const struct words *words, size_t i)
 {
 	__u64 sum = 0;
@@ -89,7 +90,7 @@ static json_int_t number(const struct words *words, size_t i)
 	return sum >> 1;
 }
 
-/* Names of metrics are as the form of the tables allows. */
+/* Metrics have names that the schema of the tables allows. */
 static json_t *name(const struct words *words, size_t i)
 {
 	char text[32] = "m";
@@ -121,7 +122,7 @@ static json_t *profile_of(const struct words *words)
 			 "samples", "aggregated", number(words, 2), "lost", "table_full", number(words, 3));
 }
 
-/* Two functions, of which one is inlined in the other, and what stacks of them were sampled. */
+/* A function with another one inlined in it, and a frame without a symbol. */
 static json_t *frames_of(const struct words *words)
 {
 	return json_pack("{s:s, s:[{s:o, s:o, s:[{s:o}]}, {s:o, s:s}]}", "type", "frames", "frames", "symbol",
@@ -167,7 +168,7 @@ static const struct {
 	     {'g', gap_of},   {'f', frames_of}, {'s', stacks_of},  {'o', offcore_of}};
 #define TYPES (sizeof(types) / sizeof(types[0]))
 
-/* --- what is written -------------------------------------------------------------------------- */
+/* --- the output ------------------------------------------------------------------------------- */
 
 static void expect(bool right)
 {
@@ -183,7 +184,7 @@ static const char *behind_name(const char *at)
 	return end;
 }
 
-/* Of {label="value",…}; a value's quotes, backslashes and line ends are escaped. */
+/* Skips {label="value",…}; quotes, backslashes and line ends in a value are escaped. */
 static const char *behind_labels(const char *at)
 {
 	do {
@@ -231,7 +232,7 @@ static void check_page(char *page, bool ends)
 	expect(line && !*line && !strcmp(last, "# EOF") == ends);
 }
 
-/* A document is a line. */
+/* Each document is one line. */
 static void check_documents(const char *text)
 {
 	for (const char *line = text, *next; *line; line = next + 1) {
@@ -285,7 +286,7 @@ static void take(struct stream *streams, const char *line, size_t size)
 	}
 }
 
-#define FINISHED_MOST 4 /* times, of an input: a page takes longer than the records */
+#define FINISHED_MOST 4 /* pages per input: a page takes longer than the records */
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {

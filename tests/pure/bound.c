@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads readings of one or two events, a line each ("VALUE ENABLED RUNNING [VALUE ENABLED RUNNING]"),
- * trials with an empty line behind each. Prints for each trial the bound of the scaled count, or of
- * the first one's divided by the second one's: low, high, readings.
+ * Reads trials, each ended by an empty line. Each line of a trial is a reading of one or two
+ * events: "VALUE ENABLED RUNNING [VALUE ENABLED RUNNING]". Prints for each trial the bound of the
+ * scaled count, or of the first count divided by the second: low, high, number of readings.
  */
 #include <stdio.h>
 #include <string.h>

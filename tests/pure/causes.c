@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads accounts of precise events, a line each ("COUNT PERIOD RUNS CONTEXTS"), and prints what missed
- * samples are put down to. */
+/* Reads accounts of precise events, one per line ("COUNT PERIOD RUNS CONTEXTS"), and prints the
+ * cause that is given for missed samples. */
 #include <stdio.h>
 
 #include "record/samples.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads JSON values, a line each, and prints each as compact_add_value() does, then as jansson. */
+/* Reads JSON values, one per line, and prints each as compact_add_value() does, then as jansson. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Says what a worker may still do: a line for each attempt, its name and the errno (0: it went well). */
+/* Prints what a confined worker may still do: one line per attempt, its name and errno (0:
+ * success). */
 #include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -54,6 +55,6 @@ int main(void)
 	tell("memory_to_code", mprotect(memory, 4096, PROT_READ | PROT_EXEC));
 	tell("huge_memory", syscall(SYS_memfd_create, "x", MFD_HUGETLB | MFD_ALLOW_SEALING));
 	tell("read", pread(STDIN_FILENO, text + length, 1, 0));
-	/* What sanitizers do at exit is not allowed either. */
+	/* Skip the exit handlers: a confined process is not allowed what sanitizers do there. */
 	_exit(write(STDOUT_FILENO, text, length) != (ssize_t)length);
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf/branch.bpf.c as a program of user space: it is given one sample with a stack of so many branches, and
- * what its table then holds is printed, a line each: kind, from, to, how often. Branch i, the newest being
- * 0, comes from 1000 - 2 i and leads to 1001 - 2 i: straight code lies between each two.
+ * Runs bpf/branch.bpf.c in user space: deep_branches NUMBER gives it one sample with a stack of
+ * NUMBER branches, and prints the entries of its table, one per line: kind, from, to, count. Branch
+ * i, where 0 is the newest, goes from 1000 - 2 i to 1001 - 2 i, so there is straight code between
+ * each two branches.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the place of bpf_helpers.h. */
+/* Replaces bpf_helpers.h. */
 #define __BPF_HELPERS__
 #define SEC(name)
 #define __uint(name, value)   int(*name)[value]
@@ -32,7 +33,7 @@ static u64 bpf_get_current_pid_tgid(void)
 	return 1ULL << 32 | 1;
 }
 
-/* Of tasks in a pid namespace, of which there is none here. */
+/* Only needed for tasks in a pid namespace; there are none here. */
 static void *bpf_get_current_task_btf(void)
 {
 	return NULL;
@@ -59,13 +60,13 @@ static long bpf_get_current_comm(void *buffer, unsigned int size)
 	return 0;
 }
 
-/* Runs are timed where the sample's cost is asked for, which it is not here. */
+/* Only needed if the cost of samples is measured, which it is not here. */
 static u64 bpf_ktime_get_ns(void)
 {
 	return 0;
 }
 
-/* What user space sets before it loads the program. */
+/* User space sets the program's constants before it loads it. */
 #define const
 #include "branch.bpf.c"
 #undef const
@@ -79,7 +80,7 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 	return map == (void *)&tables ? (void *)the_table : &the_stack;
 }
 
-/* The kernel copies what there is, and no more than there is room for. */
+/* Like the kernel, copies as many branches as fit. */
 static long bpf_read_branch_records(void *context, void *buffer, unsigned int size, u64 flags)
 {
 	struct branch *branches = buffer;

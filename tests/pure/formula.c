@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* formula FORMULA [VALUE…]: prints the names in the formula and, with values for them, its value. */
+/* formula FORMULA [VALUE…]: prints the names in the formula, and its value if values are given. */
 #include <stdio.h>
 #include <stdlib.h>
 

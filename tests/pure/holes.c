@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Prints what the maps of BPF objects consist of, as their BTF says. For each file named on standard input:
+ * Prints the layout of the maps of BPF objects according to BTF. For each file named on standard
+ * input:
  *
  *     member OBJECT MAP key|value STRUCT MEMBER OFFSET SIZE
  *     hole OBJECT MAP key|value STRUCT MEMBER-BEFORE OFFSET SIZE
  *
- * A hole is bytes of a struct that belong to no member. Offsets and sizes are in bytes, from the struct's
- * beginning; structs within structs and arrays come once for each place.
+ * A hole is a range of bytes of a struct that belongs to no member. Offsets are from the beginning
+ * of the struct, and sizes are in bytes. A struct is printed once for each member or array of its
+ * type.
  */
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +67,7 @@ static const struct btf_type *walk(const struct place *place, __u32 id)
 	return type;
 }
 
-/* Of a section of variables, each of them. */
+/* Walks the type, or the type of each variable if it is a section of variables. */
 static void walk_value(const struct place *place, __u32 id)
 {
 	const struct btf_type *type = btf__type_by_id(place->btf, id);

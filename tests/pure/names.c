@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names [-l] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-b BYTES]: names the places that are
- * asked for on stdin, a line each: "file PATH BUILD-ID|- OFFSET", "kernel ADDRESS", "jit MAP ADDRESS"
- * (numbers in hex, no blanks in paths), each as a line of JSON; "memory" prints the bytes that are kept,
- * "later SECONDS" lets so much time pass first, and "forget SECONDS" forgets what was not used for so long.
+ * names [-l] [-r] [-s ROOT] [-d DEBUG_DIR] [-k KALLSYMS] [-m MODULES] [-b BYTES]: reads lines "file
+ * PATH BUILD-ID|- OFFSET", "kernel ADDRESS" and "jit MAP ADDRESS" (numbers in hex, no blanks in
+ * paths), and prints the name of each place as a line of JSON. "later SECONDS" advances the clock,
+ * and "forget SECONDS" forgets what was unused for so long; they and "memory" print the bytes that
+ * are kept.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 static long passed;
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int status = (int)syscall(SYS_clock_gettime, clock, now);

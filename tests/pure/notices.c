@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Notices of CPUs for two listeners, with a socket of our own in place of the kernel's. Reads lines:
- *   says TEXT    the kernel gives this notice
+ * Notices of CPUs for two listeners, with our own socket instead of the kernel's. Reads lines:
+ *   says TEXT    the kernel sends this notice
  *   takes NAME   this listener ("first" or "second") takes notices
- *   loop         the loop comes to what there is
- * and prints after each of the last two who was called, with the CPUs that have gone.
+ *   loop         the loop handles the pending notices
+ * and prints after each of the last two which listeners were called, with the CPUs that have gone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static int ends[2];
 
-/* In place of the C library's. */
+/* Replaces the C library's. */
 int socket(int domain, int type, int protocol)
 {
 	return socketpair(AF_UNIX, type, 0, ends) ? -1 : ends[0];
@@ -43,7 +43,7 @@ static void stop(void *context)
 	loop_stop(context);
 }
 
-/* Notices that there are come before the moment. */
+/* Pending notices are handled before the timer. */
 static void run_loop(void)
 {
 	loop_at(loop, 0, stop, loop);

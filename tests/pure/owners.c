@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads paths of cgroups, a line each, and prints whose they are: "ID RUNTIME POD UNIT", '-' for none. */
+/* Reads paths of cgroups, one per line, and prints their owners: "ID RUNTIME POD UNIT", '-' for
+ * none. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads "PATTERN PATH" lines, and prints whether it fits, whether it may below, and the pattern's root. */
+/* Reads lines "PATTERN PATH". Prints whether the path matches, whether a path below it may match,
+ * and the root of the pattern. */
 #include <stdio.h>
 
 #include "host/cgroup_pattern.h"

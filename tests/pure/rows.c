@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compares a file's table with what elfutils' libdw says of the same addresses: rows FILE [EVERY].
- * Each EVERYth row is compared, and the last address before the next one. Prints how many were, how many
- * differ, and what the table takes.
+ * Compares a file's table with the unwind rules of elfutils' libdw for the same addresses: rows
+ * FILE [EVERY]. At each EVERYth row, compares its address and the address before it. Prints how
+ * many were compared, how many differ, and the size of the table.
  */
 #include <dwarf.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static struct unwind_rule of_frame(const Dwarf_Op *ops, size_t nr, int frame, in
 				   struct unwind_rule rule)
 {
 	rule.offset = ops[0].number;
-	if (nr == 2 && ops[1].atom == DW_OP_plus_uconst) /* libdw's way to write reg + offset */
+	if (nr == 2 && ops[1].atom == DW_OP_plus_uconst) /* libdw writes reg + offset so */
 		rule.offset += ops[1].number;
 	if (nr == 1 || (nr == 2 && ops[1].atom == DW_OP_plus_uconst))
 		rule.frame = frame;
@@ -44,7 +44,7 @@ static struct unwind_rule theirs(__u64 address)
 		return rule;
 	rule.frame = FRAME_OTHER;
 	dwarf_frame_info(frame, NULL, NULL, &signal);
-	/* The return address: undefined is no operations, and not in memory. */
+	/* The return address. If it is undefined, libdw returns no operations, in mem. */
 	if (dwarf_frame_register(frame, 16, mem, &ops, &nr)) {
 		goto out;
 	}
@@ -100,7 +100,7 @@ static struct unwind_rule theirs(__u64 address)
 	rule.bx = BX_LOST;
 	if (dwarf_frame_register(frame, 3, mem, &ops, &nr))
 		goto out;
-	if (!nr) /* libdw has no default for rbx; a function that does not tell leaves it alone */
+	if (!nr) /* libdw has no default for rbx; without a rule, the function leaves it alone */
 		rule.bx = BX_SAME;
 	else if (nr == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst &&
 		 (int64_t)ops[1].number < 0 && (int64_t)ops[1].number >= -1024 && !(ops[1].number & 7))
@@ -116,7 +116,7 @@ static void compare(const struct unwind_table *table, __u64 address)
 {
 	struct unwind_rule ours = unwind_table_at(table, address), wanted = theirs(address);
 
-	/* The entry point that has no function is ours alone. */
+	/* Only our table has a rule for an entry point that belongs to no function. */
 	compared++;
 	if (!memcmp(&ours, &wanted, sizeof(ours)) || (ours.frame == FRAME_END && wanted.frame == FRAME_NONE))
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records as series, of which there may be as many as the first line says. A line each on stdin: a record,
- * after which all series are printed as a line of JSON ({name and labels: count}), or a number of seconds
- * that pass.
+ * Records as series. The first line of stdin is the largest number of series. Each further line is
+ * a record, after which all series are printed as a line of JSON ({name and labels: count}), or a
+ * number of seconds by which the clock advances.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static long passed;
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int status = (int)syscall(SYS_clock_gettime, clock, now);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The controller of a session's share of a CPU, against a session that exists only as numbers. Reads lines:
- *   share ALLOWED WINDOW_MS MOST   begins another controller
- *   NS OWN SAMPLES                 a tick: its length, and what nhmtap itself took in it, and what samples
- *                                  would have taken by the periods that were asked for, in ns
- *   text TEXT                      what a text asks for
- * and prints for a tick what samples took by the factor that held, the factor from then on, why, and whether
- * the share is exceeded.
+ * Runs the controller of a session's share of a CPU on a simulated session. Reads lines:
+ *   share ALLOWED WINDOW_MS MOST   starts another controller
+ *   NS OWN SAMPLES                 a tick: its length, the CPU time of nhmtap itself in it, and the
+ * CPU
+ *                                  time that samples would take with the requested periods, in ns
+ *   text TEXT                      prints the share that a text means
+ * For a tick, prints the CPU time of samples with the current factor, the new factor, the reason,
+ * and whether the share is exceeded.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Prints what values of perf_mem_data_src are called on a CPU without a table: a line each with its name
- * here, source, the kernel's words, TLB and lock. The values are in uapi's own names. */
+/* Prints the names of values of perf_mem_data_src on a CPU without a table. Each line has the
+ * value's name in this file, the source, the kernel's words, TLB, lock, "m" if a modified line was
+ * hit and "o" if it came from another core. The values are written with uapi's macros. */
 #include <stdio.h>
 #include <linux/perf_event.h>
 
@@ -22,8 +23,8 @@ static const struct {
 	const char *what;
 	__u64 data_src;
 } values[] = {
-	/* What drivers make of PEBS records: pebs_data_source[] and its patches, precise_store_data(),
-	 * pebs_set_tlb_lock(); arch/x86/events/intel/ds.c. */
+	/* From PEBS records, as the driver decodes them in arch/x86/events/intel/ds.c:
+	 * pebs_data_source[] and its patches, precise_store_data(), pebs_set_tlb_lock(). */
 	{"snb 1", LOAD_HIT | P(LVL, L1) | P(LVLNUM, L1) | P(SNOOP, NONE) | TLB_HIT | P(BLK, NA)},
 	{"snb 1 locked", LOAD_HIT | P(LVL, L1) | P(LVLNUM, L1) | P(SNOOP, NONE) | TLB_HIT | P(LOCK, LOCKED)},
 	{"snb 1 walked", LOAD_HIT | P(LVL, L1) | P(LVLNUM, L1) | P(SNOOP, NONE) | TLB_MISS},
@@ -39,7 +40,7 @@ static const struct {
 	{"skl b", LOAD_HIT | P(LVLNUM, RAM) | P(REMOTE, REMOTE) | P(SNOOP, NONE) | TLB_HIT},
 	{"skl c", LOAD_HIT | P(LVLNUM, ANY_CACHE) | P(REMOTE, REMOTE) | P(SNOOPX, FWD) | TLB_HIT},
 	{"skl d", LOAD_HIT | P(LVLNUM, ANY_CACHE) | P(REMOTE, REMOTE) | P(SNOOP, HITM) | TLB_HIT},
-	/* AMD's: perf_ibs_get_mem_lvl(), arch/x86/events/amd/ibs.c. */
+	/* From AMD's IBS: perf_ibs_get_mem_lvl() in arch/x86/events/amd/ibs.c. */
 	{"ibs far cache", LOAD_HIT | P(LVLNUM, ANY_CACHE) | P(REMOTE, REMOTE) | P(HOPS, 1)},
 	{"nothing", 0},
 	{"not available", P(OP, NA) | P(LVL, NA) | P(SNOOP, NA) | P(LOCK, NA) | P(TLB, NA)},

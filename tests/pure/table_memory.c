@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables of files, in memory that no program reads. A line each on stdin: "get PATH" prints the number of
- * a file whose table is made then, "put NUMBER" says that a process has it mapped no more, "use NUMBER" that
- * a program has used it, "later SECONDS" lets so much time pass, "note" has uses noted. After each but the
- * first the bytes that are taken are printed.
+ * The tables of files, in memory that no program reads. Reads lines: "get PATH" makes the table of
+ * a file and prints its number, "put NUMBER" says that a process no longer maps the file, "use
+ * NUMBER" that a program has used the table, "later SECONDS" advances the clock, and "note" notes
+ * the uses. All but "get" print the bytes in use.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static long passed;
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	int status = (int)syscall(SYS_clock_gettime, clock, now);
@@ -26,7 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return status;
 }
 
-/* --- memory in the place of what programs read ------------------------------------------------------- */
+/* --- memory instead of that which programs read ------------------------------------------------ */
 
 static struct unwind_files files;
 static void *places[1 << 16];
