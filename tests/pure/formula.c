@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* formula FORMULA [VALUE…]: prints the names in the formula, and its value if values are given. */
+/* formula FORMULA [VALUE…]: prints the names in the formula and, given values, its value. */
 #include <stdio.h>
 #include <stdlib.h>
 

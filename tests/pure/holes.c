@@ -7,8 +7,7 @@
  *     hole OBJECT MAP key|value STRUCT MEMBER-BEFORE OFFSET SIZE
  *
  * A hole is a range of bytes of a struct that belongs to no member. Offsets are from the beginning
- * of the struct, and sizes are in bytes. A struct is printed once for each member or array of its
- * type.
+ * of the struct, and sizes are in bytes. A nested struct is printed once for each place.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Prints the names of values of perf_mem_data_src on a CPU without a table. Each line has the
- * value's name in this file, the source, the kernel's words, TLB, lock, "m" if a modified line was
- * hit and "o" if it came from another core. The values are written with uapi's macros. */
+ * value's name in this file, the source, the kernel's words, TLB, lock, and "m" and "o" for
+ * source_modified() and source_other_core(). The values are written with uapi's macros. */
 #include <stdio.h>
 #include <linux/perf_event.h>
 

@@ -26,7 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return status;
 }
 
-/* --- memory instead of that which programs read ------------------------------------------------ */
+/* --- memory in place of the one that programs read -------------------------------------------- */
 
 static struct unwind_files files;
 static void *places[1 << 16];

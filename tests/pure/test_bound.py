@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How far estimates by multiplexing can be off. The programs here are made up: what they do, at which pace,
-and when their counter ran is known."""
+"""The bounds of estimates by multiplexing. The programs here are simulated, so their true counts
+are known."""
 import math
 import os
 import random
@@ -15,7 +15,7 @@ USER = os.path.join(HERE, "..", "user")
 
 @pytest.fixture(scope="session")
 def bounds(tmp_path_factory):
-    """The bounds of trials, each a list of readings: (low, high, readings)."""
+    """A function that returns (low, high, number of readings) for each trial (list of readings)."""
     path = tmp_path_factory.mktemp("bound") / "bound"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-Wno-unused-parameter", "-fsanitize=address,undefined",
@@ -37,11 +37,11 @@ MS = 1_000_000
 
 
 def by_turns(pace, turns, which):
-    """Readings of an event that has its counter every so many turns of a ms, and what it really
-    counted. pace: occurrences in each ms."""
+    """Readings of an event that has its counter for 1 ms of every `turns` ms, and its true count.
+    `pace` is the number of occurrences in each ms."""
     readings = [(n if i % turns == which else 0, MS, MS if i % turns == which else 0)
                 for i, n in enumerate(pace)]
-    # nhmtap reads every two turns of the kernel's.
+    # nhmtap reads every two turns of the kernel.
     pairs = [tuple(map(sum, zip(*readings[i:i + 2]))) for i in range(0, len(readings), 2)]
     return pairs, sum(pace)
 
@@ -51,7 +51,7 @@ def test_what_was_counted_all_the_time_needs_no_bound(bounds):
 
 
 def test_a_steady_program_is_known_but_for_what_may_happen_unseen(bounds):
-    # A thousand a ms, seen every second ms: three more that were seen would be six.
+    # A thousand per ms, counted half of the time: three more occurrences would be scaled to six.
     readings, truth = by_turns([1000] * 100, 2, 0)
     (low, high, n), = bounds(readings)
     assert (low, high, n) == (pytest.approx(truth * 0.98 - 6), pytest.approx(truth * 1.02 + 6), 50)
@@ -102,7 +102,7 @@ def test_a_long_run_keeps_no_more_than_64_readings(bounds):
 @pytest.mark.parametrize("turns", [2, 3, 5])
 @pytest.mark.parametrize("phase_ms", [1, 4, 30])
 def test_at_least_95_of_100_bounds_hold(bounds, turns, phase_ms):
-    """Programs of phases in random order, of which one does a hundred times what another does."""
+    """Programs with phases in random order, whose paces differ by a factor of up to 100."""
     rng = random.Random(turns * 100 + phase_ms)
     trials, truths = [], []
     for _ in range(400):
@@ -118,7 +118,7 @@ def test_at_least_95_of_100_bounds_hold(bounds, turns, phase_ms):
 
 
 def test_bounds_are_of_use(bounds):
-    """A program of many short phases is known to some per cent, not merely to be something."""
+    """The bound of a program with many short phases is within 7 % of the true count."""
     rng = random.Random(7)
     readings, truth = by_turns([rng.choice([900, 1000, 1100]) for _ in range(400)], 3, 0)
     (low, high, _), = bounds(readings)
@@ -126,7 +126,7 @@ def test_bounds_are_of_use(bounds):
 
 
 def test_a_ratio_of_what_was_counted_together_is_known_better_than_its_parts(bounds):
-    # Two in each of three, at any pace: however the pace changes, the ratio does not.
+    # The pace changes, but the ratio is always two to three.
     rng = random.Random(1)
     trial = [(2 * n, 2 * MS, MS, 3 * n, 2 * MS, MS)
              for n in (rng.choice([100, 10000]) for _ in range(60))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What branch asks of the last branch record, and what it refuses, on a Nehalem that is not there.
+"""What branch requests from the last branch record, and what it refuses, on a simulated Nehalem.
 
 Sources: branch_sample_type in perf_event.h; nhm_lbr_sel_map (arch/x86/events/intel/lbr.c) and
 precise_br_compat() (arch/x86/events/core.c) of Linux 6.1; Intel's guide, Table 19."""
@@ -15,7 +15,7 @@ USER, KERNEL = 1, 2
 
 @pytest.fixture
 def refused(nhmtap, host):
-    """The error record of a branch that is refused before anything is opened."""
+    """The error record of a branch command that is refused before anything is opened."""
     def run(*arguments):
         result = nhmtap("branch", host(NEHALEM), *arguments, "--", "true")
         assert result.status == 1
@@ -23,8 +23,9 @@ def refused(nhmtap, host):
     return run
 
 
-# The bits of the API, and what LBR_SELECT keeps out by nhm_lbr_sel_map: for the user's side also
-# ring 0 (bit 0). Jumps come with calls, and with returns, because of an erratum.
+# The bits of branch_sample_type, and those of LBR_SELECT by nhm_lbr_sel_map, where a set bit
+# filters branches out (bit 0: those in ring 0). Jumps are recorded with calls and with returns
+# because of an erratum.
 @pytest.mark.parametrize("kinds, bits, lbr_select", [
     ("any,u", 1 << 3 | USER, 0x01), ("any_call,u", 1 << 4 | USER, 0x25),
     ("any_ret,u", 1 << 5 | USER, 0x1d), ("ind_call,u", 1 << 6 | USER, 0x1ad),
@@ -110,7 +111,7 @@ def test_kinds_are_listed_as_the_cpu_has_them(nhmtap, host, refused):
     assert ", call, " in other["remedy"]
 
 
-# core_pmu (architectural perfmon 1) and p4_pmu open such an event, and its samples have no branch.
+# core_pmu (architectural perfmon 1) and p4_pmu open such an event; its samples have no branches.
 def test_a_driver_without_a_record_is_believed(nhmtap, host):
     result = nhmtap("branch", host(OTHER_PMU, {f"{EVENT_SOURCE}/cpu/caps/branches": None}), "--", "true")
     assert result.status == 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What samples that never came are put down to. From Sandy Bridge on the kernel takes every event as
-precise, and one that the hardware does not record gives no sample at all."""
+"""The cause given for missing samples. From Sandy Bridge on, the kernel accepts every event as
+precise, but an event that the hardware does not record gives no samples."""
 import os
 import subprocess
 
@@ -26,7 +26,7 @@ def cause(tmp_path_factory):
 @pytest.mark.parametrize("count, period, runs, expected", [
     (95000, 1000, 0, "pebs_unrecorded"),
     (95000, 1000, 1, "pebs_drained"),
-    # One period was begun and not finished: nothing is missing.
+    # The first period was not finished, so nothing is missing.
     (999, 1000, 0, "pebs_drained"),
     (1000, 1000, 0, "pebs_drained"),
     (2000, 1000, 0, "pebs_unrecorded"),

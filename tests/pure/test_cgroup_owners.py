@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whose a cgroup is: the forms that runtimes, the kubelet and systemd document for version 2."""
+"""The owner of a cgroup: the paths that runtimes, the kubelet and systemd document (version 2)."""
 import pytest
 
 from compiled import compiled
@@ -35,7 +35,7 @@ def owner(tmp_path_factory):
     # CRI-O without a kubelet
     (f"/system.slice/crio-{ID}.scope", "cri-o", f"crio-{ID}.scope"),
     (f"/crio-{ID}", "cri-o", None),
-    # runc's cgroupsPath left out
+    # runc without a cgroupsPath
     (f"/{ID}", None, None),
 ])
 def test_containers(owner, path, runtime, unit):
@@ -65,7 +65,7 @@ def test_pods_of_the_cgroupfs_driver(owner, below, name, runtime):
 
 @pytest.mark.parametrize("prefix, runtime", [("cri-containerd", "containerd"), ("crio", "cri-o")])
 def test_drivers_that_disagree(owner, prefix, runtime):
-    """The kubelet names a slice, and the runtime makes a folder of the name."""
+    """The kubelet names a slice, and the runtime makes a folder with that name."""
     path = f"/system.slice/containerd.service/kubepods-burstable-pod{IN_SLICE}.slice:{prefix}:{ID}"
     assert owner(path) == (ID, runtime, POD, "containerd.service")
 
@@ -99,7 +99,7 @@ def test_units(owner, path, unit):
 
 
 @pytest.mark.parametrize("path", [
-    f"/machine.slice/libpod-conmon-{ID}.scope",  # watches the container, and is outside
+    f"/machine.slice/libpod-conmon-{ID}.scope",  # watches the container from outside
     f"/system.slice/crio-conmon-{ID}.scope",
     f"/docker/{ID}0",
     f"/docker/{ID[1:]}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Patterns of cgroups: by what they fit, and by what is left out of the search."""
+"""Patterns of cgroups: which paths they match, and which paths the search leaves out."""
 import itertools
 
 import pytest
@@ -34,7 +34,7 @@ def test_a_pattern_fits_what_it_says(look, pattern, fit):
     for path, (fits, _, _) in zip(PATHS, found):
         assert fits == bool(fit(path[1:].split("/"))), path
     for path, (_, below, root) in zip(PATHS, found):
-        # What the search leaves out has nothing in it that fits, and what fits is below the root.
+        # Nothing below a path that the search leaves out matches. Every match is below the root.
         assert below or not any(fits for other, (fits, _, _) in zip(PATHS, found) if other.startswith(path + "/"))
         assert not fit(path[1:].split("/")) or path.startswith(root)
 

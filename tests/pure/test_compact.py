@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The writer of JSON gives the same bytes as jansson, whose loop check it leaves out."""
+"""The JSON writer gives the same bytes as jansson. It leaves out jansson's check for loops."""
 import json
 
 import pytest

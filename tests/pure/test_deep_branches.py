@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Last branch records that are deeper than Nehalem's: 32 entries since Skylake, up to 64 where they are
-architectural. No machine here has one, so the BPF program runs in user space, on stacks made by hand."""
+"""Last branch records that are deeper than Nehalem's: 32 entries since Skylake, up to 64 if they
+are architectural. No test machine has one, so the BPF program runs in user space, on stacks made by
+hand."""
 import os
 import subprocess
 
@@ -13,7 +14,7 @@ STACK, EDGE, RANGE = 0, 1, 3  # enum branch_kind
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    """What a stack of so many branches makes of an empty table."""
+    """A function that returns the entries of a table after one stack of `depth` branches."""
     path = tmp_path_factory.mktemp("branches") / "deep_branches"
     top = os.path.join(HERE, "..")
     subprocess.run(["clang", "-std=gnu11", "-O1", "-g", "-w", "-D__TARGET_ARCH_x86", "-fsanitize=address,undefined",
@@ -31,7 +32,7 @@ def test_all_branches_of_a_stack_are_taken_in(sample, depth):
     entries = sample(depth)
     assert [e for e in entries if e[0] == STACK] == [(STACK, depth, 0, 1)]
     assert {e for e in entries if e[0] == EDGE} == {(EDGE, 1000 - 2 * i, 1001 - 2 * i, 1) for i in range(depth)}
-    # From where the older one leads to where the newer one comes from.
+    # From the target of the older branch to the source of the newer one.
     assert {e for e in entries if e[0] == RANGE} == {
         (RANGE, 1001 - 2 * (i + 1), 1000 - 2 * i, 1) for i in range(depth - 1)}
     assert len(entries) == 1 + depth + max(0, depth - 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What nhmtap doctor says of machines that exist only as files: how registers are decoded, and which
-permission is in the way. Other tests cover what it finds by trying."""
+"""nhmtap doctor on machines that exist only as files: how registers are decoded, and which
+permissions are missing. Other tests cover what it finds by trying."""
 import gzip
 import os
 import resource
@@ -29,7 +29,7 @@ def doctor(nhmtap, host):
 
 
 def write_registers(path, registers):
-    """The driver's file: a register's value stands at its address."""
+    """Writes the file of the msr driver: the value of each register is at its address."""
     os.makedirs(os.path.dirname(path))
     with open(path, "wb") as file:
         for address, value in registers.items():
@@ -148,7 +148,7 @@ def test_the_watchdog_is_named_beside_the_counters(doctor):
     assert doctor(WITHOUT_PMU).one("counters")["nmi_watchdog"] is False
 
 
-# What a Xeon X5650's kernel said at boot (arch/x86/events/core.c, check_hw_exists()).
+# What the kernel of a Xeon X5650 logged at boot (arch/x86/events/core.c, check_hw_exists()).
 BROKEN_BIOS = ("6,211,98215,-;Performance Events: PEBS fmt1+, Westmere events, 16-deep LBR, Broken BIOS detected, "
                "complain to your hardware vendor.\n3,212,98230,-;[Firmware Bug]: the BIOS has corrupted hw-PMU "
                "resources (MSR {} is {})\n")
@@ -265,7 +265,7 @@ def test_what_is_in_the_way_says_why_and_what_to_do(doctor):
     assert all(p["why"] and p["remedy"] for p in refused)
 
 
-# --- PMUs that are not there --------------------------------------------------------------------------------
+# --- missing PMUs ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("event, files, why, remedy", [
@@ -317,12 +317,13 @@ def test_a_table_fits_a_terminal(nhmtap, host):
         assert result.out.count(heading) == 1
 
 
-# --- in short -----------------------------------------------------------------------------------------------
+# --- the summary ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def diagnosis(nhmtap, host):
-    """What is said in short of a machine that has no PMU, all facilities being tried: the record, the table."""
+    """The summary of a machine without a PMU, after all facilities were tried: the record and the
+    table."""
     def run(*layers):
         root = host(WITHOUT_PMU, *layers)
         return (nhmtap("doctor", root, "--format", "json").one("diagnosis"),
@@ -350,7 +351,7 @@ def test_every_facility_either_works_or_has_one_reason(nhmtap, host):
 
 
 def test_the_smallest_change_comes_first(diagnosis):
-    """What changes nothing, a setting, a privilege, another kernel, another machine."""
+    """The order: no change, a setting, a privilege, another kernel, another machine."""
     record, table = diagnosis(NOBODY, {"proc/sys/kernel/perf_event_paranoid": "3\n",
                                        "proc/config.gz": "CONFIG_PERF_EVENTS=y\n"})
     remedies = [remedy["remedy"] for remedy in record["remedies"]]

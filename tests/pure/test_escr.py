@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""NetBurst's events by ESCR and CCCR: their registers bit by bit, by hand from SDM volume 3B and against libpfm4 and the
-kernel; which counters a list gets, and what is refused before anything is written."""
+"""NetBurst's events, which ESCRs and CCCRs select: the bits of their registers, worked out from SDM
+volume 3B and compared with libpfm4 and the kernel; which counters a list gets, and what is refused
+before anything is written."""
 import csv
 import json
 import pathlib
@@ -10,7 +11,7 @@ from records import parse
 
 ROOT = pathlib.Path(__file__).parents[2]
 CPU = "--cpu=netburst"
-# Figures of ESCR and CCCR.
+# Bits of ESCRs and CCCRs.
 T0, T1, TAG_ENABLE = 3 << 2, 3, 1 << 4
 EXTENDED, ENABLE, COMPARE, COMPLEMENT, EDGE, CASCADE, ALWAYS = 1 << 11, 1 << 12, 1 << 18, 1 << 19, 1 << 24, 1 << 30, 3 << 16
 CRU_ESCR0, CRU_ESCR1, CRU_ESCR2, TBPU_ESCR0, FIRM_ESCR0 = 0x3B8, 0x3B9, 0x3CC, 0x3C2, 0x3A4
@@ -34,7 +35,7 @@ def escr(code, masks, rest=T0):
 
 @pytest.fixture
 def written(nhmtap):
-    """[[(address, value)]] of what events write, in that order."""
+    """The register writes of each event, in order: [[(address, value)]]."""
     def run(*arguments):
         result = nhmtap("explain", CPU, *arguments)
         assert (result.status, result.err) == (0, "")
@@ -43,8 +44,8 @@ def written(nhmtap):
 
 
 def test_the_manuals_example_is_its_value(written):
-    """Its example of extended cascading has 04000603H in MSR_CRU_ESCR0: instructions that retire, tagged or not, of the
-    second thread."""
+    """Its example of extended cascading has 04000603H in MSR_CRU_ESCR0: instructions of the second
+    thread that retire, tagged or not."""
     (_, (address, value), _, _), = written("netburst/instr_retired,nbogusntag,nbogustag,t0=none,t1=all/")
     assert (address, value) == (CRU_ESCR0, 0x04000603)
 
@@ -72,7 +73,7 @@ def test_a_term_is_the_bits_that_the_manual_gives_it(written, terms, number, add
 def test_a_counter_that_is_to_overflow_begins_so_far_below(written):
     first, second = written("-e", "netburst/instr_retired,nbogusntag,overflow=1000/,netburst/uops_retired,nbogus,cascade/")
     assert first == [(cccr(12), select(4)), (CRU_ESCR0, escr(2, 1)), (counter(12), (1 << 40) - 1000), (cccr(12), select(4) | ENABLE)]
-    # The other one is never enabled but by the first's overflow.
+    # The second counter is enabled only by the overflow of the first.
     assert second == [(cccr(14), select(4) | CASCADE), (CRU_ESCR1, escr(1, 1)), (counter(14), 0)]
 
 
@@ -81,8 +82,10 @@ STALLS = ["resource_stall,sbfull", "uop_type,tagloads"]
 
 
 @pytest.mark.parametrize("events, starts", [
-    # The counters of an event that overflows and of those that cascade after it, and bit 30 or 11 that says so: 0 may start 2
-    # and 1 may start 3 of the same group, and back; 14 and 15 the third pair besides; 16 and 17 two each, by extended cascading.
+    # The counter of the event that overflows and those of the events that cascade after it, each
+    # with its bit 30, or 11 for extended cascading. In each group, counters 0 and 2 can start each
+    # other, and so can 1 and 3. Counters 14 and 15 can also start 16 and 17. By extended cascading,
+    # 16 can start 12 and 17, and 17 can start 15 and 16.
     ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade"], [(12, 0), (14, CASCADE)]),
     ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade,overflow=9", f"{BRANCH},cascade"], [(12, 0), (14, CASCADE), (16, CASCADE)]),
     ([f"{RETIRED},overflow=9", f"{COMPLETED},cascade", f"{BRANCH},cascade"], [(16, 0), (17, EXTENDED), (12, EXTENDED)]),
@@ -92,12 +95,13 @@ STALLS = ["resource_stall,sbfull", "uop_type,tagloads"]
 def test_counters_cascade_as_the_manual_couples_them(written, events, starts):
     found = written("-e", ",".join(f"netburst/{e}/" for e in events))[-len(starts):]
     assert [(writes[0][0] - cccr(0), writes[0][1] & (CASCADE | EXTENDED)) for writes in found] == starts
-    # None but the first is enabled by nhmtap.
+    # nhmtap enables only the first counter.
     assert [writes[-1][1] & ENABLE for writes in found if writes[-1][0] == writes[0][0]] == [ENABLE]
 
 
 def test_the_manuals_example_of_extended_cascading_is_its_value(written):
-    """It has 04038800H in MSR_IQ_CCCR0, with an interrupt, which is bit 26: instructions once counter 16 has overflowed."""
+    """It has 04038800H in MSR_IQ_CCCR0, with bit 26 for an interrupt: it counts instructions after
+    counter 16 has overflowed."""
     (starter, *_), (follower, *_), _ = written("-e", "netburst/execution_event,nbogus0,overflow=4096/,"
                                                "netburst/instr_retired,nbogusntag,nbogustag,t0=none,t1=all,cascade/,"
                                                "netburst/mispred_branch_retired,nbogus,cascade/")
@@ -116,14 +120,14 @@ def placed(written, *events):
 def test_events_get_counters_and_escrs_of_their_own(written):
     assert placed(written, "instr_retired,nbogusntag", "uops_retired,nbogus", "branch_retired,mmtp", "machine_clear,clear") == \
         [(12, 0x3B8), (14, 0x3B9), (13, 0x3CC), (15, 0x3CD)]
-    # Counter 1 is not to be used; what has one ESCR alone gets it whatever stands before.
+    # Counter 1 must not be used. An event that has only one ESCR gets it, whatever comes before it.
     assert placed(written, "bsq_cache_reference,rd_2ndl_miss", "bsq_allocation,req_io_type") == [(2, 0x3A1), (0, 0x3A0)]
-    # The first gives way to another of its own, so that the last finds one.
+    # The first event moves to another of its counters, so that the last one gets a counter.
     assert placed(written, "page_walk_type,dtmiss", "bnr,bit0", "snoop,bit2") == [(2, 0x3AD), (0, 0x3A2), (3, 0x3A3)]
 
 
 def test_all_four_groups_hold_as_many_events_as_they_have_counters(written):
-    events = ["bpu_fetch_request,tcmiss", "bpu_fetch_request,tcmiss", "mob_load_replay,no_sta",  # BPU but for counter 1
+    events = ["bpu_fetch_request,tcmiss", "bpu_fetch_request,tcmiss", "mob_load_replay,no_sta",  # BPU but 1
               "tc_misc,flush", "tc_misc,flush", "tc_ms_xfer,cisc", "tc_ms_xfer,cisc",
               "x87_fp_uop,all", "x87_fp_uop,all", "memory_cancel,64k_conf", "memory_cancel,64k_conf",
               "instr_retired,nbogusntag", "instr_retired,nbogusntag", "branch_retired,mmtp", "branch_retired,mmtp",
@@ -137,7 +141,7 @@ def facts():
         return {row["name"]: row for row in csv.DictReader(stream, delimiter="\t")}
 
 
-# libpfm4's spellings that are fields of several bits, or other names.
+# Spellings of libpfm4 that are fields of several bits here, or have other names.
 FIELDS = {"TYPE_BIT": "type", "REQ_TYPE": "req_type", "REQ_LEN": "req_len", "MEM_TYPE": "mem_type"}
 OTHERWISE = {"uops_type": "uop_type"}
 # events/netburst/contradictions.json: libpfm4 repeats bit 4.

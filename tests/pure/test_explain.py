@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The registers that an event programs, against the guide's tables and worked examples ("guide") and
-the values that Linux 6.1's Nehalem driver was seen to write or writes by its source ("kernel")."""
+the values that the Nehalem driver of Linux 6.1 writes, as observed or by its source ("kernel")."""
 import hosts
 import pytest
 from hosts import CPUS, NEHALEM, TABLES, WITHOUT_PMU
@@ -97,7 +97,7 @@ def test_its_address_is_the_first_counters_plus_the_counter(record):
 
 
 @pytest.mark.parametrize("text, value", [
-    # guide, Tables 8 and 9: four bits a counter; 1 ring 0, 2 rings 1 to 3; 4 AnyThr; 8 INT
+    # guide, Tables 8 and 9: four bits per counter: 1 ring 0, 2 rings 1 to 3, 4 AnyThr, 8 INT
     ("instructions", 0xB), ("instructions:u", 0xA), ("instructions:k", 0x9), ("cycles", 0xB0),
     ("INST_RETIRED.ANY:u", 0xA), ("CPU_CLK_UNHALTED.THREAD:k", 0x90), ("ref-cycles", 0xB00),
     ("CPU_CLK_UNHALTED.REF:u", 0xA00),
@@ -190,7 +190,7 @@ def test_off_core_bits_have_the_guides_names(fields):
 
 
 @pytest.mark.parametrize("text, value", [
-    # kernel: nehalem_hw_cache_extra_regs with its macros put in
+    # kernel: nehalem_hw_cache_extra_regs with its macros expanded
     ("LLC-loads", 0xF701), ("LLC-load-misses:u", 0xF001), ("LLC-stores", 0xF70A),
     ("node-loads", 0x7001), ("node-prefetch-misses", 0x2030)])
 def test_a_cache_event_of_the_kernel_is_an_off_core_response(registers, text, value):
@@ -211,12 +211,12 @@ def test_westmere_has_a_second_off_core_register_and_nehalem_has_not(record):
 
 
 @pytest.mark.parametrize("filter_, value", [
-    # kernel: LBR_SELECT as the driver was seen to write it, for the user's side
+    # kernel: LBR_SELECT as the driver was observed to write it, for the user's side
     ("any", 0x1), ("any_call", 0x25), ("any_ret", 0x1D), ("ind_call", 0x1AD), ("cond", 0x1F9),
     ("ind_jmp", 0x1BD)])
 def test_a_filter_leaves_out_what_was_not_asked_for(registers, filter_, value):
     assert registers("cycles:u", "--filter", f"{filter_},u")["LBR_SELECT"] == value
-    # Without a side the filter has the event's.
+    # A filter without a side has the sides of its event.
     assert registers("cycles:u", "--filter", filter_)["LBR_SELECT"] == value
 
 
@@ -395,14 +395,14 @@ def test_every_reason_is_told_and_every_member_has_one(record, text):
 
 @pytest.fixture(params=CPUS)
 def all_records(request, nhmtap, records):
-    """Every event of a CPU's table, as precisely as the kernel takes it."""
+    """The records of every event of a CPU's table, with :pp for the precise ones."""
     cpu = f"--cpu={request.param}"
     listed = [r for r in parse(nhmtap("list", cpu).out) if r.get("default_period")]
     return records(cpu, "--force", *(r["name"] + (":pp" if r["precise"] else "") for r in listed))
 
 
 def test_every_event_of_a_table_can_be_explained_within_a_line(all_records):
-    # That a line has at most 8 KiB, and the schema, is checked wherever records are parsed.
+    # parse() checks that each line has at most 8 KiB and follows the schema.
     events = [r for r in all_records if r["type"] == "event"]
     assert len(events) > 200
     for event in events:

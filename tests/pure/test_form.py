@@ -9,7 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def c_files():
-    """All of them but the emulated machine's, which follow the emulator that they are part of."""
+    """All C files except those of the emulated machine, which follow the style of the emulator."""
     for top in ("bpf", "user", "vmlinux", "tests"):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
             folders[:] = [name for name in folders if os.path.join(folder, name) !=

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Formulas of metrics: which there are, and what they are worth. Python's arithmetic is the judge: the
-same IEEE 754 doubles, the same precedence, joined from the left."""
+"""Formulas of metrics: which are accepted, and their values. The reference is Python's arithmetic:
+the same IEEE 754 doubles, the same precedence, left-associative."""
 import os
 import re
 import subprocess
@@ -112,7 +112,7 @@ def test_any_formula_has_the_value_that_python_gives_it(formula, text, values):
         assert formula(text) == (1, ["names no event"])
         return
     try:
-        # A formula's numbers are doubles; Python's integers would not be rounded.
+        # The numbers of a formula are doubles; Python's integers would not be rounded.
         expected = eval(re.sub(r"\d+", r"\g<0>.0", text),
                         {name: float(value) for name, value in zip(names, values)})
     except ZeroDivisionError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Any text as a list of events gives a plan in which every member has its reason, or a refusal with a
-message. The texts are made of pieces of the grammar, so most are nearly right."""
+"""Any text as a list of events gives a plan in which every member has a reason, or a refusal with a
+message. The texts are made of pieces of the grammar, so most are nearly valid."""
 import json
 import subprocess
 
@@ -70,5 +70,5 @@ def test_every_raw_code_that_is_planned_keeps_its_bits(nehalem, code, extra):
         return
     attr = json.loads(done.stdout.splitlines()[0])["event"]["attr"]
     assert (int(attr["config"], 16), int(attr.get("config1", "0"), 16)) == (code, extra)
-    # Nothing that the guide reserves in IA32_PERFEVTSELx, or that the kernel drops, is left.
+    # No bit is set that the guide reserves in IA32_PERFEVTSELx or that the kernel drops.
     assert not code & (1 << 16 | 1 << 17 | 1 << 19 | 1 << 20 | 1 << 22 | 7 << 29)

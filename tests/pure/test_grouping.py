@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Lists with more events than counters: which events are counted together, and on which counters. The guide
-says what fits: four general counters, of which the L1D's events can use the first two, and three fixed ones
-for one event each (section 3.1, Tables 2 and 3)."""
+"""Lists with more events than counters: which events are counted together, and on which counters.
+By the guide (section 3.1, Tables 2 and 3), there are four general counters, of which L1D events can
+use the first two, and three fixed counters for one event each."""
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,13 +10,13 @@ from hosts import NEHALEM, OTHER_PMU
 from records import parse
 
 WATCHED = NEHALEM | {"proc/sys/kernel/nmi_watchdog": "1\n"}
-# Six that only general counters count.
+# Six events that only general counters count.
 GENERAL = ["r010b", "r020b", "r04c4", "r01c4", "r00c5", "r02c0"]
 
 
 @pytest.fixture
 def planned(nhmtap, host):
-    """The events of a list behind -e, as stat would count them."""
+    """The events of a list after -e, as stat would count them."""
     def run(events, on=NEHALEM):
         result = nhmtap("explain", host(on), "-e", events)
         assert result.status == 0, result.err
@@ -26,7 +26,7 @@ def planned(nhmtap, host):
 
 @pytest.fixture
 def together(planned):
-    """Their names, a list a group; an event without a group is one of its own."""
+    """The names of the events, one list per group; an event without a group is a list by itself."""
     def run(events, on=NEHALEM):
         found = {}
         for number, event in enumerate(planned(events, on)):
@@ -78,7 +78,7 @@ def test_the_two_extra_registers_are_nothing_to_each_other(together):
     assert together(",".join([*both, *GENERAL[:4]])) == [[*both, *GENERAL[:2]], GENERAL[2:4]]
 
 
-# Of each kind that the kernel places by a rule of its own.
+# Events of each kind that the kernel has a separate placing rule for.
 KINDS = [*GENERAL, "instructions", "cycles", "ref-cycles", "page-faults", "L1D.REPL", "L1D_CACHE_LD.MESI",
          "LLC-loads", "LLC-load-misses", "LLC-store-misses", "OFFCORE_RESPONSE:ANY_DATA:ANY_DRAM",
          "OFFCORE_RESPONSE:DEMAND_RFO:LOCAL_CACHE", "cpu/event=0xb,umask=0x10,ldlat=30/",

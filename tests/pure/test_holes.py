@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Bytes that belong to no member, in what the kernel side shares with user space: none may carry what was on a stack.
-tests/live/test_map_bytes.py looks at the bytes themselves."""
+"""Padding in the structs that the kernel side shares with user space: it must not leak old contents
+of a stack. tests/live/test_map_bytes.py checks the bytes themselves."""
 import holes
 
-# Each lies in a map that the kernel zeroes when it makes it, and is written member by member from then on.
+# Each is in a map that the kernel zeroes at creation and that is then written member by member.
 ZEROED = {
     ("tables", "table", "order"),  # slots begin at a cache line
     ("tables", "slot", "value"),  # and end at one
-    ("stack_areas", "unwind_walk", "guessed"),  # how far a walk has come, which no record has
+    ("stack_areas", "unwind_walk", "guessed"),  # the state of a walk, which is in no record
 }
 
 
@@ -16,7 +16,7 @@ def test_the_bytes_of_no_member_are_those_that_are_known(tmp_path):
 
 
 def test_a_key_has_none_because_it_is_copied_whole_from_a_stack(tmp_path):
-    """In a table it is a struct of this name, in a hash the map's own."""
+    """In a table, the key is a struct with this name; in a hash, it is the map's key."""
     keys = [part for part in holes.told(tmp_path) if "key" in (part.side, part.struct)]
     assert {part.object for part in keys if part.map == "tables"} == {"branch", "branch_stacks", "mem", "profile"}
     assert not [part for part in keys if part.what == "hole"]

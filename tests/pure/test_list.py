@@ -13,7 +13,7 @@ EP = "--cpu=nehalem-ep"
 
 @pytest.fixture
 def listed(nhmtap):
-    """The records of what is listed."""
+    """The records that list writes."""
     def run(*arguments):
         result = nhmtap("list", *arguments)
         assert (result.status, result.err) == (0, "")
@@ -27,11 +27,11 @@ def names(listed):
 
 
 def events(records):
-    """Those of the CPU's table, without perf's own names and parts of names."""
+    """The events of the CPU's table, without perf's own names and parts of names."""
     return {record["name"]: record for record in records if "default_period" in record}
 
 
-# --- by what --------------------------------------------------------------------------------------
+# --- patterns -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", [
@@ -66,7 +66,7 @@ def test_only_one_pattern_is_taken(nhmtap):
     assert (result.status, result.out) == (1, "")
 
 
-# --- what there is --------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -124,7 +124,7 @@ def test_off_core_responses_are_listed_by_their_parts(listed):
 
 # --- --precise ------------------------------------------------------------------------------------
 
-# intel_nehalem_pebs_event_constraints, arch/x86/events/intel/ds.c of Linux 6.1, read as conditions.
+# intel_nehalem_pebs_event_constraints, arch/x86/events/intel/ds.c of Linux 6.1, as conditions.
 FLAGS = 0xFF000000 | 1 << 18 | 1 << 19 | 1 << 21 | 1 << 23
 
 

@@ -8,7 +8,7 @@ EVENTS = f"{EVENT_SOURCE}/cpu/events"
 
 
 def refusal(nhmtap, status, *arguments):
-    """The error record of a run that could not start; an end record follows it all the same."""
+    """The error record of a run that could not start; an end record still follows it."""
     result = nhmtap(*arguments)
     assert result.status == status, result.out
     assert result.one("end")["reason"] == "refused"
@@ -42,7 +42,7 @@ def test_options_that_exclude_each_other(nhmtap, host, arguments):
 
 
 def test_a_cpu_without_a_table_takes_its_drivers_event_of_loads(nhmtap, host):
-    """What would be opened is named where the machine has no such PMU in truth."""
+    """The real machine has no such PMU, so the error names the event that would be opened."""
     machine = [NEHALEM, {"proc/cpuinfo": cpuinfo(model=143), f"{EVENTS}/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}]
     error = refusal(nhmtap, 2, "mem", host(*machine), "--ldlat", "50", "--", "true")
     assert error["asked"].startswith("event 'load-latency")
@@ -106,6 +106,6 @@ def test_off_core_requests_need_a_pmu(nhmtap, host):
 
 
 def test_a_preset_names_its_cells(nhmtap, host):
-    """What would be opened first is named where the machine has no such PMU in truth."""
+    """The real machine has no such PMU, so the error names the event that would be opened first."""
     error = refusal(nhmtap, 2, "offcore", host(NEHALEM), "--preset", "numa", "--", "true")
     assert error["asked"] == "event 'ANY_DATA.LOCAL_CACHE'"

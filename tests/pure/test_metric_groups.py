@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Metrics by name: which events they count, and which of those at the same time. Which events fit the
-counters follows from the guide: four general ones, three fixed ones, and the L1D events of which only
-the first two are capable (guide, section 3.1)."""
+"""Metrics by name: which events they count, and which of these at the same time. By the guide
+(section 3.1), there are four general counters, of which only the first two count L1D events, and
+three fixed ones."""
 import json
 import os
 
@@ -24,7 +24,8 @@ GENERIC_METRICS = [metric["name"] for metric in table("generic/metrics.json")]
 
 @pytest.fixture
 def groups(explain, host):
-    """The events of metrics on a Nehalem, a list a group; an event without a group is one of its own."""
+    """The events of metrics on a Nehalem, one list per group; an event without a group is a list by
+    itself."""
     def run(metrics, *arguments, on=NEHALEM):
         found = {}
         for number, event in enumerate(explain(host(on), "-M", metrics, *arguments)):
@@ -66,13 +67,13 @@ def test_what_does_not_fit_four_counters_is_another_group(groups):
 
 
 def test_fixed_counters_come_on_top_of_four_general_ones(groups):
-    # INST_RETIRED.ANY and both clocks have counters of their own.
+    # INST_RETIRED.ANY and both clocks have their own counters.
     assert [len(group) for group in
             groups("branch_mispredict_ratio,l2_miss_ratio,ipc,clock_ratio")] == [7]
 
 
 def test_events_that_only_two_counters_count_are_not_put_together_by_three(groups):
-    # L1D_CACHE_LD (twice) and L1D.REPL: counters 0 and 1 alone.
+    # L1D_CACHE_LD (twice) and L1D.REPL: only counters 0 and 1.
     assert groups("l1d_load_miss_ratio,l1d_mpki") == [
         ["L1D_CACHE_LD.I_STATE", "L1D_CACHE_LD.MESI"], ["L1D.REPL", "INST_RETIRED.ANY"]]
 
@@ -147,7 +148,7 @@ def test_an_empty_name_is_none(refusal, text):
     assert refusal(text)[0] == 1
 
 
-# ---- what list shows of them ----
+# ---- what list shows ----
 
 def test_list_has_every_metric_with_unit_and_formula(nhmtap):
     result = nhmtap("list", "--cpu", "nehalem-ep", "--json")

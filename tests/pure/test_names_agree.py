@@ -15,7 +15,7 @@ PLACES = 1000
 
 
 def spread(*files):
-    """Addresses anywhere in functions, the same in each run."""
+    """Random addresses in functions, the same in each run."""
     chance = random.Random(8)
     bodies = set()
     for path, option in files:
@@ -27,7 +27,7 @@ def spread(*files):
 
 
 def aliases(*files):
-    """Names that stand at one address: {address: names}; and where each name stands."""
+    """The names at each address, {address: names}, and the addresses of each name."""
     at, of = {}, {}
     for path, option in files:
         for line in run("nm", "-C", option, path).splitlines():
@@ -40,19 +40,19 @@ def aliases(*files):
 
 
 def plain(name):
-    """Without what a compiler adds to a part of a function."""
+    """The name without the suffix that a compiler adds for a part of a function."""
     name = re.sub(r"( \[clone [^]]*\])+$", "", name or "??")
     return re.sub(r"(\.(cold|part|isra|constprop)(\.\d+)?)+$", "", name)
 
 
 def same_function(ours, theirs, at, of):
-    """One function has many names: which of them is shown is a matter of taste."""
+    """A function can have several names, and either tool may choose any of them."""
     names = {ours} | {name for address in of.get(ours, ()) for name in at[address]}
     return plain(theirs) in {plain(name) for name in names}
 
 
 def agreeing(names_program, path, files, debug):
-    """How many places there are, and how many of them have the same functions as addr2line says."""
+    """The number of places, and the number of those with the same functions as from addr2line."""
     addresses, (at, of) = spread(*files), aliases(*files)
     said = addr2line(debug, addresses)
     engine = Names(names_program, "-l")
@@ -86,7 +86,7 @@ def test_functions_of_libc_and_what_is_inlined_in_them_are_named_as_addr2line_do
 
 
 def test_lines_of_libc_are_those_that_llvm_finds(names_program, libc_debug):
-    """Not addr2line: binutils 2.40 takes a wrong file of some tables of DWARF 5."""
+    """LLVM instead of addr2line: binutils 2.40 takes a wrong file from some tables of DWARF 5."""
     addresses = spread((LIBC, "-D"), (libc_debug, "-a"))
     said = llvm_symbolizer(libc_debug, addresses)
     engine = Names(names_program, "-l")

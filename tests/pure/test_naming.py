@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Names of code in ELF files, against what binutils and LLVM say of the same files."""
+"""Names of code in ELF files, compared with what binutils and LLVM print for the same files."""
 import os
 import random
 import re
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) int middle(int x)
 
 @pytest.fixture
 def engine(names_program):
-    """An engine with the given options; all end with the test, and must end well."""
+    """Starts an engine with options. All engines end with the test, and must exit successfully."""
     engines = []
 
     def start(*options):
@@ -52,7 +52,7 @@ def engine(names_program):
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Compiles the program: compiled("-static") is its path."""
+    """Compiles the program with options, and returns its path: compiled("-static")."""
     (tmp_path / "headers").mkdir()
     (tmp_path / "headers" / "inlined.h").write_text(HEADER)
     (tmp_path / "program.c").write_text(SOURCE)
@@ -233,7 +233,8 @@ def test_templates_of_cxx_are_named_as_cxxfilt_does(engine, tmp_path):
     ("_ZN", "_ZN"), ("plain", "plain"), ("realpath@@GLIBC_2.3", "realpath"), ("_Znwm", "operator new(unsigned long)"),
 ])
 def test_mangled_names_are_shown_as_in_the_source(engine, tmp_path, symbol, shown):
-    """Of Rust: the examples of RFC 2603, and of the older mangling rustc's and binutils' own tests."""
+    """The names of Rust are from RFC 2603 and, in the older mangling, from tests of rustc and
+    binutils."""
     (tmp_path / "kallsyms").write_text(f"ffffffff81000000 T {symbol}\n")
     assert functions(engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)) == [shown]
 
@@ -253,7 +254,7 @@ def test_a_mangled_name_that_stands_for_gigabytes_is_cut(engine, tmp_path):
 
 @pytest.fixture
 def split(compiled, tmp_path):
-    """The program, stripped; its debug file; and what it was named before: [(offset, frames), …]."""
+    """The stripped program, its debug file, and the names it had before: [(offset, frames), …]."""
     path = compiled()
     debug = tmp_path / "program.debug"
     expected = [(offset_of(path, address), normal(frames)) for address, frames in
@@ -292,7 +293,7 @@ def test_a_debug_link_is_also_looked_for_where_gdb_does(engine, split, tmp_path,
 def test_a_debug_link_with_another_checksum_is_not_followed(engine, split):
     path, debug, expected = split
     run("objcopy", f"--add-gnu-debuglink={debug}", path)
-    run("objcopy", "--remove-section=.note.gnu.build-id", debug)  # it would do as well
+    run("objcopy", "--remove-section=.note.gnu.build-id", debug)  # it would be enough
     assert not named_so(engine("-l"), path, expected)
 
 
@@ -315,7 +316,7 @@ def test_a_debug_file_with_another_build_id_is_not_taken(engine, split, compiled
 
 
 def test_a_debug_file_that_the_programs_owner_may_not_read_is_not_taken(engine, split):
-    """Whoever wrote the program could name any file of which he knows the checksum or the build-id."""
+    """Otherwise a program could refer to any file whose checksum or build-id its author knows."""
     path, debug, expected = split
     run("objcopy", f"--add-gnu-debuglink={debug}", path)
     debug.chmod(0o600)
@@ -486,7 +487,7 @@ def test_compiled_code_is_named_by_its_map(engine, tmp_path):
     for address, expected in ((0x1000, "LazyCompile:*one two.js:3"), (0x10ff, "LazyCompile:*one two.js:3"),
                               (0x2000, "newest"), (0x2003, "newest"), (0x2008, "new"), (0x2027, "new")):
         assert functions(names.jit(path, address)) == [expected]
-    for address in (0xfff, 0x1100, 0x2004, 0x2028, 0x3000):  # of the old code the beginning is gone
+    for address in (0xfff, 0x1100, 0x2004, 0x2028, 0x3000):  # the beginning of the old code is gone
         assert names.jit(path, address)["frames"] == []
 
 
@@ -504,7 +505,7 @@ def test_a_map_that_is_a_link_is_refused(engine, tmp_path):
 
 
 def test_a_map_that_is_no_regular_file_is_refused_and_not_opened(engine, tmp_path):
-    """Nobody writes to the FIFO: whoever opened it would be seen by its other end."""
+    """If nhmtap had the FIFO open for reading, opening it for writing would succeed."""
     os.mkfifo(tmp_path / "perf-1.map")
     assert refused(engine().jit(tmp_path / "perf-1.map", 0x1000)) == "it is no regular file"
     with pytest.raises(OSError, match="No such device"):  # ENXIO: nobody has it open for reading
@@ -568,7 +569,7 @@ def test_what_finds_no_room_is_left_out_where_files_are_read_sparingly(engine, c
     left_out = [name for name in found if not name["frames"]]
     assert 0 < len(left_out) < len(paths)
     assert {name["why"] for name in left_out} == {"the memory for names has no room for its symbols"}
-    # Those that are named are named as ever, and stay.
+    # The other names are the same as without a limit, and they stay.
     assert all(name == all_of for name, all_of in zip(found, known) if name["frames"])
     assert found == [bounded.file(path, offset) for path in paths]
 
@@ -586,7 +587,7 @@ def test_what_found_no_room_is_read_again_later_under_its_build_id_as_well(engin
         ask(path)
     found = [ask(path) for path in paths]
     which = next(i for i, name in enumerate(found) if not name["frames"])
-    bounded.later(10)  # what has not been used for so long gives its room to others
+    bounded.later(10)  # what was unused for so long makes room for others
     assert ask(paths[which]) == known[which]
 
 
@@ -658,7 +659,8 @@ def test_a_file_larger_than_the_limit_costs_its_names_not_the_limit(engine, comp
 # --- broken files -------------------------------------------------------------------------------------
 
 def mutants(original):
-    """Files that were once this one: cut short, single bytes changed, header fields and stretches blown up."""
+    """Damaged copies of a file: cut short, with changed bits, with extreme numbers, with wrong
+    section headers, and with random bytes."""
     size, chance = len(original), random.Random(8)
     for i in range(60):
         yield original[:size * i // 60]
@@ -670,17 +672,17 @@ def mutants(original):
         yield original[:place] + (value & (2 ** (8 * width) - 1)).to_bytes(width, "little") + original[place + width:]
     headers, = struct.unpack_from("<Q", original, 40)
     count, = struct.unpack_from("<H", original, 60)
-    for section in range(count):  # every section: of any other kind, elsewhere, of any size
+    for section in range(count):  # every section: wrong offset, size, type or link
         at = headers + 64 * section
         for field, value in ((24, size - 1), (24, 2 ** 63), (32, 2 ** 63), (32, 2 ** 31), (4, 2), (4, 11), (40, 0xffff)):
             if at + field + 8 <= size:
                 width = 4 if field in (4, 40) else 8
                 yield original[:at + field] + value.to_bytes(width, "little") + original[at + field + width:]
         begin, length = struct.unpack_from("<QQ", original, at + 24)
-        if 0 < begin + length <= size:  # texts without an end
+        if 0 < begin + length <= size:  # texts without a terminator
             yield original[:begin + length - 1] + b"A" + original[begin + length:]
     start = original.find(b".shstrtab")
-    for _ in range(150):  # DWARF: noise of a few bytes
+    for _ in range(150):  # DWARF: a few random bytes
         place = chance.randrange(size // 3, start)
         yield original[:place] + chance.randbytes(chance.randrange(1, 24)) + original[place + 24:]
 
@@ -701,7 +703,7 @@ def test_broken_files_do_no_harm(engine, compiled, tmp_path, options):
     assert functions(names.file(path, offsets[0]))[-1] == "outer"
 
 
-# --- DWARF that was written to do harm ------------------------------------------------------------------
+# --- malicious DWARF ------------------------------------------------------------------------------
 
 ABBREVIATIONS = """
 .section .debug_abbrev,"",@progbits
@@ -733,7 +735,7 @@ def repeated(text, times):
 
 
 def unit(inside):
-    """A compiled unit with outer(), and that inside it."""
+    """A compilation unit with outer(), which has `inside` in it."""
     return f"""
 .section .debug_info,"",@progbits
 9: .long 8f - 7f
@@ -776,7 +778,7 @@ def test_dwarf_that_was_written_to_do_harm_costs_lines_but_not_the_function(engi
 
 
 def test_parts_that_programs_share_are_found(engine, compiled, tmp_path):
-    """dwz moves what two programs have in common into a file of its own."""
+    """dwz moves what two programs have in common to a separate file."""
     path, other = compiled(), compiled("-DOTHER", name="other")
     addresses = instructions(path, "outer")
     expected = {address: normal(frames) for address, frames in addr2line(path, addresses).items()}

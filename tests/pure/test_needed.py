@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which files a command will map, from its program alone: as ldd says, and nothing bad of a program that lies."""
+"""Which files a command will map, read from its program: the same as from ldd, and no harm from a
+malformed program."""
 import os
 import random
 import re
@@ -43,7 +44,7 @@ def test_a_script_needs_its_interpreter_and_an_argument_its_own(needed, tmp_path
 
 
 def test_a_program_of_any_bytes_is_read_without_harm(needed, tmp_path):
-    """Each field of its headers and of what it says that it needs, once with all bits set and once with any."""
+    """Each field of its headers and of its dynamic section is set to ones, and to random bytes."""
     with open("/bin/true", "rb") as file:
         good = file.read()
     chance, paths = random.Random(1), []

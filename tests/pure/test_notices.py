@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Notices of CPUs that go and come reach all who listen, whoever takes them from the kernel."""
+"""Notices of CPUs that go offline or online reach all listeners, whichever of them takes them."""
 import pytest
 from compiled import compiled
 
@@ -8,7 +8,7 @@ ONLINE, OFFLINE = ("says {}@/devices/system/cpu/cpu1".format(change) for change 
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory):
-    """Who is called at each step that is no notice: {listener: CPUs that have gone}."""
+    """The listeners called at each step other than a notice: {listener: CPUs that have gone}."""
     program = compiled(tmp_path_factory.mktemp("notices"), "notices", "session/notices.c", "session/loop.c", "cpus.c",
                        "memory.c", "refusal.c", libraries=("-Wno-unused-parameter", "-ljansson"))
     return lambda *steps: [dict(one.split(":") for one in line.split())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What text becomes on machines that exist only as files: the whole perf_event_attr, or the refusal. Values
-come from perf_event_open(2) and linux/perf_event.h, the bits of config from the formats of the kernel's
-Nehalem driver (hosts.py), and event codes from Intel's SDM, volume 3B, chapter "Performance Monitoring
-Events"."""
+"""Texts of events on machines that exist only as files: each gives a complete perf_event_attr, or a
+refusal. Values come from perf_event_open(2) and linux/perf_event.h, the bits of config from the
+formats of the kernel's Nehalem driver (hosts.py), and event codes from Intel's SDM, volume 3B,
+chapter "Performance Monitoring Events"."""
 import hosts
 import pytest
 from hosts import ALL_CAPABILITIES, CAP_PERFMON, CAP_SYS_ADMIN, NEHALEM, OTHER_PMU, WITHOUT_PMU
@@ -22,7 +22,7 @@ def attr(explain, host):
 
 @pytest.fixture
 def refusal(nhmtap, host):
-    """The sentence with which explain refuses, and its status."""
+    """The status and the message with which explain refuses."""
     def run(text, *arguments, on=NEHALEM):
         result = nhmtap("explain", host(on), *arguments, text)
         assert result.out == ""
@@ -46,7 +46,7 @@ def bits(attr, *names):
     ("cache-misses", 3), ("branches", 4), ("branch-instructions", 4), ("bus-cycles", 6),
     ("stalled-cycles-frontend", 7), ("stalled-cycles-backend", 8), ("ref-cycles", 9)])
 def test_a_hardware_name_is_the_kernels_generic_event(explain, host, name, config):
-    # A machine whose driver gives no names of its own, so that only the generic one is left.
+    # The driver of this machine names no events, so that only the generic name is left.
     files = {path: text for path, text in NEHALEM.items() if "/events/" not in path}
     attr = explain(host(files), name)[0]["attr"]
     assert (attr["type"], int(attr["config"], 16)) == (HARDWARE, config)
@@ -292,7 +292,7 @@ def test_the_default_of_a_profile_is_plain_cycles_without_precision(explain, hos
     assert (event["attr"]["type"], event["attr"].get("precise_ip", 0)) == (HARDWARE, 0)
 
 
-# p4_hw_config() (NetBurst) does not look at precise_ip: it opens, and its samples are ordinary ones.
+# p4_hw_config() (NetBurst) ignores precise_ip: such an event opens, and takes ordinary samples.
 @pytest.mark.parametrize("event", ["cycles:p", "instructions:pp", "r00c0:p", "cpu/event=0xc0/p"])
 def test_precision_that_the_driver_does_not_claim_is_refused(nhmtap, host, event):
     files = OTHER_PMU | {f"{hosts.EVENT_SOURCE}/cpu/caps/max_precise": "0\n"}
@@ -455,7 +455,7 @@ def test_a_raw_code_has_one_to_sixteen_digits(refusal, text):
     ("cpu/config=0x4000c0/", "bit 22 of config"),
     ("cpu/event=0xb7,config2=1/", "bit 0 of config2")])
 def test_a_bit_that_the_kernel_would_ignore_is_refused(refusal, text, what):
-    # x86_pmu_event_init() masks config with X86_RAW_EVENT_MASK and says nothing.
+    # x86_pmu_event_init() masks config with X86_RAW_EVENT_MASK, without an error.
     status, words = refusal(text)
     assert (status, what in words) == (1, True), words
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Requests that nhmtap refuses to make to a Nehalem, each with its rule, its source and the way out. The
-rules come from Intel's guide to the Nehalem PMU (the tables are named in the tests) and from the kernel's
+"""Requests that nhmtap refuses on a Nehalem, each with the rule, its source and a remedy. The rules
+come from Intel's guide to the Nehalem PMU (the tables are named in the tests) and from the kernel's
 Nehalem driver, arch/x86/events/intel/core.c and ds.c of Linux 6.1."""
 import pytest
 from hosts import CAP_PERFMON, CPUID, NEHALEM, status
@@ -58,7 +58,7 @@ def test_a_request_that_breaks_a_rule_is_refused_with_rule_and_source(explained,
     refused(explained(event), *words)
 
 
-# FACTS of the driver's PEBS constraints: what it answers EINVAL to.
+# By the driver's PEBS constraints, these are EINVAL.
 @pytest.mark.parametrize("event", [
     "MEM_INST_RETIRED.LOADS", "MEM_INST_RETIRED.STORES", "cpu/event=0xc5,umask=0x1/",
     "cpu/event=0xc5,umask=0x4/", "cpu/event=0x51,umask=0x1/", "LONGEST_LAT_CACHE.MISS",
@@ -113,8 +113,8 @@ def test_any_thread_takes_the_rights_to_whole_cpus(explained):
 
 
 def test_a_name_that_the_kernel_takes_away_by_cpuid_is_refused_with_its_bit_and_not_listed(nhmtap, host):
-    # EBX of a Xeon X5550 is 0x44: no bus cycles, and no branch misses because of an erratum. For these the driver has
-    # another event, which it names in sysfs (intel_nehalem_quirk()).
+    # EBX of a Xeon X5550 is 0x44: no bus cycles, and no branch misses because of an erratum. For
+    # branch misses the driver has another event, which it names in sysfs (intel_nehalem_quirk()).
     machine = host(NEHALEM, CPUID)
     refused(nhmtap("explain", machine, "bus-cycles"), "bit 2 of CPUID.0AH:EBX")
     event, *_ = parse(nhmtap("explain", machine, "branch-misses").out)
@@ -139,7 +139,7 @@ def test_a_group_has_four_general_counters(explained):
 
 
 def test_fixed_counters_come_on_top(explained):
-    # 0x00c0 and 0x003c have fixed counters of their own: intel_nehalem_event_constraints.
+    # 0x00c0 and 0x003c have their own fixed counters: intel_nehalem_event_constraints.
     assert explained(group("instructions", "cycles", *GENERAL[:4])).status == 0
     # INST_RETIRED.ANY_P is 0x01c0, which has none.
     refused(explained(group("INST_RETIRED.ANY_P", *GENERAL[:4])), "no counter is left")
@@ -180,8 +180,9 @@ def test_two_offcore_values_on_both_threads_of_a_core_are_refused(nhmtap, host):
     assert "both of its threads" in result.one("error")["why"]
 
 
-# CPUs as Linux numbered them on real machines: on two X5550 (hwloc's archive of one) 0 to 3 and 4 to 7 are the
-# packages' cores, on two X5650 (a boot log) the odd ones are the second package's; siblings come behind both.
+# CPU numbers of real machines. With two X5550 (from hwloc's archive), CPUs 0 to 3 are the cores of
+# one package and 4 to 7 those of the other. With two X5650 (from a boot log), odd CPUs are in the
+# second package. On both, the siblings follow all the cores.
 X5550 = [(cpu, cpu + 8) for cpu in range(8)]
 X5650 = [(cpu, cpu + 12) for cpu in range(12)]
 
@@ -198,7 +199,7 @@ def test_siblings_are_those_that_the_kernel_names_however_it_numbers_them(nhmtap
         assert ("both of its threads" in error["why"]) == shared, (cpus, error)
 
 
-# --- names that are composed ----------------------------------------------------------------------------
+# --- composed names -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text, config1", [

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What can be measured where, on machines that are not there: targets, keys of --per, and the counters
-that several CPUs share."""
+"""What can be measured where, on machines that exist only as files: targets, keys of --per, and
+counters that are shared by several CPUs."""
 import pytest
 from hosts import EVENT_SOURCE, NEHALEM, pmu
 
@@ -119,7 +119,7 @@ def test_an_event_says_how_far_its_counter_reaches(explain, host, event, scope, 
     record, = explain(host(NEHALEM, NEIGHBOURS), event)
     assert (record.get("scope"), record.get("cpus")) == (scope, cpus)
     assert ("scope_why" in record) == (scope is not None)
-    # What is counted for CPUs is inherited by nobody.
+    # A counter of CPUs is not inherited by processes.
     assert ("inherit" in record["attr"]) == (cpus is None)
 
 

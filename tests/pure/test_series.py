@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records as series, of which there may be so many: what comes and goes makes room for what comes later."""
+"""Records as a limited number of series: series without new values make room for later ones."""
 import json
 
 import pytest
@@ -12,7 +12,8 @@ SOURCES = ("output/meters.c", "output/flatten.c", "output/calls.c", "output/text
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory):
-    """The series after each record: {comm: samples}. A step is the comm of an entry, or seconds that pass."""
+    """The series after each record: {comm: samples}. A step is the comm of an entry, or a number of
+    seconds by which the clock advances."""
     program = compiled(tmp_path_factory.mktemp("series"), "series", *SOURCES,
                        libraries=("-ljansson", '-DNHMTAP_VERSION="0"'))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The controller that keeps a session to its share of a CPU, against sessions that exist only as numbers: a tick is
-100 ms, and samples cost as much less as they are rarer."""
+"""The controller that keeps a session to its share of a CPU, run on simulated sessions: a tick is
+100 ms, and the cost of samples is proportional to their rate."""
 from collections import namedtuple
 
 import pytest
@@ -22,7 +22,8 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def session(program):
-    """Ticks by what nhmtap itself and samples at the asked rate would take, as shares of a CPU."""
+    """Runs the controller. Each tick has the CPU time of nhmtap itself and that of samples at the
+    requested rate, as shares of a CPU."""
     def run(ticks, allowed=ALLOWED, window_ms=1000, most=MOST):
         lines = [f"share {allowed} {window_ms} {most}"]
         lines += [f"{TICK} {round(own * TICK)} {round(samples * TICK)}" for own, samples in ticks]
@@ -50,7 +51,7 @@ def test_what_is_too_dear_fits_after_a_tick_and_stays(session):
     assert ticks[0].factor > 1 and ticks[0].because == "too_dear"
     assert all(t.own + t.samples <= ALLOWED for t in ticks[1:])
     assert not changes(ticks[2:]), "a steady load needs one decision"
-    # Not rarer than is needed.
+    # Samples are not rarer than necessary.
     assert ticks[-1].own + ticks[-1].samples >= 0.7 * ALLOWED
 
 
@@ -70,7 +71,7 @@ def test_a_little_more_and_less_around_the_goal_changes_nothing(session):
 
 
 def test_the_burst_of_an_interval_s_records_is_a_mean_over_the_interval(session):
-    """10 ms in every 2 s are half of what is allowed."""
+    """10 ms in every 2 s is half of what is allowed."""
     ticks = session([(0.1 if i % 20 == 19 else 0, 0.002) for i in range(200)], window_ms=2000)
     assert {t.factor for t in ticks} == {1}
 
@@ -81,7 +82,7 @@ def test_the_beginning_is_not_taken_for_what_comes_always(session):
 
 
 def test_where_fewer_samples_help_nhmtap_itself_there_are_fewer(session):
-    """Its own cost is of entries: half as many samples, half as many."""
+    """Its own cost is proportional to the number of entries, which is that of samples here."""
     own, factors = 0.04, [1.0]
     for _ in range(80):
         ticks = session([(own / factor, 0.0005) for factor in factors])
@@ -107,7 +108,7 @@ def test_without_samples_nothing_is_changed_and_the_excess_is_told(session):
 def test_whatever_came_before_a_steady_load_is_kept_to_the_share(session, before, own, samples):
     ticks = session(before + [(own, samples)] * 60)
     assert all(1 <= t.factor <= MOST for t in ticks)
-    # What came before has left the windows after a second.
+    # After a second, the windows no longer include what came before.
     assert used(ticks[-40:]) <= ALLOWED * 1.000001
 
 

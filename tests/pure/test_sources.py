@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What sources of data are called on a CPU whose table does not name them: by the kernel's fields."""
+"""Names of data sources on a CPU without a table of them: they come from the kernel's fields."""
 import os
 import subprocess
 
@@ -12,7 +12,7 @@ USER = os.path.join(HERE, "..", "user")
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory):
-    """What is said of each value of sources.c: source, words, TLB, lock, marks."""
+    """What sources.c prints for each value: source, words, TLB, lock, marks."""
     path = tmp_path_factory.mktemp("sources") / "sources"
     subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g",
                     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", USER,
@@ -63,5 +63,5 @@ def test_the_access_is_told_apart_from_its_source(named, what, tlb, lock):
 
 def test_lines_of_other_cores_are_told_from_memory(named):
     marks = {what: said[4] for what, said in named.items() if said[4]}
-    # mo: modified, in another core's cache. Memory that has a shared line is neither.
+    # m: modified, o: in another core's cache. Memory is neither, even if the line is shared.
     assert marks == {"snb 7": "mo", "skl c": "o", "skl d": "mo"}

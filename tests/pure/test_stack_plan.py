@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What -g asks of the kernel, and what it refuses.
+"""What -g requests from the kernel, and what it refuses.
 
 Sources: perf_event.h; perf_event_set_bpf_handler() and perf_callchain() of kernel/events/core.c, and
 __bpf_get_stack() of kernel/bpf/stackmap.c, of Linux 6.1 and 6.18."""
@@ -13,7 +13,7 @@ IP, CALLCHAIN = 1 << 0, 1 << 5  # PERF_SAMPLE_IP, PERF_SAMPLE_CALLCHAIN
 @pytest.mark.parametrize("event, excluded", [
     ("page-faults", set()), ("page-faults:u", {"exclude_callchain_kernel"}),
     ("page-faults:k", {"exclude_callchain_user"}), ("cycles:u", {"exclude_callchain_kernel"}),
-    # -EPROTO: of a precise sample a program may have the stack only if both sides are in it.
+    # A program gets the stack of a precise sample only if both sides are in it, otherwise -EPROTO.
     ("cycles:upp", set()), ("cycles:kpp", set())])
 def test_a_stack_has_the_sides_of_its_event_unless_it_is_precise(explain, host, event, excluded):
     (record,) = explain(host(NEHALEM), "-g", "--unwind", "fp", event)
@@ -31,11 +31,11 @@ def test_by_tables_the_kernel_walks_the_stacks_of_precise_samples_alone(explain,
 
 @pytest.mark.parametrize("setting, frames", [(127, 125), (129, 127), (1000, 127), (40, 38)])
 def test_a_stack_is_as_deep_as_the_kernel_lets_a_program_see(explain, host, setting, frames):
-    # The chain's two words that say whose frames follow count as frames of the helper.
+    # The chain has two words that mark the sides of the frames; the helper counts them as frames.
     machine = NEHALEM | {"proc/sys/kernel/perf_event_max_stack": f"{setting}\n"}
     (record,) = explain(host(machine), "-g", "--unwind", "fp", "cycles")
     assert record["attr"]["sample_max_stack"] == frames
-    # By tables the program walks the stack itself.
+    # With tables, the program walks the stack itself.
     (record,) = explain(host(machine), "-g", "cycles")
     assert record["attr"]["sample_max_stack"] == 127
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap symbolize: names in streams of records that were stored."""
+"""nhmtap symbolize: names in stored streams of records."""
 import json
 import os
 import re
@@ -85,7 +85,7 @@ def inside(path):
 
 
 def named(path, address):
-    """The place as it is named by addr2line's word: what is inlined there stands with its caller's place."""
+    """The place with the names from addr2line: each inlined function has the place of its call."""
     frames = addr2line(path, [address])[address]
     (begin, _), = symbols(path)[frames[-1][0]]
     inlined = [{"symbol": symbol, "call_file": file, "call_line": line}
@@ -209,7 +209,7 @@ def test_records_without_code_pass_byte_for_byte(compiled):
     text = text_of(*stream(profile(entry(comm="\u2028ü", ip="0x401000")),
                            {"type": "sample", "event": "e", "sample_time": "2026-01-31T23:59:59.000000000Z",
                             "address": "0xffff888000000000", "period": 1, "source": "local_dram_exclusive"}))
-    text = text.replace('"samples":1,', '"samples": 1,')  # not as it would be written again
+    text = text.replace('"samples":1,', '"samples": 1,')  # symbolize would write it otherwise
     result = symbolize(text)
     assert result.out == text and result.err == ""
 
@@ -221,7 +221,7 @@ def many(path, n):
 
 @pytest.mark.parametrize("n", [1, 20, 40, 200, 1000])
 def test_lists_that_grow_are_cut_anew_and_lose_nothing(compiled, n):
-    """parse() and check_stream() see to length, seq, parts and sums."""
+    """parse() and check_stream() check length, seq, parts and sums."""
     entries = many(compiled, n)
     before = [entry(comm="before")]
     after = {**profile(entry(comm="after")), "start_time": "2026-01-31T23:59:59.500000000Z"}
@@ -248,7 +248,7 @@ def test_streams_that_are_mixed_are_kept_apart(compiled):
 
 @pytest.mark.parametrize("part", [{}, {"part": 1, "parts": 2}], ids=["whole", "waiting for a part"])
 def test_runs_without_an_end_cost_time_in_proportion(part, tmp_path):
-    """The time that the program computes: for 8 times as many runs about 8 times as much, not 64."""
+    """User time grows linearly: 8 times as many runs take about 8 times as long, not 64 times."""
     def cost(number):
         lines = [json.dumps({"type": "profile", "schema_version": "2.0.0", "time": "2026-01-31T23:59:59.123456789Z", "seq": 0,
                              "run_id": f"{i:032x}", "entries": [], **part}) + "\n" for i in range(number)]
@@ -340,9 +340,9 @@ def test_hostile_names_keep_records_within_their_length(tmp_path):
 
 
 def fails_in_the_middle(command, path, log):
-    """What a command does that reads the file by stdin, when the second read fails."""
+    """Runs a command with the file as stdin, of which the second read fails."""
     with open(path, encoding="utf-8") as stdin:
-        # LeakSanitizer is a tracer too, and a process has but one.
+        # LeakSanitizer is a tracer too, and a process can have only one.
         return subprocess.run(["strace", "-o", log, "-e", "trace=read", "-P", path, "-e", "inject=read:error=EIO:when=2",
                                NHMTAP, *command], stdin=stdin, capture_output=True, text=True, check=False,
                               env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}, timeout=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The systemd unit of the Debian package, judged by systemd-analyze without a systemd that runs."""
+"""The systemd unit of the Debian package, checked by systemd-analyze without a running systemd."""
 import json
 import os
 import subprocess
@@ -9,14 +9,14 @@ from records import NHMTAP
 
 PACKAGING = os.path.join(os.path.dirname(__file__), "..", "..", "user", "packaging", "debian")
 
-# Exposure, from 0 to 10, in tenths. What stays open is what nhmtap is for: its five capabilities, other users'
-# processes and files, the kernel's symbols, and sockets.
+# Exposure, from 0 to 10, in tenths. nhmtap needs what remains exposed: its five capabilities, other
+# users' processes and files, the kernel's symbols, and sockets.
 MOST_EXPOSED = 35
 
 
 @pytest.fixture
 def unit(tmp_path):
-    """The unit, whose program is the one that was built."""
+    """The unit, with the path of the program that was built."""
     with open(os.path.join(PACKAGING, "nhmtap.service"), encoding="utf-8") as file:
         text = file.read()
     path = tmp_path / "nhmtap.service"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What branch --trace asks of the branch trace store, and what it refuses, on machines that are not there.
+"""What branch --trace requests from the branch trace store and what it refuses, on simulated
+machines.
 
 Sources: arch/x86/events/intel/bts.c and perf_mmap() (kernel/events/core.c) of Linux 6.1; Intel's guide,
 IA32_DEBUGCTL."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Events of counters that Linux has no driver for, on a Xeon 7100 and 7400: their registers bit by bit, by hand from SDM
-volume 3B, 18.21, and what is refused before anything is written."""
+"""Events of counters that Linux has no driver for, on a Xeon 7100 and 7400: the bits of their
+registers, worked out from SDM volume 3B, 18.21, and what is refused before anything is written."""
 import pytest
 from hosts import MACHINE, cpuinfo
 from records import parse
@@ -10,15 +10,15 @@ CPU = "--cpu=xeon-7400"
 SERIES = ("xeon-7100", "xeon-7400")
 GBSQ, GSNPQ, FSB, CONTROL = (0x107CC, 0x107CD), (0x107CE, 0x107CF), (0x107D0, 0x107D1, 0x107D2, 0x107D3), 0x107D8
 FREEZE, UNFREEZE, RESET = 1, 2, 4
-NETBURST = [(0x371, 0)]  # the last of its CCCRs
+NETBURST = [(0x371, 0)]  # its last CCCR
 
 
 def bits(high, low, **values):
-    """A field of the counter's register, and the names of its values; without any it is a single bit."""
+    """A field of the counter's register, and the names of its values. A single bit has no names."""
     return low, high, values or {"": 1}
 
 
-# 18.21.2 to 18.21.4, what both series have.
+# 18.21.2 to 18.21.4: the fields that both series have.
 SNOOP = bits(46, 44, all=7, clean=1, hit=2, hitm=4)
 GBSQ_FIELDS = {
     "flow": bits(37, 36, all=3, demand=1, prefetch=2), "type": bits(43, 38, all=0x3F), "snoop": SNOOP,
@@ -27,8 +27,9 @@ GSNPQ_FIELDS = {"type": bits(43, 38, all=0x3F), "snoop": SNOOP, "state": bits(53
 FSB_FIELDS = {"type": bits(37, 32, all=0x3F)} | {term: bits(bit, bit) for bit, term in enumerate(
     "clean hit hitm defer retry snoop_stall dbsy drdy bnr ioq_empty ioq_full ioq_active ww_data ww_issue wr_issue rw_issue "
     "other_dbsy other_drdy other_snoop_stall other_bnr".split(), 38)}
-# Where they differ: a bit each for two logical processors of two cores, or for three modules of two cores; bit 37 is the
-# central agent, bit 36 of the 7100 other symmetric ones.
+# The fields that differ. Each logical processor (two in each of two cores) has a bit, or each of
+# three modules of two cores. Bit 37 is the central agent, and bit 36 of the 7100 the other
+# symmetric agents.
 LOGICAL = {"core0": 3, "core1": 12, "core0_thread0": 1, "core0_thread1": 2, "core1_thread0": 4, "core1_thread1": 8}
 MODULES = {"module0": 1, "module1": 2, "module2": 4}
 FIELDS = {
@@ -36,13 +37,13 @@ FIELDS = {
                                           "core": bits(55, 54, any=0, this=1, other=2, both=3)},
     ("xeon-7400", "gbsq"): GBSQ_FIELDS | {"agent": bits(34, 32, all=7, **MODULES),
                                           "module": bits(55, 54, any=0, this=1, other=2, several=3)},
-    # Bit 56 enables what bits 55:54 say.
+    # Bit 56 enables bits 55:54.
     ("xeon-7100", "gsnpq"): GSNPQ_FIELDS | {"agent": bits(37, 32, all=0x3F, symmetric=0x10, central=0x20, **LOGICAL),
                                             "core": bits(56, 54, any=0, one=4, this=5, other=6, both=7)},
     ("xeon-7400", "gsnpq"): GSNPQ_FIELDS | {"agent": bits(37, 32, all=0x27, central=0x20, **MODULES),
                                             "module": bits(56, 54, any=0, one=4, one_or_more=5, two_or_more=6, three=7)},
     ("xeon-7100", "fsb"): FSB_FIELDS, ("xeon-7400", "fsb"): FSB_FIELDS}
-# Everything, where nothing is said; of the bus, where bit 58 is always 1, nothing.
+# An event selects everything by default, but one of the bus selects nothing, and has bit 58 set.
 USUAL = {key: sum(values["all"] << low for low, _, values in fields.values() if "all" in values) if key[1] != "fsb" else 1 << 58
          for key, fields in FIELDS.items()}
 
@@ -58,7 +59,7 @@ def explained(nhmtap):
 
 @pytest.fixture
 def written(explained):
-    """[(address, value)] of what an event writes, in that order."""
+    """The register writes of each event, in order: [[(address, value)]]."""
     def run(*arguments):
         return [[(int(r["msr"], 16), int(r["value"], 16)) for r in record["registers"]] for record in explained(*arguments)]
     return run
@@ -83,7 +84,8 @@ def test_each_value_of_each_field_is_the_bits_that_the_manual_gives_it(written, 
 
 @pytest.mark.parametrize("cpu, kind", FIELDS)
 def test_every_bit_of_the_registers_is_some_events(written, cpu, kind):
-    """Above the count, but for bit 59, which would keep it from wrapping, and the reserved bits above."""
+    """Every bit above the count, except the reserved bits and bit 59, which would keep the count
+    from wrapping."""
     reserved = {("xeon-7400", "gbsq"): [35], ("xeon-7100", "gsnpq"): [58], ("xeon-7400", "gsnpq"): [58]}.get((cpu, kind), [])
     most = ",".join(f"{term}={(2 << high - low) - 1:#x}" for term, (low, high, _) in FIELDS[cpu, kind].items())
     assert written(f"--cpu={cpu}", f"l3bus/{kind},{most}/")[0][1][1] == sum(1 << bit for bit in range(32, 59) if bit not in reserved)
@@ -121,10 +123,10 @@ def test_rdpmc_reads_the_eight_counters_by_numbers_that_follow_each_other(explai
     assert [[r["rdpmc"] for r in record["registers"] if "rdpmc" in r] for record in found] == [[first + n] for n in range(8)]
 
 
-# --- a CPU whose events are those of --msr alone ----------------------------------------------------------------------
+# --- a CPU that has only events of --msr ----------------------------------------------------------
 
 
-# Leaf 4 has a cache in each of its sub-leaves: its type in EAX[4:0], its level in EAX[7:5].
+# Each sub-leaf of leaf 4 is a cache: its type is in EAX[4:0], its level in EAX[7:5].
 TULSA = "   0x00000001 0x00: eax=0x00000f68 ebx=0x0 ecx=0x0 edx=0x0\n"
 CACHES = "".join(f"   0x00000004 0x{n:02x}: eax={eax:#010x} ebx=0x0 ecx=0x0 edx=0x0\n" for n, eax in enumerate((0x4121, 0x4143)))
 THIRD = "   0x00000004 0x02: eax=0x00004163 ebx=0x0 ecx=0x0 edx=0x0\n"
@@ -153,7 +155,7 @@ def test_one_without_it_is_a_netburst_that_has_no_such_registers(nhmtap, host, d
     other = XEON_7100 | {"cpuid": TULSA + CACHES}
     assert "l3bus" in nhmtap("explain", host(other), "l3bus/gbsq/").err
     assert nhmtap("explain", host(other), "netburst/ioq_allocation,own/").status == 0
-    found = doctor(other, registers=NETBURST)  # where reading any other would end beyond the file
+    found = doctor(other, registers=NETBURST)  # reading any other register would fail
     assert found.records[0]["host"]["cpu"]["units"] == ["netburst"] and found.one("facility", name="units")["works"]
 
 
@@ -174,7 +176,7 @@ def test_a_xeon_7100_has_netbursts_events_but_those_of_the_queue_that_it_lacks(n
 def test_doctor_says_which_register_is_in_use_or_is_not_there(doctor):
     units = doctor(XEON_7100, registers=[*NETBURST, (CONTROL, 0), (FSB[3], 1 << 58)]).one("facility", name="units")
     assert not units["works"] and "MSR_EMON_L3_CTR_CTL7" in units["why"] and "somebody else" in units["why"]
-    # The file ends before the control: so it is where the processor has none.
+    # The file ends before the control register, as if the processor had none.
     units = doctor(XEON_7100, registers=[*NETBURST, (FSB[3], 0)]).one("facility", name="units")
     assert not units["works"] and "MSR_EMON_L3_GL_CTL" in units["why"]
 

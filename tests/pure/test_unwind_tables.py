@@ -21,7 +21,7 @@ def build(program, *sources):
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
-    """rows(FILE, EVERY): the numbers that rows.c prints of a file."""
+    """rows(FILE, EVERY): the numbers that rows.c prints for a file."""
     program = tmp_path_factory.mktemp("rows") / "rows"
     build(program, "tests/pure/rows.c")
 
@@ -46,7 +46,7 @@ def library(pattern):
 def test_each_row_of_a_file_is_what_libdw_says(rows, path, at_least):
     found = rows(path)
     assert found["rows"] > at_least and found["compared"] >= 2 * found["rows"] - 1
-    assert found["other"] * 100 < found["rows"]  # what the format has not
+    assert found["other"] * 100 < found["rows"]  # rules that the format lacks
     assert found["bytes"] < 5 * found["rows"]
 
 
@@ -92,15 +92,16 @@ def test_code_of_an_assembler_far_apart_is_what_libdw_says(rows, tmp_path):
     subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--no-ld-generated-unwind-info", "-o", tmp_path / "x.so",
                     tmp_path / "x.s"], check=True)
     found = rows(tmp_path / "x.so")
-    # f has five rows besides its first two, g two; a page that a gap or a function reaches into has one of its own.
+    # f has five rows after its first two, and g has two. Each page that a gap or a function reaches
+    # into has its own row.
     assert 10 <= found["rows"] <= 16 and found["other"] == 1
 
 
-# --- tables that are not needed any more ---------------------------------------------------------------
+# --- tables that are no longer needed -------------------------------------------------------------
 
 @pytest.fixture
 def tables(tmp_path):
-    """tables("get", PATH): what tests/pure/table_memory.c answers to that."""
+    """tables("get", PATH): the answer of tests/pure/table_memory.c to this line."""
     build_tables(tmp_path / "table_memory")
     with subprocess.Popen([tmp_path / "table_memory"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         def ask(*words):

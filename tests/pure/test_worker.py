@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The process that parses files of others: what it may do, and what its end costs."""
+"""The process that parses other users' files: what it may do, and what is lost if it ends."""
 import os
 import shutil
 import signal
@@ -29,7 +29,7 @@ def status(pid):
 
 
 def worker_of(names):
-    """The engine runs below timeout(1)."""
+    """The worker of an engine, which runs under timeout(1)."""
     def children(pid):
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             return list(map(int, file.read().split()))
@@ -39,7 +39,7 @@ def worker_of(names):
 
 
 def end(pid):
-    """And waits until it has: a question that comes before would be the one that it dies of."""
+    """Kills a worker and waits for its end; otherwise the next question would get the blame."""
     os.kill(pid, signal.SIGKILL)
     while status(pid)["State"][0] != "Z":
         time.sleep(0.001)
@@ -85,7 +85,7 @@ def test_another_one_reads_the_lines_again_where_it_was_ended(names_program, pro
 
 
 def test_the_end_of_it_costs_the_names_of_the_file_that_it_reads_and_no_others(names_program, program):
-    """SIGKILL stands for any fault."""
+    """SIGKILL simulates any fault."""
     names = Names(names_program, "-l", before=dying_of(program[0], "KILL"))
     path, offset, _ = program
     other = path.with_name("other")
@@ -101,7 +101,7 @@ def test_the_end_of_it_costs_the_names_of_the_file_that_it_reads_and_no_others(n
 
 
 def test_a_loop_is_ended_by_the_timer(names_program, program):
-    """Its own signal says so, as the kernel sends it after some seconds of CPU time."""
+    """The test sends the signal that the kernel sends after some seconds of CPU time."""
     names = Names(names_program, "-l", before=dying_of(program[0], "PROF"))
     path, offset, _ = program
     assert names.file(path, offset)["failed"]
@@ -109,11 +109,11 @@ def test_a_loop_is_ended_by_the_timer(names_program, program):
 
 
 def test_files_that_end_it_one_after_the_other_take_no_cpu_for_long(names_program, program, tmp_path):
-    """Six a minute. Then others' files are not read either, and are read later."""
+    """At most six workers may end per minute. After that, no file is read until later."""
     path, offset, _ = program
     log, files = tmp_path / "log", [tmp_path / f"copy{i}" for i in range(9)]
     for file in files:
-        shutil.copy(path, file)  # another time of change: anybody can write any build-id
+        shutil.copy(path, file)  # has another mtime: anybody can write any build-id
     began = time.monotonic()
     names = Names(names_program, "-l", before=[
         "strace", "-f", "-o", log, "-e", "trace=pread64,execve", "-e", "inject=pread64:signal=KILL", "-E",
