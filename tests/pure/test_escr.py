@@ -127,7 +127,7 @@ def test_events_get_counters_and_escrs_of_their_own(written):
 
 
 def test_all_four_groups_hold_as_many_events_as_they_have_counters(written):
-    events = ["bpu_fetch_request,tcmiss", "bpu_fetch_request,tcmiss", "mob_load_replay,no_sta",  # BPU but 1
+    events = ["bpu_fetch_request,tcmiss", "bpu_fetch_request,tcmiss", "mob_load_replay,no_sta",  # BPU except counter 1
               "tc_misc,flush", "tc_misc,flush", "tc_ms_xfer,cisc", "tc_ms_xfer,cisc",
               "x87_fp_uop,all", "x87_fp_uop,all", "memory_cancel,64k_conf", "memory_cancel,64k_conf",
               "instr_retired,nbogusntag", "instr_retired,nbogusntag", "branch_retired,mmtp", "branch_retired,mmtp",
