@@ -54,8 +54,8 @@ def as_nobody(tmp_path_factory):
     shutil.copy(FILE, copy)
     copy.chmod(0o755)
 
-    def runs(*arguments, capabilities=""):
-        command = list(FORK_PERMISSIONS)
+    def runs(*arguments, capabilities="", more=()):
+        command = [*FORK_PERMISSIONS, *more]
         if capabilities:
             command += [f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}"]
         done = subprocess.run([*command, copy, *map(str, arguments)], stdin=subprocess.DEVNULL,
@@ -63,6 +63,13 @@ def as_nobody(tmp_path_factory):
                               env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"})
         return Result(done.returncode, done.stdout, done.stderr)
     return runs
+
+
+def test_setcap_is_not_the_remedy_where_it_has_no_effect(as_nobody):
+    run_it = "profile", "-e", "page-faults:u", "-c", "1", "--", "true"
+    assert "setcap cap_bpf,cap_perfmon+ep" in refusal(as_nobody(*run_it))["remedy"]
+    remedy = refusal(as_nobody(*run_it, more=["--no-new-privs"]))["remedy"]
+    assert remedy == "run as root, or start it without no_new_privs, under which setcap and sudo have no effect"
 
 
 def test_the_users_own_side_is_counted_or_the_level_refuses_it(as_nobody):

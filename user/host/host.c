@@ -160,6 +160,8 @@ static void read_privileges(struct host *host)
 			host->held_there = host->capabilities;
 			host->capabilities = 0;
 		}
+		host->no_new_privs =
+			host->uid && line_value(text, "NoNewPrivs", value, sizeof(value)) && atoi(value);
 		if (line_value(text, "Seccomp", value, sizeof(value)))
 			host->seccomp = atoi(value);
 	}

@@ -83,13 +83,14 @@ struct host {
 	__u64 capabilities;	 /* effective capabilities that the kernel honours, one bit each */
 	bool user_namespace;	 /* not the initial user namespace: none are honoured */
 	__u64 held_there;	 /* the effective capabilities within that namespace */
-	bool virtual;		 /* the processor reports a hypervisor: /proc/cpuinfo */
-	int seccomp;		 /* mode of this process: 0 off, 1 strict, 2 filter */
-	bool perf_filtered;	 /* perf_event_open(2) itself is refused: see trial_perf_filtered() */
-	bool cycles_tried;	 /* trial_cycles() was called, so that the next member is valid */
-	int cycles_precise;	 /* highest precise_ip that the kernel accepts for cycles; -1: none */
-	char lockdown[32];	 /* "none", "integrity", "confidentiality", "" if not built in */
-	bool btf;		 /* the kernel describes its types */
+	bool no_new_privs;  /* execve(2) gives this user no capabilities: PR_SET_NO_NEW_PRIVS, prctl(2) */
+	bool virtual;	    /* the processor reports a hypervisor: /proc/cpuinfo */
+	int seccomp;	    /* mode of this process: 0 off, 1 strict, 2 filter */
+	bool perf_filtered; /* perf_event_open(2) itself is refused: see trial_perf_filtered() */
+	bool cycles_tried;  /* trial_cycles() was called, so that the next member is valid */
+	int cycles_precise; /* highest precise_ip that the kernel accepts for cycles; -1: none */
+	char lockdown[32];  /* "none", "integrity", "confidentiality", "" if not built in */
+	bool btf;	    /* the kernel describes its types */
 	struct pid_namespace pid_namespace; /* this process's */
 	bool proc_foreign;		    /* /proc belongs to another pid namespace */
 	__u32 uid;			    /* effective */

@@ -291,6 +291,13 @@ int trace_denied(struct refusal *refusal, const struct host *host, int error)
 
 /* --- BPF -------------------------------------------------------------------------------------- */
 
+const char *remedy_by_setcap(const struct host *host, const char *setcap)
+{
+	return host->no_new_privs ? "run as root, or start it without no_new_privs, under which setcap and "
+				    "sudo have no effect"
+				  : setcap;
+}
+
 int bpf_denied(struct refusal *refusal, const struct host *host, const char *step, int error, const char *log)
 {
 	refuse(refusal, STATUS_REFUSED, "%s", step);
@@ -306,8 +313,10 @@ int bpf_denied(struct refusal *refusal, const struct host *host, const char *ste
 			host_capable(host, CAP_BPF)	  ? "only CAP_BPF"
 			: host_capable(host, CAP_PERFMON) ? "only CAP_PERFMON"
 							  : "neither");
-		return instead(refusal, "run as root, or give both: setcap cap_bpf,cap_perfmon+ep, "
-					"docker run --cap-add BPF --cap-add PERFMON");
+		return instead(refusal, "%s",
+			       remedy_by_setcap(host,
+						"run as root, or give both: setcap cap_bpf,cap_perfmon+ep, "
+						"docker run --cap-add BPF --cap-add PERFMON"));
 	}
 	if ((error == EPERM || error == ENOSYS) && host->seccomp == 2) {
 		because(refusal, "a seccomp filter of this process refuses bpf()");

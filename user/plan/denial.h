@@ -20,6 +20,10 @@
 	"run it outside of the user namespace: as root of the host, not in a rootless container"
 #define REMEDY_LOCKDOWN "boot without lockdown=confidentiality"
 
+/* Returns the remedy for a missing capability: `setcap`, which gives it to the program's file, unless that
+ * has no effect. */
+const char *remedy_by_setcap(const struct host *host, const char *setcap);
+
 /* perf_event_open(2) has failed for this event of the plan with `error`. The event needs `instances`
  * descriptors (one per CPU and thread). Always returns -1. */
 int open_denied(struct refusal *refusal, struct host *host, const struct plan *plan,

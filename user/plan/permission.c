@@ -78,16 +78,18 @@ static void judge_perfmon(struct permission *permission, struct host *host)
 		"BPF programs may not be attached to events, and "
 		"perf_event_paranoid (%d) holds for this process",
 		host->perf_event_paranoid);
-	instead(&permission->refusal, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-				      "docker run --cap-add PERFMON");
+	instead(&permission->refusal, "%s",
+		remedy_by_setcap(host, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
+				       "docker run --cap-add PERFMON"));
 }
 
 static void judge_bpf(struct permission *permission, struct host *host)
 {
 	capability(permission, host, CAP_BPF);
 	because(&permission->refusal, "BPF programs and tables can't be loaded");
-	instead(&permission->refusal, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
-				      "docker run --cap-add BPF");
+	instead(&permission->refusal, "%s",
+		remedy_by_setcap(host, "run as root, or setcap cap_perfmon,cap_bpf+ep nhmtap; "
+				       "docker run --cap-add BPF"));
 }
 
 static void judge_admin(struct permission *permission, struct host *host)
@@ -118,9 +120,10 @@ static void judge_syslog(struct permission *permission, struct host *host)
 	because(&permission->refusal,
 		"%s hides the kernel's symbols: its code goes by addresses, without names",
 		restricted >= 2 ? "kernel.kptr_restrict=2" : "the kernel");
-	instead(&permission->refusal,
+	instead(&permission->refusal, "%s",
 		restricted >= 2 ? "sysctl kernel.kptr_restrict=1"
-				: "run as root, or setcap cap_syslog+ep nhmtap; docker run --cap-add SYSLOG");
+				: remedy_by_setcap(host, "run as root, or setcap cap_syslog+ep nhmtap; "
+							 "docker run --cap-add SYSLOG"));
 }
 
 static void judge_capability(struct permission *permission, const struct host *host, int which,
