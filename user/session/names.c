@@ -20,11 +20,11 @@
 /*
  * Pause between two readings of the kernel's notes. The minimum is short so that the files of a process in
  * another root are found before it ends; afterwards they can't be found. The pause grows to the maximum if
- * reading has taken more than its share of a CPU in the last seconds. The rings have room for the notes of
- * thousands of processes in that time.
+ * reading has taken more than its share of a CPU in the last seconds. In that time, a CPU's ring has room for
+ * the notes of 250 programs that start, which is more than a CPU can start.
  */
 #define PAUSE_LEAST_NS 2000000
-#define PAUSE_MOST_NS  20000000
+#define PAUSE_MOST_NS  50000000
 #define SHARE	       250 /* reading may take 1/250 of a CPU */
 #define LAST_SECONDS   2500000000
 
