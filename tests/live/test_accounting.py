@@ -97,7 +97,8 @@ def test_a_full_table_counts_what_it_has_no_slot_for(nhmtap):
     record = result.one("profile")
     samples = record["samples"]
     assert samples["lost"]["table_full"] >= 30000 - SLOTS
-    assert 10 + record["rest"]["entries"] <= SLOTS
+    # The table may have been read once between the program's start and its 30,000.
+    assert 10 + record["rest"]["entries"] <= SLOTS + samples["expected"] - 30000
     # The program itself makes 30,000 of them, and its start some more.
     assert samples["aggregated"] + lost(record) == samples["expected"]
     assert 30000 <= samples["expected"] <= record["value"]

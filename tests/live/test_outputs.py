@@ -107,6 +107,7 @@ def test_what_is_merged_is_one_interval_without_a_hole(nhmtap, control, puppet, 
                                      "-p", puppet.pid), stdout=reader.other)
     for _ in range(100):
         control.do("snapshot")
+        time.sleep(0.01)  # so that all of them are longer than what the start and the end take
     control.send("stop\n")
     result = Result(0, reader.rest(), "")
     assert process.wait(timeout=60) == 0

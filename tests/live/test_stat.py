@@ -37,9 +37,10 @@ def test_the_users_side_and_the_kernels_side_add_up(nhmtap):
 
 
 def test_the_task_clock_is_the_time_that_the_task_ran(nhmtap):
-    # The puppet spins by CLOCK_PROCESS_CPUTIME_ID, which it reads between rounds of some ms.
+    # The puppet spins by CLOCK_PROCESS_CPUTIME_ID, which it reads between rounds of some ms. Part of
+    # each context switch belongs to that clock, but not to the event.
     result = counted(nhmtap, "task-clock", ["spin=200"])
-    assert 199e6 <= result.count("task-clock") <= 400e6
+    assert 190e6 <= result.count("task-clock") <= 400e6
     assert result.one("count")["unit"] == "ns"
 
 
