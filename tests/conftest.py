@@ -11,6 +11,7 @@ import callers  # first: it decides which nhmtap the others run
 import cgroups
 import hosts
 import naming
+import thorough
 from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
@@ -31,20 +32,14 @@ LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "thorough: repeats another test for a further command, processor or kernel, or "
-                                       "takes long (long.txt)")
+                                       "is left to CI by thorough.txt")
     if callers.CALLER:
         config.pluginmanager.register(callers)
 
 
-def rows_of_long():
-    """Returns the rows of long.txt: the beginnings of the names of tests that take long."""
-    with open(os.path.join(HERE, "long.txt"), encoding="ascii") as file:
-        return tuple(line.rstrip("\n") for line in file if not line.startswith("#"))
-
-
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their markers
 def pytest_collection_modifyitems(items):
-    rows = rows_of_long()
+    rows = thorough.rows()
     for item in items:
         if f"{os.path.relpath(item.path, HERE)}::{item.name}".startswith(rows):
             item.add_marker(pytest.mark.thorough)

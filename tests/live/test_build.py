@@ -200,10 +200,9 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
     # Without SANITIZE=0, a run of these tests under sanitizers would put them into the plan.
     plan = tree.run("-n", "test", "T=tests/pure", "SANITIZE=0").stdout
     assert "SANITIZE" not in plan and "tests/machine" not in plan
-    for environment, thorough in (("", False), ("1", True)):
+    for environment, whole in (("", False), ("1", True)):
         plan = tree.run("-n", "test", "SANITIZE=0", "MAKE=echo", environment={"CI": environment}).stdout
-        *_, sanitized = re.findall("SANITIZE=1 .*", plan)
-        assert ("not thorough" not in plan) == ("T=" not in sanitized) == thorough
+        assert ("not thorough" not in plan) == ("SANITIZE=1" in plan) == whole
 
 
 def tools_of_nobody(tmp_path, programs):

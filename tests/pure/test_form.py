@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The form of the C files, and of the list of tests that take long."""
+"""The format of the C files, and of the list of thorough tests."""
 import os
 import subprocess
 
 import pytest
+import thorough
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -26,11 +27,8 @@ def test_all_c_files_are_as_make_format_leaves_them():
     assert done.returncode == 0, done.stderr[:4000]
 
 
-def test_each_row_of_the_list_of_long_tests_is_that_of_a_test():
-    with open(os.path.join(ROOT, "tests", "long.txt"), encoding="ascii") as file:
-        rows = [line.rstrip("\n") for line in file if not line.startswith("#")]
-    assert rows == sorted(set(rows))
-    for row in rows:
+def test_each_row_of_the_list_of_thorough_tests_is_that_of_a_test():
+    for row in thorough.rows():
         path, _, name = row.partition("::")
         with open(os.path.join(ROOT, "tests", path), encoding="utf-8") as file:
             assert not name or f"def {name.partition('[')[0]}(" in file.read(), row
