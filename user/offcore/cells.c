@@ -71,6 +71,13 @@ static void widen(const struct looks *looks, size_t cell, struct bound *bound)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
+/* Whether the sum was enabled at least as long as its part, except for the time between enabling the two:
+ * otherwise its count leaves out some of the part's. */
+static bool covers(const struct count *sum, const struct count *part)
+{
+	return sum->enabled_ns >= 0.99 * part->enabled_ns;
+}
+
 void cells_measure(const struct looks *looks, struct measured *cells)
 {
 	const struct matrix *matrix = looks->matrix;
@@ -92,7 +99,8 @@ void cells_measure(const struct looks *looks, struct measured *cells)
 		for (int j = 0; j < matrix->nr_cells; j++) {
 			struct measured *part = &cells[i], *sum = &cells[j];
 
-			if (!part->bound.turns || !sum->bound.turns || !encloses(sum->cell, part->cell))
+			if (!part->bound.turns || !sum->bound.turns || !encloses(sum->cell, part->cell) ||
+			    !covers(&sum->count, &part->count))
 				continue;
 			part->bound.high = fmax(fmin(part->bound.high, sum->bound.high), part->bound.low);
 		}
