@@ -319,7 +319,8 @@ def test_a_map_that_leads_to_what_its_process_may_not_read_is_refused_and_counte
     assert while_it_waits(nhmtap, tmp_path, script, (None, "[anon]"))[0] == 200
     said = (tmp_path / "out").read_text(encoding="utf-8")
     unnamed = Result(0, said, "").one("end")["names"]["unnamed"]
-    assert unnamed["refused"] > 0 and unnamed["refused"] + unnamed["no_time"] == 200 and "ROOT_ONLY" not in said
+    # Other code may have no name for lack of time as well.
+    assert 0 < unnamed["refused"] <= 200 <= unnamed["refused"] + unnamed["no_time"] and "ROOT_ONLY" not in said
 
 
 def test_the_kernels_gift_to_processes_is_named(nhmtap, tmp_path):
