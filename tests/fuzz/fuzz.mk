@@ -63,7 +63,7 @@ fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap_
 fuzz_link_writers = -Wl,--wrap=clock_gettime
 
 # Names in program files would be read by another process, so they are made up.
-fuzz_link_records = -Wl,--wrap=naming_file
+fuzz_link_records = -Wl,--wrap=naming_file,--wrap=sink_put
 
 # The initial inputs of the targets, and what they need in addition.
 $(O)/fuzz/elf-corpus $(O)/fuzz/eh_frame-corpus: $(O)/fuzz/%-corpus: tests/fuzz/%-seeds

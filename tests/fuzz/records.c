@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes the readers of stored streams of records: symbolize, which writes them again, and
- * flamegraph. No crash and no leak.
+ * flamegraph. No crash, no leak, and every line that is written is one record of at most RECORD_MAX
+ * bytes, unless it cannot be cut or was too long before.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "naming/naming.h"
 #include "output/flamegraph.h"
+#include "output/output.h"
 #include "output/restream.h"
 #include "record/stored_code.h"
 #include "record/stored_lines.h"
@@ -52,6 +54,31 @@ const struct name *__wrap_naming_file(struct naming *of, const char *path, const
 	name.nr = offset % 4;
 	name.why = name.nr ? NULL : "there is no such file";
 	return &name;
+}
+
+#define SEQ_GROWS 40	    /* the digits by which `seq` and `records` can grow in a line that is passed on */
+static size_t longest_line; /* of the input */
+
+static void check_line(const char *line, size_t size)
+{
+	json_t *record = json_loadb(line, size, 0, NULL);
+	const char *list = record ? stored_list(record) : NULL;
+
+	if (!record || memchr(line, '\n', size) != line + size - 1)
+		abort();
+	if (size > RECORD_MAX && size > longest_line + SEQ_GROWS &&
+	    json_array_size(json_object_get(record, list ? list : "")) > 1)
+		abort();
+	json_decref(record);
+}
+
+int __wrap_sink_put(struct sink *sink, const char *line, size_t size);
+int __real_sink_put(struct sink *sink, const char *line, size_t size);
+
+int __wrap_sink_put(struct sink *sink, const char *line, size_t size)
+{
+	check_line(line, size);
+	return __real_sink_put(sink, line, size);
 }
 
 static bool is_record(const json_t *record)
@@ -106,9 +133,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	flamegraph_reverse(reversed);
 	flamegraph_part(reversed, 0.5, 2);
 	stored_lines_open(&lines, fd);
+	longest_line = 0;
 	while ((length = stored_lines_next(&lines, &line, &whole)) > 0) {
 		json_t *record = whole ? json_loadb(line, length, 0, NULL) : NULL;
 
+		longest_line = (size_t)length > longest_line ? (size_t)length : longest_line;
 		flamegraph_take(flamegraph, record);
 		flamegraph_take(reversed, record);
 		if (length == 1)
