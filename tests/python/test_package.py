@@ -173,8 +173,9 @@ def test_a_timeout_is_also_subprocess_own():
     assert isinstance(caught.value, module.Error)
 
 
-# Run in a process of its own: Python handles signals in the main thread, where tests may not run.
-INTERRUPTED = """
+# Run in a process of its own: Python handles signals in the main thread, where tests may not run. The
+# command sends the signal when that thread waits, in wait4 (number 61).
+INTERRUPTED = '''
 import os, signal, sys
 import nhmtap
 
@@ -186,10 +187,12 @@ def interrupt(*_):
 
 signal.signal(signal.SIGUSR1, interrupt)
 try:
-    nhmtap.stat(["sh", "-c", f"echo $$ > {sys.argv[1]}; kill -USR1 {os.getpid()}; exec sleep 1000"], "cs")
+    nhmtap.stat(["sh", "-c", f"""echo $$ > {sys.argv[1]}
+        until grep -q '^61 ' /proc/{os.getpid()}/syscall; do sleep 0.01; done
+        kill -USR1 {os.getpid()}; exec sleep 1000"""], "cs")
 except Mine:
     print("interrupted")
-"""
+'''
 
 
 def test_an_exception_in_the_waiting_ends_the_command_too(tmp_path):
@@ -197,6 +200,24 @@ def test_an_exception_in_the_waiting_ends_the_command_too(tmp_path):
     said = subprocess.run([sys.executable, "-c", INTERRUPTED, pid_file], check=True, capture_output=True, text=True)
     assert said.stdout == "interrupted\n"
     gone(int(pid_file.read_text()))
+
+
+def test_an_exception_in_the_starting_ends_nhmtap_too(monkeypatch):
+    class Mine(BaseException):
+        pass
+
+    started, execute = [], subprocess.Popen._execute_child
+
+    def interrupted(process, *arguments):
+        execute(process, *arguments)
+        started.append(process.pid)
+        raise Mine
+
+    module.find()
+    monkeypatch.setattr(subprocess.Popen, "_execute_child", interrupted)
+    with pytest.raises(Mine):
+        module.stat(["sleep", "1000"], "cs")
+    gone(*started)
 
 
 def test_an_nhmtap_that_is_killed_is_an_error_and_its_command_ends(tmp_path):

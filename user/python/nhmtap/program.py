@@ -163,6 +163,18 @@ def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
                 stream.close()
 
 
+class _Process(subprocess.Popen):  # type: ignore[type-arg]
+    """Also ends the process if an exception, such as KeyboardInterrupt, comes while it is started."""
+
+    def __init__(self, argv: Sequence[Any], **options: Any) -> None:
+        try:
+            super().__init__(argv, **options)
+        except BaseException:
+            if getattr(self, "pid", None):
+                _end(self, bool(options["start_new_session"]))
+            raise
+
+
 def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[str] = None,
         timeout: Optional[float] = None, input: Any = None, capture_output: bool = False,
         **popen: Any) -> Done:
@@ -178,8 +190,8 @@ def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[s
     path = find(program).path
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="surrogateescape",
                                      suffix=".jsonl") as out:
-        process = subprocess.Popen([path, *arguments, "--format", "json", "-o", out.name, "--",
-                                    *map(os.fspath, map(_text, command))], **options)
+        process = _Process([path, *arguments, "--format", "json", "-o", out.name, "--",
+                            *map(os.fspath, map(_text, command))], **options)
         try:
             stdout, stderr = process.communicate(input, timeout)
         except subprocess.TimeoutExpired as expired:
