@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import statistics
@@ -128,6 +129,8 @@ class Soak:
     def obey(self, line):
         with self.lock:
             os.write(self.ctl, f"{line}\n".encode())
+            while not select.select([self.ack], [], [], 1)[0]:
+                assert self.process.poll() is None, self.said()
             assert os.read(self.ack, 4) == b"ack\n"
 
     # --- what happens to it --------------------------------------------------------------------------
