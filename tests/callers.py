@@ -77,6 +77,7 @@ BOUNDED = "a program with capabilities that the bounding set lacks isn't execute
 PRELOADED = "what is preloaded has no effect in a program with capabilities"
 ROOTS = "it says which capabilities root keeps"
 OWN_FILE = "the Python package, which is root's here, has the records written into a file of its own"
+ROOTS_FILES = "its CONFIG and outputs are in a folder of root's"
 OTHER_MACHINE = "its --host-root is of a machine where capabilities count: the reasons are that one's"
 NARROWED = "only the user's side is counted, and is called so"
 UNREAD = "nhmtap refuses it, and the test reads elsewhere than on stderr, or first"
@@ -120,6 +121,7 @@ APART = {"lent": {
                 "test_memory.py::test_without_memory", "test_memory.py::test_the_end_record_says"],
     ROOTS: ["test_privileges.py::test_a_session_of_root", "test_privileges.py::test_a_command_of_root",
             "test_privileges.py::test_registers_are_kept"],
+    ROOTS_FILES: ["test_soak.py::test_a_session_among_everything"],
     OWN_FILE: [*(f"test_python.py::test_{name}" for name in (
                    "counts_of_a_command", "a_comparison_that_fails", "metrics_are_there", "without_names", "the_commands_status",
                    "what_the_command_writes", "a_command_that_is_not_there", "an_event_that_is_not_there", "several_counts",

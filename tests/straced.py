@@ -27,12 +27,13 @@ class Call:
         self.pid, self.cpu, self.group = (int(match[name]) for name in ("pid", "cpu", "group"))
 
 
-def opened(command, output, whole=False, **environment):
+def opened(command, output, whole=False, error=None, **environment):
     """Returns the calls of perf_event_open() that a command makes for a process, or for whole CPUs,
-    in order."""
+    in order. With `error` they all fail with it."""
     # LeakSanitizer has to trace the process as well, and a process can have only one tracer.
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
-    subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", "-o", output,
+    injected = ["-e", f"inject=perf_event_open:error={error}"] if error else []
+    subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", *injected, "-o", output,
                     *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                    timeout=240, check=False)
     with open(output, encoding="utf-8") as lines:
