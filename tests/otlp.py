@@ -108,8 +108,8 @@ class Receiver:
                 for name, value in {**headers, "Content-Length": "2"}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                receiver.taken.put(request)  # before the end of the answer, on which nhmtap may end
                 self.wfile.write(b"{}")
-                receiver.taken.put(request)
 
             def log_message(self, *_):
                 pass
