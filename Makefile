@@ -334,7 +334,7 @@ check-threads: ## run what has threads with ThreadSanitizer
 		T='$(threaded) -k "not those_of_perf_script and not had_to_make_room and not third_of_a_second"'
 
 test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
-	unshare --pid --fork --kill-child --mount-proc $(pytest) $(or $(T),tests/live)
+	unshare --pid --fork --kill-child --mount-proc env $(pytest) $(or $(T),tests/live)
 
 # nhmtap run by others than root: tests/callers.py.
 test-lent: ## run the live tests with nhmtap as nobody's, from a copy with file capabilities
