@@ -346,8 +346,10 @@ def test_{i}(): touch({1000 + 10 * i})
     assert [r["test"] for r in alone.records] == [r["test"] for r in together.records]
     for i in range(8):
         for outcome in (alone, together):
-            # Python itself occasionally needs a page.
-            assert 1000 + 10 * i <= outcome.event(f"test_{i}", "page-faults")["median"] < 1010 + 10 * i
+            # Python itself occasionally needs a page. If the runs differ, the median has a range.
+            median = outcome.event(f"test_{i}", "page-faults")["median"]
+            value = median["value"] if isinstance(median, dict) else median
+            assert 1000 + 10 * i <= value < 1010 + 10 * i
 
 
 def test_tests_that_are_run_again_are_measured_again(suite):
