@@ -216,8 +216,9 @@ class Watched(subprocess.Popen):
                 os.set_blocking(stream.fileno(), False)
                 with contextlib.suppress(BlockingIOError):
                     self.said += os.read(stream.fileno(), 1 << 20).decode(errors="replace")
-        if isinstance(self.file, (str, os.PathLike)) and os.path.exists(self.file):
-            self.said += pathlib.Path(self.file).read_text(encoding="utf-8", errors="replace")
+        if isinstance(self.file, (str, os.PathLike)):
+            with contextlib.suppress(FileNotFoundError):
+                self.said += pathlib.Path(self.file).read_text(encoding="utf-8", errors="replace")
         return self.said
 
 

@@ -62,7 +62,8 @@ fuzz_link_ring = $(addprefix -Wl$(comma)--wrap=,perf_mmap__read_event perf_mmap_
 # The input may advance the clock by an hour.
 fuzz_link_writers = -Wl,--wrap=clock_gettime
 
-# Names in program files would be read by another process, so they are made up.
+# Names in program files would be read by another process, so they are made up. Each
+# line that is written is checked.
 fuzz_link_records = -Wl,--wrap=naming_file,--wrap=sink_put
 
 # The initial inputs of the targets, and what they need in addition.

@@ -139,40 +139,41 @@ def _descendants(pid: int) -> List[int]:
     return found
 
 
-def _end(process: "subprocess.Popen[Any]", own_group: bool) -> None:
-    """Terminates the program and its command, and kills what is still running after GRACE_S."""
-    left = []
-    for pid in _descendants(process.pid):  # a pidfd is safe if a pid is reused
-        with contextlib.suppress(OSError):
-            left.append(os.pidfd_open(pid))
-    with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
-        process.terminate()
-        process.communicate(timeout=GRACE_S)
-    if own_group:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.wait()
-    for pidfd in left:
-        with contextlib.suppress(OSError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        os.close(pidfd)
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream:
-            with contextlib.suppress(OSError):
-                stream.close()
-
-
 class _Process(subprocess.Popen):  # type: ignore[type-arg]
-    """Also ends the process if an exception, such as KeyboardInterrupt, comes while it is started."""
+    """The program with its command. Both are also ended if an exception, such as KeyboardInterrupt,
+    comes while they are started."""
 
-    def __init__(self, argv: Sequence[Any], **options: Any) -> None:
+    def __init__(self, argv: Sequence[Any], start_new_session: Any, **options: Any) -> None:
+        self._own_group = bool(start_new_session)
         try:
-            super().__init__(argv, **options)
+            super().__init__(argv, start_new_session=self._own_group, **options)
         except BaseException:
-            if getattr(self, "pid", None):
-                _end(self, bool(options["start_new_session"]))
+            if getattr(self, "pid", None) and self.returncode is None:
+                self.end()
             raise
+
+    def end(self) -> None:
+        """Terminates the program and its command, and kills what is still running after GRACE_S."""
+        left = []
+        for pid in _descendants(self.pid):  # a pidfd is safe if a pid is reused
+            with contextlib.suppress(OSError):
+                left.append(os.pidfd_open(pid))
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+            self.terminate()
+            self.communicate(timeout=GRACE_S)
+        if self._own_group:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        self.kill()
+        self.wait()
+        for pidfd in left:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            os.close(pidfd)
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
 
 
 def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[str] = None,
@@ -195,17 +196,17 @@ def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[s
         try:
             stdout, stderr = process.communicate(input, timeout)
         except subprocess.TimeoutExpired as expired:
-            _end(process, bool(options["start_new_session"]))
+            process.end()
             raise Timeout(expired) from None
         except BaseException:
-            _end(process, bool(options["start_new_session"]))
+            process.end()
             raise
         records, whole = parse(out.read())
     refuse_errors(records)
     if not whole:
         status = process.returncode
         if status < 0:
-            _end(process, bool(options["start_new_session"]))
+            process.end()
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         said = f": {str(stderr).strip()[-500:]}" if stderr else ""
         raise Ended(f"nhmtap {how} before it had written all of its records{said}")
