@@ -102,20 +102,20 @@ __u32 interned_find(const struct interned *interned, const void *item)
 	return interned->nr ? slot_of(interned, item, hash_of(item, interned->size))->number : 0;
 }
 
-/* The next set of items is expected to be as large as the last one, so room is freed only if less than an
- * eighth of it was used. */
-bool interned_is_sparse(size_t nr, size_t room)
+/* A quarter of the slots is used when a table has grown. It is freed only if less than an eighth was used, so
+ * that sets of about the same size do not make it again each time. */
+bool interned_is_sparse(size_t nr, size_t nr_slots)
 {
-	return room > 1024 && nr < room / 8;
+	return nr_slots > 1024 && nr < nr_slots / 8;
 }
 
 void interned_clear(struct interned *interned)
 {
-	if (interned_is_sparse(interned->nr, interned->room)) {
-		size_t size = interned->size;
-
-		interned_release(interned);
-		interned_init(interned, size);
+	interned->list = xtrim(interned->list, interned->nr, &interned->room, interned->size);
+	if (interned_is_sparse(interned->nr, interned->nr_slots)) {
+		free(interned->slots);
+		interned->slots = NULL;
+		interned->nr_slots = 0;
 	} else if (interned->nr) {
 		memset(interned->slots, 0, interned->nr_slots * sizeof(*interned->slots));
 	}

@@ -33,10 +33,10 @@ __u32 interned_find(const struct interned *interned, const void *item);
 /* Returns the item of a number; valid until the next new item. */
 const void *interned_at(const struct interned *interned, __u32 number);
 
-/* Forgets all items, and frees memory if much of it was not used. */
+/* Forgets all items, and frees memory that they did not need. */
 void interned_clear(struct interned *interned);
 
-/* Whether `nr` items use so little of the room that it should be freed. */
-bool interned_is_sparse(size_t nr, size_t room);
+/* Whether `nr` items use so few slots of a hash table that it should be freed. */
+bool interned_is_sparse(size_t nr, size_t nr_slots);
 
 #endif

@@ -69,6 +69,17 @@ void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	return xrealloc(list, *room * size);
 }
 
+/* malloc(3) maps larger blocks each on its own, see main.c. Only these can be cut. */
+#define TRIM_LEAST (128UL << 10)
+
+void *xtrim(void *list, size_t nr, size_t *room, size_t size)
+{
+	if ((*room - nr) * size < TRIM_LEAST)
+		return list;
+	*room = nr;
+	return xrealloc(list, nr * size);
+}
+
 char *xstrdup(const char *text)
 {
 	return had(strdup(text));

@@ -27,6 +27,10 @@ void xclose_memstream(FILE *stream);
 void *xroom(void *list, size_t nr, size_t *room, size_t size)
 	__attribute__((returns_nonnull, warn_unused_result));
 
+/* Returns the list with room for only its `nr` items, if that gives memory back to the system. For lists that
+ * are filled again and again: the next filling is expected to be about as long. */
+void *xtrim(void *list, size_t nr, size_t *room, size_t size) __attribute__((warn_unused_result));
+
 /* Returns a library's result, which must be NULL only if memory has run out; then the program ends. */
 void *had(void *made) __attribute__((returns_nonnull));
 

@@ -88,16 +88,8 @@ struct stack stacks_at(const struct stacks *stacks, __u32 number)
 
 void stacks_clear(struct stacks *stacks)
 {
-	if (interned_is_sparse(stacks->hashes.nr, stacks->room)) {
-		free(stacks->offsets);
-		stacks->offsets = NULL;
-		stacks->room = 0;
-	}
-	if (interned_is_sparse(stacks->nr_words, stacks->words_room)) {
-		free(stacks->words);
-		stacks->words = NULL;
-		stacks->words_room = 0;
-	}
+	stacks->offsets = xtrim(stacks->offsets, stacks->hashes.nr, &stacks->room, sizeof(*stacks->offsets));
+	stacks->words = xtrim(stacks->words, stacks->nr_words, &stacks->words_room, sizeof(*stacks->words));
 	stacks->nr_words = 0;
 	interned_clear(&stacks->hashes);
 }

@@ -62,11 +62,7 @@ const __u64 *sums_at(const struct sums *sums, __u32 number)
 
 void sums_clear(struct sums *sums)
 {
-	if (interned_is_sparse(sums->keys.nr, sums->room)) {
-		free(sums->values);
-		sums->values = NULL;
-		sums->room = 0;
-	}
+	sums->values = xtrim(sums->values, sums->keys.nr, &sums->room, sums->layout->value_size);
 	interned_clear(&sums->keys);
 	if (sums->stacks)
 		stacks_clear(sums->stacks);

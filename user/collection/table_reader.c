@@ -29,13 +29,13 @@ struct table_reader {
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
 	struct stack_areas *areas;  /* NULL: no stacks */
 	int nr_cpus;
-	char *tables;	     /* mapped: nr_cpus tables behind each other */
-	bool *behind;	     /* for each CPU: the generation that programs have left has not been read yet */
-	struct sums sums[2]; /* those being gathered, and those of the last reading */
-	unsigned int gathering; /* which of the two */
-	size_t most_keys;	/* the most that may be gathered */
-	struct reading counts;	/* so far; its entries are those of the last reading */
-	size_t room;		/* the number of entries that there is room for */
+	char *tables;	  /* mapped: nr_cpus tables behind each other */
+	bool *behind;	  /* for each CPU: the generation that programs have left has not been read yet */
+	struct sums sums; /* those of the last reading, until more are gathered */
+	bool was_read;	  /* the sums are still those of the last reading */
+	size_t most_keys; /* the most that may be gathered */
+	struct reading counts; /* so far; its entries are those of the last reading */
+	size_t room;	       /* the number of entries that there is room for */
 };
 
 struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus, const struct layout *layout,
@@ -53,8 +53,7 @@ struct table_reader *table_reader_prepare(struct bpf_object *object, int nr_cpus
 	reader->nr_cpus = nr_cpus;
 	reader->most_keys = SIZE_MAX;
 	reader->behind = xcalloc(nr_cpus, sizeof(*reader->behind));
-	for (size_t i = 0; i < 2; i++)
-		sums_init(&reader->sums[i], layout, areas ? stack_frames : 0);
+	sums_init(&reader->sums, layout, areas ? stack_frames : 0);
 	bpf_map__set_max_entries(reader->map, nr_cpus);
 	return reader;
 }
@@ -81,8 +80,7 @@ void table_reader_close(struct table_reader *reader)
 		return;
 	if (reader->tables)
 		munmap(reader->tables, mapped_size(reader));
-	for (size_t i = 0; i < 2; i++)
-		sums_release(&reader->sums[i]);
+	sums_release(&reader->sums);
 	free(reader->behind);
 	free(reader->counts.entries);
 	free(reader);
@@ -197,7 +195,7 @@ static __u32 *stack_in(const struct table_reader *reader, void *key)
 static void add(struct table_reader *reader, int cpu, unsigned int which, const char *key,
 		const __u64 *values)
 {
-	struct sums *sums = &reader->sums[reader->gathering];
+	struct sums *sums = &reader->sums;
 	size_t size = reader->layout->key_size;
 	__u64 words[size / sizeof(__u64)];
 	__u32 *stack;
@@ -218,7 +216,7 @@ static void add(struct table_reader *reader, int cpu, unsigned int which, const 
 /* Whether a key has room among the sums. One that is already there needs none. */
 static bool has_room(const struct table_reader *reader, int cpu, unsigned int which, const char *key)
 {
-	const struct sums *sums = &reader->sums[reader->gathering];
+	const struct sums *sums = &reader->sums;
 	size_t size = reader->layout->key_size;
 	__u64 words[size / sizeof(__u64)];
 	__u32 *stack;
@@ -294,6 +292,9 @@ static void take_generation(struct table_reader *reader, int cpu, unsigned int w
 void table_reader_drain(struct table_reader *reader, size_t most_keys)
 {
 	reader->most_keys = most_keys;
+	if (reader->was_read)
+		sums_clear(&reader->sums);
+	reader->was_read = false;
 	switch_generations(reader);
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!wait_until_left(reader, cpu))
@@ -328,11 +329,12 @@ unsigned int table_reader_fill(const struct table_reader *reader)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void list_entries(struct table_reader *reader, const struct sums *sums)
+static void list_entries(struct table_reader *reader)
 {
+	const struct sums *sums = &reader->sums;
 	size_t nr = sums->keys.nr;
 
-	if (!reader->counts.entries || nr > reader->room || interned_is_sparse(nr, reader->room)) {
+	if (!reader->counts.entries || nr > reader->room || nr < reader->room / 2) {
 		free(reader->counts.entries);
 		reader->counts.entries = xmalloc((nr + 1) * sizeof(struct entry));
 		reader->room = nr;
@@ -345,15 +347,13 @@ static void list_entries(struct table_reader *reader, const struct sums *sums)
 
 void table_reader_read(struct table_reader *reader, size_t most_keys, struct reading *reading)
 {
-	const struct sums *sums = &reader->sums[reader->gathering];
 	struct reading *counts = &reader->counts;
 
 	table_reader_drain(reader, most_keys);
-	reader->gathering = !reader->gathering;
-	sums_clear(&reader->sums[reader->gathering]);
-	list_entries(reader, sums);
+	list_entries(reader);
+	reader->was_read = true;
 	counts->runs = counts->aggregated + counts->table_full + counts->stack_failed;
-	counts->stacks = sums->stacks;
+	counts->stacks = reader->sums.stacks;
 	*reading = *counts;
 	counts->further = counts->further_lost = counts->stacks_full = 0;
 }

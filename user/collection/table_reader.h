@@ -34,7 +34,7 @@ struct reading {
 	__u64 further, further_lost; /* further entries of samples: see entry_kind_t */
 	__u64 stacks_full;	     /* samples whose stack found no room */
 	struct entry *entries;	     /* the keys that had samples */
-	size_t nr_entries;	     /* owned by the reader, valid up to the next reading */
+	size_t nr_entries;	     /* owned by the reader, valid until the tables are emptied again */
 	const struct stacks *stacks; /* the entries' stacks; NULL: there are none */
 };
 
