@@ -24,8 +24,9 @@
 #define DEFAULT_TABLE_ENTRIES 20
 
 /*
- * The period for reading rings and checking tables: shorter while tables fill quickly. A table that is
- * FILLING percent full is emptied. The shortest period keeps up with a million new keys per second and CPU;
+ * The period for reading rings and checking tables. A table that is FILLING percent full is emptied. The
+ * period is halved if a table filled by as much in a single period, and doubled if all filled by
+ * HARDLY_FILLED percent or less. The shortest period keeps up with a million new keys per second and CPU;
  * beyond that, tables get full, which the account reports. If only timers sample, tables can't fill faster
  * than they tick: see slowest_ns().
  */
@@ -488,18 +489,20 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 static void drain_tables(struct activity *activity)
 {
 	struct state *state = activity->state;
-	unsigned int fullest = 0;
+	unsigned int fastest = 0;
 
 	for (size_t i = 0; i < state->nr; i++) {
-		unsigned int fill = state->aggregations[i] ? aggregation_fill(state->aggregations[i]) : 0;
+		unsigned int grown;
 
-		fullest = fill > fullest ? fill : fullest;
-		if (fill >= FILLING)
+		if (!state->aggregations[i])
+			continue;
+		if (aggregation_fill(state->aggregations[i], &grown) >= FILLING)
 			aggregation_drain(state->aggregations[i], most_keys(activity));
+		fastest = grown > fastest ? grown : fastest;
 	}
-	if (fullest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
+	if (fastest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
 		activity->drain_ns /= 2;
-	else if (fullest <= HARDLY_FILLED && activity->drain_ns < state->slowest_ns)
+	else if (fastest <= HARDLY_FILLED && activity->drain_ns < state->slowest_ns)
 		activity->drain_ns *= 2;
 }
 

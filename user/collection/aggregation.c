@@ -237,9 +237,9 @@ void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct 
 	table_reader_read(aggregation->reader, most_keys, reading);
 }
 
-unsigned int aggregation_fill(const struct aggregation *aggregation)
+unsigned int aggregation_fill(struct aggregation *aggregation, unsigned int *grown)
 {
-	return table_reader_fill(aggregation->reader);
+	return table_reader_fill(aggregation->reader, grown);
 }
 
 size_t aggregation_room(const struct aggregation *aggregation)

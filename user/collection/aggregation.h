@@ -80,7 +80,7 @@ size_t aggregation_room(const struct aggregation *aggregation);
 
 /* Read the tables, tell how full they are, empty them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
-unsigned int aggregation_fill(const struct aggregation *aggregation);
+unsigned int aggregation_fill(struct aggregation *aggregation, unsigned int *grown);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);
 
