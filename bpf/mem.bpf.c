@@ -260,6 +260,8 @@ static __always_inline void put_sample(const struct load *load, const struct key
 	sample->key = *key;
 	barrier();
 	ring->head.written++;
+	if (!(ring->head.written & (FILLING(RING_SAMPLES) - 1)))
+		wake_reader();
 }
 
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct table *table, __u32 which,

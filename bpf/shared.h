@@ -16,8 +16,13 @@
 /* Slots of each generation; a power of two. User space empties a table before it is full. If keys come faster
  * than that, a full table loses samples; they are counted in table_full. */
 #define TABLE_SLOTS 8192
+
 /* The slots that are tried for a key. More would make a full table slower, not larger. */
 #define TABLE_PROBES 16
+
+/* From here on a table's generation, an area of stacks or a ring is filling: user space is woken to empty it.
+ * A key may find no slot from about 70 percent on, so a million new keys a second leave more than 3 ms. */
+#define FILLING(room) ((room) / 4)
 
 /* How a member of a key or a value is shown. Values of several CPUs are merged by their sum, unless the
  * typedef says otherwise. */
@@ -102,6 +107,7 @@ struct generation_head {
 	__u64 period_of_full; /* the sum of the periods of both kinds of lost samples */
 	__u64 further_lost;   /* further entries (see entry_kind_t) that found no slot */
 	__u64 used;	      /* slots taken */
+	__u64 told;	      /* user space was woken because the generation is filling */
 	__u64 throttled; /* times that the kernel has stopped the event until its next tick because of too
 			    many samples */
 };
@@ -168,6 +174,7 @@ struct stored_stack {
 struct stacks_head {
 	__u32 used;  /* words, less than STACK_WORDS */
 	__u32 epoch; /* slots of another epoch are free */
+	__u64 told;  /* user space was woken because the area is filling */
 };
 
 /*

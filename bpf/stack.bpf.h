@@ -11,6 +11,7 @@
 #define NHMTAP_STACK_BPF_H
 
 #include "task.bpf.h"
+#include "wake.bpf.h"
 #include "words.bpf.h"
 #include "unwind.bpf.h"
 
@@ -196,8 +197,11 @@ static __noinline __u32 stack_of(struct bpf_perf_event_data *ctx, __u32 which)
 	stack->hash = hash_stack(stacks, used, kernel + user);
 	end = used + sizeof(*stack) / 8 + kernel + user;
 	id = find_stack(stacks, stack->hash, used + STACK_FIRST, end < STACK_WORDS);
-	if (id == used + STACK_FIRST)
-		stacks->head.used = end;
+	if (id != used + STACK_FIRST)
+		return id;
+	stacks->head.used = end;
+	if (end >= FILLING(STACK_WORDS) && !stacks->head.told)
+		stacks->head.told = wake_reader();
 	return id;
 }
 

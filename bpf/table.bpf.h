@@ -19,6 +19,7 @@
 #ifndef NHMTAP_TABLE_BPF_H
 #define NHMTAP_TABLE_BPF_H
 
+#include "wake.bpf.h"
 #include "words.bpf.h"
 
 _Static_assert(sizeof(struct key) % 8 == 0 && sizeof(struct key) / 8 <= KEY_WORDS_MOST,
@@ -138,6 +139,8 @@ __noinline int table_search(struct table *table, __u32 which, const struct key *
 		slot->key = *key;
 		table->order[slot_index(which, generation->used)] = index;
 		generation->used++;
+		if (generation->used >= FILLING(TABLE_SLOTS) && !generation->told)
+			generation->told = wake_reader();
 		return index;
 	}
 	return -1;

@@ -113,6 +113,20 @@ def test_a_table_is_used_up_to_where_keys_collide(nhmtap):
     assert result.one("profile")["samples"]["lost"]["table_full"] <= SLOTS // 100
 
 
+def test_a_table_that_fills_is_emptied_before_it_is_full(nhmtap):
+    """Without intervals, only the BPF program wakes nhmtap."""
+    process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
+                            "-C", pinned()[-1])
+    for _ in range(4):
+        process.send_signal(signal.SIGSTOP)
+        subprocess.run([*pinned(), program("ips"), str(SLOTS // 2)], check=True)
+        process.send_signal(signal.SIGCONT)
+        wait_asleep(process.pid)
+    samples = nhmtap.interrupt(process).one("profile")["samples"]
+    assert samples["expected"] >= 2 * SLOTS
+    assert samples["lost"]["table_full"] <= SLOTS // 50
+
+
 def test_losses_of_intervals_add_up_to_the_whole(nhmtap):
     result = nhmtap("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "-I", "10", "--top",
                     "10", "--", *held(program("ips"), "30000"), before=pinned())

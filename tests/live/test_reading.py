@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How counters are read. Those of a whole CPU are read together by a BPF program that runs on that
-CPU, or by read(2) if the kernel refuses the program. Those of a thread are not read while it
-sleeps. The counts are the same in every case."""
+"""How counters and tables are read. The counters of a whole CPU are read together by a BPF
+program that runs on that CPU, or by read(2) if the kernel refuses the program. Those of a thread
+are not read while it sleeps. The counts are the same in every case. Tables are read when they
+fill, and for records."""
 import contextlib
 import os
 import re
@@ -184,3 +185,10 @@ def test_a_file_of_tables_is_read_in_blocks(tmp_path):
     (tmp_path / "tables" / "sources.json").write_text(f"[{' ' * 100000}]", encoding="ascii")
     reads = traced(tmp_path, "read", "explain", "--events-dir", tmp_path / "tables", "page-faults")
     assert len(reads) < 1000
+
+
+def test_nothing_wakes_it_while_nothing_is_sampled(tmp_path):
+    with Puppet() as puppet:
+        calls = traced(tmp_path, "epoll_pwait2", "profile", "-e", "page-faults", "-c", "1", "--by", "ip,pid", "-g",
+                       "--unwind", "fp", "-p", str(puppet.pid), "--duration", "2", "-o", tmp_path / "records")
+    assert 1 <= len(calls) <= 10, calls

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "collection/aggregation.h"
+#include "collection/wakes.h"
 #include "memory.h"
 #include "record/entry.h"
 #include "record/fold.h"
@@ -23,18 +24,8 @@
 
 #define DEFAULT_TABLE_ENTRIES 20
 
-/*
- * The period for reading rings and checking tables. A table that is FILLING percent full is emptied. The
- * period is halved if a table filled by as much in a single period, and doubled if all filled by
- * HARDLY_FILLED percent or less. The shortest period keeps up with a million new keys per second and CPU;
- * beyond that, tables get full, which the account reports. If only timers sample, tables can't fill faster
- * than they tick: see slowest_ns().
- */
-#define DRAIN_LEAST_NS	2500000
-#define DRAIN_MOST_NS	20000000
-#define DRAIN_SELDOM_NS 1000000000
-#define FILLING		25
-#define HARDLY_FILLED	6
+/* The period for reading the rings of a stream, so that samples are written soon. */
+#define STREAM_NS 20000000
 
 /* The most keys of an event that are kept while the output accepts no interval: nothing else limits their
  * number then. */
@@ -52,11 +43,12 @@ struct state {
 	__u64 *unwritten;		   /* per event: samples that the output had no room for */
 	__u64 *throttled;		   /* per event: times throttled so far */
 	bool *warned;			   /* per event: see warn_of_loss() */
+	bool *filling;			   /* per event: its tables should be emptied */
+	struct wakes wakes;		   /* sets `filling` */
 	__u64 real_ns;			   /* CLOCK_REALTIME minus CLOCK_MONOTONIC, when the run began */
 	__u64 forks;			   /* forks on this machine until the run began */
 	struct pacing *pacing;		   /* NULL: periods do not change */
 	struct unwinding *unwinding;	   /* NULL: stacks are not walked by unwind tables */
-	__u64 slowest_ns;		   /* longest time between two checks of tables */
 	const char *unwind_why;		   /* if nhmtap chose not to walk stacks by tables: why; else NULL */
 };
 
@@ -82,7 +74,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 
 	activity->state = state;
 	state->sampling = activity->details;
-	activity->drain_ns = DRAIN_LEAST_NS;
+	activity->drain_ns = activity->streams ? STREAM_NS : 0;
 	state->nr = activity->plan.events.nr;
 	state->aggregations = xcalloc(state->nr, sizeof(*state->aggregations));
 	state->before = xcalloc(state->nr, sizeof(*state->before));
@@ -92,6 +84,7 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	state->ring_lost = xcalloc(state->nr, sizeof(*state->ring_lost));
 	state->throttled = xcalloc(state->nr, sizeof(*state->throttled));
 	state->warned = xcalloc(state->nr, sizeof(*state->warned));
+	state->filling = xcalloc(state->nr, sizeof(*state->filling));
 	state->causes = xcalloc(state->nr, sizeof(*state->causes));
 	keys_choose(&activity->keys, keys_of(activity), state->sampling->code_keys);
 	if (activity->keys.detail && activity->streams)
@@ -212,30 +205,10 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
-/* The longest period for checking tables: if only timers sample, a table is hardly filled in that time. */
-static __u64 slowest_ns(const struct activity *activity)
-{
-	const struct state *state = activity->state;
-	__u64 slowest = DRAIN_SELDOM_NS;
-
-	for (size_t i = 0; i < state->nr && !activity->streams; i++) {
-		const struct event *event = &activity->plan.events.list[i];
-		__u64 ns;
-
-		if (!state->aggregations[i])
-			continue;
-		if (!event_is_clock(event))
-			return DRAIN_MOST_NS;
-		ns = aggregation_room(state->aggregations[i]) * HARDLY_FILLED / 100 *
-		     event_clock_period(event);
-		slowest = ns < slowest ? ns : slowest;
-	}
-	return activity->streams || slowest < DRAIN_MOST_NS ? DRAIN_MOST_NS : slowest;
-}
-
 int sampling_attach(struct activity *activity, struct refusal *refusal)
 {
 	const struct places *places = counters_places(activity->counters);
+	const struct host *host = &activity->session->host;
 	struct state *state = activity->state;
 
 	if (begin_unwinding(activity, refusal))
@@ -243,8 +216,9 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	state->pacing = pacing_new(activity, state->aggregations);
 	/* Load the programs first, so that if they are refused, that is what is reported. */
 	for (size_t i = 0; i < state->nr; i++)
-		if (state->aggregations[i] &&
-		    aggregation_load(state->aggregations[i], &activity->session->host, refusal))
+		if (state->aggregations[i] && (aggregation_load(state->aggregations[i], host, refusal) ||
+					       aggregation_wake(state->aggregations[i], &state->wakes,
+								&state->filling[i], host, refusal)))
 			return -1;
 	note("loaded %zu of bpf/%s.bpf.c, keys %s", state->nr, state->sampling->aggregation,
 	     activity->keys.kernel);
@@ -259,7 +233,6 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 		if (places->list[p].open && sampling_attach_at(activity, p, refusal))
 			return -1;
 	note("attached it to every counter");
-	state->slowest_ns = slowest_ns(activity);
 	if (state->unwinding)
 		unwinding_wait(state->unwinding, WAIT_FOR_TABLES_NS);
 	return 0;
@@ -485,25 +458,24 @@ static int drain_event(struct activity *activity, size_t i, __u64 before)
 	return err;
 }
 
-/* Empties tables before they are full, and adapts the period of checking them. */
+/* Empties tables before they are full. */
 static void drain_tables(struct activity *activity)
 {
 	struct state *state = activity->state;
-	unsigned int fastest = 0;
 
+	wakes_take(&state->wakes);
 	for (size_t i = 0; i < state->nr; i++) {
-		unsigned int grown;
-
-		if (!state->aggregations[i])
-			continue;
-		if (aggregation_fill(state->aggregations[i], &grown) >= FILLING)
+		if (state->filling[i])
 			aggregation_drain(state->aggregations[i], most_keys(activity));
-		fastest = grown > fastest ? grown : fastest;
+		state->filling[i] = false;
 	}
-	if (fastest >= FILLING && activity->drain_ns > DRAIN_LEAST_NS)
-		activity->drain_ns /= 2;
-	else if (fastest <= HARDLY_FILLED && activity->drain_ns < state->slowest_ns)
-		activity->drain_ns *= 2;
+}
+
+int sampling_wake_fd(const struct activity *activity)
+{
+	const struct state *state = activity->state;
+
+	return wakes_fd(&state->wakes);
 }
 
 int sampling_drain(struct activity *activity)
@@ -760,6 +732,7 @@ void sampling_release(struct activity *activity)
 
 	if (!state)
 		return;
+	wakes_close(&state->wakes);
 	for (size_t i = 0; i < state->nr; i++)
 		aggregation_close(state->aggregations[i]);
 	pacing_release(state->pacing);
@@ -771,6 +744,7 @@ void sampling_release(struct activity *activity)
 	free(state->unwritten);
 	free(state->throttled);
 	free(state->warned);
+	free(state->filling);
 	free(state->causes);
 	free(state);
 }

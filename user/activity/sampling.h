@@ -60,8 +60,8 @@ size_t sampling_most_entries(const struct activity *activity, size_t nr);
 		.plan = plan_function, .check = sampling_check, .describe = sampling_describe,               \
 		.want = sampling_want, .attach = sampling_attach, .attach_at = sampling_attach_at,           \
 		.sampled_part = sampling_part, .detach_at = sampling_detach_at, .drain = sampling_drain,     \
-		.so_far = sampling_so_far, .report = sampling_report, .finish = sampling_finish,             \
-		.release = sampling_release,                                                                 \
+		.wake_fd = sampling_wake_fd, .so_far = sampling_so_far, .report = sampling_report,           \
+		.finish = sampling_finish, .release = sampling_release,                                      \
 	}
 int sampling_check(struct activity *activity, struct refusal *refusal);
 void sampling_describe(struct activity *activity, json_t *start);
@@ -71,6 +71,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal);
 int sampling_attach_at(struct activity *activity, size_t place, struct refusal *refusal);
 void sampling_detach_at(struct activity *activity, size_t place);
 int sampling_drain(struct activity *activity);
+int sampling_wake_fd(const struct activity *activity);
 void sampling_so_far(struct activity *activity, struct so_far *sum);
 int sampling_report(struct activity *activity, bool last);
 int sampling_finish(struct activity *activity, json_t *end);

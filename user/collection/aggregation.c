@@ -14,6 +14,7 @@
 #include "collection/object.h"
 #include "collection/own_pids.h"
 #include "collection/unwind_memory.h"
+#include "collection/wakes.h"
 #include "memory.h"
 #include "plan/denial.h"
 #include "shared.h"
@@ -184,6 +185,14 @@ int aggregation_load(struct aggregation *aggregation, const struct host *host, s
 	return map_memory(aggregation, host, refusal);
 }
 
+int aggregation_wake(struct aggregation *aggregation, struct wakes *wakes, bool *filling,
+		     const struct host *host, struct refusal *refusal)
+{
+	int err = wakes_add(wakes, aggregation->object, filling);
+
+	return err ? bpf_denied(refusal, host, "mapping the BPF program's ring", -err, "") : 0;
+}
+
 int aggregation_attach(struct aggregation *aggregation, int fd, const struct host *host,
 		       struct refusal *refusal)
 {
@@ -235,20 +244,6 @@ const struct layout *aggregation_layout(const struct aggregation *aggregation)
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading)
 {
 	table_reader_read(aggregation->reader, most_keys, reading);
-}
-
-unsigned int aggregation_fill(struct aggregation *aggregation, unsigned int *grown)
-{
-	return table_reader_fill(aggregation->reader, grown);
-}
-
-size_t aggregation_room(const struct aggregation *aggregation)
-{
-	size_t slots = aggregation->table.nr_slots;
-	size_t words = sizeof(struct stored_stack) / sizeof(__u64) + STACK_FRAMES;
-	size_t stacks = (STACK_WORDS - STACK_FIRST) / words;
-
-	return aggregation->areas && stacks < slots ? stacks : slots;
 }
 
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys)

@@ -17,6 +17,7 @@
 
 struct aggregation;
 struct unwind_memory;
+struct wakes;
 
 /*
  * Opens the aggregation of this name (that of its file: "profile"). Its keys are those of `by` ("pid,ip"),
@@ -33,6 +34,11 @@ size_t aggregation_bytes(const struct aggregation *aggregation, const struct hos
 /* Loads the program into the kernel and maps its tables, one for each possible CPU. Returns 0, or -1 with the
  * refusal. */
 int aggregation_load(struct aggregation *aggregation, const struct host *host, struct refusal *refusal);
+
+/* Has the loaded program wake `wakes` when its tables should be emptied, and its stream be read. wakes_take()
+ * sets *filling then. Returns 0, or -1 with the refusal. */
+int aggregation_wake(struct aggregation *aggregation, struct wakes *wakes, bool *filling,
+		     const struct host *host, struct refusal *refusal);
 
 /* Attaches the program to a descriptor of perf_event_open(2), which stays the caller's. Returns 0, or -1 with
  * the refusal. */
@@ -74,13 +80,8 @@ bool aggregation_next(struct aggregation *aggregation, __u64 before, struct stre
 
 const struct layout *aggregation_layout(const struct aggregation *aggregation);
 
-/* How many samples a CPU's table has room for in any case, even if all have different keys and stacks of the
- * greatest depth. */
-size_t aggregation_room(const struct aggregation *aggregation);
-
-/* Read the tables, tell how full they are, empty them: see collection/table_reader.h. */
+/* Read the tables, empty them: see collection/table_reader.h. */
 void aggregation_read(struct aggregation *aggregation, size_t most_keys, struct reading *reading);
-unsigned int aggregation_fill(struct aggregation *aggregation, unsigned int *grown);
 void aggregation_drain(struct aggregation *aggregation, size_t most_keys);
 void aggregation_so_far(struct aggregation *aggregation, __u64 *samples, __u64 *lost);
 

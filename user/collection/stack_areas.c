@@ -90,13 +90,6 @@ const struct stored_stack *stack_areas_at(const struct stack_areas *areas, int c
 	return (const void *)(words + (id - STACK_FIRST));
 }
 
-unsigned int stack_areas_fill(const struct stack_areas *areas, int cpu, unsigned int which)
-{
-	const volatile struct stacks_head *head = area(areas, cpu, which);
-
-	return head->used * 100ULL / STACK_WORDS;
-}
-
 void stack_areas_clear(struct stack_areas *areas, int cpu, unsigned int which)
 {
 	struct stacks_head *head = area(areas, cpu, which);
@@ -104,4 +97,5 @@ void stack_areas_clear(struct stack_areas *areas, int cpu, unsigned int which)
 	if (head->used)
 		head->epoch++;
 	head->used = 0;
+	head->told = 0;
 }

@@ -28,9 +28,6 @@ void stack_areas_close(struct stack_areas *areas);
 const struct stored_stack *stack_areas_at(const struct stack_areas *areas, int cpu, unsigned int which,
 					  __u32 id);
 
-/* How full the area is, in percent. */
-unsigned int stack_areas_fill(const struct stack_areas *areas, int cpu, unsigned int which);
-
 /* Empties the area. No program may be inside its generation. */
 void stack_areas_clear(struct stack_areas *areas, int cpu, unsigned int which);
 

@@ -29,12 +29,11 @@ struct table_reader {
 	const struct member *stack; /* the key's of type stack_id_t; likewise */
 	struct stack_areas *areas;  /* NULL: no stacks */
 	int nr_cpus;
-	char *tables;	     /* mapped: nr_cpus tables behind each other */
-	bool *behind;	     /* for each CPU: the generation that programs have left has not been read yet */
-	struct sums sums;    /* those of the last reading, until more are gathered */
-	bool was_read;	     /* the sums are still those of the last reading */
-	unsigned int filled; /* the last table_reader_fill(); 0 after the tables were emptied */
-	size_t most_keys;    /* the most that may be gathered */
+	char *tables;	  /* mapped: nr_cpus tables behind each other */
+	bool *behind;	  /* for each CPU: the generation that programs have left has not been read yet */
+	struct sums sums; /* those of the last reading, until more are gathered */
+	bool was_read;	  /* the sums are still those of the last reading */
+	size_t most_keys; /* the most that may be gathered */
 	struct reading counts; /* so far; its entries are those of the last reading */
 	size_t room;	       /* the number of entries that there is room for */
 };
@@ -296,7 +295,6 @@ void table_reader_drain(struct table_reader *reader, size_t most_keys)
 	if (reader->was_read)
 		sums_clear(&reader->sums);
 	reader->was_read = false;
-	reader->filled = 0;
 	switch_generations(reader);
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!wait_until_left(reader, cpu))
@@ -311,24 +309,6 @@ void table_reader_so_far(struct table_reader *reader, __u64 *samples, __u64 *los
 	table_reader_drain(reader, reader->most_keys);
 	*samples += reader->counts.aggregated;
 	*lost += reader->counts.table_full + reader->counts.stack_failed;
-}
-
-unsigned int table_reader_fill(struct table_reader *reader, unsigned int *grown)
-{
-	unsigned int fullest = 0;
-
-	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
-		unsigned int which = current(reader, cpu), fill;
-		const volatile struct generation_head *head = generation_of(reader, cpu, which);
-
-		fill = head->used * 100 / reader->table->nr_slots;
-		fullest = fill > fullest ? fill : fullest;
-		fill = reader->areas ? stack_areas_fill(reader->areas, cpu, which) : 0;
-		fullest = fill > fullest ? fill : fullest;
-	}
-	*grown = fullest - reader->filled;
-	reader->filled = fullest;
-	return fullest;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

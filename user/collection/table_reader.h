@@ -51,10 +51,6 @@ void table_reader_close(struct table_reader *reader);
  * program stays inside a table for a while, because its (virtual) CPU was taken away: then it yields. */
 void table_reader_read(struct table_reader *reader, size_t most_keys, struct reading *reading);
 
-/* How full the fullest table or area of stacks is, in percent. From 70 on, some samples may find no slot.
- * *grown: by how much this has grown since the last call, or since the tables were emptied. */
-unsigned int table_reader_fill(struct table_reader *reader, unsigned int *grown);
-
 /* From now on, samples with the period `opened` count with the period `held`: see struct table_head. */
 void table_reader_weigh(struct table_reader *reader, __u64 opened, __u64 held);
 
