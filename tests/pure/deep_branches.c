@@ -60,6 +60,12 @@ static long bpf_get_current_comm(void *buffer, unsigned int size)
 	return 0;
 }
 
+/* Only needed when a table is filling. */
+static long bpf_ringbuf_output(void *ring, void *data, u64 size, u64 flags)
+{
+	return -1;
+}
+
 /* Only needed if the cost of samples is measured, which it is not here. */
 static u64 bpf_ktime_get_ns(void)
 {
