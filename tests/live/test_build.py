@@ -205,6 +205,13 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
         assert ("not thorough" not in plan) == ("SANITIZE=1" in plan) == whole
 
 
+@pytest.mark.parametrize("target", ["test-inside", "test-lent", "test-rootless"])
+def test_each_way_to_run_the_tests_finds_them(tree, target):
+    """Running them takes minutes."""
+    done = tree.run(target, "T=tests/live/test_control.py --collect-only", "jobs=1")
+    assert done.returncode == 0 and "tests/live/test_control.py::" in done.stdout, done.stdout + done.stderr
+
+
 def tools_of_nobody(tmp_path, programs):
     """A folder with these programs only, for a user who can't install anything."""
     tools = tmp_path / "tools"
