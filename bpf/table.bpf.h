@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The table of an aggregation: open addressing over a fixed number of slots, one table per CPU, in an array
- * map that user space maps. Unless the table is filling (wake.bpf.h), the only map operation while a sample is
- * handled is the lookup of the CPU's own table, which the kernel inlines: bpf() calls and helpers that change
- * maps make the kernel silently skip other programs on that CPU (bpf_prog_active, kernel/events/core.c).
+ * map that user space maps. Unless the table is filling (wake.bpf.h), the only map operation while a sample
+ * is handled is the lookup of the CPU's own table, which the kernel inlines: bpf() calls and helpers that
+ * change maps make the kernel silently skip other programs on that CPU (bpf_prog_active,
+ * kernel/events/core.c).
  *
  * Programs on one CPU never nest (the same counter sees to that), so what a program writes needs no atomic
  * operations. User space selects which of the table's two generations a program writes: see struct

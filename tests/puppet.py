@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Drives tests/programs/puppet.c."""
+"""Drives tests/programs/puppet.c, and other programs, step by step."""
+import os
+import shlex
+import signal
 import subprocess
 import time
 
@@ -64,3 +67,18 @@ class Puppet:
         self.process.stdin.close()
         self.process.stdout.read()
         return self.process.wait(timeout=240)
+
+
+def profile_while_stopped(nhmtap, options, times, *words):
+    """Profiles a shell on one CPU that runs a command so many times. nhmtap is stopped while the
+    command runs, and then goes on until it sleeps. Returns its result."""
+    with subprocess.Popen(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sh"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        process = nhmtap.attach("profile", *options, "-p", str(shell.pid))
+        for _ in range(times):
+            process.send_signal(signal.SIGSTOP)
+            print(shlex.join(map(str, words)), "> /dev/null; echo done", file=shell.stdin, flush=True)
+            assert shell.stdout.readline() == "done\n"
+            process.send_signal(signal.SIGCONT)
+            wait_asleep(process.pid)
+        return nhmtap.interrupt(process)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from puppet import Puppet, command, touched, wait_asleep
+from puppet import Puppet, command, profile_while_stopped, touched, wait_asleep
 from records import held, program
 
 SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
@@ -115,14 +115,9 @@ def test_a_table_is_used_up_to_where_keys_collide(nhmtap):
 
 def test_a_table_that_fills_is_emptied_before_it_is_full(nhmtap):
     """Without intervals, only the BPF program wakes nhmtap."""
-    process = nhmtap.attach("profile", "-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1",
-                            "-C", pinned()[-1])
-    for _ in range(4):
-        process.send_signal(signal.SIGSTOP)
-        subprocess.run([*pinned(), program("ips"), str(SLOTS // 2)], check=True)
-        process.send_signal(signal.SIGCONT)
-        wait_asleep(process.pid)
-    samples = nhmtap.interrupt(process).one("profile")["samples"]
+    result = profile_while_stopped(nhmtap, ["-e", "page-faults:u", "-c", "1", "--by", "ip", "--top", "1"], 4,
+                                   program("ips"), SLOTS // 2)
+    samples = result.one("profile")["samples"]
     assert samples["expected"] >= 2 * SLOTS
     assert samples["lost"]["table_full"] <= SLOTS // 50
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import pytest
+from puppet import profile_while_stopped
 from records import held, program
 from stacks import by_perf, chains, named, within
 
@@ -171,6 +172,14 @@ def test_stacks_that_find_no_room_are_counted_and_their_samples_kept(nhmtap, tmp
     assert {(*e["stack"], e["stack_lost"]) for e in lost} == {("table_full",)}
     assert sum(e["samples"] for e in lost) == full
     assert result.one("warning", of="stacks")["lost"] == full
+
+
+def test_stacks_are_read_before_their_room_is_full(nhmtap):
+    """Without intervals, only the BPF program wakes nhmtap. The stacks are so long that they fill
+    their room while more than three quarters of the table's slots are free."""
+    result = profile_while_stopped(nhmtap, [*EVERY_FAULT, "--unwind", "fp", "--by", "comm"], 3, CALLS, "tree=9,110")
+    assert within(CALLS, chains(result)).total() >= 3 * 2 ** 9 > STACK_WORDS // (9 + 110)
+    assert stacks(result)["table_full"] == 0
 
 
 def test_a_stack_that_found_room_is_still_found_when_there_is_none_left(nhmtap, tmp_path):

@@ -6,7 +6,8 @@
  *   graph=N     N faults in touch() by way of left(), 2N by way of right(): main, graph, left or right,
  *               middle, touch
  *   deep=D,N    N faults below D calls of down()
- *   tree=D      one fault below each of the 2^D paths through D calls of west() or east()
+ *   tree=D[,B]  one fault below each of the 2^D paths through D calls of west() or east(), which are
+ *               below B calls of below()
  *   kernel=N    N faults in the kernel, by read(2) of /dev/zero
  *   spin=MS     no faults: runs in burn() for MS of CPU time, one third of it called by left_spin()
  *               and two thirds by right_spin()
@@ -104,6 +105,17 @@ void east(long depth)
 	kept++;
 }
 
+void below(long calls, long depth)
+{
+	if (calls > 1) {
+		below(calls - 1, depth);
+	} else {
+		west(depth);
+		east(depth);
+	}
+	kept++;
+}
+
 void by_kernel(long n)
 {
 	int fd = open("/dev/zero", O_RDONLY);
@@ -168,8 +180,12 @@ int main(int argc, char **argv)
 			down(a, b);
 		} else if (!strcmp(argv[i], "tree")) {
 			pages(1L << a);
-			west(a);
-			east(a);
+			if (b) {
+				below(b, a);
+			} else {
+				west(a);
+				east(a);
+			}
 		} else if (!strcmp(argv[i], "kernel")) {
 			pages(a);
 			by_kernel(a);
