@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from puppet import Puppet
+from puppet import Puppet, wait_asleep
 from records import held, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -131,3 +131,17 @@ def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
     assert end["stream"]["ring_lost"] >= 9000 - 4095
     assert end["stream"]["samples"] == len(result.of("sample"))
     assert end["stream"]["samples"] + end["stream"]["ring_lost"] == end["samples"]["aggregated"]
+
+
+def test_a_ring_that_fills_is_read_before_it_is_full(nhmtap):
+    """It is also read every 20 ms, but nhmtap is stopped again before that."""
+    with Puppet(before=("taskset", "-c", "0")) as puppet:
+        process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
+        for _ in range(4):
+            process.send_signal(signal.SIGSTOP)
+            puppet.do("faults=2500")
+            process.send_signal(signal.SIGCONT)
+            wait_asleep(process.pid)
+        result = nhmtap.interrupt(process)
+    assert len(result.of("sample")) >= 4 * 2500
+    assert result.one("end")["stream"]["ring_lost"] == 0
