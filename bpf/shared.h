@@ -169,8 +169,8 @@ struct stored_stack {
 #define FRAME_INTERRUPTED    (1ULL << 61)
 #define FRAME_ADDRESS(frame) ((__s64)(frame) < 0 ? (frame) : (frame) & ~(FRAME_GUESSED | FRAME_INTERRUPTED))
 
-/* At the beginning of each area; its words follow. To empty an area, user space sets `used` to 0 and begins a
- * new epoch. */
+/* At the beginning of each area; its words follow. To empty an area, user space sets `used` and `told` to 0
+ * and begins a new epoch. */
 struct stacks_head {
 	__u32 used;  /* words, less than STACK_WORDS */
 	__u32 epoch; /* slots of another epoch are free */

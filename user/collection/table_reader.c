@@ -289,12 +289,22 @@ static void take_generation(struct table_reader *reader, int cpu, unsigned int w
 		stack_areas_clear(reader->areas, cpu, which);
 }
 
+/* Forgets the last reading, so that more can be gathered. */
+static void forget_reading(struct table_reader *reader)
+{
+	struct reading *counts = &reader->counts;
+
+	if (!reader->was_read)
+		return;
+	sums_clear(&reader->sums);
+	counts->entries = xtrim(counts->entries, counts->nr_entries, &reader->room, sizeof(*counts->entries));
+	reader->was_read = false;
+}
+
 void table_reader_drain(struct table_reader *reader, size_t most_keys)
 {
 	reader->most_keys = most_keys;
-	if (reader->was_read)
-		sums_clear(&reader->sums);
-	reader->was_read = false;
+	forget_reading(reader);
 	switch_generations(reader);
 	for (int cpu = 0; cpu < reader->nr_cpus; cpu++) {
 		if (!wait_until_left(reader, cpu))
@@ -318,7 +328,7 @@ static void list_entries(struct table_reader *reader)
 	const struct sums *sums = &reader->sums;
 	size_t nr = sums->keys.nr;
 
-	if (!reader->counts.entries || nr > reader->room || nr < reader->room / 2) {
+	if (!reader->counts.entries || nr > reader->room) {
 		free(reader->counts.entries);
 		reader->counts.entries = xmalloc((nr + 1) * sizeof(struct entry));
 		reader->room = nr;
