@@ -24,6 +24,11 @@ def ids(said):
     return [int(line.split()[1]) for line in said.splitlines() if line.startswith("done")]
 
 
+def pinned(cpu=None):
+    """The command that binds a process to one CPU; by default to the first that we may use."""
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0)) if cpu is None else cpu)]
+
+
 def wait_asleep(pid):
     """Waits until the process sleeps and no CPU runs it any more. This may take long on a busy
     machine."""
@@ -72,8 +77,7 @@ class Puppet:
 def profile_while_stopped(nhmtap, options, times, *words):
     """Profiles a shell on one CPU that runs a command so many times. nhmtap is stopped while the
     command runs, and then goes on until it sleeps. Returns its result."""
-    with subprocess.Popen(["taskset", "-c", str(min(os.sched_getaffinity(0))), "sh"], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+    with subprocess.Popen([*pinned(), "sh"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         process = nhmtap.attach("profile", *options, "-p", str(shell.pid))
         for _ in range(times):
             process.send_signal(signal.SIGSTOP)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from puppet import Puppet, command, profile_while_stopped, touched, wait_asleep
+from puppet import Puppet, command, pinned, profile_while_stopped, touched, wait_asleep
 from records import held, program
 
 SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
@@ -14,11 +14,6 @@ SLOTS = 8192  # of each generation of a CPU's table: TABLE_SLOTS in bpf/shared.h
 
 def lost(record):
     return sum(record["samples"]["lost"].values())
-
-
-def pinned():
-    """The command that binds a process to one CPU, so that only one table is filled."""
-    return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
 # --- a twin: the same event, counted by perf stat at the same time --------------------------------

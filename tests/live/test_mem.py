@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from puppet import Puppet, wait_asleep
+from puppet import Puppet, pinned, wait_asleep
 from records import held, program
 
 FAULTS = ["-e", "page-faults:u", "-c", "1"]
@@ -120,7 +120,7 @@ def test_a_stream_has_every_sample_in_its_order(nhmtap, tmp_path):
 
 
 def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
-    with Puppet(before=("taskset", "-c", "0")) as puppet:
+    with Puppet(before=pinned()) as puppet:
         process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
         process.send_signal(signal.SIGSTOP)
         puppet.do("faults=9000")
@@ -135,7 +135,7 @@ def test_samples_that_nobody_read_in_time_are_counted(nhmtap):
 
 def test_a_ring_that_fills_is_read_before_it_is_full(nhmtap):
     """It is also read every 20 ms, but nhmtap is stopped again before that."""
-    with Puppet(before=("taskset", "-c", "0")) as puppet:
+    with Puppet(before=pinned()) as puppet:
         process = nhmtap.attach("mem", *FAULTS, "--stream", "-p", puppet.pid)
         for _ in range(4):
             process.send_signal(signal.SIGSTOP)

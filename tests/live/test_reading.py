@@ -11,7 +11,7 @@ import time
 
 import pytest
 from cgroups import inside
-from puppet import Puppet, command, wait_asleep
+from puppet import Puppet, command, pinned, wait_asleep
 from records import NHMTAP, parse
 
 CPUS = sorted(os.sched_getaffinity(0))
@@ -21,10 +21,6 @@ NO_BPF = ["setpriv", "--bounding-set=-bpf,-sys_admin"]
 WAYS = pytest.mark.parametrize("before", [[], NO_BPF], ids=["by a program", "by read(2)"])
 # So many events that, without a BPF program, a thread visits each CPU to read them.
 MANY = ["-e", ",".join(["page-faults"] * 20)]
-
-
-def pinned(cpu):
-    return ["taskset", "-c", str(cpu)]
 
 
 @WAYS

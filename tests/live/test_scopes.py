@@ -8,14 +8,10 @@ import resource
 import cgroups
 import pytest
 from cgroups import inside
-from puppet import Puppet, command
+from puppet import Puppet, command, pinned
 
 CPUS = sorted(os.sched_getaffinity(0))
 FAULTS = ["-e", "page-faults"]
-
-
-def pinned(cpu):
-    return ["taskset", "-c", str(cpu)]
 
 
 def values(result, key):

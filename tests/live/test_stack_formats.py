@@ -9,6 +9,7 @@ import time
 import pytest
 import pprof
 import records
+from puppet import pinned
 from records import held, program
 from stacks import function
 
@@ -107,10 +108,9 @@ def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path)
 
 
 def test_pprof_keeps_samples_without_a_stack_and_those_beyond_top(nhmtap, tmp_path):
-    pinned = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     path = tmp_path / "x.pb.gz"
     result = nhmtap("profile", "-o", path, "--format", "pprof", *EVERY_FAULT, "--top", "5", "--",
-                    *held(*pinned, CALLS, "tree=15"))
+                    *held(*pinned(), CALLS, "tree=15"))
     assert result.status == 0
     profile = pprof.read(path)
     names = {x.id: [profile.string_table[profile.function[line.function_id - 1].name] for line in x.line]

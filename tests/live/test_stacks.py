@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from puppet import profile_while_stopped
+from puppet import pinned, profile_while_stopped
 from records import held, program
 from stacks import by_perf, chains, named, within
 
@@ -19,8 +19,7 @@ def profile(nhmtap, tmp_path, options, *steps, before=()):
 
 def profile_held(nhmtap, tmp_path, options, *steps):
     """Runs on one CPU, whose stacks are not emptied in the meantime."""
-    one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
-    return nhmtap.into(tmp_path / "out", "profile", *options, "--", *held(*one_cpu, CALLS, *steps))
+    return nhmtap.into(tmp_path / "out", "profile", *options, "--", *held(*pinned(), CALLS, *steps))
 
 
 def stacks(result):

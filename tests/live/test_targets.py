@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from puppet import Puppet, command, ids, touched
+from puppet import Puppet, command, ids, pinned, touched
 
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
 
@@ -123,7 +123,7 @@ def test_all_cpus_are_the_cpus_that_are_online(nhmtap):
 @pytest.mark.parametrize("which", [min, max])
 def test_a_cpu_sees_what_runs_there_and_nothing_else(nhmtap, which):
     here = which(os.sched_getaffinity(0))
-    with Puppet(before=["taskset", "-c", str(here)]) as puppet:
+    with Puppet(before=pinned(here)) as puppet:
         process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,cpu,ip", "-C", here)
         puppet.do("faults=1000")
         result = nhmtap.interrupt(process)
@@ -134,7 +134,7 @@ def test_a_cpu_sees_what_runs_there_and_nothing_else(nhmtap, which):
 
 def test_another_cpu_does_not_see_it(nhmtap):
     cpus = sorted(os.sched_getaffinity(0))
-    with Puppet(before=["taskset", "-c", str(cpus[0])]) as puppet:
+    with Puppet(before=pinned(cpus[0])) as puppet:
         others = f"{cpus[-1]}"
         process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,ip", "-C", others)
         puppet.do("faults=1000")
