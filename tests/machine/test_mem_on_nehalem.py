@@ -153,9 +153,12 @@ def test_words_that_share_a_line_are_shown_with_who_loads_which(two_cores):
     line, = [r for r in found if r["type"] == "shared_line" and r["cacheline"] == hex(at["words"])]
     # False sharing: the threads have no offset in common.
     assert (line["threads"], line["cpus"], line["offsets"], line["offsets_in_common"]) == (2, 2, 2, 0)
-    assert {(e["cpu"], e["offset"], e["ip"]) for e in line["entries"]} == {
-        (0, numbers["left_offset"], hex(at["left_load"])),
-        (1, numbers["right_offset"], hex(at["right_load"]))}
+    # A sample says where the load ended. The kernel finds the load's own address by the last branch;
+    # if that is an interrupt's, it keeps the other (intel_pmu_pebs_fixup_ip(), ds.c).
+    most = {}
+    for e in sorted(line["entries"], key=lambda e: e["samples"]):
+        most[e["cpu"], e["offset"]] = e["ip"]
+    assert most == {(0, numbers["left_offset"]): hex(at["left_load"]), (1, numbers["right_offset"]): hex(at["right_load"])}
     assert {e["code"]["symbol"] for e in line["entries"]} == {"play"}  # both loads are in its text
     assert len({e["tid"] for e in line["entries"]}) == 2
     assert line["modified"] >= line["loads"] - 1 > numbers["loads"] / 16 / 33 / 3
