@@ -124,6 +124,7 @@ class Soak:
             self.process = subprocess.Popen(
                 [NHMTAP, "run", self.path("config.json")], stdin=subprocess.DEVNULL, stdout=err, stderr=err,
                 env=os.environ | {"LD_PRELOAD": shim, "STEP_FILE": self.path("step"), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+        self.began = time.monotonic()
         self.obey("ping")
 
     def obey(self, line):
@@ -183,7 +184,17 @@ class Soak:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii", errors="replace") as status:
             fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
         kinds = {kind: int(fields[name].split()[0]) * 1024 for kind, name in RSS.items()}
-        return {"at": time.monotonic(), **kinds, **self.held()}
+        return {"at": time.monotonic(), **kinds, **self.spent(), **self.held()}
+
+    def spent(self):
+        """Returns in ns how long the session ran and waited for a CPU (proc_pid_schedstat in
+        Documentation/scheduler/sched-stats.rst), and how long the host took the CPUs away from
+        this machine (proc_stat(5))."""
+        with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as file:
+            ran, waited, _ = map(int, file.read().split())
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = int(file.readline().split()[8])
+        return {"ran": ran, "waited": waited, "stolen": ticks * 10**9 // os.sysconf("SC_CLK_TCK")}
 
     def held(self):
         """Returns the number of its descriptors of each kind: BPF objects, events, watches,
@@ -257,13 +268,24 @@ def table_full(records, activity):
 
 
 def lateness(records, asked):
-    """Returns by which share each interval was longer than requested, sorted. Intervals that a HUP
-    or the end cut short are negative."""
-    late = []
+    """Returns for each interval by which share it was longer than requested, its activity, and how
+    many seconds after the session's start it ended, sorted. Intervals that a HUP or the end cut
+    short are negative."""
+    late, lasted = [], collections.Counter()
     for r in records:
         if r["type"] in ("count", "profile", "mem") and r["activity"] in asked and r.get("part", 1) == 1:
-            late.append(r["duration_ns"] / 1e6 / r.get("merged", 1) / asked[r["activity"]] - 1)
+            lasted[r["activity"]] += r["duration_ns"] / 1e9
+            share = r["duration_ns"] / 1e6 / r.get("merged", 1) / asked[r["activity"]] - 1
+            late.append((share, r["activity"], lasted[r["activity"]]))
     return sorted(late)
+
+
+def meanwhile(samples, at):
+    """Returns how many ms of the 2 to 3 seconds around a time the session ran and waited for a CPU,
+    and the host took from the machine: what may have made an interval late."""
+    before = [one for one in samples if one["at"] < at - 1] or samples[:1]
+    after = [one for one in samples if one["at"] > at + 1] or samples[-1:]
+    return {name: round((after[0][name] - before[-1][name]) / 1e6) for name in ("ran", "waited", "stolen")}
 
 
 def by_minute(samples):
@@ -287,8 +309,11 @@ def judge(soak, seen):
     figures = {
         "page faults": sums, "records": len(records), "seconds": soak.seconds, "times": seen["times"],
         "table_full at most": {name: table_full(records, name) for name in TWINS[1:]},
-        "late, 99 % no more than": late[int(len(late) * 0.99) - 1] if late else None,
-        "late at most": late[-1] if late else None,
+        "late, 99 % no more than": late[int(len(late) * 0.99) - 1][0] if late else None,
+        "late at most": late[-1][0] if late else None,
+        "the latest": [{"by": share, "activity": activity, "at_s": round(at, 1),
+                        "ms": meanwhile(soak.samples, soak.began + at)}
+                       for share, activity, at in reversed(late[-5:])] if soak.samples else [],
         "rss at first, at most, at last": [seen["first"]["rss"], max(one["rss"] for one in soak.samples), seen["last"]["rss"]],
         "its median in each minute": {kind: [statistics.median(one[kind] for one in minute) for minute in minutes] for kind in RSS},
         "held at first": seen["first"]["held"], "held at last": seen["last"]["held"],
