@@ -184,13 +184,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct table *table = table_of_this_cpu();
 	__u32 zero = 0;
 	struct stack *stack = bpf_map_lookup_elem(&stacks, &zero);
-	__u64 began;
 
 	if (!table || !stack)
 		return 0;
-	began = table_begin(table);
+	table_begin(table);
 	take_sample(ctx, table, table_enter(table), stack);
-	table_leave(table, began);
+	table_leave(table);
 	/* 0: perf writes no record of the sample into the event's ring. */
 	return 0;
 }

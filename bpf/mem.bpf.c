@@ -307,18 +307,17 @@ SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
-	__u64 began;
 	__u32 which;
 
 	if (!table)
 		return 0;
-	began = table_begin(table);
+	table_begin(table);
 	which = table_enter(table);
 	if (by_stack)
 		take_with_stack(ctx, table, which, stack_of(ctx, which));
 	else
 		take_sample(ctx, table, which, 0);
-	table_leave(table, began);
+	table_leave(table);
 	return 0;
 }
 

@@ -32,12 +32,12 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
 	struct key key = {};
-	__u64 hash = 0, began;
+	__u64 hash = 0;
 	__u32 which;
 
 	if (!table)
 		return 0;
-	began = table_begin(table);
+	table_begin(table);
 	if (by_ip) {
 		key.ip = ctx->regs.rip;
 		hash = hash_word(hash, key.ip);
@@ -73,7 +73,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		hash = hash_word(hash, stack);
 	}
 	table_add(table, which, &key, hash, period_of(ctx, table));
-	table_leave(table, began);
+	table_leave(table);
 	/* 0: perf writes no record of the sample into the event's ring. */
 	return 0;
 }

@@ -92,8 +92,9 @@ struct table_head {
 	 * sample's period. Written by user space while the event is disabled, set to zero by the program. */
 	__u64 carried;
 	__u64 weighed; /* written by the program: the sum of all periods so far */
-	/* If `timed` is set, one of TIMED_ONE_IN runs is timed. */
-	__u64 timed_runs, timed_ns; /* written by the program */
+	/* If `timed` is set, one of TIMED_ONE_IN runs is timed. Written by the program. */
+	__u64 timed_runs, timed_ns;
+	__u64 timed_since; /* when the present run began; 0: it is not timed */
 };
 
 #define TIMED_ONE_IN 16 /* a power of two */

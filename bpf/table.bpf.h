@@ -59,10 +59,14 @@ static __always_inline struct table *table_of_this_cpu(void)
 	return bpf_map_lookup_elem(&tables, &this_cpu);
 }
 
-/* Returns the time at which this run begins, for table_leave(), or 0 if the run is not to be timed. */
-static __always_inline __u64 table_begin(const struct table *table)
+/* Begins a run. The time is not returned: a caller would need to keep it on the stack, and on_sample() of
+ * profile.bpf.c has just as much there as the kernel (since 6.13) leaves on its own stack. Programs with 64
+ * bytes or more get a stack of their own, which is rarely in the cache: BPF_PRIV_STACK_MIN_SIZE,
+ * kernel/bpf/verifier.c. */
+static __always_inline void table_begin(struct table *table)
 {
-	return timed && !(table->head.turns / 2 & (TIMED_ONE_IN - 1)) ? bpf_ktime_get_ns() : 0;
+	if (timed && !(table->head.turns / 2 & (TIMED_ONE_IN - 1)))
+		table->head.timed_since = bpf_ktime_get_ns();
 }
 
 /* Returns how many occurrences the sample stands for. Must be called once per sample. */
@@ -91,13 +95,14 @@ static __always_inline __u32 table_enter(struct table *table)
 	return *(volatile __u64 *)&table->head.generation & 1;
 }
 
-static __always_inline void table_leave(struct table *table, __u64 began)
+static __always_inline void table_leave(struct table *table)
 {
 	barrier();
 	table->head.turns++;
-	if (timed && began) {
+	if (timed && table->head.timed_since) {
 		table->head.timed_runs++;
-		table->head.timed_ns += bpf_ktime_get_ns() - began;
+		table->head.timed_ns += bpf_ktime_get_ns() - table->head.timed_since;
+		table->head.timed_since = 0;
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <jansson.h>
 
+#include "collection/folding.h"
 #include "command/help.h"
 #include "host/privileges.h"
 #include "memory.h"
@@ -112,6 +113,7 @@ int main(int argc, char **argv)
 	}
 	keep_standard_streams();
 	json_set_alloc_funcs(xmalloc, free);
+	folding_begin(); /* if it fails, samples only cost more */
 	setlocale(LC_ALL, "C");
 	if (argc < 2) {
 		help_print(NULL, stderr);

@@ -23,15 +23,14 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct table *table = table_of_this_cpu();
 	struct key key = {};
-	__u64 began;
 
 	if (!table)
 		return 0;
-	began = table_begin(table);
+	table_begin(table);
 	if (by_cpu)
 		key.cpu = bpf_get_smp_processor_id();
 	table_add(table, table_enter(table), &key, hash_word(0, key.cpu), period_of(ctx, table));
-	table_leave(table, began);
+	table_leave(table);
 	return 0;
 }
 
