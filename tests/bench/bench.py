@@ -197,6 +197,62 @@ def measure_samples(figures, folder, options):
                         f"{beyond[variant]:.0f} / {empty:.0f} ns over counting's {counted:.0f}")
 
 
+@contextlib.contextmanager
+def timed_programs():
+    """The kernel times each run of a BPF program: kernel.bpf_stats_enabled in
+    Documentation/admin-guide/sysctl/kernel.rst."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+    with open(path, "w", encoding="ascii") as file:
+        file.write("1")
+    yield
+    with open(path, "w", encoding="ascii") as file:
+        file.write(before)
+
+
+def program_runs(pid):
+    """Returns the time in ns and the number of all runs of the program for samples that a process
+    has open."""
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:
+            told = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+            if told.get("prog_type") == "7":  # BPF_PROG_TYPE_PERF_EVENT, include/uapi/linux/bpf.h
+                return int(told["run_time_ns"]), int(told["run_cnt"])
+    sys.exit(f"bench: process {pid} has no BPF program for samples")
+
+
+def program_time(command, bursts):
+    """Returns the ns that a run of the program of this command takes, as the kernel times it."""
+    burster = Burster(command)
+    burster.burst()
+    before = program_runs(burster.process.pid)
+    for _ in range(bursts):
+        burster.burst()
+    ns, runs = (after - earlier for after, earlier in zip(program_runs(burster.process.pid), before))
+    burster.end()
+    return ns / runs
+
+
+def measure_programs(figures, folder, options):
+    """The time that programs take of a sample, in excess of an empty program, as the kernel times
+    it. Unlike the whole cost of a sample, it can be measured where page faults are slow, as in some
+    virtual machines. Page faults leave little in the cache there."""
+    command = [BURSTS, "1000"]
+    ours = {
+        "profile by pid and ip": profile("-o", os.devnull, "--", *command),
+        "profile by every key": profile("-o", os.devnull, "--", *command, by=ALL_KEYS),
+        "mem by every key": mem("-o", os.devnull, "--", *command),
+        "a per-CPU hash map": [AROUND, "-p", HASH, *command],
+    }
+    with timed_programs():
+        for _ in range(options.rounds):
+            times = [[program_time(run, 20) for run in ([AROUND, "-p", EMPTY, *command], *ours.values())] for _ in range(7)]
+            empty, *each = map(statistics.median, zip(*times))
+            for name, ns in zip(ours, each):
+                figures.add(f"a sample in the program of {name}, beyond an empty one", ns - empty, None, f"{ns:.0f} - {empty:.0f} ns", "ns")
+
+
 LOAD_KEYS = "ip,pid,tid,comm,cpu,cgroup,cacheline,offset,page,node"
 
 
@@ -1102,6 +1158,7 @@ def measure_session(figures, folder, options):
 
 MEASUREMENTS = {
     "samples": measure_samples,
+    "programs": measure_programs,
     "loads": measure_loads,
     "stacks": measure_stacks,
     "perf": measure_perf,
