@@ -40,8 +40,8 @@ struct space {
 
 /* The names (comm) that the threads of a process had in one life. Threads of a pool often have one each. */
 struct comms {
-	char (*list)[COMM_SIZE];
-	size_t nr, room;
+	char list[COMMS_MOST][COMM_SIZE];
+	size_t nr;
 	bool incomplete; /* the process existed before notes were read, or has more than COMMS_MOST */
 };
 
@@ -149,7 +149,6 @@ static void life_release(struct mappings *mappings, struct life *life)
 	space_put(mappings, life->space);
 	root_put(life->root);
 	mapped_file_put(life->program);
-	free(life->comms.list);
 	free(life);
 }
 
@@ -169,8 +168,7 @@ static void comms_add(struct comms *comms, const char *comm)
 		comms->incomplete = true;
 		return;
 	}
-	comms->list = xroom(comms->list, comms->nr, &comms->room, sizeof(*comms->list));
-	snprintf(comms->list[comms->nr++], COMM_SIZE, "%s", comm);
+	memcpy(comms->list[comms->nr++], comm, strnlen(comm, COMM_SIZE - 1));
 }
 
 /* The user of a process for file access: proc(5). Returns `known` if the process has ended. */
@@ -210,7 +208,7 @@ static void look_at(struct mappings *mappings, const struct process *process)
 static struct life *begin_life(struct process *process, __u64 since, struct space *space,
 			       const struct life *before)
 {
-	struct life *life = xcalloc(1, sizeof(*life));
+	struct life *life = xmalloc(sizeof(*life));
 
 	if (process->life)
 		process->life->until = since;
@@ -501,9 +499,7 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 	life->looked = parent->life->looked;
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
-	for (size_t i = 0; i < parent->life->comms.nr; i++)
-		comms_add(&life->comms, parent->life->comms.list[i]);
-	life->comms.incomplete = parent->life->comms.incomplete;
+	life->comms = parent->life->comms;
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 

@@ -25,7 +25,7 @@
  */
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS  50000000
-#define SHARE	       250 /* reading may take 1/250 of a CPU */
+#define SHARE	       500 /* reading may take 1/500 of a CPU */
 #define LAST_SECONDS   2500000000
 
 /* Symbols of a file that were not used for this time, nor in the last interval, are forgotten, and read again
@@ -192,8 +192,10 @@ static bool take(struct names *names, bool all, bool look)
 	struct listening *next;
 	bool any = false;
 
+	/* A crowded listening has its next reading scheduled and does not wait for notes. */
 	for (struct listening *one = names->listening; one; one = one->next)
-		sideband_woken(one->sideband);
+		if (!one->crowded)
+			sideband_woken(one->sideband);
 	while ((next = next_note(names, before))) {
 		if (next->note.kind != SIDEBAND_CGROUP)
 			mappings_take(names->mappings, &next->note);
@@ -230,7 +232,7 @@ static void on_pause_over(void *context)
 	bool any;
 
 	listening->pause = NULL;
-	any = take(listening->names, false, listening->paid_until <= since + LAST_SECONDS);
+	any = take(listening->names, false, !listening->crowded);
 	if (listening->paid_until < since)
 		listening->paid_until = since;
 	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
