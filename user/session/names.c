@@ -21,11 +21,11 @@
  * Pause between two readings of the kernel's notes. The minimum is short so that the files of a process in
  * another root are found before it ends; afterwards they can't be found. The pause grows to the maximum if
  * reading has taken more than its share of a CPU in the last seconds. In that time, a CPU's ring has room for
- * the notes of 250 programs that start, which is more than a CPU can start.
+ * the notes of 250 dynamically linked programs that start, which is more than a CPU can start.
  */
 #define PAUSE_LEAST_NS 2000000
-#define PAUSE_MOST_NS  50000000
-#define SHARE	       500 /* reading may take 1/500 of a CPU */
+#define PAUSE_MOST_NS  100000000
+#define SHARE	       1000 /* reading may take 1/1000 of a CPU */
 #define LAST_SECONDS   2500000000
 
 /* Symbols of a file that were not used for this time, nor in the last interval, are forgotten, and read again
