@@ -800,7 +800,8 @@ def measure_churn(figures, folder, options):
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.cpu_count()))
     churns = [subprocess.Popen(["sh", "-c", CHURN]) for _ in range(os.cpu_count())]
-    recording = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
+    # Without -B, perf reads each file's build-id at the end, and 6.1 aborts for some ("buffer overflow detected").
+    recording = subprocess.Popen(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
                                   "--", "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run = subprocess.Popen(nhmtap("profile", "-e", "cpu-clock", "-a", "-g", "-F", 99, "--by", "cgroup,symbol", "-I", 1000,
                                   "--duration", options.seconds, "-o", out), stdout=subprocess.DEVNULL)
