@@ -25,12 +25,10 @@ def loaded(nhmtap, tmp_path, *words):
     return programs
 
 
-# The compiler merges equal ends of branches. A load that several branches lead to is left.
-@pytest.mark.parametrize("words, left", [("profile --by pid,ip", 0), ("profile --by pid,tid,comm,cpu,ip,cgroup", 0),
-                                         ("profile -g --unwind fp", 0), ("mem --by source", 2),
-                                         ("mem --by ip,pid,cacheline,page,comm --stream", 2)])
-def test_a_program_of_samples_hardly_loads_what_is_constant_in_a_run(nhmtap, tmp_path, words, left):
-    assert [one["loads"] <= left for one in loaded(nhmtap, tmp_path, *words.split())] == [True]
+@pytest.mark.parametrize("words", ["profile --by pid,ip", "profile --by pid,tid,comm,cpu,ip,cgroup", "profile -g --unwind fp",
+                                   "mem --by source", "mem --by ip,pid,cacheline,page,comm --stream"])
+def test_a_program_of_samples_does_not_load_what_is_constant_in_a_run(nhmtap, tmp_path, words):
+    assert [one["loads"] for one in loaded(nhmtap, tmp_path, *words.split())] == [0]
 
 
 def test_the_stack_of_profiles_program_is_the_kernels(nhmtap, tmp_path):

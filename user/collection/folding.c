@@ -55,11 +55,14 @@ static void mark_targets(bool *targets, const struct bpf_insn *insns, size_t nr)
 	for (size_t i = 0; i < nr; i++) {
 		const struct bpf_insn *insn = &insns[i];
 		int class = BPF_CLASS(insn->code), operation = BPF_OP(insn->code);
-		size_t target;
+		size_t target = i + 1 + insn->off;
 
 		if ((class != BPF_JMP && class != BPF_JMP32) || operation == BPF_EXIT)
 			continue;
-		target = i + 1 + (operation == BPF_CALL ? insn->imm : insn->off);
+		if (operation == BPF_CALL && insn->src_reg != BPF_PSEUDO_CALL)
+			continue; /* of a helper, by its number */
+		if (operation == BPF_CALL)
+			target = i + 1 + insn->imm;
 		if (target < nr)
 			targets[target] = true;
 	}
