@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import hosts
@@ -189,6 +190,36 @@ def files_of(process):
         with contextlib.suppress(FileNotFoundError):
             files.add(os.readlink(os.path.join(folder, fd)))
     return files
+
+
+# For each line of stdin, maps a file with code, and another one after so many milliseconds.
+MAPS_TWO = """
+import mmap, sys, time
+maps = []
+for line in sys.stdin:
+    first, second, ms = line.split()
+    for path, then in ((first, float(ms)), (second, 0)):
+        with open(path, "rb") as file:
+            maps.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ | mmap.PROT_EXEC))
+        until = time.monotonic() + then / 1000
+        while time.monotonic() < until:
+            pass
+    print("mapped", flush=True)
+"""
+
+
+def test_a_file_is_known_even_if_it_was_mapped_while_notes_were_read(nhmtap, tmp_path):
+    """Notes that are still too new then must be read later, even if no others follow."""
+    with subprocess.Popen([sys.executable, "-c", MAPS_TWO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        run = Running(nhmtap, tmp_path / "out", "profile", "-c", "1000000", "-p", process.pid, "--by", "symbol", interval=600000)
+        for i in range(40):
+            first, second = (str(shutil.copy(NAMES, tmp_path / f"{which}{i}")) for which in ("first", "second"))
+            process.stdin.write(f"{first} {second} {i / 10}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "mapped\n"
+            wait_for(lambda: second in files_of(run.process))
+        process.stdin.close()
+    run.end()
 
 
 def test_a_program_is_let_go_of_though_nobody_told_of_its_end(nhmtap, tmp_path, cgroup, copy):

@@ -447,6 +447,14 @@ bool sideband_next(struct sideband *sideband, __u64 before, struct sideband_note
 	return false;
 }
 
+bool sideband_has_more(const struct sideband *sideband)
+{
+	for (size_t i = 0; i < sideband->nr_rings; i++)
+		if (sideband->rings[i]->event)
+			return true;
+	return false;
+}
+
 __u64 sideband_lost(const struct sideband *sideband)
 {
 	return sideband->lost;

@@ -75,6 +75,9 @@ void sideband_woken(struct sideband *sideband);
  * if there is none. */
 bool sideband_next(struct sideband *sideband, __u64 before, struct sideband_note *note);
 
+/* Whether there were notes that were not older, when sideband_next() last returned false. */
+bool sideband_has_more(const struct sideband *sideband);
+
 /* The number of notes so far that found no room in a ring (PERF_RECORD_LOST). */
 __u64 sideband_lost(const struct sideband *sideband);
 

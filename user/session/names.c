@@ -229,14 +229,16 @@ static void on_pause_over(void *context)
 {
 	struct listening *listening = context;
 	__u64 begin = clock_ns(CLOCK_THREAD_CPUTIME_ID), since = clock_ns(CLOCK_MONOTONIC) - LAST_SECONDS;
-	bool any;
 
 	listening->pause = NULL;
-	any = take(listening->names, false, !listening->crowded);
+	if (!take(listening->names, false, !listening->crowded) && listening->crowded) {
+		listening->crowded = false;
+		take(listening->names, false, true); /* what came before it waits for notes again */
+	}
 	if (listening->paid_until < since)
 		listening->paid_until = since;
 	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
-	if (any && listening->crowded)
+	if (listening->crowded || sideband_has_more(listening->sideband))
 		pause_before_look(listening);
 	else
 		loop_listen(listening->source, POLLIN);
