@@ -153,33 +153,51 @@ void loop_remove(struct loop *loop, struct source **source)
 		sweep(loop);
 }
 
-static bool before(const struct source *a, const struct source *b)
-{
-	return a->at < b->at || (a->at == b->at && !a->period && b->period);
-}
-
-static struct source *earliest(const struct loop *loop)
+static struct source *earliest(const struct loop *loop, bool periodic)
 {
 	struct source *first = NULL;
 
 	for (struct source *source = loop->sources; source; source = source->next)
-		if (source->due && !source->removed && (!first || before(source, first)))
+		if (source->due && !source->removed && (periodic || !source->period) &&
+		    (!first || source->at < first->at))
 			first = source;
 	return first;
 }
 
+/* How late a periodic source is, in periods. */
+static double lateness(const struct source *source, __u64 now)
+{
+	return (double)(now - source->at) / source->period;
+}
+
+/* Returns the source to call next, or NULL if none is due. Single deadlines keep their place in time. Of the
+ * periodic sources before the first of them, it is the latest in terms of its period: the interval of a
+ * second that is due first must not delay one of 20 ms behind it. */
+static struct source *next_due(const struct loop *loop, __u64 now)
+{
+	struct source *single = earliest(loop, false), *next = NULL;
+	__u64 before = single && single->at <= now ? single->at : now + 1;
+
+	for (struct source *source = loop->sources; source; source = source->next)
+		if (source->due && !source->removed && source->period && source->at < before &&
+		    (!next || lateness(source, now) > lateness(next, now)))
+			next = source;
+	return next || before > now ? next : single;
+}
+
+/* Calls one source that is due. Others have to wait until descriptors have been looked at again. */
 static void call_due(struct loop *loop)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
-	struct source *source;
+	struct source *source = loop->stopped ? NULL : next_due(loop, now);
 
-	while (!loop->stopped && (source = earliest(loop)) && source->at <= now) {
-		if (source->period)
-			source->at += ((now - source->at) / source->period + 1) * source->period;
-		else
-			source->removed = true;
-		source->due(source->fd < 0 ? source->context : source);
-	}
+	if (!source)
+		return;
+	if (source->period)
+		source->at += ((now - source->at) / source->period + 1) * source->period;
+	else
+		source->removed = true;
+	source->due(source->fd < 0 ? source->context : source);
 }
 
 #define READY_MOST 16
@@ -191,7 +209,7 @@ static void call_due(struct loop *loop)
  */
 static int wait_for_any(struct loop *loop, struct epoll_event *events)
 {
-	const struct source *first = earliest(loop);
+	const struct source *first = earliest(loop, true);
 	struct timespec left = {0};
 	__u64 now, ns;
 	int nr;

@@ -33,8 +33,9 @@ void loop_listen(struct source *source, short events);
 /*
  * loop_at() calls `due` once, at `ns` of CLOCK_MONOTONIC. loop_every() calls it every `period` ns, first at
  * `since` plus a period. Deadlines are exactly a period apart: a late call does not delay the next, and if
- * several deadlines were missed, there is one call for all of them. If a single and a periodic deadline are
- * at the same time, the single one is called first.
+ * several deadlines were missed, there is one call for all of them. If several periodic sources are due, the
+ * one that is latest in terms of its period is called first. A single deadline is called after those that
+ * were due before it, and before all others.
  */
 struct source *loop_at(struct loop *loop, __u64 ns, due_fn due, void *context);
 struct source *loop_every(struct loop *loop, __u64 since, __u64 period, due_fn due, void *context);
@@ -47,8 +48,8 @@ void loop_pace(struct source *source, __u64 period);
  * function. */
 void loop_remove(struct loop *loop, struct source **source);
 
-/* Waits and calls the functions of sources until loop_stop(). Ready descriptors come before deadlines, and
- * deadlines are called in order of time. Returns 0, or -errno if waiting failed. */
+/* Waits and calls the functions of sources until loop_stop(). Ready descriptors come before each deadline.
+ * Returns 0, or -errno if waiting failed. */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
