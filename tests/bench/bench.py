@@ -206,9 +206,11 @@ def timed_programs():
         before = file.read()
     with open(path, "w", encoding="ascii") as file:
         file.write("1")
-    yield
-    with open(path, "w", encoding="ascii") as file:
-        file.write(before)
+    try:
+        yield
+    finally:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(before)
 
 
 def program_runs(pid):
