@@ -184,8 +184,10 @@ static void publish(void *context)
 			loop_at(names->loop, clock_ns(CLOCK_MONOTONIC) + PUBLISH_NS, publish, names);
 }
 
-/* Reads and handles all pending notes. `look`: see mappings_look_at_executed(). Returns whether there were
- * any. */
+static void pause_before_look(struct listening *listening);
+
+/* Reads and handles all pending notes, and has those that are too new read later. `look`: see
+ * mappings_look_at_executed(). Returns whether there were any. */
 static bool take(struct names *names, bool all, bool look)
 {
 	__u64 before = all ? ~0ULL : clock_ns(CLOCK_MONOTONIC) - SETTLED_NS;
@@ -204,6 +206,9 @@ static bool take(struct names *names, bool all, bool look)
 		next->held = false;
 		any = true;
 	}
+	for (struct listening *one = names->listening; one; one = one->next)
+		if (!one->crowded && sideband_has_more(one->sideband))
+			pause_before_look(one);
 	mappings_look_at_executed(names->mappings, look);
 	publish(names);
 	return any;
@@ -238,9 +243,9 @@ static void on_pause_over(void *context)
 	if (listening->paid_until < since)
 		listening->paid_until = since;
 	listening->paid_until += SHARE * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
-	if (listening->crowded || sideband_has_more(listening->sideband))
+	if (listening->crowded)
 		pause_before_look(listening);
-	else
+	else if (!listening->pause)
 		loop_listen(listening->source, POLLIN);
 }
 
