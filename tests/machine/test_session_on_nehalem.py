@@ -52,11 +52,12 @@ def alone(bench, name):
 
 def chain(result):
     """The number of samples at the one load instruction of chase, and of those that the kernel is
-    known to have dropped. It drops more samples if other events interrupt as well."""
+    known to have dropped. It drops more samples if other events interrupt as well: at times most of
+    them, so the few others are compared with the loads that chase executes."""
     site = hex(known.addresses("chase")["chase_site"])
     found = sum(e["samples"] for e in result.entries("mem") if e["ip"] == site)
     others = sum(e["samples"] for e in result.entries("mem") if e["ip"] != site)
-    assert found > 5 * others
+    assert others < LOADS / 101 / 10
     assert all(e["source"] == "local_dram_exclusive" for e in result.entries("mem") if e["ip"] == site)
     return found + sum(result.of("mem")[0]["samples"]["lost"].values())
 
