@@ -213,15 +213,20 @@ def timed_programs():
             file.write(before)
 
 
-def program_runs(pid):
-    """Returns the time in ns and the number of all runs of the program for samples that a process
-    has open."""
+def sample_program(pid):
+    """Returns what fdinfo tells of the program for samples that a process has open."""
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:
             told = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
             if told.get("prog_type") == "7":  # BPF_PROG_TYPE_PERF_EVENT, include/uapi/linux/bpf.h
-                return int(told["run_time_ns"]), int(told["run_cnt"])
+                return {name: int(value) for name, value in told.items() if value.isdecimal()}
     sys.exit(f"bench: process {pid} has no BPF program for samples")
+
+
+def program_runs(pid):
+    """Returns the time in ns and the number of all runs of a process's program for samples."""
+    told = sample_program(pid)
+    return told["run_time_ns"], told["run_cnt"]
 
 
 def program_time(command, bursts):
@@ -263,18 +268,12 @@ def mem(*arguments):
 
 
 def verified_instructions(command):
-    """Returns how many instructions the verifier processed for the command's BPF program, by
-    fdinfo."""
+    """Returns how many instructions the verifier processed for the command's program for samples,
+    or None on kernels before 5.16, which do not tell."""
     process = subprocess.Popen([*command, "--", "sleep", "10"], stdout=subprocess.PIPE)
     try:
         process.stdout.readline()  # the start record: everything is loaded
-        for fd in os.listdir(f"/proc/{process.pid}/fdinfo"):
-            with contextlib.suppress(OSError), open(f"/proc/{process.pid}/fdinfo/{fd}",
-                                                    encoding="ascii") as file:
-                for line in file:
-                    if line.startswith("verified_insns:"):
-                        return int(line.split()[1])
-        return None
+        return sample_program(process.pid).get("verified_insns")
     finally:
         process.terminate()
         process.communicate()
