@@ -798,8 +798,8 @@ def measure_churn(figures, folder, options):
     os.sched_setaffinity(0, range(os.cpu_count()))
     churns = [subprocess.Popen(["sh", "-c", CHURN]) for _ in range(os.cpu_count())]
     # Without -B, perf reads each file's build-id at the end, and 6.1 aborts for some ("buffer overflow detected").
-    recording = subprocess.Popen(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "99", "-a", "-o", data, "--",
-                                  "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    recording = subprocess.Popen(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "99", "-a", "-o", data,
+                                  "--", "sleep", str(options.seconds)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run = subprocess.Popen(nhmtap("profile", "-e", "cpu-clock", "-a", "-g", "-F", 99, "--by", "cgroup,symbol", "-I", 1000,
                                   "--duration", options.seconds, "-o", out), stdout=subprocess.DEVNULL)
     try:
@@ -825,7 +825,7 @@ def measure_churn(figures, folder, options):
     figures.add("samples lost there", 100 * sum(samples["lost"].values()) / samples["expected"], 0.1,
                 f"{causes} of {samples['expected']}", "%")
     ticks = 99 * options.seconds * os.cpu_count()  # perf samples for a few ms longer, up to a tick or two a CPU
-    missed = ticks - samples_in(data)
+    missed = max(0, ticks - samples_in(data))
     figures.add("ticks that perf record has missed beside it", 100 * missed / ticks, None, f"{missed} of {ticks}", "%")
 
 

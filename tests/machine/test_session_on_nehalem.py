@@ -57,7 +57,7 @@ def chain(result):
     site = hex(known.addresses("chase")["chase_site"])
     found = sum(e["samples"] for e in result.entries("mem") if e["ip"] == site)
     others = sum(e["samples"] for e in result.entries("mem") if e["ip"] != site)
-    assert others < LOADS / 101 / 10
+    assert others < SAMPLES / 10
     assert all(e["source"] == "local_dram_exclusive" for e in result.entries("mem") if e["ip"] == site)
     return found + sum(result.of("mem")[0]["samples"]["lost"].values())
 
@@ -66,7 +66,7 @@ def is_whole(result):
     """Whether all loads of chase are sampled, within the uncertainty of the account, and only a few
     others."""
     unsure = sum(r["samples"]["uncertainty"] for r in result.of("mem"))
-    return LOADS / 101 - 1 - unsure <= chain(result) <= 1.03 * LOADS / 101
+    return SAMPLES - 1 - unsure <= chain(result) <= 1.03 * SAMPLES
 
 
 def cell(result):
@@ -74,6 +74,7 @@ def cell(result):
 
 
 LOADS = known.numbers("chase")["memory.loads"]
+SAMPLES = LOADS / 101  # a precise event with a period of 100 gives one every 101
 EDGES = edges("kinds", *ALL)
 
 
