@@ -21,104 +21,16 @@ say       = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(2))
 .PHONY: all demo test test-inside test-lent test-rootless check-threads bench soak soak-machine soak-sidecar install uninstall format clean help packages
 
 # --- what the build and the tests need -------------------------------------------------------
-# Each line: a package, and a command that succeeds once it is installed.
-define build_requirements
-gcc          | $(CC) --version
-libc6-dev    | $(CC) -include stdio.h -E -xc /dev/null
-clang        | $(CLANG) --version
-pkg-config   | pkg-config --version
-libbpf-dev   | pkg-config --exists libbpf
-libjansson-dev | pkg-config --exists jansson
-libprotobuf-c-dev | pkg-config --exists libprotobuf-c
-protobuf-c-compiler | protoc-c --version
-zlib1g-dev   | pkg-config --exists zlib
-libcurl4-gnutls-dev | pkg-config --exists libcurl
-libmicrohttpd-dev | pkg-config --exists libmicrohttpd
-libdw-dev    | pkg-config --exists libdw libelf liblzma
-libseccomp-dev | pkg-config --exists libseccomp
-libiberty-dev | $(CC) -include libiberty/demangle.h -E -xc /dev/null
-xz-utils     | xz --version
-linux-source | pkg-config --exists libperf || ls /usr/src/linux-source-*.tar.xz
-python3      | $(PYTHON) --version
-$(if $(filter 1,$(SANITIZE)),libasan8 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=address$(comma)undefined -xc - -o /dev/null)
-$(if $(filter thread,$(SANITIZE)),libtsan2 | echo 'int main(void){return 0;}' | $(CC) -fsanitize=thread -xc - -o /dev/null)
-endef
-define test_requirements
-g++          | g++ --version
-llvm         | ls /usr/lib/llvm-*/bin/llvm-profgen
-libclang-rt-dev | echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | $(CLANG) -fsanitize=fuzzer$(comma)address -xc - -o /dev/null
-clang-format | clang-format --version
-clang-tidy   | clang-tidy --version
-libpfm4-dev  | $(CC) -include perfmon/pfmlib.h -E -xc /dev/null
-libpapi-dev  | $(CC) -include papi.h -E -xc /dev/null
-python3-pytest       | $(PYTHON) -c 'import pytest'
-python3-pytest-xdist | $(PYTHON) -c 'import xdist'
-python3-pytest-rerunfailures | $(PYTHON) -c 'import pytest_rerunfailures'
-python3-pytest-timeout | $(PYTHON) -c 'import pytest_timeout'
-python3-setuptools   | $(PYTHON) -c 'import setuptools'
-python3-pip          | $(PYTHON) -c 'import pip'
-python3-wheel        | $(PYTHON) -c 'import wheel'
-mypy                 | mypy --version
-git          | git --version
-python3-jsonschema   | $(PYTHON) -c 'import jsonschema'
-python3-hypothesis   | $(PYTHON) -c 'import hypothesis'
-python3-selenium     | $(PYTHON) -c 'import selenium'
-python3-prometheus-client | $(PYTHON) -c 'import prometheus_client'
-prometheus   | promtool --version
-python3-protobuf     | $(PYTHON) -c 'import google.protobuf'
-protobuf-compiler | protoc --version
-chromium     | chromium --version
-chromium-driver | chromedriver --version
-dwz          | dwz --version
-libc6-dbg    | ls /usr/lib/debug/.build-id
-jq           | jq --version
-curl         | curl --version
-miller       | mlr --version
-rsyslog      | rsyslogd -v
-runc         | runc --version
-$(image_requirements)
-python3-yaml | $(PYTHON) -c 'import yaml'
-linux-perf   | perf --version
-strace       | strace --version
-tmux         | tmux -V
-man-db       | man --version
-groff-base   | groff --version
-zsh          | zsh --version
-util-linux   | setpriv --version
-systemd      | systemd-analyze --version
-endef
-define deb_requirements
-debhelper    | command -v dh
-dh-python    | pybuild --version
-dpkg-dev     | dpkg-buildpackage --version
-lintian      | lintian --version
-debootstrap  | debootstrap --version
-autopkgtest  | command -v autopkgtest
-endef
-define image_requirements
-umoci        | umoci --version
-endef
-comma := ,
-export build_requirements test_requirements deb_requirements image_requirements
-
-# Installs missing packages if possible (as root, with apt-get), and lists them otherwise. The lock
-# is needed because apt-get does not wait for another apt-get that updates the lists.
+# Installs missing packages if possible (as root, with apt-get), and lists them otherwise.
 packages: $(O)/.build-packages $(O)/.test-packages
-$(O)/.%-packages: Makefile
+comma := ,
+sanitizer := $(if $(filter 1,$(SANITIZE)),address,$(filter thread,$(SANITIZE)))
+$(O)/.build-packages: needed = build $(sanitizer)
+$(O)/.test-packages:  needed = test image
+$(O)/.%-packages: needed = $*
+$(O)/.%-packages: user/packaging/packages.txt user/packaging/install-packages
 	@mkdir -p $(O)
-	@missing=$$(printf '%s\n' "$$$*_requirements" | while IFS='|' read -r package check; do \
-		[ -z "$$package" ] || (eval "$$check") > /dev/null 2>&1 || printf '%s ' $$package; done); \
-	if [ -n "$$missing" ]; then \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-			echo "  INSTALL  $$missing"; \
-			get='apt-get -qq -o DPkg::Lock::Timeout=300'; export DEBIAN_FRONTEND=noninteractive; \
-			{ flock 9 && $$get update && $$get install -y --no-install-recommends $$missing; } \
-				> $(O)/apt-$*.log 2>&1 9> $(O)/apt.lock || { cat $(O)/apt-$*.log >&2; exit 1; }; \
-		else \
-			echo "missing, by the Debian package that has it: $$missing" >&2; \
-			echo "as root: apt-get install $$missing" >&2; exit 1; \
-		fi; \
-	fi
+	@CC='$(CC)' CLANG='$(CLANG)' PYTHON='$(PYTHON)' user/packaging/install-packages $(O) $(needed)
 	@touch $@
 
 # --- libperf ------------------------------------------------------------------------------------
@@ -148,7 +60,7 @@ $(LIBPERF)/ready: | $(O)/.build-packages
 	name=$$(basename $$tarball .tar.xz) && \
 	tar xf $$tarball -C $(@D)/source --strip-components=1 $$(for part in lib/perf lib/api lib/zalloc.c \
 		lib/str_error_r.c build scripts include arch/x86/include; do echo $$name/tools/$$part; done) && \
-	env -u MAKEFLAGS -u MAKELEVEL -u O -u V -u build_requirements -u test_requirements -u pipelines_requirements -u fleet_requirements -u deb_requirements -u image_requirements $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u V $(MAKE) -j2 -C $(@D)/source/tools/lib/perf \
 		EXTRA_CFLAGS='$(CFLAGS) $(reproducible)' O=$(@D)/obj prefix=/usr libdir=/usr/lib DESTDIR=$(@D)/inst \
 		install_lib install_headers > $(@D)/log 2>&1 || { tail -20 $(@D)/log >&2; exit 1; }
 	@touch $@
@@ -188,7 +100,7 @@ schemas  := $(sort $(wildcard schema/*.json))
 embedded := $(programs) $(schemas) events/schema.json user/output/flamegraph.html \
 	    user/command/completion.bash user/command/completion.zsh
 
-all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build the program (O=DIR, V=1, SANITIZE=1)
+all: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: build the program (O=DIR, V=1, SANITIZE=1)
 
 $(O)/nhmtap: $(objects)
 	$(call say,LINK,$@)
@@ -278,71 +190,65 @@ $(O)/programs/%: tests/programs/%.c | $(O)/.build-packages
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O1 -g $(reproducible) -fno-inline -fno-omit-frame-pointer -pthread -MMD -MP -o $@ $<
 -include $(workloads:=.d)
 
-demo: $(O)/nhmtap $(O)/programs/demo ## install what is missing, build, and profile a small workload
+demo: $(O)/nhmtap $(O)/programs/demo ## build: install what is missing, build, and profile a small workload
 	@echo '$$ nhmtap profile --top 5 --format table -- demo'
 	@$(O)/nhmtap profile --top 5 --format table -- $(O)/programs/demo
 	@echo
 	@echo '$$ nhmtap stat -e task-clock,page-faults,context-switches --format table -- demo'
 	@$(O)/nhmtap stat -e task-clock,page-faults,context-switches --format table -- $(O)/programs/demo
 
-# A failed test is retried once; a pass on retry is reported as flaky. A test that hangs fails after
-# ten minutes. Tests often wait for intervals and timeouts, so one job more than there are CPUs
-# keeps all CPUs busy.
+# A failed test is retried once; a pass on retry is reported as flaky. Tests often wait for intervals
+# and timeouts, so one job more than there are CPUs keeps all CPUs busy.
 jobs   ?= $(shell expr $$(nproc) + 1)
 pytest  = NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) NHMTAP_BUILD=$(abspath $(O)) \
-	  PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m pytest -q -p no:cacheprovider --reruns 1 -rR \
-	  --timeout 600 -o timeout_func_only=true -n $(jobs) --dist loadgroup
+	  $(PYTHON) -m pytest --reruns 1 -n $(jobs) --dist loadgroup
 
 # T selects files, tests, or options of pytest. The machine is built only if its tests are selected.
-# With T, tests run under sanitizers only if SANITIZE=1.
-asked       = $(if $(filter tests%,$(T)),$(T),tests $(T))
-unsanitized = --ignore tests/machine --ignore tests/live/test_memory.py --ignore tests/live/test_faults.py \
-	      --ignore tests/live/test_image.py
+asked         = $(if $(filter tests%,$(T)),$(T),tests $(T))
 needs_machine = $(if $(filter 1,$(SANITIZE)),,$(filter tests tests/ tests/machine%,$(asked)))
-# Without CI, tests marked `thorough` are left out, and none are run under sanitizers. With T, all
-# selected tests are run.
-few           = $(if $(CI)$(T),,-m 'not thorough')
+# What is thorough is left to CI. There every test runs once: the plain ones in the usual build, all
+# others in one with sanitizers. With T, all selected tests are run in the usual build.
+few           = $(if $(filter 1,$(SANITIZE)),-m 'not plain',$(if $(T),,$(if $(CI),-m plain,-m 'not thorough')))
 
-test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## install, build, and test; with CI=1 everything, and all of it under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
-	$(pytest) $(asked) $(few) $(if $(filter 1,$(SANITIZE)),$(unsanitized))
+test: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) $(if $(needs_machine),machine) ## test: install, build, and test; with CI=1 every test, most of them under ASan and UBSan; T=tests/pure/test_plan.py runs that and nothing else
+	$(pytest) $(asked) $(few)
 ifeq ($(SANITIZE)$(T)$(if $(CI),,few),0)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
 
-check-spellings: $(O)/.test-packages $(O)/nhmtap ## compare every event of libpfm4's nhm and wsm with every modifier
+check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event of libpfm4's nhm and wsm with every modifier
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
-soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## run a session among all kinds of trouble for S= seconds (600), and judge it
+soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## search: run a session among all kinds of trouble for S= seconds (600), and judge it
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) PYTHONPATH=tests PYTHONDONTWRITEBYTECODE=1 \
 		$(PYTHON) tests/soak.py $(or $(S),600)
 
 soak-machine: export NHMTAP_SOAK_TURNS = $(or $(R),50)
-soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## the same on the emulated Nehalem, where a CPU goes and comes R= times (50)
-	$(Q)$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/machine/test_hotplug.py -k stays_true
+soak-machine: $(O)/.test-packages $(O)/nhmtap machine ## search: the same on the emulated Nehalem, where a CPU goes and comes R= times (50)
+	$(Q)$(pytest) -n 0 -s tests/machine/test_hotplug.py -k stays_true
 
 soak-sidecar: export NHMTAP_SIDECAR_SECONDS = $(or $(S),600)
-soak-sidecar: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known ## follow a container that is made again three times in S= seconds (600), with 64 MiB and 5 % of a CPU
-	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_BUILD=$(abspath $(O)) PYTHONPATH=$(abspath user/python) PYTHONDONTWRITEBYTECODE=1 \
-		$(PYTHON) -m pytest -q -p no:cacheprovider -s tests/live/test_image.py -k is_made_again
+soak-sidecar: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known ## search: follow a container that is made again three times in S= seconds (600), with 64 MiB and 5 % of a CPU
+	$(Q)$(pytest) -n 0 -s tests/live/test_image.py -k is_made_again
 
 # Threads make names and unwinding tables, and libraries serve and send data in threads. Tests that
 # need samples of a program that runs for a fraction of a second are left out, because startup takes
 # ten times as long with TSan.
 threaded := $(patsubst %,tests/live/test_%.py,names unwind symbolize_a_run listen push outputs)
-check-threads: ## run what has threads with ThreadSanitizer
+check-threads: ## test: run what has threads with ThreadSanitizer
 	@$(MAKE) --no-print-directory SANITIZE=thread test \
 		T='$(threaded) -k "not those_of_perf_script and not had_to_make_room and not third_of_a_second"'
 
-test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## run the live tests in a pid namespace of their own
+test-inside: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads) ## check: run the live tests in a pid namespace of their own
 	unshare --pid --fork --kill-child --mount-proc env $(pytest) $(or $(T),tests/live)
 
 # nhmtap run by others than root: tests/callers.py.
-test-lent: ## run the live tests with nhmtap as nobody's, from a copy with file capabilities
-test-rootless: ## run the live tests with nhmtap as root of a user namespace, as in a rootless container
+test-lent: ## check: run the live tests with nhmtap as nobody's, from a copy with file capabilities
+test-rootless: ## check: run the live tests with nhmtap as root of a user namespace, as in a rootless container
 test-lent test-rootless: $(O)/.test-packages $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made $(workloads)
 	NHMTAP_CALLER=$(@:test-%=%) $(pytest) $(or $(T),tests/live)
 
-bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure the costs: ratios of two things run side by side
+bench: $(O)/.test-packages $(O)/nhmtap $(workloads) ## measure: measure the costs: ratios of two things run side by side
 	$(Q)NHMTAP=$(abspath $(O)/nhmtap) NHMTAP_PROGRAMS=$(abspath $(O)/programs) $(PYTHON) tests/bench/bench.py $(B)
 
 # Where Python looks for modules below the prefix: Debian's own folders for /usr and /usr/local.
@@ -355,7 +261,7 @@ pythondir ?= $(shell $(PYTHON) -c 'import sysconfig as c; \
 dist_info     = $(pythondir)/nhmtap-$(version).dist-info
 python_files := $(wildcard user/python/nhmtap/*.py user/python/nhmtap/*.json) user/python/nhmtap/py.typed
 
-install: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## install the program, its manual, its completion and its Python package (DESTDIR, prefix, pythondir)
+install: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## build: install the program, its manual, its completion and its Python package (DESTDIR, prefix, pythondir)
 	install -D -m 755 $(O)/nhmtap $(DESTDIR)$(prefix)/bin/nhmtap
 	install -D -m 755 $(O)/nhmtap-known $(DESTDIR)$(prefix)/lib/nhmtap/nhmtap-known
 	install -D -m 644 user/command/completion.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap
@@ -367,7 +273,7 @@ install: $(O)/nhmtap $(O)/nhmtap-known $(O)/man/made ## install the program, its
 	printf 'Metadata-Version: 2.1\nName: nhmtap\nVersion: $(version)\n' > $(DESTDIR)$(dist_info)/METADATA
 	printf '[pytest11]\nnhmtap.plugin = nhmtap.plugin\n' > $(DESTDIR)$(dist_info)/entry_points.txt
 
-uninstall: ## remove what install put there
+uninstall: ## build: remove what install put there
 	rm -f $(DESTDIR)$(prefix)/bin/nhmtap $(DESTDIR)$(prefix)/share/bash-completion/completions/nhmtap \
 	      $(DESTDIR)$(prefix)/share/zsh/site-functions/_nhmtap
 	rm -f $(foreach section,1 5 7,$(addprefix $(DESTDIR)$(prefix)/share/man/man$(section)/,nhmtap.$(section) nhmtap-*.$(section)))
@@ -376,14 +282,18 @@ uninstall: ## remove what install put there
 
 # The emulated machine's C++ follows the style of the emulator that it is part of.
 formatted = $(shell git ls-files '*.c' '*.h' | grep -v '^tests/machine/')
-format: ## bring all C files into the form of .clang-format
+format: ## test: bring all C files into the form of .clang-format
 	$(Q)clang-format -i $(formatted)
 
-clean: ## remove what was built
+clean: ## build: remove what was built
 	rm -rf $(O)
 
-help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+# A target's text begins with its use: build, test, check (what takes longer), search or measure.
+help: ## build: this list
+	@awk -F': ' '/^[a-z-]+:.*## /{ target = $$1; sub(/.*## /, ""); text[$$1] = text[$$1] \
+		sprintf("  make %-21s %s\n", target, substr($$0, length($$1) + 3)) } \
+		END { n = split("build test check search measure", uses, " "); \
+		for (i = 1; i <= n; i++) printf("%s%s\n%s", (i > 1 ? "\n" : ""), uses[i], text[uses[i]]) }' $(MAKEFILE_LIST)
 
 include tests/bench/bench.mk
 include tests/fuzz/fuzz.mk

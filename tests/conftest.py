@@ -7,6 +7,15 @@ import time
 
 import pytest
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# What make says, for pytest by hand after `make`. Programs of the tests inherit it.
+BUILD = os.environ.setdefault("NHMTAP_BUILD", os.path.join(os.path.dirname(HERE), "build"))
+os.environ.setdefault("NHMTAP", os.path.join(BUILD, "nhmtap"))
+os.environ.setdefault("NHMTAP_PROGRAMS", os.path.join(BUILD, "programs"))
+os.environ.setdefault("PYTHONPATH", os.path.join(os.path.dirname(HERE), "user", "python"))
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
 import callers  # first: it decides which nhmtap the others run
 import cgroups
 import hosts
@@ -15,8 +24,6 @@ import thorough
 from puppet import Puppet
 from records import Tool, build_shim, parse
 from sessions import Control
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Whoever started the tests may ignore signals (nohup, a background job). Programs inherit that, and
 # nhmtap respects it. The tests need the default.
@@ -31,8 +38,6 @@ LIBPERF_LEAKS = ("perf_cpu_map__", "perf_thread_map__", "cpu_map__", "thread_map
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "thorough: repeats another test for a further command, processor or kernel, or "
-                                       "is left to CI by thorough.txt")
     if callers.CALLER:
         config.pluginmanager.register(callers)
 
@@ -43,6 +48,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if f"{os.path.relpath(item.path, HERE)}::{item.name}".startswith(rows):
             item.add_marker(pytest.mark.thorough)
+        # The guests run the plain build.
+        if os.path.join(HERE, "machine") in map(str, item.path.parents):
+            item.add_marker(pytest.mark.plain)
 
 
 @pytest.fixture(scope="session", autouse=True)

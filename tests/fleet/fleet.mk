@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Needed for the fleet in addition to the database of the pipelines.
-define fleet_requirements
-nats-server  | nats-server --version
-libnats-dev  | pkg-config --exists libnats
-iproute2     | ip -V
-endef
-export fleet_requirements
 
 shippers := $(O)/programs/fleet/ship $(O)/programs/fleet/drain
 
@@ -15,5 +9,5 @@ $(shippers): $(O)/programs/fleet/%: tests/fleet/%.c tests/fleet/stream.h | $(O)/
 	$(Q)$(CC) -std=gnu11 -Wall -Wextra -O2 -g -o $@ $< $$(pkg-config --cflags --libs libnats)
 
 .PHONY: check-fleet
-check-fleet: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) $(shippers) ## run three hosts into NATS JetStream and ClickHouse, and kill each part
+check-fleet: $(O)/.test-packages $(O)/.pipelines-packages $(O)/nhmtap $(workloads) $(shippers) ## check: run three hosts into NATS JetStream and ClickHouse, and kill each part
 	$(pytest) tests/fleet/check_fleet.py

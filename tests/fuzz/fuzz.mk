@@ -93,7 +93,7 @@ fuzz_reach = LLVM_PROFILE_FILE=$<.profraw $(fuzz_run) $(fuzz_options_$*) -runs=0
 		$(PYTHON) tests/fuzz/coverage.py $* $(fuzz_parsers_$*:%=user/%.c)
 
 .PHONY: fuzz
-fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
+fuzz: $(O)/.test-packages $(FUZZ:%=fuzz-%) ## search: run each fuzzer for a minute (S=SECONDS, FUZZ='elf records')
 fuzz-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
 	$(call say,RUN,$<)
 	$(Q)LLVM_PROFILE_FILE=/dev/null $(fuzz_run) $(FUZZ_LIMIT) $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) -timeout=10 -rss_limit_mb=1024 \
@@ -101,6 +101,6 @@ fuzz-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
 	$(Q)$(fuzz_reach)
 
 .PHONY: fuzz-coverage
-fuzz-coverage: $(O)/.test-packages $(FUZZ:%=fuzz-coverage-%) ## print what the inputs of the fuzzers reach
+fuzz-coverage: $(O)/.test-packages $(FUZZ:%=fuzz-coverage-%) ## search: print what the inputs of the fuzzers reach
 fuzz-coverage-%: $(O)/fuzz/% $(O)/fuzz/%-corpus $(O)/fuzz/host
 	$(Q)$(fuzz_reach)

@@ -21,7 +21,8 @@ LIBPERF = os.path.abspath(os.environ.get("LIBPERF") or os.path.join(BUILD, "libp
 OURS = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "O", "V", "T", "jobs", "build_requirements",
         "test_requirements", "deb_requirements", "image_requirements"}
 
-pytestmark = pytest.mark.xdist_group("build")  # one copy of the tree
+# One copy of the tree, which is built without sanitizers in CI.
+pytestmark = [pytest.mark.xdist_group("build"), pytest.mark.plain]
 
 
 class Tree:
@@ -202,7 +203,8 @@ def test_one_file_of_tests_is_run_and_nothing_else(tree):
     assert "SANITIZE" not in plan and "tests/machine" not in plan
     for environment, whole in (("", False), ("1", True)):
         plan = tree.run("-n", "test", "SANITIZE=0", "MAKE=echo", environment={"CI": environment}).stdout
-        assert ("not thorough" not in plan) == ("SANITIZE=1" in plan) == whole
+        assert ("-m 'not thorough'" not in plan) == ("-m plain" in plan) == ("SANITIZE=1" in plan) == whole
+    assert "-m 'not plain'" in tree.run("-n", "test", "SANITIZE=1", environment={"CI": "1"}).stdout
 
 
 @pytest.mark.parametrize("target", ["test-inside", "test-lent", "test-rootless"])
@@ -242,13 +244,11 @@ def test_each_package_is_missed_where_there_is_nothing_but_a_compiler(tree, tmp_
                     f"PYTHON={shutil.which('python3', path='/usr/bin')} -S -E", "packages",
                     environment={"PATH": str(tools), "SANITIZE": ""},
                     executable=shutil.which("make"))
-    with open(tree.path / "Makefile", encoding="utf-8") as file:
-        tables = re.findall(r"^define (?:build|test|image)_requirements\n(.*?)^endef", file.read(), re.S | re.M)
-    packages = {line.split("|")[0].strip() for table in tables for line in table.splitlines()
-                if not line.startswith("$")}
+    with open(tree.path / "user" / "packaging" / "packages.txt", encoding="utf-8") as file:
+        groups = dict(re.findall(r"^\[(\w+)\]\n(.*?)(?:\n\n|\Z)", file.read(), re.S | re.M))
+    packages = {line.split("|")[0].strip() for group in ("build", "test", "image") for line in groups[group].splitlines()}
     missing = {name for line in done.stderr.splitlines() if line.startswith("missing, ")
                for name in line.split(": ")[1].split()}
-    assert len(tables) == 3
     assert missing == packages - {"gcc", "python3"}
 
 

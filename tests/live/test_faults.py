@@ -6,9 +6,12 @@ NHMTAP_EVERY=1 tries every call with every error, which takes hours; otherwise s
 """
 import os
 
+import pytest
 from attacked import EACH_COMMAND, Attacked, Calls
 
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 10
+
+pytestmark = pytest.mark.plain  # sanitizers make calls of their own
 
 
 @EACH_COMMAND

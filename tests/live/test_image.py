@@ -21,7 +21,7 @@ from records import Result
 from running import enter
 from sessions import until
 
-pytestmark = pytest.mark.xdist_group("image")
+pytestmark = [pytest.mark.xdist_group("image"), pytest.mark.plain]
 
 NAME = f"nhmtap-image-{os.getpid()}"
 CAPABILITIES = ["CAP_BPF", "CAP_PERFMON", "CAP_SYSLOG", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"]

@@ -13,6 +13,8 @@ from attacked import EACH_COMMAND, Allocations, Attacked
 
 TRIED = None if os.environ.get("NHMTAP_EVERY") else 24
 
+pytestmark = pytest.mark.plain  # sanitizers allocate, too
+
 
 @EACH_COMMAND
 @pytest.mark.parametrize("which", ["once", "from then on"])

@@ -19,8 +19,6 @@ FURTHER = {further for kind in (KERNELS, WESTMERES, SANDYBRIDGES, XEONS, PAIRS_O
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "modules(name, ...): the guest's kernel has them, beside msr")
-    # The emulator's tests run alone as well, without those above them.
-    config.addinivalue_line("markers", "thorough: says of one more kernel or model what another test says of one")
 
 
 @pytest.fixture(scope="session")

@@ -37,4 +37,4 @@ $(O)/static/user/embedded.checked: $(embedded) $(O)/gen/embedded.inc
 -include $(sources:%.c=$(O)/static/%.checked.d)
 
 .PHONY: check-static
-check-static: $(sources:%.c=$(O)/static/%.checked) ## run gcc's analyzer and clang-tidy over the program
+check-static: $(sources:%.c=$(O)/static/%.checked) ## test: run gcc's analyzer and clang-tidy over the program

@@ -10,7 +10,7 @@ deb        := $(abspath $(O))/deb/built
 deb_source  = $(deb)/nhmtap-$(version)
 
 # The files have the time of the last commit, unless SOURCE_DATE_EPOCH is set.
-image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
+image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## build: make a container's image, an OCI layout in O/image/oci, and a bundle for runc beside it
 	$(call say,IMAGE,$(image)/oci)
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || echo 0)} \
 		$(packaging)/image/make-image $(image) $(version) $(O)/nhmtap $(O)/nhmtap-known \
@@ -18,20 +18,19 @@ image: $(O)/.image-packages $(O)/nhmtap $(O)/nhmtap-known ## make a container's 
 		> $(image).log 2>&1 || { tail -30 $(image).log >&2; exit 1; }
 
 # gcc and libc6-dev are left out of Build-Depends, because they are build-essential.
-deb: $(O)/.build-packages $(O)/.deb-packages ## build the Debian packages, into O/deb/built
+deb: $(O)/.build-packages $(O)/.deb-packages ## build: build the Debian packages, into O/deb/built
 	$(Q)rm -rf $(deb) && mkdir -p $(deb_source)
 	$(Q)git ls-files -z | xargs -0 cp --parents -t $(deb_source)
 	$(Q)mv $(deb_source)/$(packaging)/debian $(deb_source)/debian
-	$(Q)needed=$$(printf '%s\n' "$$build_requirements" | sed -n 's/^\([^ |]\+\) *|.*/\1/p' | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
+	$(Q)needed=$$(sed -n '/^\[build\]/,/^$$/s/^\([^ |]\+\) *|.*/\1/p' $(packaging)/packages.txt | grep -vx -e gcc -e libc6-dev | paste -sd,) && \
 	sed -i "s/@version@/$(version)/; s/@build-depends@/$$needed/" $(deb_source)/debian/changelog $(deb_source)/debian/control
 	$(call say,DEB,$(deb))
-	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI -u build_requirements -u test_requirements \
-		-u deb_requirements -u image_requirements dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
+	$(Q)cd $(deb_source) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u O -u V -u CI dpkg-buildpackage -us -uc > $(deb)/log 2>&1 || { tail -30 $(deb)/log >&2; exit 1; }
 	$(Q)cd $(deb) && ls *.deb *.dsc
 
 # Builds twice, in different folders and time zones. The Debian system in chroot is kept for the
 # next time.
-check-deb: $(O)/.test-packages deb ## build the Debian packages twice, compare, judge, install, use and purge them
+check-deb: $(O)/.test-packages deb ## check: build the Debian packages twice, compare, judge, install, use and purge them
 	$(Q)TZ=Pacific/Kiritimati $(MAKE) --no-print-directory O=$(O)/deb/elsewhere deb
 	NHMTAP_DEB=$(deb) NHMTAP_DEB_AGAIN=$(abspath $(O))/deb/elsewhere/deb/built NHMTAP_CHROOT=$(abspath $(O))/deb/chroot \
-		$(PYTHON) -m pytest -q -p no:cacheprovider --timeout 1200 $(T) tests/deb/check_deb.py
+		$(pytest) -n 0 --reruns 0 --timeout 1200 $(T) tests/deb/check_deb.py
