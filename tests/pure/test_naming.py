@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from naming import Names, addr2line, build_id, functions, offset_of, places, run, symbols
+from naming import Names, addr2line, build_id, functions, llvm_symbolizer, offset_of, places, run, symbols
 
 SOURCE = """
 #include <stdio.h>
@@ -93,6 +93,53 @@ def test_every_instruction_is_named_as_addr2line_does(engine, compiled, options)
         name = ask(path, offset_of(path, address))
         assert normal([(frame["symbol"], *place) for frame, place in zip(name["frames"], places(name))]) == \
             normal(expected[address])
+
+
+WITHIN = {
+    "c": """
+        #include <stdio.h>
+        static inline __attribute__((always_inline)) unsigned mix(unsigned sum, unsigned i) { return (sum ^ i) * 7 + getchar(); }
+        __attribute__((noinline)) unsigned apply(unsigned (*f)(unsigned), unsigned n) { return f(n) + f(n + 1); }
+        __attribute__((noinline)) unsigned sum_up(unsigned n) {
+            unsigned sum = 0;
+            #pragma omp parallel for reduction(+:sum)
+            for (unsigned i = 0; i < n; i++) sum += mix(sum, i);
+            return sum; }
+        __attribute__((noinline)) unsigned around(unsigned n) {
+            volatile unsigned base = n;
+            { unsigned within(unsigned i) { return mix(base, i); }
+              return apply(within, n); } }
+        int main(int n, char **words) { return sum_up(n) + around(n); }""",
+    "cc": """
+        #include <cstdio>
+        template <typename F> __attribute__((noinline)) int twice(F f, int n) { return f(n) + f(n + 1); }
+        static inline __attribute__((always_inline)) int mix(int a, int b) { return a * 7 + b + getchar(); }
+        __attribute__((noinline)) int around(int n) {
+            struct local { int base; __attribute__((noinline)) int add(int i) { return mix(base, i); } } one{n};
+            auto lambda = [&](int i) __attribute__((noinline)) { return mix(one.add(i), n); };
+            return twice(lambda, n); }
+        int main(int n, char **) { return around(n); }""",
+}
+
+
+@pytest.mark.parametrize("language", WITHIN)
+def test_a_function_within_a_function_is_named_with_what_is_inlined_in_it(engine, tmp_path, language):
+    """Bodies of OpenMP, nested functions of GNU C, methods of local classes, lambdas."""
+    source, path = tmp_path / f"within.{language}", tmp_path / "within"
+    source.write_text(WITHIN[language])
+    run("g++" if language == "cc" else "gcc", "-O2", "-g", "-fopenmp", "-o", path, source)
+    named = [name for name in symbols(path) if "within" in name or "_fn" in name or "local" in name or "EUl" in name]
+    assert len(named) >= 2, symbols(path)
+    addresses = instructions(path, *named)
+    # LLVM instead of addr2line, which gives an inlined function the name of a clone around it.
+    expected = llvm_symbolizer(path, addresses)
+    assert any(len(frames) >= 2 for frames in expected.values())
+    ask = engine("-l").file
+    for address in addresses:
+        name = ask(path, offset_of(path, address))
+        assert [line for _, line in places(name)] == [line for _, line in expected[address]]
+        if len(name["frames"]) == 2:
+            assert functions(name)[0].startswith(("mix", "getchar"))
 
 
 def test_the_offset_is_that_in_the_function(engine, compiled):
@@ -230,13 +277,33 @@ def test_templates_of_cxx_are_named_as_cxxfilt_does(engine, tmp_path):
      "<Test + 'static as foo::Bar<Test>>::bar"),
     ("_RNvC6_123foo3bar", "123foo::bar"),
     ("_RINvNtC3std3mem8align_ofjE", "std::mem::align_of::<usize>"),
-    ("_ZN", "_ZN"), ("plain", "plain"), ("realpath@@GLIBC_2.3", "realpath"), ("_Znwm", "operator new(unsigned long)"),
+    ("_ZN", "_ZN"), ("plain", "plain"), ("_Znwm", "operator new(unsigned long)"),
 ])
 def test_mangled_names_are_shown_as_in_the_source(engine, tmp_path, symbol, shown):
     """The names of Rust are from RFC 2603 and, in the older mangling, from tests of rustc and
     binutils."""
     (tmp_path / "kallsyms").write_text(f"ffffffff81000000 T {symbol}\n")
     assert functions(engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)) == [shown]
+
+
+@pytest.mark.parametrize("symbol, shown", [
+    ("realpath@@GLIBC_2.3", "realpath"), ("realpath@GLIBC_2.2.5", "realpath"), ("_Znwm@@GLIBCXX_3.4", "operator new(unsigned long)"),
+    ("*Array(Int32)@Enumerable(T)#each", "*Array(Int32)@Enumerable(T)#each"), ("@scope/name", "@scope/name"),
+    ("main.(*T).m@v1", "main.(*T).m@v1"), ("ends@", "ends@"), ("three@@@V1", "three@@@V1"),
+])
+def test_only_what_looks_like_a_version_is_cut_from_an_elf_symbol(engine, compiled, symbol, shown):
+    path = compiled()
+    (begin, _), = symbols(path)["outer"]
+    run("objcopy", f"--redefine-sym=outer={symbol}", path)
+    assert functions(engine().file(path, offset_of(path, begin))) == [shown]
+
+
+@pytest.mark.parametrize("symbol", ["@scope/name:run", "Program.f@10", "realpath@@GLIBC_2.3", "*A@B#c", "a@b@c"])
+def test_names_that_are_not_of_an_elf_file_keep_what_follows_an_at_sign(engine, tmp_path, symbol):
+    (tmp_path / "perf-1.map").write_text(f"1000 100 {symbol}\n")
+    assert functions(engine().jit(tmp_path / "perf-1.map", 0x1010)) == [symbol]
+    (tmp_path / "kallsyms").write_text(f"ffffffff81000000 T {symbol}\n")
+    assert functions(engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)) == [symbol]
 
 
 def test_a_mangled_name_that_stands_for_gigabytes_is_cut(engine, tmp_path):

@@ -39,19 +39,23 @@ static size_t cut(char *text, size_t size)
 	return length + strlen("…");
 }
 
-/* The length without a version, as symbols of libraries may have: "realpath@@GLIBC_2.3". */
-static size_t length_of(const char *symbol, size_t most)
-{
-	const char *version = memchr(symbol, '@', strnlen(symbol, most));
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 
-	if (version && version != symbol && strcmp(version, "@plt"))
-		return version - symbol;
-	return strnlen(symbol, most);
+size_t unversioned(const char *symbol)
+{
+	size_t length = strspn(symbol, WORD "$");
+	const char *version = symbol + length + strspn(symbol + length, "@");
+	size_t signs = version - symbol - length;
+
+	if (!length || !signs || signs > 2 || !strcmp(version, "plt") || !*version ||
+	    version[strspn(version, WORD "+-")])
+		return strlen(symbol);
+	return length;
 }
 
 static size_t plain(const char *symbol, char *text, size_t size)
 {
-	size_t length = length_of(symbol, size);
+	size_t length = strnlen(symbol, size);
 
 	memcpy(text, symbol, length < size ? length : size - 1);
 	if (length == size)

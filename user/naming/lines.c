@@ -27,10 +27,12 @@ struct calls {
 
 struct unit {
 	Dwarf_Die die;
-	bool looked, rows; /* the members below are set; it has a line table */
+	bool looked, rows;  /* the members below are set; it has a line table */
+	bool looked_inside; /* `nested` is set */
 	Dwarf_Files *files;
-	const char *folder; /* where it was compiled */
-	struct spans spans; /* `what` is an index of `functions` */
+	const char *folder;  /* where it was compiled */
+	struct spans spans;  /* of functions; `what` is an index of `functions` */
+	struct spans nested; /* of functions within functions: the same */
 	struct function *functions;
 	size_t nr, room;
 };
@@ -234,6 +236,7 @@ static void release_unit(struct unit *unit)
 		release_calls(unit->functions[i].calls);
 	free(unit->functions);
 	spans_release(&unit->spans);
+	spans_release(&unit->nested);
 }
 
 void lines_close(struct lines *lines)
@@ -279,9 +282,23 @@ static bool holds_functions(int tag)
 	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
 }
 
-static void find_functions(struct lines *lines, struct unit *unit, struct ranges *ranges, Dwarf_Die *in,
-			   int depth)
+static bool holds_code(int tag)
 {
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* A walk through a unit for its functions: either those outside of other functions, or those within (OpenMP's
+ * bodies, GNU C's nested functions, lambdas, methods of local classes). */
+struct walk {
+	struct unit *unit;
+	struct ranges ranges;
+	bool nested;
+};
+
+static void find_functions(struct lines *lines, struct walk *walk, Dwarf_Die *in, bool within, int depth)
+{
+	struct unit *unit = walk->unit;
 	Dwarf_Die die;
 
 	if (!descend(lines, in, &die, depth))
@@ -289,13 +306,39 @@ static void find_functions(struct lines *lines, struct unit *unit, struct ranges
 	do {
 		int tag = dwarf_tag(&die);
 
-		if (holds_functions(tag))
-			find_functions(lines, unit, ranges, &die, depth + 1);
-		if (tag != DW_TAG_subprogram || !add_ranges(lines, ranges, &die, 0, unit->nr))
+		if (holds_functions(tag) || (walk->nested && holds_code(tag)))
+			find_functions(lines, walk, &die, within || holds_code(tag), depth + 1);
+		if (tag != DW_TAG_subprogram || within != walk->nested ||
+		    !add_ranges(lines, &walk->ranges, &die, 0, unit->nr))
 			continue;
 		GROW(unit->functions, unit->nr, unit->room);
 		unit->functions[unit->nr++] = (struct function){.die = die};
 	} while (next(lines, &die));
+}
+
+static void take_functions(struct lines *lines, struct unit *unit, struct spans *spans, bool nested)
+{
+	struct walk walk = {unit, .nested = nested};
+	size_t room = unit->room;
+
+	lines->furthest = dwarf_dieoffset(&unit->die);
+	find_functions(lines, &walk, &unit->die, false, 0);
+	lines->bytes += (unit->room - room) * sizeof(*unit->functions);
+	take_ranges(lines, spans, &walk.ranges);
+}
+
+/* The number of the function at an address, or SPANS_NONE. The unit is walked through a second time only for
+ * an address that is in none of the functions found first: that takes longer, and few are nested. */
+static __u32 function_at(struct lines *lines, struct unit *unit, __u64 address)
+{
+	__u32 number = spans_find(&unit->spans, address);
+
+	if (number != SPANS_NONE)
+		return number;
+	if (!unit->looked_inside)
+		take_functions(lines, unit, &unit->nested, true);
+	unit->looked_inside = true;
+	return spans_find(&unit->nested, address);
 }
 
 /* libdw's own memory per row of the line table, and per file name. */
@@ -329,7 +372,6 @@ static bool bearable(const struct lines *lines, Dwarf_Die *unit)
 
 static void look_at_unit(struct lines *lines, struct unit *unit)
 {
-	struct ranges ranges = {0};
 	size_t nr_rows = 0, nr_files = 0;
 	Dwarf_Lines *rows;
 
@@ -339,10 +381,7 @@ static void look_at_unit(struct lines *lines, struct unit *unit)
 		unit->files = NULL;
 	unit->folder = text_of(lines, &unit->die, DW_AT_comp_dir);
 	lines->bytes += nr_rows * ROW_BYTES + nr_files * FILE_BYTES;
-	lines->furthest = dwarf_dieoffset(&unit->die);
-	find_functions(lines, unit, &ranges, &unit->die, 0);
-	lines->bytes += unit->room * sizeof(*unit->functions);
-	take_ranges(lines, &unit->spans, &ranges);
+	take_functions(lines, unit, &unit->spans, false);
 }
 
 /* --- what is inlined in a function -------------------------------------------------------------- */
@@ -446,7 +485,7 @@ size_t lines_find(struct lines *lines, __u64 address, struct source_place *place
 	if (!unit->looked)
 		look_at_unit(lines, unit);
 	set_row(unit, address, &place);
-	number = spans_find(&unit->spans, address);
+	number = function_at(lines, unit, address);
 	if (number == SPANS_NONE) {
 		places[0] = place;
 		return 1;

@@ -108,6 +108,7 @@ void source_load(struct source *source, const struct place *place, const struct 
 	};
 	const struct answer *answer;
 
+	source->elf = true;
 	question.size = sprintf(text, "%s", place->root) + 1;
 	question.size += sprintf(text + question.size, "%s", place->path) + 1;
 	question.size += snprintf(text + question.size, PATH_MAX, "%.4000s", settings->debug_dir) + 1;
@@ -239,6 +240,23 @@ static void set_frames(struct source *source, struct name *name, const struct an
 	name->nr = answer->nr_frames;
 }
 
+/* Returns the symbol as it is shown, without its version if it is one of an ELF file. */
+static const char *shown_symbol(struct source *source, const struct symbol *symbol)
+{
+	const char *name = symbol_name(&source->symbols, symbol);
+	size_t length = source->elf ? unversioned(name) : strlen(name);
+	const char *known;
+
+	if (!name[length])
+		return shown(source, name);
+	known = map_find(&source->shown, (uintptr_t)name);
+	if (known)
+		return known;
+	known = shown(source, pool_text(&source->texts, name, length));
+	map_put(&source->shown, (uintptr_t)name, (char *)known);
+	return known;
+}
+
 /* Sets the name of the function by the symbol table, because other tools show it too: "f.cold",
  * "f.part.0". */
 static void set_symbol(struct source *source, struct name *name, const struct symbol *symbol, __u64 address)
@@ -249,7 +267,7 @@ static void set_symbol(struct source *source, struct name *name, const struct sy
 		name->frames = frames = pool_take(&source->pool, sizeof(*frames));
 		name->nr = 1;
 	}
-	frames[name->nr - 1].symbol = shown(source, symbol_name(&source->symbols, symbol));
+	frames[name->nr - 1].symbol = shown_symbol(source, symbol);
 	frames[name->nr - 1].offset = address - symbol->address;
 }
 

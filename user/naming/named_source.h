@@ -34,6 +34,7 @@ struct source {
 	bool left_out;	 /* there was no room, or no worker to read it; it is not read again for a while */
 	const char *why; /* why it has no symbols; NULL if it has some */
 	bool refused, failed; /* see struct name */
+	bool elf;	      /* a program or a library: its symbols may have versions */
 	uid_t owner;	      /* of the file */
 	char build_id[2 * BUILD_ID_MAX + 1];
 	struct segment *segments;
