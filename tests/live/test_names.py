@@ -328,6 +328,13 @@ def test_code_that_was_made_at_run_time_goes_by_its_map(nhmtap, tmp_path):
     assert code(result)["jitted", "[anon]"] == 200
 
 
+def test_inherited_code_goes_by_the_map_of_the_process_that_made_it(nhmtap, tmp_path):
+    """The child and its child write no map, as the workers of a server that forks."""
+    result = by_symbol(nhmtap, tmp_path, NAMES, "jit=50", "heir=200")
+    os.unlink(f"/tmp/perf-{result.said.split()[1]}.map")
+    assert code(result)["jitted", "[anon]"] == 450
+
+
 def test_a_map_is_looked_for_by_the_pid_and_in_the_tmp_of_its_own_namespaces(nhmtap, tmp_path):
     script = f"""mount --bind {os.path.dirname(NAMES)} /mnt; exec 3< "$0"
         unshare -p -f sh -c 'mount -t tmpfs none /tmp; /mnt/names jit=200 wait <&3'"""

@@ -7,6 +7,7 @@
  *   child=N       the same in a child, which then exits
  *   late=FILE,N   loads a library, and N page faults in its late()
  *   jit=N         N page faults in code that it generates, called "jitted" in /tmp/perf-PID.map
+ *   heir=N        N page faults in the code of the last jit= in a child, and N in a child of that
  *   linked=FILE,N the same at FIXED_CODE, where the map is a symbolic link to FILE
  *   clock=MS      calls clock_gettime() for so long
  *   unlink=FILE
@@ -90,9 +91,11 @@ static void in_linked_code(char *arguments)
 	fault(make_code(FIXED_CODE), atol(n));
 }
 
+static void *made;
+
 static void in_made_code(long n)
 {
-	void *code = make_code(NULL);
+	void *code = made = make_code(NULL);
 	char name[64];
 	FILE *map;
 
@@ -103,6 +106,16 @@ static void in_made_code(long n)
 	fprintf(map, "%lx %zx jitted\n", (long)code, sizeof(touch));
 	fclose(map);
 	fault(code, n);
+}
+
+static void in_inherited_code(long n, int generations)
+{
+	if (generations && !fork()) {
+		fault(made, n);
+		in_inherited_code(n, generations - 1);
+		_exit(0);
+	}
+	wait(NULL);
 }
 
 static void ask_for_time(long ms)
@@ -129,6 +142,8 @@ static void step(char *text)
 		in_library(value);
 	else if (!strncmp(text, "jit=", 4))
 		in_made_code(atol(value));
+	else if (!strncmp(text, "heir=", 5))
+		in_inherited_code(atol(value), 2);
 	else if (!strncmp(text, "linked=", 7) && second)
 		in_linked_code(value);
 	else if (!strncmp(text, "clock=", 6))

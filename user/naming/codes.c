@@ -155,9 +155,9 @@ static const char *path_of(struct codes *codes, const struct mapped_file *file, 
 	return codes->paths[number];
 }
 
-/* Returns false if there is no file to look in. */
+/* Returns false if there is no file to look in. `generation`: see mappings_jit(). */
 static bool find_place(struct codes *codes, const struct question *question, const struct spot *spot,
-		       struct place_asked *at)
+		       unsigned int generation, struct place_asked *at)
 {
 	at->address = question->address;
 	at->path = at->build_id = NULL;
@@ -168,8 +168,8 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	}
 	if (spot->file->kind == FILE_ANONYMOUS) {
 		at->kind = NAME_OF_JIT;
-		at->path =
-			mappings_jit(codes->mappings, question->pid, &at->owner, at->text, sizeof(at->text));
+		at->path = mappings_jit(codes->mappings, question->pid, generation, &at->owner, at->text,
+					sizeof(at->text));
 		return at->path;
 	}
 	at->kind = NAME_OF_FILE;
@@ -180,24 +180,38 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	return at->path;
 }
 
-/* Looks up the name. If there is none, sets the cause; the result may then be NULL. */
-static const struct name *look_up(struct codes *codes, const struct question *question,
-				  const struct spot *spot, __u64 **cause)
+/* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
+ * comes first, because its code is newer. */
+static const struct name *look_in(struct codes *codes, const struct question *question,
+				  const struct spot *spot, struct place_asked *at)
 {
 	/* A call may be the last instruction of its function, so the return address may be in
 	 * the next one. */
 	__u64 back = question->detail & CODE_RETURN ? 1 : 0;
+	const struct name *name;
+	unsigned int generation = 0;
+
+	do
+		name = background_name(codes->background, at->kind, at->path, at->build_id, at->owner,
+				       at->address - back, codes->waiting);
+	while (at->kind == NAME_OF_JIT && name && !name->nr && !name->refused && !name->failed &&
+	       find_place(codes, question, spot, ++generation, at));
+	return name;
+}
+
+/* Looks up the name. If there is none, sets the cause; the result may then be NULL. */
+static const struct name *look_up(struct codes *codes, const struct question *question,
+				  const struct spot *spot, __u64 **cause)
+{
 	struct code_account *account = codes->account;
 	const struct name *name;
 	struct place_asked at;
-	bool there = find_place(codes, question, spot, &at);
+	bool there = find_place(codes, question, spot, 0, &at);
 
 	*cause = there || at.kind == NAME_OF_JIT ? &account->no_symbol : &account->no_file;
 	if (!there)
 		return NULL;
-	name = is_late(codes) ? NULL
-			      : background_name(codes->background, at.kind, at.path, at.build_id, at.owner,
-						at.address - back, codes->waiting);
+	name = is_late(codes) ? NULL : look_in(codes, question, spot, &at);
 	if (!name)
 		*cause = &account->no_time;
 	else if (at.kind == NAME_OF_KERNEL && !name->nr)

@@ -31,6 +31,7 @@ struct mapping {
  * changes its mappings. */
 struct space {
 	size_t users;
+	bool anonymous; /* it has, or had, code that was made at run time */
 	struct mapping *list;
 	size_t nr, room;
 };
@@ -45,6 +46,17 @@ struct comms {
 	bool incomplete; /* the process existed before notes were read, or has more than COMMS_MOST */
 };
 
+/* Where the names of code are that a process has made at run time, if it has children that inherited the
+ * code. perf, too, names such code by the map of the process that has mapped it. */
+struct ancestor {
+	size_t users;
+	unsigned int generation; /* number of ancestors before it */
+	pid_t own_pid;
+	uid_t owner;
+	struct root *root;
+	struct ancestor *before;
+};
+
 /* A life of a process: from a fork or an exec to the next exec or the exit. */
 struct life {
 	struct comms comms;
@@ -53,8 +65,9 @@ struct life {
 	struct root *root; /* if not `looked`: the root of the life before */
 	bool looked;	   /* root and owner were looked up */
 	struct mapped_file *program;
-	pid_t own_pid; /* its pid in its own namespace; 0: not looked up */
-	uid_t owner;   /* the user of the process, as last seen */
+	pid_t own_pid;		   /* its pid in its own namespace; 0: not looked up */
+	uid_t owner;		   /* the user of the process, as last seen */
+	struct ancestor *ancestor; /* NULL: it has inherited no code that was made at run time */
 	struct life *before;
 };
 
@@ -134,6 +147,7 @@ static struct space *own_space(struct mappings *mappings, struct life *life)
 	if (shared->users == 1)
 		return shared;
 	life->space = space_new();
+	life->space->anonymous = shared->anonymous;
 	for (size_t i = 0; i < shared->nr; i++) {
 		if (shared->list[i].until <= life->since)
 			continue;
@@ -144,9 +158,28 @@ static struct space *own_space(struct mappings *mappings, struct life *life)
 	return life->space;
 }
 
+static struct ancestor *ancestor_again(struct ancestor *ancestor)
+{
+	if (ancestor)
+		ancestor->users++;
+	return ancestor;
+}
+
+static void ancestor_put(struct ancestor *ancestor)
+{
+	while (ancestor && !--ancestor->users) {
+		struct ancestor *before = ancestor->before;
+
+		root_put(ancestor->root);
+		free(ancestor);
+		ancestor = before;
+	}
+}
+
 static void life_release(struct mappings *mappings, struct life *life)
 {
 	space_put(mappings, life->space);
+	ancestor_put(life->ancestor);
 	root_put(life->root);
 	mapped_file_put(life->program);
 	free(life);
@@ -437,6 +470,7 @@ static void add(struct mappings *mappings, struct process *process, struct sight
 		return;
 	}
 	space = own_space(mappings, life);
+	space->anonymous |= mapping.file->kind == FILE_ANONYMOUS;
 	replace(mappings, space, &mapping);
 	space_add(mappings, space, &mapping);
 	tell(mappings, MAPPINGS_ADDED, process->pid, 0);
@@ -484,6 +518,49 @@ static void take_named(struct mappings *mappings, const struct sideband_note *no
 		comms_add(&process->life->comms, note->comm);
 }
 
+/* The pid in the process's own namespace, which is the last number of NSpid: proc(5). */
+static pid_t own_pid(pid_t pid)
+{
+	char numbers[512], *last;
+
+	if (proc_status(pid, "NSpid:", numbers, sizeof(numbers)) && (last = strrchr(numbers, '\t')))
+		return atoi(last + 1);
+	return pid;
+}
+
+/* Looks up by which number, as which user and below which root the process writes its perf-PID.map. */
+static void look_for_jit(struct mappings *mappings, const struct process *process)
+{
+	struct life *life = process->life;
+
+	look_at(mappings, process);
+	if (life->own_pid)
+		return;
+	life->own_pid = own_pid(process->pid);
+	life->owner = owner_of(process->pid, life->owner);
+}
+
+#define GENERATIONS_MOST 8 /* each one costs a look for its file; more than two are rare */
+
+/* What a process hands down to its children with the code that it has made or inherited. */
+static struct ancestor *handed_down(struct mappings *mappings, const struct process *parent)
+{
+	struct life *life = parent->life;
+	struct ancestor *ancestor = life->ancestor;
+
+	if (!life->space->anonymous || (ancestor && ancestor->generation == GENERATIONS_MOST - 1))
+		return ancestor_again(ancestor);
+	look_for_jit(mappings, parent);
+	ancestor = xmalloc(sizeof(*ancestor));
+	*ancestor = (struct ancestor){.users = 1,
+				      .generation = life->ancestor ? life->ancestor->generation + 1 : 0,
+				      .own_pid = life->own_pid,
+				      .owner = life->owner,
+				      .root = root_get(life->root),
+				      .before = ancestor_again(life->ancestor)};
+	return ancestor;
+}
+
 static void take_forked(struct mappings *mappings, const struct sideband_note *note)
 {
 	struct process *parent = find(mappings, note->parent);
@@ -500,6 +577,7 @@ static void take_forked(struct mappings *mappings, const struct sideband_note *n
 	if (parent->life->program)
 		life->program = mapped_file_again(parent->life->program);
 	life->comms = parent->life->comms;
+	life->ancestor = handed_down(mappings, parent);
 	tell(mappings, MAPPINGS_FORKED, note->pid, note->parent);
 }
 
@@ -736,31 +814,33 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 	return process && process->life ? process->life->program : NULL;
 }
 
-/* The pid in the process's own namespace, which is the last number of NSpid: proc(5). */
-static pid_t own_pid(pid_t pid)
+static const char *jit_path(pid_t own_pid, const struct root *root, char *text, size_t size)
 {
-	char numbers[512], *last;
+	char path[64];
 
-	if (proc_status(pid, "NSpid:", numbers, sizeof(numbers)) && (last = strrchr(numbers, '\t')))
-		return atoi(last + 1);
-	return pid;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)own_pid);
+	return root_path(root, path, text, size);
 }
 
-const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size)
+const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
+			 char *text, size_t size)
 {
 	struct process *process = find(mappings, pid);
-	char path[64];
+	const struct ancestor *ancestor;
 
 	if (!process || !process->life)
 		return NULL;
-	look_at(mappings, process);
-	if (!process->life->own_pid) {
-		process->life->own_pid = own_pid(pid);
-		process->life->owner = owner_of(pid, process->life->owner);
-	}
+	look_for_jit(mappings, process);
+	ancestor = process->life->ancestor;
 	*owner = process->life->owner;
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)process->life->own_pid);
-	return root_path(process->life->root, path, text, size);
+	if (!generation)
+		return jit_path(process->life->own_pid, process->life->root, text, size);
+	while (ancestor && --generation)
+		ancestor = ancestor->before;
+	if (!ancestor)
+		return NULL;
+	*owner = ancestor->owner;
+	return jit_path(ancestor->own_pid, ancestor->root, text, size);
 }
 
 __u64 mappings_dropped(const struct mappings *mappings)

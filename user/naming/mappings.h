@@ -92,10 +92,13 @@ const struct mapped_file *mappings_program(struct mappings *mappings, pid_t pid)
 
 /*
  * Writes the path by which this process can open a process's perf-PID.map, where a JIT writes the names of
- * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). NULL if not known. Sets
- * *owner to the user that the file must belong to.
+ * the code that it compiles (/tmp/perf-PID.map in the process's own namespaces). `generation` is 0 for the
+ * process's own; 1 and more are those of its parent and older ancestors, whose code it has inherited by
+ * fork(). NULL if not known, or if there is no such generation. Sets *owner to the user that the file must
+ * belong to.
  */
-const char *mappings_jit(struct mappings *mappings, pid_t pid, uid_t *owner, char *text, size_t size);
+const char *mappings_jit(struct mappings *mappings, pid_t pid, unsigned int generation, uid_t *owner,
+			 char *text, size_t size);
 
 /* Number of mappings that were dropped for lack of room so far. */
 __u64 mappings_dropped(const struct mappings *mappings);
