@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -294,7 +295,7 @@ static enum file_kind kind_of(const char *path)
 	for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++)
 		if (!strncmp(path, anonymous[i], strlen(anonymous[i])))
 			return FILE_ANONYMOUS;
-	return path[0] == '/' ? FILE_REGULAR : FILE_ANONYMOUS;
+	return path[0] == '/' || !strncmp(path, "[vdso", 5) ? FILE_REGULAR : FILE_ANONYMOUS;
 }
 
 static struct mapped_file *find(struct mapped_files *files, const struct sighting *sighting,
@@ -345,10 +346,73 @@ static struct mapped_file *get_special(struct mapped_files *files, enum file_kin
 	return file ? mapped_file_again(file) : add(files, &special, "", -1);
 }
 
+/* --- the vdso of 32-bit processes -------------------------------------------------------------- */
+
+#define VDSO_MOST (1 << 16)
+#define LOW_END	  (1ULL << 32)
+
+/* Copies the vdso of a process to a file in memory. Returns its descriptor, or -1. */
+static int copy_vdso(const struct sighting *sighting)
+{
+	size_t size = sighting->end - sighting->begin;
+	char bytes[VDSO_MOST], path[32];
+	int fd = -1, memory;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)proc_number(sighting->pid));
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory >= 0 && size <= sizeof(bytes) &&
+	    pread(memory, bytes, size, sighting->begin) == (ssize_t)size)
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (memory >= 0)
+		close(memory);
+	if (fd >= 0 && write(fd, bytes, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* i386 or x32: both are mapped below 4 GiB, and both are ELF files of 32 bits. */
+static const char *low_vdso_name(int fd)
+{
+	Elf32_Ehdr header;
+
+	if (fd >= 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	    header.e_machine == EM_X86_64)
+		return "[vdsox32]";
+	return "[vdso32]";
+}
+
+/* Returns the file of a vdso that differs from this process's. It is called as perf calls it. Each kind is
+ * kept from the first process that it can be read from. */
+static struct mapped_file *get_low_vdso(struct mapped_files *files, const struct sighting *sighting)
+{
+	int fd = copy_vdso(sighting);
+	const struct sighting special = {.path = low_vdso_name(fd), .build_id = ""};
+	struct mapped_file *file = find(files, &special, "");
+
+	if (!file)
+		return add(files, &special, "", fd);
+	if (file->fd < 0) {
+		file->fd = fd;
+		files->nr_held += fd >= 0;
+	} else if (fd >= 0) {
+		close(fd);
+	}
+	return mapped_file_again(file);
+}
+
+static bool is_low_vdso(const struct sighting *sighting)
+{
+	return kind_of(sighting->path) == FILE_VDSO && sighting->end <= LOW_END;
+}
+
 struct mapped_file *mapped_file_known(struct mapped_files *files, const struct sighting *sighting)
 {
 	struct mapped_file *file;
 
+	if (is_low_vdso(sighting))
+		return NULL;
 	if (kind_of(sighting->path) == FILE_VDSO)
 		return get_special(files, FILE_VDSO);
 	file = sighting->build_id[0] ? find(files, sighting, sighting->build_id) : NULL;
@@ -390,6 +454,8 @@ struct mapped_file *mapped_file_get(struct mapped_files *files, const struct sig
 	struct sighting there = *sighting;
 	char path[PATH_MAX + sizeof(DELETED)];
 
+	if (is_low_vdso(sighting))
+		return get_low_vdso(files, sighting);
 	/* Some programs execute themselves from a memfd: if it has a build-id, it is an ELF file. */
 	if (kind == FILE_VDSO || (kind == FILE_ANONYMOUS && !sighting->build_id[0]))
 		return get_special(files, kind);

@@ -29,13 +29,13 @@ void root_put(struct root *root);
 #define BUILD_ID_TEXT 41 /* bytes of the longest build-id in hex, with its final zero */
 
 enum file_kind {
-	FILE_REGULAR,
-	FILE_VDSO,	/* "[vdso]": code that the kernel maps into each process */
+	FILE_REGULAR,	/* or a copy of the vdso of another kind of process: "[vdso32]", "[vdsox32]" */
+	FILE_VDSO,	/* "[vdso]": code that the kernel maps into each process of this one's kind */
 	FILE_ANONYMOUS, /* no file: code that was made at run time */
 };
 
 struct mapped_file {
-	const char *path;	      /* as the process sees it; "[vdso]", "[anon]" */
+	const char *path;	      /* as the process sees it; "[vdso]", "[vdso32]", "[anon]" */
 	char build_id[BUILD_ID_TEXT]; /* lower-case hex; "" if it has none or it is not known */
 	enum file_kind kind;
 	/* The rest is private to mapped_file.c. */

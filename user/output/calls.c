@@ -61,7 +61,7 @@ struct call calls_at(const json_t *frame, size_t i)
 
 bool calls_of_kernel(const json_t *frame)
 {
-	static const char *const of_users[] = {"[vdso]", "[anon]", "[unknown]"};
+	static const char *const of_users[] = {"[vdso]", "[vdso32]", "[vdsox32]", "[anon]", "[unknown]"};
 	const char *address = text_of(frame, "address"), *module = text_of(frame, "module");
 
 	/* The kernel's addresses are in the upper half: they have 16 digits, and the first is 8 or more. */
