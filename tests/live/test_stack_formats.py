@@ -98,6 +98,69 @@ def test_pprof_has_functions_files_and_lines(nhmtap, tmp_path):
     assert lines == {"middle(n);", "middle(2 * n);"}
 
 
+# Both are shown as "Shape::Shape()": the complete object's constructor, and the one of a base.
+CONSTRUCTORS = """
+#include <sys/mman.h>
+void complete(volatile char *page) __asm__("_ZN5ShapeC1Ev");
+void base(volatile char *page) __asm__("_ZN5ShapeC2Ev");
+__attribute__((noinline)) void complete(volatile char *page) { *page = 1; __asm__ volatile(""); }
+__attribute__((noinline)) void base(volatile char *page) { *page = 2; __asm__ volatile(""); }
+int main(void)
+{
+	char *pages = mmap(0, 300 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise(pages, 300 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 300; i++)
+		(i < 100 ? complete : base)(pages + i * 4096);
+	return 0;
+}
+"""
+
+
+def test_pprof_keeps_functions_with_one_name_apart_by_their_mangled_names(nhmtap, tmp_path):
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-ipa-icf", "-o", tmp_path / "shapes", "-x", "c", "-"],
+                   input=CONSTRUCTORS, text=True, check=True)
+    result = nhmtap("profile", "-o", tmp_path / "x", "--format", "pprof", *EVERY_FAULT, "--", tmp_path / "shapes")
+    assert result.status == 0, result.err
+    profile = pprof.read(tmp_path / "x")
+    texts = profile.string_table
+    functions = {f.id: (texts[f.name], texts[f.system_name]) for f in profile.function}
+    leaves = {x.id: functions[x.line[0].function_id] for x in profile.location if x.line}
+    found = collections.Counter()
+    for sample in profile.sample:
+        found[leaves.get(sample.location_id[0])] += sample.value[0]
+    assert found["Shape::Shape()", "_ZN5ShapeC1Ev"] == 100 and found["Shape::Shape()", "_ZN5ShapeC2Ev"] == 200
+    assert ("main", "main") in functions.values()
+
+
+def test_mangled_names_are_in_records_only_if_an_output_shows_them(nhmtap, tmp_path):
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-ipa-icf", "-o", tmp_path / "shapes", "-x", "c", "-"],
+                   input=CONSTRUCTORS, text=True, check=True)
+    for outputs, wanted in (([], set()), (["-o", f"pprof={tmp_path / 'y'}"], {"_ZN5ShapeC1Ev", "_ZN5ShapeC2Ev"})):
+        result = nhmtap("profile", "-g", *EVERY_FAULT, "-o", tmp_path / "x", *outputs, "--", tmp_path / "shapes")
+        assert result.status == 0, result.err
+        frames = [f for r in records.parse((tmp_path / "x").read_text()) if r["type"] == "frames" for f in r["frames"]]
+        assert {f["linkage_name"] for f in frames if "linkage_name" in f} >= wanted
+        assert wanted or not any("linkage_name" in f for f in frames)
+
+
+def test_pprof_has_the_program_as_its_first_mapping(nhmtap, tmp_path):
+    """The first sample of a run is one of the dynamic linker."""
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT))
+    assert profile.string_table[profile.mapping[0].filename] == CALLS and len(profile.mapping) > 1
+    result = nhmtap("profile", "-o", tmp_path / "y", "--format", "pprof", *EVERY_FAULT, "--", "sh", "-c", f"exec {CALLS} graph=300")
+    assert result.status == 0, result.err
+    profile = pprof.read(tmp_path / "y")
+    assert os.path.basename(profile.string_table[profile.mapping[0].filename]) == "calls"
+
+
+@pytest.mark.parametrize("event, expected", [("cpu-clock", 1_000_000), ("page-faults", None)])
+def test_pprof_with_a_frequency_has_the_period_that_a_sample_stands_for(nhmtap, tmp_path, event, expected):
+    profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", "-e", event, "-F", "1000", steps=["graph=3000", "spin=200"]))
+    samples, period = (sum(s.value[i] for s in profile.sample) for i in (0, 1))
+    assert profile.period == (expected or period // samples) > 0
+
+
 def test_pprof_says_when_and_how_long_it_was_and_whose_samples(nhmtap, tmp_path):
     before = time.time_ns()
     profile = pprof.read(written(nhmtap, tmp_path / "x.pb.gz", "pprof", *EVERY_FAULT, "--by", "comm,pid"))

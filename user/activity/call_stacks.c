@@ -27,9 +27,11 @@ int call_stacks_choose(struct activity *activity, struct refusal *refusal)
 
 unsigned int call_stacks_detail(const struct activity *activity)
 {
-	return activity->keys.detail		       ? activity->keys.detail
-	       : session_all_people(activity->session) ? CODE_SYMBOL
-						       : FRAME_DETAIL;
+	unsigned int detail = activity->keys.detail		      ? activity->keys.detail
+			      : session_all_people(activity->session) ? CODE_SYMBOL
+								      : FRAME_DETAIL;
+
+	return detail | (session_shows_linkage_names(activity->session) ? CODE_LINKAGE : 0);
 }
 
 void call_stacks_put(const struct activity *activity, json_t *record, const struct layout *layout,

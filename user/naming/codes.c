@@ -230,7 +230,7 @@ static const struct name *look_up(struct codes *codes, const struct question *qu
 
 /* The functions that are inlined at a place as a JSON list, innermost first, each with the line that it is
  * called from in the next one. */
-static const char *inlined(struct codes *codes, const struct name *name)
+static const char *inlined(struct codes *codes, const struct question *question, const struct name *name)
 {
 	json_t *list = json_array();
 	const char *text;
@@ -242,6 +242,9 @@ static const char *inlined(struct codes *codes, const struct name *name)
 
 		if (frame->symbol)
 			json_object_set_new(value, "symbol", value_text(frame->symbol, NAMING_SYMBOL_MAX));
+		if (frame->linkage && question->detail & CODE_LINKAGE)
+			json_object_set_new(value, "linkage_name",
+					    value_text(frame->linkage, NAMING_SYMBOL_MAX));
 		if (frame[1].file)
 			json_object_set_new(value, "call_file", value_text(frame[1].file, PATH_MAX));
 		if (frame[1].line)
@@ -262,10 +265,12 @@ static bool put_name(struct codes *codes, const struct question *question, const
 	if (!name || !name->nr)
 		return false;
 	code->symbol = kept(codes, name->frames[name->nr - 1].symbol);
+	if (question->detail & CODE_LINKAGE)
+		code->linkage = kept(codes, name->frames[name->nr - 1].linkage);
 	if (question->detail & CODE_LINE && name->frames[0].file) {
 		code->file = kept(codes, name->frames[0].file);
 		code->line = name->frames[0].line;
-		code->inlined = inlined(codes, name);
+		code->inlined = inlined(codes, question, name);
 	}
 	return code->symbol;
 }

@@ -17,10 +17,11 @@
 /* What is to be looked up; a combination of: */
 enum code_detail {
 	CODE_MODULE = 1 << 0,
-	CODE_PLACE = 1 << 1,  /* module, and the offset in it; no file is read for it */
-	CODE_SYMBOL = 1 << 2, /* module and function; the place if the function has no name */
-	CODE_LINE = 1 << 3,   /* the same, plus the source line and the inlined functions */
-	CODE_RETURN = 1 << 4, /* in addition: the address is a return address, and the call is to be named */
+	CODE_PLACE = 1 << 1,   /* module, and the offset in it; no file is read for it */
+	CODE_SYMBOL = 1 << 2,  /* module and function; the place if the function has no name */
+	CODE_LINE = 1 << 3,    /* the same, plus the source line and the inlined functions */
+	CODE_LINKAGE = 1 << 5, /* in addition to CODE_SYMBOL or CODE_LINE: mangled names */
+	CODE_RETURN = 1 << 4,  /* in addition: the address is a return address, and the call is to be named */
 };
 
 /* Each text is stored once, so pointers can be compared. NULL: not known, or not asked for. */
@@ -28,6 +29,7 @@ struct code {
 	const char *module;   /* "/usr/bin/true", "[vdso]", "[anon]", "[kernel]", "[ext4]" */
 	const char *build_id; /* only set together with `offset` */
 	const char *symbol;   /* the function */
+	const char *linkage;  /* its mangled name, if it has one and CODE_LINKAGE asked for it */
 	const char *file;     /* its source file, with `line`; it may be an inlined function's */
 	const char *inlined;  /* the functions inlined there, as a JSON list, innermost first */
 	__u64 offset;	      /* in the file; set if there is no symbol, or for CODE_PLACE */

@@ -222,6 +222,30 @@ static const struct answer *ask_lines(struct source *source, __u64 address)
 	return answer;
 }
 
+/* Returns the name of a symbol, without its version if it is one of an ELF file. */
+static const char *plain_name(struct source *source, const struct symbol *symbol)
+{
+	const char *name = symbol_name(&source->symbols, symbol);
+	size_t length = source->elf ? unversioned(name) : strlen(name);
+	const char *known;
+
+	if (!name[length])
+		return name;
+	known = map_find(&source->shown, (uintptr_t)name);
+	if (known)
+		return known;
+	known = pool_text(&source->texts, name, length);
+	map_put(&source->shown, (uintptr_t)name, (char *)known);
+	return known;
+}
+
+/* Sets the function of a frame. `name` is mangled if it is a name of C++ or Rust. */
+static void set_function(struct source *source, struct frame *frame, const char *name)
+{
+	frame->symbol = shown(source, name);
+	frame->linkage = frame->symbol != name ? name : NULL;
+}
+
 static void set_frames(struct source *source, struct name *name, const struct answer *answer, __u64 address)
 {
 	struct frame *frames = pool_take(&source->pool, answer->nr_frames * sizeof(*frames));
@@ -231,30 +255,13 @@ static void set_frames(struct source *source, struct name *name, const struct an
 		const struct told_frame *told = answer_frame(answer, i);
 		const char *file = kept(source, answer_text(answer, told->file));
 
-		frames[i] = (struct frame){shown(source, kept(source, answer_text(answer, told->function))),
-					   0, file, file ? told->line : 0};
+		frames[i] = (struct frame){.file = file, .line = file ? told->line : 0};
+		set_function(source, &frames[i], kept(source, answer_text(answer, told->function)));
 	}
 	if (last->entry && last->entry <= address)
 		frames[answer->nr_frames - 1].offset = address - last->entry;
 	name->frames = frames;
 	name->nr = answer->nr_frames;
-}
-
-/* Returns the symbol as it is shown, without its version if it is one of an ELF file. */
-static const char *shown_symbol(struct source *source, const struct symbol *symbol)
-{
-	const char *name = symbol_name(&source->symbols, symbol);
-	size_t length = source->elf ? unversioned(name) : strlen(name);
-	const char *known;
-
-	if (!name[length])
-		return shown(source, name);
-	known = map_find(&source->shown, (uintptr_t)name);
-	if (known)
-		return known;
-	known = shown(source, pool_text(&source->texts, name, length));
-	map_put(&source->shown, (uintptr_t)name, (char *)known);
-	return known;
 }
 
 /* Sets the name of the function by the symbol table, because other tools show it too: "f.cold",
@@ -267,7 +274,7 @@ static void set_symbol(struct source *source, struct name *name, const struct sy
 		name->frames = frames = pool_take(&source->pool, sizeof(*frames));
 		name->nr = 1;
 	}
-	frames[name->nr - 1].symbol = shown_symbol(source, symbol);
+	set_function(source, &frames[name->nr - 1], plain_name(source, symbol));
 	frames[name->nr - 1].offset = address - symbol->address;
 }
 

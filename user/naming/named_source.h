@@ -46,7 +46,8 @@ struct source {
 	size_t lines_bytes; /* in the worker */
 	struct map names;   /* struct name by place */
 	struct pool pool;   /* memory of `names` */
-	struct map shown;   /* symbols as they are shown (demangled), by the address of the symbol's name */
+	struct map shown;   /* symbols as they are shown (demangled), by the address of the symbol's name;
+			       and without their version, by that with it */
 	struct map told;    /* texts that the worker sent, by their hash */
 	struct pool texts;  /* memory of `shown` and `told` */
 };

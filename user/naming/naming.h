@@ -17,7 +17,8 @@
 
 /* A function that contains the address. */
 struct frame {
-	const char *symbol; /* demangled, at most NAMING_SYMBOL_MAX bytes; NULL: not known */
+	const char *symbol;  /* demangled, at most NAMING_SYMBOL_MAX bytes; NULL: not known */
+	const char *linkage; /* the same as the linker knows it (mangled); NULL: it is not mangled */
 	__u64 offset;	  /* of the address in the symbol; 0 if the function is inlined in the next frame's */
 	const char *file; /* source file, NULL: not known */
 	unsigned int line; /* from 1; 0: not known */

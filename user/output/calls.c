@@ -52,6 +52,7 @@ struct call calls_at(const json_t *frame, size_t i)
 	return (struct call){
 		.frame = frame,
 		.symbol = text_of(inlined ? inlined : frame, "symbol"),
+		.linkage = text_of(inlined ? inlined : frame, "linkage_name"),
 		.file = inner ? text_of(inner, "call_file") : text_of(frame, "file"),
 		.line = json_integer_value(
 			json_object_get(inner ? inner : frame, inner ? "call_line" : "line")),

@@ -26,10 +26,11 @@ const json_t *calls_frame(const struct calls *calls, json_int_t id);
 /* One of the functions that a frame stands for. Inlined functions come before those they are inlined in. */
 struct call {
 	const json_t *frame;
-	const char *symbol; /* NULL if not known */
-	const char *file;   /* source file; NULL if not known */
-	json_int_t line;    /* 0 if not known */
-	bool inlined;	    /* inlined in the next function */
+	const char *symbol;  /* NULL if not known */
+	const char *linkage; /* its mangled name; NULL if it has none, or no output wants them */
+	const char *file;    /* source file; NULL if not known */
+	json_int_t line;     /* 0 if not known */
+	bool inlined;	     /* inlined in the next function */
 };
 
 /* How many functions a frame stands for: at least one. */

@@ -42,8 +42,11 @@ static const struct measured measured[] = {
 
 struct writing {
 	Pprof__Profile *profile;
+	size_t program; /* index of the mapping of the program that was measured; 0 if not known */
+	int likelihood; /* of that: see likelihood_of() */
 	const struct measure *measures;
 	const struct calls *calls;
+	const char *command; /* the program that was started, as it was called; "" if none was */
 	json_t *texts, *mappings, *functions, *locations; /* {key: id or index of what was added already} */
 };
 
@@ -111,10 +114,13 @@ static Pprof__Mapping *mapping_of(struct writing *writing, const json_t *frame)
 	return mapping;
 }
 
-static uint64_t function_of(struct writing *writing, const char *name, const char *file)
+/* The system name is mangled, because functions with the same name otherwise merge: Rust's implementations of
+ * a trait for several types. */
+static uint64_t function_of(struct writing *writing, const char *name, const char *system_name,
+			    const char *file)
 {
 	Pprof__Profile *profile = writing->profile;
-	json_t *both = json_sprintf("%s\n%s", name, file);
+	json_t *both = json_sprintf("%s\n%s", system_name, file);
 	json_t *known = json_object_get(writing->functions, json_string_value(both));
 
 	if (!known) {
@@ -122,7 +128,8 @@ static uint64_t function_of(struct writing *writing, const char *name, const cha
 
 		APPEND(profile->function, profile->n_function, function);
 		function->id = profile->n_function;
-		function->name = function->system_name = add_text(writing, name);
+		function->name = add_text(writing, name);
+		function->system_name = add_text(writing, system_name);
 		function->filename = add_text(writing, file);
 		known = json_integer(function->id);
 		json_object_set_new(writing->functions, json_string_value(both), known);
@@ -131,12 +138,12 @@ static uint64_t function_of(struct writing *writing, const char *name, const cha
 	return json_integer_value(known);
 }
 
-static void add_line(struct writing *writing, Pprof__Location *location, const char *name, const char *file,
-		     json_int_t line)
+static void add_line(struct writing *writing, Pprof__Location *location, const char *name,
+		     const char *system_name, const char *file, json_int_t line)
 {
 	Pprof__Line *made = NEW(Line, LINE);
 
-	made->function_id = function_of(writing, name, file ? file : "");
+	made->function_id = function_of(writing, name, system_name ? system_name : name, file ? file : "");
 	made->line = line;
 	APPEND(location->line, location->n_line, made);
 }
@@ -144,14 +151,12 @@ static void add_line(struct writing *writing, Pprof__Location *location, const c
 static void add_lines(struct writing *writing, Pprof__Location *location, Pprof__Mapping *mapping,
 		      const json_t *frame)
 {
-	char name[CALLS_NAME_MAX];
-
 	for (size_t i = 0; i < calls_in(frame); i++) {
 		struct call call = calls_at(frame, i);
 
 		if (!call.symbol)
 			continue;
-		add_line(writing, location, calls_name(&call, name, sizeof(name)), call.file, call.line);
+		add_line(writing, location, call.symbol, call.linkage, call.file, call.line);
 		if (!mapping)
 			continue;
 		mapping->has_functions = true;
@@ -183,6 +188,50 @@ static Pprof__Location *add_location(struct writing *writing, const char *name)
 	return location;
 }
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* How likely a frame's file is the program rather than a library: it has the command's name; it has the
+ * function that begins a program; it is at least no library. */
+static int likelihood_of(const struct writing *writing, const json_t *frame)
+{
+	const char *module = string(frame, "module"), *symbol = string(frame, "symbol");
+
+	if (module[0] != '/')
+		return 0;
+	if (!strcmp(last_part(module), last_part(writing->command)))
+		return 3;
+	if (strstr(last_part(module), ".so"))
+		return 0;
+	return !strcmp(symbol, "main") || !strcmp(symbol, "_start") ? 2 : 1;
+}
+
+static void note_program(struct writing *writing, const json_t *frame, const Pprof__Mapping *mapping)
+{
+	int likelihood = mapping ? likelihood_of(writing, frame) : 0;
+
+	if (likelihood <= writing->likelihood)
+		return;
+	writing->likelihood = likelihood;
+	writing->program = mapping->id - 1;
+}
+
+/* go tool pprof takes the first mapping for the program. */
+static void put_program_first(const struct writing *writing)
+{
+	Pprof__Mapping **mappings = writing->profile->mapping, *program;
+
+	if (!writing->likelihood)
+		return;
+	program = mappings[writing->program];
+	memmove(mappings + 1, mappings, writing->program * sizeof(*mappings));
+	mappings[0] = program;
+}
+
 static uint64_t location_of(struct writing *writing, json_int_t id)
 {
 	const json_t *frame = calls_frame(writing->calls, id), *known;
@@ -195,6 +244,7 @@ static uint64_t location_of(struct writing *writing, json_int_t id)
 	if (known)
 		return json_integer_value(known);
 	mapping = mapping_of(writing, frame);
+	note_program(writing, frame, mapping);
 	location = add_location(writing, name);
 	location->mapping_id = mapping ? mapping->id : 0;
 	location->address = address_of(frame, mapping);
@@ -211,7 +261,7 @@ static uint64_t location_of_words(struct writing *writing, const char *words)
 	if (known)
 		return json_integer_value(known);
 	location = add_location(writing, words);
-	add_line(writing, location, words, NULL, 0);
+	add_line(writing, location, words, NULL, NULL, 0);
 	return location->id;
 }
 
@@ -278,7 +328,26 @@ static bool is_clock(const json_t *attr)
 	return integer(attr, "type") == 1 && (!strcmp(config, "0x0") || !strcmp(config, "0x1"));
 }
 
-static void add_types(struct writing *writing, const json_t *event)
+/* The mean distance of two samples, in the unit of their periods. With a frequency the kernel varies the
+ * period; a clock's is what the frequency asks for. */
+static int64_t period_of(const json_t *attr, const json_t *entries)
+{
+	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0;
+	json_t *entry;
+	size_t i;
+
+	if (!frequency)
+		return integer(attr, "sample_period");
+	if (is_clock(attr))
+		return 1000000000 / frequency;
+	json_array_foreach(entries, i, entry) {
+		samples += integer(entry, "samples");
+		period += integer(entry, "period");
+	}
+	return samples ? period / samples : 0;
+}
+
+static void add_types(struct writing *writing, const json_t *event, const json_t *entries)
 {
 	const json_t *attr = json_object_get(event, "attr");
 	const char *type = is_clock(attr) ? "cpu" : string(event, "name");
@@ -293,7 +362,15 @@ static void add_types(struct writing *writing, const json_t *event)
 				     : value_type(writing, type, unit));
 	}
 	profile->period_type = value_type(writing, type, unit);
-	profile->period = integer(attr, "sample_period");
+	profile->period = period_of(attr, entries);
+}
+
+static const char *command_of(const json_t *start)
+{
+	const json_t *words = json_object_get(json_object_get(start, "target"), "process.command_args");
+	const char *command = json_string_value(json_array_get(words, 0));
+
+	return command ? command : "";
 }
 
 static Pprof__Profile *make_profile(const struct stream *stream, const json_t *record,
@@ -302,25 +379,27 @@ static Pprof__Profile *make_profile(const struct stream *stream, const json_t *r
 	struct writing writing = {.profile = NEW(Profile, PROFILE),
 				  .measures = measures,
 				  .calls = &stream->calls,
+				  .command = command_of(stream->start),
 				  .texts = json_object(),
 				  .mappings = json_object(),
 				  .functions = json_object(),
 				  .locations = json_object()};
-	const json_t *rest = json_object_get(record, "rest");
+	const json_t *rest = json_object_get(record, "rest"), *entries = json_object_get(record, "entries");
 	json_t *entry;
 	size_t i;
 
 	add_text(&writing, "");
-	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0));
+	add_types(&writing, json_array_get(json_object_get(stream->start, "events"), 0), entries);
 	writing.profile->time_nanos = moment(record, "start_time");
 	writing.profile->duration_nanos = integer(record, "duration_ns");
-	json_array_foreach(json_object_get(record, "entries"), i, entry)
+	json_array_foreach(entries, i, entry)
 		add_entry(&writing, entry);
 	if (rest) {
 		Pprof__Sample *sample = add_sample(&writing, rest);
 
 		APPEND(sample->location_id, sample->n_location_id, location_of_words(&writing, "[others]"));
 	}
+	put_program_first(&writing);
 	json_decref(writing.texts);
 	json_decref(writing.mappings);
 	json_decref(writing.functions);
@@ -373,6 +452,7 @@ static const struct format pprof = {
 	.help = "profile.proto, gzipped, for go tool pprof; implies -g",
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
+	.linkage_names = true,
 	.media = "application/octet-stream",
 	.check = check_pprof,
 	.write = write_pprof,

@@ -10,6 +10,7 @@ json_t *code_value(const struct code *code)
 	json_t *record = json_object();
 
 	put_text(record, "symbol", code->symbol);
+	put_text(record, "linkage_name", code->linkage);
 	put_text(record, "module", code->module);
 	if (code->has_offset)
 		json_object_set_new(record, "offset", value_hex(code->offset));

@@ -239,6 +239,14 @@ bool session_all_people(const struct session *session)
 	return true;
 }
 
+bool session_shows_linkage_names(const struct session *session)
+{
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (session->streams[i].format->linkage_names)
+			return true;
+	return false;
+}
+
 const char *session_keys(const struct session *session, const char *command, const char *key)
 {
 	for (size_t i = 0; i < session->nr_streams; i++) {

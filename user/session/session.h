@@ -99,6 +99,9 @@ int session_flush_soon(struct session *session);
 /* Whether all streams have a format for people to read. */
 bool session_all_people(const struct session *session);
 
+/* Whether an output can show mangled names. */
+bool session_shows_linkage_names(const struct session *session);
+
 /* The keys, as for --by, that the format of a stream needs of this command, if `key` is among them; NULL if
  * no stream's format does. */
 const char *session_keys(const struct session *session, const char *command, const char *key);
