@@ -27,12 +27,14 @@ class Call:
         self.pid, self.cpu, self.group = (int(match[name]) for name in ("pid", "cpu", "group"))
 
 
-def opened(command, output, whole=False, error=None, **environment):
+def opened(command, output, whole=False, error=None, granted=False, **environment):
     """Returns the calls of perf_event_open() that a command makes for a process, or for whole CPUs,
-    in order. With `error` they all fail with it."""
+    in order. With `error` they all fail with it. If `granted`, they all seem to succeed, whatever
+    this machine has: the descriptor that they return is not open."""
     # LeakSanitizer has to trace the process as well, and a process can have only one tracer.
     environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"} | environment
-    injected = ["-e", f"inject=perf_event_open:error={error}"] if error else []
+    result = f"error={error}" if error else "retval=1000" if granted else None
+    injected = ["-e", f"inject=perf_event_open:{result}"] if result else []
     subprocess.run(["strace", "-f", "-v", "-X", "raw", "-e", "trace=perf_event_open", *injected, "-o", output,
                     *command], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                    timeout=240, check=False)

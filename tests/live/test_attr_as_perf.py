@@ -4,7 +4,13 @@ both. Whether the kernel grants them does not matter here. perf sees a Nehalem b
 mounted over sysfs in a mount namespace and PERF_CPUID selects its tables. nhmtap sees it through --host-root.
 Where only the syntax matters, nhmtap knows the PMU and not the CPU, because it refuses some requests that
 perf lets through to a Nehalem."""
+import csv
+import json
 import os
+import random
+import re
+import subprocess
+import time
 
 import hosts
 import pytest
@@ -60,7 +66,10 @@ def without(attr, names):
     "L1-dcache-loads", "L1-dcache-load-misses", "L1-dcache-stores", "L1-icache-load-misses",
     "LLC-loads", "LLC-load-misses", "LLC-stores", "LLC-prefetches", "dTLB-load-misses",
     "dTLB-stores", "iTLB-loads", "iTLB-load-misses", "branch-loads", "branch-load-misses",
-    "node-loads", "node-store-misses", "node-prefetch-misses",
+    "node-loads", "node-store-misses", "node-prefetch-misses", "l1d-loads", "LLC-store", "L2", "bpu-miss",
+    "L1-data-refs", "Data-TLB-speculative-load-miss", "LLC-misses-store",
+    # numbers
+    "1:1", "4:0x1c0", "1:0x3:k", "4:0x3c/name=x/u",
     # raw
     "r1c0", "r01C0", "rcb", "r2801c2", "r10cb:u",
     # terms
@@ -69,11 +78,12 @@ def without(attr, names):
     "cpu/event=0xc2,umask=0x1,cmask=16,inv/", "cpu/event=0x3c,any/", "cpu/event=0x3c,any=1,pc/",
     "cpu/event=0xb7,umask=1,offcore_rsp=0x4711/", "cpu/event=0x0b,umask=0x10,ldlat=30/",
     "cpu/config=0x1c0/", "cpu/config=0x1b7,config1=0xff/", "cpu/mem-loads/",
-    "mem-loads", "cpu/event=0xc0,name=retired/",
+    "mem-loads", "cpu/event=0xc0,name=retired/", "cpu/event=branch-misses/", "cpu/r1c0/", "cpu/r0x1c0/",
+    "cycles/name='a,b=c:d'/u",
     # modifiers
     "cycles:u", "cycles:k", "cycles:h", "cycles:uk", "cycles:kh", "cycles:ukh", "cycles:p",
     "cycles:pp", "cycles:upp", "cycles:kp", "cycles:G", "cycles:H", "cycles:GH", "cycles:uG",
-    "cycles:uH", "cycles:I", "cycles:D", "cycles:uD", "r1c0:pp", "cpu/event=0xc0,umask=1/pp",
+    "cycles:uH", "cycles:I", "cycles:D", "cycles:uD", "cycles:e", "cycles:W", "r1c0:ue", "r1c0:pp", "cpu/event=0xc0,umask=1/pp",
     "cpu/event=0xc0,umask=1/u", "cpu/event=0xc0,umask=1/ukpp", "page-faults:u", "page-faults:k",
     "cs:k", "LLC-load-misses:u",
 ])
@@ -101,7 +111,8 @@ def test_names_of_the_cpu_are_what_perfs_table_of_it_has(nehalem, tmp_path, text
 
 @pytest.mark.parametrize("text", [
     "{page-faults,cs}", "{task-clock,page-faults,cs}", "{page-faults,cs}:u", "{page-faults:k,cs}",
-    "page-faults,{cs,migrations},dummy", "{page-faults,cs},{cs,dummy}"])
+    "page-faults,{cs,migrations},dummy", "{page-faults,cs},{cs,dummy}",
+    "{page-faults:k,cs}:u", "mine{page-faults,cs}", "{page-faults,cs}:D", "{page-faults,cs:k}:ue"])
 def test_groups_are_opened_as_perf_stat_opens_them(nehalem, tmp_path, text):
     theirs = by_perf(nehalem, tmp_path, "stat", "-e", text, "true")
     ours = by_nhmtap(nehalem, tmp_path, "stat", "-e", text, "--", "true")
@@ -200,3 +211,68 @@ def test_loads_that_want_a_companion_are_opened_behind_it(tmp_path):
     # a machine that has the PMU (tests/machine).
     assert (leader.attr["config"], leader.attr["sample_period"], leader.attr["precise_ip"]) == (0x8203, 0, 0)
     assert (leader.attr["disabled"], leader.attr["enable_on_exec"], leader.group) == (1, 1, -1)
+
+
+# --- all of the grammar, without a PMU ------------------------------------------------------------------
+
+MEMBERS = ("type", "config", "config1", "config2", "exclude_user", "exclude_kernel", "exclude_hv", "exclude_host",
+           "exclude_guest", "exclude_idle", "precise_ip", "pinned", "exclusive")
+
+
+def number(text):
+    """A member as strace prints it: 7, or "0x1<<16|0<<8|0x2"."""
+    parts = re.findall(r"(0x[0-9a-f]+|[0-9]+)(?:<<([0-9]+))?", str(text))
+    return sum(int(part, 0) << int(shift or 0) for part, shift in parts)
+
+
+def granted_to_perf(tmp_path, texts):
+    """The attrs that perf stat opens, and whether each event joins a group. strace grants them all, so this
+    machine's PMU doesn't matter."""
+    root = hosts.build(tmp_path / "grammar", hosts.OTHER_PMU | hosts.pmu("software", 1))
+    events = [word for text in texts for word in ("-e", text)]
+    calls = by_perf(root, tmp_path, "stat", *events, "true", granted=True)
+    return [({name: number(call.attr[name]) for name in MEMBERS if number(call.attr.get(name, 0))}, call.group >= 0)
+            for call in calls]
+
+
+def explained(tmp_path, texts):
+    root = hosts.build(tmp_path / "explained", hosts.OTHER_PMU | {f"{hosts.EVENT_SOURCE}/cpu/caps/max_precise": "3\n"})
+    done = subprocess.run([NHMTAP, "explain", "--host-root", root, "--format", "json", "--force", "--", *texts],
+                          stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    events = [record["event"] for record in map(json.loads, done.stdout.splitlines()) if record["type"] == "event"]
+    groups = [None, *(event.get("group") for event in events)]
+    numbers = [{name: int(str(event["attr"].get(name, 0)), 0) for name in MEMBERS} for event in events]
+    return [({name: value for name, value in attr.items() if value}, group is not None and group == before)
+            for attr, before, group in zip(numbers, groups, groups[1:])]
+
+
+def test_what_the_facts_say_of_perfs_own_texts_is_what_perf_opens(tmp_path):
+    with open(os.path.join(os.path.dirname(__file__), "..", "events", "facts", "perf-parse-events.tsv"),
+              encoding="utf-8", newline="") as stream:
+        facts = [fact for fact in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE)
+                 if not fact["refused"] and "cpu_core" not in fact["text"]]
+    events = [event for fact in facts for event in fact["attrs"].split("; ")]
+    wanted = [({name: int(value, 0) for name, value in (pair.split("=") for pair in event.lstrip("+").split())
+                if int(value, 0)}, event.startswith("+")) for event in events]
+    assert granted_to_perf(tmp_path, [fact["text"] for fact in facts]) == wanted and len(wanted) > 50
+
+
+def random_group(chance):
+    """A group with modifiers, without P (perf stat gives it no meaning), S and b (perf opens more events for
+    it). Only the first can be pinned or exclusive, and three p are the most."""
+    def modifiers(letters, levels):
+        chosen = chance.sample(letters, chance.randrange(len(letters)))
+        text = "".join(letter * (chance.randint(1, levels) if letter == "p" else 1) for letter in chosen)
+        return ":" + text if text else ""
+
+    names = chance.sample(["page-faults", "cs", "cycles", "instructions", "r1c0", "L1-dcache-load-miss", "1:4"], chance.randint(1, 3))
+    own = [modifiers("ukhGHpI" + ("De" if not i else ""), 2) for i in range(len(names))]
+    return "{" + ",".join(map("".join, zip(names, own))) + "}" + modifiers("ukhGHpIDeW", 1)
+
+
+def test_random_modifiers_of_groups_and_their_members_add_up_as_in_perf(tmp_path):
+    seed = int(os.environ.get("NHMTAP_SEED", time.time_ns()))
+    print(f"NHMTAP_SEED={seed}")
+    chance = random.Random(seed)
+    texts = [random_group(chance) for _ in range(150)]
+    assert explained(tmp_path, texts) == granted_to_perf(tmp_path, texts)

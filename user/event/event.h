@@ -37,6 +37,10 @@ struct event {
 	bool companion; /* auxiliary event of a group, which must be counted with another one and takes no
 			   samples: drivers call it mem-loads-aux */
 	bool privilege_given; /* the text says u, k or h */
+	bool guests_given;    /* the text says G or H */
+	bool most_precise;    /* the text says P */
+	bool weak;	      /* the text says W: a group that doesn't fit the counters is taken apart */
+	bool leader_samples;  /* the text says S: only the group's first event takes samples */
 	bool sampling_given;  /* the text says period= or freq= */
 
 	struct reason {

@@ -3,12 +3,13 @@
  * The grammar is perf's (perf-list(1), "EVENT MODIFIERS", "RAW HARDWARE EVENT DESCRIPTOR"):
  *
  *     list   = item { "," item }
- *     item   = event | "{" event { "," event } "}" [ ":" modifiers ]
+ *     item   = event | [ name ] "{" event { "," event } "}" [ ":" modifiers ]
  *     event  = name { ":" piece } | name "/" terms "/" [ [ ":" ] modifiers ]
- *     terms  = term { "," term },  term = name [ "=" value ]
+ *     name   = word | type ":" config
+ *     terms  = term { "," term },  term = name [ "=" value ] | rNNNN
  *
  * with the names of compose.h and the pieces of spelling.h added. Space may stand around every "," "{" and
- * "}".
+ * "}". tests/events/facts/perf-parse-events.tsv has the texts of perf's own tests of its grammar.
  */
 #include "tables/compose.h"
 #include "event/event.h"
@@ -32,20 +33,119 @@ struct parser {
 	struct host *host;
 	struct events *events;
 	struct refusal *refusal;
-	int groups; /* number of groups so far */
+	int groups;  /* number of groups so far */
+	bool tabled; /* the last name was found in the CPU's table, whose names libpfm4 has too */
 };
 
 /* --- modifiers -------------------------------------------------------------------------------- */
 
-/* `said` is the text of the modifiers. */
-static int modify(struct parser *parser, struct event *event, const struct spelling *spelling,
-		  const char *said)
-{
 #define ON(letter)    (spelling_mode(spelling, letter) > 0)
 #define GIVEN(letter) (spelling_mode(spelling, letter) != 0)
-	int precise = ON('p') ? spelling_mode(spelling, 'p') : 0;
-	bool sides = GIVEN('u') || GIVEN('k') || GIVEN('h');
 
+static int refuse_sideless(struct parser *parser, const struct event *event)
+{
+	refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+	because(parser->refusal, "it would count on no side: libpfm4 too counts nothing by u=0 or k=0 alone");
+	return instead(parser->refusal, "name the side that is to be counted: k for u=0, u for k=0");
+}
+
+/* The first side that is named excludes the others; each further one is added to those named before, also by
+ * the modifiers of the event's group. */
+static int modify_sides(struct parser *parser, struct event *event, const struct spelling *spelling,
+			const char *said, bool of_group)
+{
+	const struct perf_event_attr *attr = &event->attr;
+	bool named = of_group && (attr->exclude_user || attr->exclude_kernel || attr->exclude_hv);
+
+	if (!GIVEN('u') && !GIVEN('k') && !GIVEN('h'))
+		return 0;
+#define EXCLUDED(letter, member) (!ON(letter) && (GIVEN(letter) || !named || attr->member))
+	event->privilege_given = true;
+	EVENT_SET(event, exclude_user, EXCLUDED('u', exclude_user), "modifiers %s", said);
+	EVENT_SET(event, exclude_kernel, EXCLUDED('k', exclude_kernel), "modifiers %s", said);
+	EVENT_SET(event, exclude_hv, EXCLUDED('h', exclude_hv), "modifiers %s", said);
+#undef EXCLUDED
+	return attr->exclude_user && attr->exclude_kernel && attr->exclude_hv ? refuse_sideless(parser, event)
+									      : 0;
+}
+
+/* Modifiers of perf's that, as others but u and p, clear the default, exclude_guest, of the event that they
+ * are written at. Those of a group don't clear it. */
+static bool clears_guest_default(const struct spelling *spelling, bool of_group)
+{
+	bool any = GIVEN('k') || GIVEN('h') || GIVEN('u');
+
+	for (const char *letter = "IDeSWb"; *letter; letter++)
+		any = any || ON(*letter);
+	return any && !of_group && !ON('u') && !ON('p') && !ON('P');
+}
+
+static void modify_guests(struct event *event, const struct spelling *spelling, const char *said,
+			  bool of_group)
+{
+	bool named = of_group && event->guests_given;
+
+	if (ON('G') || ON('H')) {
+		EVENT_SET(event, exclude_guest, !ON('G') && (!named || event->attr.exclude_guest),
+			  "modifiers %s", said);
+		EVENT_SET(event, exclude_host, !ON('H') && (!named || event->attr.exclude_host),
+			  "modifiers %s", said);
+		event->guests_given = true;
+	} else if (clears_guest_default(spelling, of_group)) {
+		EVENT_SET(event, exclude_guest, 0, "modifiers %s, as perf has it", said);
+	} else if (of_group && !named && (ON('u') || ON('p'))) {
+		EVENT_SET(event, exclude_guest, 1, "modifiers %s of its group, as perf has it", said);
+	}
+}
+
+/* perf adds the p of a group to those of its members. P stays the highest level, as in perf from 6.5 on;
+ * earlier ones forget it if the group has modifiers. */
+static int modify_precise(struct parser *parser, struct event *event, const struct spelling *spelling,
+			  const char *said, bool of_group)
+{
+	const struct pmu *pmu = host_core_pmu(parser->host);
+	int precise = (of_group ? event->attr.precise_ip : 0) + (ON('p') ? spelling_mode(spelling, 'p') : 0);
+
+	event->most_precise = event->most_precise || ON('P');
+	if (!GIVEN('p') && !ON('P'))
+		return 0;
+	if (event->most_precise)
+		precise = pmu && pmu->max_precise > 0 ? pmu->max_precise : 0;
+	if (precise > 3) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s', modifiers '%s' of its group", event->name,
+		       said);
+		because(parser->refusal, "the group's p are added to the event's own, and precise_ip has "
+					 "levels 0 to 3");
+		return instead(parser->refusal, "leave out p in one of the two");
+	}
+	EVENT_SET(event, precise_ip, precise, "modifiers %s", said);
+	return 0;
+}
+
+/* Modifiers that say how the event's group is counted. They have no bit in the event's registers. `leads` is
+ * whether the modifiers are those of the event itself, or of its group, which it leads. */
+static void modify_scheduling(struct event *event, const struct spelling *spelling, const char *said,
+			      bool leads)
+{
+	if (ON('D') && leads)
+		EVENT_SET(event, pinned, 1, "modifiers %s", said);
+	if (ON('e') && leads)
+		EVENT_SET(event, exclusive, 1, "modifiers %s", said);
+	event->weak = event->weak || ON('W');
+	event->leader_samples = event->leader_samples || ON('S');
+	if (ON('S'))
+		event_note(event, "S concerns samples; the counts are the same without it");
+	if (ON('b'))
+		event_note(event, "b has no effect here: perf's shared counters (bperf) are not used, and "
+				  "the counts are the same");
+}
+
+/* Applies perf's modifiers as perf does (get_event_modifier(), tools/perf/util/parse-events.c). `said` is
+ * their text. Those of a group are added to what its members have; `leads` is false for the others than its
+ * first. */
+static int modify(struct parser *parser, struct event *event, const struct spelling *spelling,
+		  const char *said, bool of_group, bool leads)
+{
 	if (event->msr) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
 		because(parser->refusal,
@@ -53,43 +153,17 @@ static int modify(struct parser *parser, struct event *event, const struct spell
 			"raises no interrupt");
 		return instead(parser->refusal, "leave out %s", said);
 	}
-	if (sides && !ON('u') && !ON('k') && !ON('h')) {
-		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
-		because(parser->refusal,
-			"it would count on no side: libpfm4 too counts nothing by u=0 or k=0 "
-			"alone");
-		return instead(parser->refusal, "name the side that is to be counted: k for u=0, u for k=0");
-	}
-	if (sides) {
-		event->privilege_given = true;
-		EVENT_SET(event, exclude_user, !ON('u'), "modifiers %s", said);
-		EVENT_SET(event, exclude_kernel, !ON('k'), "modifiers %s", said);
-		EVENT_SET(event, exclude_hv, !ON('h'), "modifiers %s", said);
-	}
+	if (modify_sides(parser, event, spelling, said, of_group))
+		return -1;
 	if (ON('I')) {
 		EVENT_SET(event, exclude_idle, 1, "modifier I");
 		event_note(
 			event,
 			"I is perf's modifier, which leaves out the idle task; libpfm4 means i (inv) by it");
 	}
-	if (ON('D'))
-		EVENT_SET(event, pinned, 1, "modifier D");
-	if (ON('G') || ON('H')) {
-		EVENT_SET(event, exclude_guest, !ON('G'), "modifiers %s", said);
-		EVENT_SET(event, exclude_host, !ON('H'), "modifiers %s", said);
-	} else if (!ON('u') && !precise && !ON('P') && (sides || ON('I') || ON('D'))) {
-		/* As in perf: only the modifiers u, p and P keep the default, exclude_guest; others clear
-		 * it. */
-		EVENT_SET(event, exclude_guest, 0, "modifiers %s, as perf has it", said);
-	}
-	if (ON('P')) {
-		const struct pmu *pmu = host_core_pmu(parser->host);
-
-		precise = pmu && pmu->max_precise > 0 ? pmu->max_precise : 0;
-	}
-	if (GIVEN('p') || ON('P'))
-		EVENT_SET(event, precise_ip, precise, "modifiers %s", said);
-	return 0;
+	modify_guests(event, spelling, said, of_group);
+	modify_scheduling(event, spelling, said, leads);
+	return modify_precise(parser, event, spelling, said, of_group);
 }
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -196,9 +270,58 @@ static int set_alias(struct parser *parser, struct event *event, const struct pm
 	return apply_terms(parser, event, pmu, alias->terms, NULL);
 }
 
-static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
-		      bool alias)
+/* Terms of perf's that say how perf record keeps an event's samples. */
+static const char *const terms_of_record[] = {
+	"branch_type", "time",	     "call-graph",	"stack-size", "max-stack",
+	"nr",	       "inherit",    "no-inherit",	"overwrite",  "no-overwrite",
+	"percore",     "aux-output", "aux-sample-size",
+};
+
+static int refuse_term_of_record(struct parser *parser, const struct event *event, const char *term)
 {
+	for (size_t i = 0; i < sizeof(terms_of_record) / sizeof(terms_of_record[0]); i++) {
+		if (strcmp(terms_of_record[i], term))
+			continue;
+		bad_term(parser, event, term);
+		because(parser->refusal,
+			"it says how perf record keeps the samples of this event; here options "
+			"say so, for all events");
+		return instead(parser->refusal, "leave it out; nhmtap help profile shows the options");
+	}
+	return 0;
+}
+
+static const struct pmu_alias *find_alias(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++)
+		if (!strcasecmp(pmu->aliases[i].name, name))
+			return &pmu->aliases[i];
+	return NULL;
+}
+
+static const struct pmu_format *find_format(const struct pmu *pmu, const char *name)
+{
+	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
+		if (!strcmp(pmu->formats[i].name, name))
+			return &pmu->formats[i];
+	return NULL;
+}
+
+/* The PMU's event that a term names: NAME, or event=NAME. */
+static const struct pmu_alias *alias_of_term(const struct pmu *pmu, const char *term, const char *value)
+{
+	if (value)
+		return strcmp(term, "event") ? NULL : find_alias(pmu, value);
+	return find_format(pmu, term) ? NULL : find_alias(pmu, term);
+}
+
+static bool is_raw(const char *name);
+
+static int apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, char *term,
+		      bool of_alias)
+{
+	const struct pmu_alias *named;
+	const struct pmu_format *format;
 	const struct pmu_event *listed;
 	char *equals = strchr(term, '='), *end = NULL;
 	const char *text = equals ? equals + 1 : "1";
@@ -207,6 +330,16 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 
 	if (equals)
 		*equals = '\0';
+	/* event=NAME is perf's longer form of NAME, and rNNNN of config=0xNNNN. */
+	named = of_alias ? NULL : alias_of_term(pmu, term, equals ? text : NULL);
+	if (named)
+		return set_alias(parser, event, pmu, named);
+	if (!equals && !of_alias && is_raw(term)) {
+		EVENT_SET(event, config, strtoull(term + 1, NULL, 16), "%s", term);
+		return 0;
+	}
+	if (refuse_term_of_record(parser, event, term))
+		return -1;
 	errno = 0;
 	value = strtoull(text, &end, 0);
 	if (strcmp(term, "name") && (*end || end == text || text[0] == '-' || errno)) {
@@ -218,26 +351,45 @@ static int apply_term(struct parser *parser, struct event *event, const struct p
 		return -1;
 	if (taken)
 		return 0;
-	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
-		if (!strcmp(pmu->formats[i].name, term))
-			return apply_format(parser, event, &pmu->formats[i], text, value);
-	for (size_t i = 0; pmu && !alias && !equals && i < pmu->nr_aliases; i++)
-		if (!strcasecmp(pmu->aliases[i].name, term))
-			return set_alias(parser, event, pmu, &pmu->aliases[i]);
-	listed = pmu && !alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name) : NULL;
+	format = find_format(pmu, term);
+	if (format)
+		return apply_format(parser, event, format, text, value);
+	listed = pmu && !of_alias && !equals ? pmu_event_find(&parser->host->pmu_events, term, pmu->name)
+					     : NULL;
 	return listed ? set_listed(parser, event, pmu, listed) : refuse_term(parser, event, pmu, term);
+}
+
+/* Ends the term that *text begins with, takes the quotes away that its value may have (name='a,b'), and moves
+ * *text behind it. Returns NULL if there is no further term. */
+static char *next_term(char **text)
+{
+	char *term = *text + strspn(*text, " ,"), *end = term + strcspn(term, "',"), *quoted = end + 1;
+
+	if (!*term)
+		return NULL;
+	if (*end == '\'' && strchr(quoted, '\'')) {
+		size_t length = strcspn(quoted, "'");
+
+		memmove(end, quoted, length);
+		end[length] = '\0';
+		*text = quoted + length + 1;
+		return term;
+	}
+	end += strcspn(end, ",");
+	*text = end + (*end != '\0');
+	*end = '\0';
+	term[strcspn(term, " ")] = '\0';
+	return term;
 }
 
 /* `place` is where the terms are in the list's text, NULL if they are an alias's. */
 static int apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const char *terms,
 		       const char *place)
 {
-	char *copy = xstrdup(terms), *save = NULL;
+	char *copy = xstrdup(terms), *rest = copy;
 	int err = 0;
 
-	for (char *term = strtok_r(copy, ",", &save); term && !err; term = strtok_r(NULL, ",", &save)) {
-		term += strspn(term, " ");
-		term[strcspn(term, " ")] = '\0';
+	for (char *term = next_term(&rest); term && !err; term = next_term(&rest)) {
 		if (place)
 			parser->item = place + (term - copy);
 		err = apply_term(parser, event, pmu, term, !place);
@@ -307,6 +459,7 @@ static int set_composed(struct parser *parser, struct event *event, const struct
 		return kernel_lacks_pmu(parser->host, "cpu", parser->refusal);
 	}
 	snprintf(why, sizeof(why), "the table of %s", parser->host->events->name);
+	parser->tabled = true;
 	event->known = composed->known;
 	event_note(event, "%s", composed->note);
 	snprintf(event->description, sizeof(event->description), "%s", composed->description);
@@ -353,12 +506,13 @@ static int resolve_listed(struct parser *parser, struct event *event, const stru
 	return set_listed(parser, event, pmu, listed);
 }
 
-/* Whether the name has the form rNNNN: the value of config for the core's PMU. */
+/* Whether the name has the form rNNNN: the value of config for the core's PMU. perf also writes r0xNNNN. */
 static bool is_raw(const char *name)
 {
-	size_t digits = strspn(name + 1, "0123456789abcdefABCDEF");
+	const char *digits = name + (strncmp(name, "r0x", 3) ? 1 : 3);
+	size_t nr = name[0] == 'r' ? strspn(digits, "0123456789abcdefABCDEF") : 0;
 
-	return name[0] == 'r' && digits >= 1 && digits <= 16 && name[1 + digits] == '\0';
+	return nr >= 1 && nr <= 16 && !digits[nr];
 }
 
 /* The name of this machine's CPU, for messages. */
@@ -464,6 +618,97 @@ static int refuse_umask(struct parser *parser, const char *name)
 	return instead(parser->refusal, "modifiers are " MODIFIERS_KNOWN);
 }
 
+/* --- what perf counts that is no event of a PMU or of the kernel's software --------------------- */
+
+static bool is_tool(const char *name)
+{
+	return !strcmp(name, "duration_time") || !strcmp(name, "user_time") || !strcmp(name, "system_time");
+}
+
+static bool is_breakpoint(const char *name)
+{
+	return !strncmp(name, "mem:", 4) && isdigit((unsigned char)name[4]);
+}
+
+static bool is_bpf_file(const char *name)
+{
+	const char *end = strrchr(name, '.');
+
+	return end && (!strcmp(end, ".o") || !strcmp(end, ".c") || !strcmp(end, ".bpf"));
+}
+
+/* Events and umasks of a CPU are written like this too, so it's asked last. */
+static bool is_tracepoint(const char *name)
+{
+	const char *colon = strchr(name, ':');
+
+	return colon && colon > name && colon[1] && !strpbrk(colon + 1, ":.");
+}
+
+static const struct foreign_kind {
+	bool (*is)(const char *name);
+	const char *what, *instead;
+} foreign_kinds[] = {
+	{is_tool, "it is no event: perf reads a clock for it",
+	 "each count has its interval as duration_ns, and nhmtap stat ends with the elapsed, user and system "
+	 "time"},
+	{is_breakpoint, "it is a breakpoint, and only events that count are taken", "use perf stat, or gdb"},
+	{is_bpf_file, "it is the file of a BPF program, and only events are taken", "use bpftool prog load"},
+	{is_tracepoint, "there is no event of this name, and tracepoints (SYSTEM:NAME) are not taken",
+	 "use perf stat or bpftrace for a tracepoint; nhmtap list shows the events"},
+};
+
+static int refuse_foreign_kind(struct parser *parser, const char *name)
+{
+	size_t length = strcspn(name, ",} ");
+
+	for (size_t i = 0; i < sizeof(foreign_kinds) / sizeof(foreign_kinds[0]); i++) {
+		if (!foreign_kinds[i].is(name))
+			continue;
+		refuse(parser->refusal, STATUS_USAGE, "event '%.*s'", (int)length, name);
+		because(parser->refusal, "%s", foreign_kinds[i].what);
+		return instead(parser->refusal, "%s", foreign_kinds[i].instead);
+	}
+	return 0;
+}
+
+/* TYPE:CONFIG, in decimal or as 0x…: the members of perf_event_attr. */
+static bool is_numeric(const char *name, __u64 *type, __u64 *config)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)name[0]))
+		return false;
+	errno = 0;
+	*type = strtoull(name, &end, 0);
+	if (*end != ':' || !isdigit((unsigned char)end[1]))
+		return false;
+	*config = strtoull(end + 1, &end, 0);
+	return !*end && !errno && *type <= ~0U;
+}
+
+static int resolve_numeric(struct parser *parser, struct event *event, __u32 type, __u64 config)
+{
+	const struct pmu *pmu;
+
+	if (type == PERF_TYPE_TRACEPOINT || type == PERF_TYPE_BREAKPOINT) {
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal, "type %u is that of %s, which are not taken", type,
+			type == PERF_TYPE_TRACEPOINT ? "tracepoints" : "breakpoints");
+		return instead(parser->refusal, "use perf stat");
+	}
+	set_selector(event, type, config, "type and config as given");
+	host_read_pmus(parser->host);
+	pmu = pmu_of_type(parser, type);
+	if (pmu) {
+		event->sideless = pmu->sideless;
+		event->cpus = cpus_count(&pmu->cpus) ? &pmu->cpus : NULL;
+		if (pmu->sideless)
+			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", pmu->name);
+	}
+	return 0;
+}
+
 static int refuse_name(struct parser *parser, const char *name)
 {
 	const struct host *host = parser->host;
@@ -471,10 +716,14 @@ static int refuse_name(struct parser *parser, const char *name)
 
 	if (refuse_left_out(parser, name) || refuse_foreign(parser, name) || refuse_umask(parser, name))
 		return -1;
+	if (!is_tracepoint(name) && refuse_foreign_kind(parser, name))
+		return -1;
 	refuse(parser->refusal, STATUS_USAGE, "event '%s'", name);
 	because(parser->refusal, "there is no event of this name%s", host->events ? "" : " here");
 	if (nearest_here(host, name, near, sizeof(near)))
 		return instead(parser->refusal, "did you mean %s?", near);
+	if (refuse_foreign_kind(parser, name))
+		return -1;
 	return instead(parser->refusal, "see perf-list(1) for the generic names, or write rNNNN or "
 					"cpu/event=…,umask=…/");
 }
@@ -484,10 +733,13 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 	const struct generic_event *generic = generic_event_find(name);
 	const struct pmu *pmu = host_core_pmu(parser->host);
 	const struct pmu_event *listed;
+	const struct pmu_alias *alias;
 	struct composed composed;
 	int found;
-	__u64 config;
+	__u64 config, type;
 
+	if (is_numeric(name, &type, &config))
+		return resolve_numeric(parser, event, type, config);
 	if (generic) {
 		set_selector(event, generic->type, generic->config, generic->name);
 		snprintf(event->unit, sizeof(event->unit), "%s", generic->unit);
@@ -505,11 +757,11 @@ static int resolve_name(struct parser *parser, struct event *event, const char *
 		set_selector(event, PERF_TYPE_HW_CACHE, config, "cache event");
 		return 0;
 	}
-	for (size_t i = 0; pmu && i < pmu->nr_aliases; i++)
-		if (!strcasecmp(pmu->aliases[i].name, name)) {
-			EVENT_SET(event, type, pmu->type, "the PMU '%s' names it", pmu->name);
-			return set_alias(parser, event, pmu, &pmu->aliases[i]);
-		}
+	alias = find_alias(pmu, name);
+	if (alias) {
+		EVENT_SET(event, type, pmu->type, "the PMU '%s' names it", pmu->name);
+		return set_alias(parser, event, pmu, alias);
+	}
 	if (is_raw(name)) {
 		set_selector(event, PERF_TYPE_RAW, strtoull(name + 1, NULL, 16), "raw code");
 		return 0;
@@ -560,10 +812,10 @@ static bool is_event_name(const struct parser *parser, const char *name)
 {
 	struct composed composed;
 	struct refusal ignored;
-	__u64 config;
+	__u64 config, type;
 
-	return generic_event_find(name) || !cache_event_find(name, &config) || is_raw(name) ||
-	       find_listed(parser->host, name) ||
+	return is_numeric(name, &type, &config) || generic_event_find(name) ||
+	       !cache_event_find(name, &config) || is_raw(name) || find_listed(parser->host, name) ||
 	       compose_event(parser->host->events, name, &composed, &ignored);
 }
 
@@ -587,7 +839,7 @@ static int parse_terms(struct parser *parser, struct event *event, const char *n
 		if (pmu->sideless)
 			EVENT_SET(event, exclude_guest, 0, "the PMU '%s' tells no guests apart", name);
 	} else if (!is_event_name(parser, name)) {
-		return refuse_pmu(parser, name);
+		return strchr(name, ':') ? refuse_name(parser, name) : refuse_pmu(parser, name);
 	} else {
 		if (resolve_name(parser, event, name))
 			return -1;
@@ -613,11 +865,20 @@ static size_t length_of(const char *text)
 	return strcspn(text, ",/{} \t\n\v\f\r");
 }
 
+static bool has_umask(const void *context, const char *event, const char *umask)
+{
+	char name[NAME_SIZE + 8];
+
+	snprintf(name, sizeof(name), "%s.%s", event, umask);
+	return known_event_find(context, name);
+}
+
 static int read_spelling(struct parser *parser, struct spelling *spelling, const char *text, size_t length,
 			 bool named)
 {
 	size_t at = 0;
-	int err = spelling_read(spelling, text, length, named, &at, parser->refusal);
+	int err = spelling_read(spelling, text, length, named ? has_umask : NULL, parser->host->events, &at,
+				parser->refusal);
 
 	if (err)
 		parser->item = text + at;
@@ -628,10 +889,16 @@ static int read_spelling(struct parser *parser, struct spelling *spelling, const
  * the number is its value. */
 static int resolve_umask(struct parser *parser, struct event *event, const struct spelling *spelling)
 {
+	char numeric[NAME_SIZE + 24];
 	struct composed composed;
-	int found = compose_umask(parser->host->events, spelling->name, spelling->umask, &composed,
-				  parser->refusal);
+	__u64 type, config;
+	int found;
 
+	snprintf(numeric, sizeof(numeric), "%s:0x%llx", spelling->name, spelling->umask);
+	if (is_numeric(numeric, &type, &config))
+		return resolve_numeric(parser, event, type, config);
+	found = compose_umask(parser->host->events, spelling->name, spelling->umask, &composed,
+			      parser->refusal);
 	if (!found)
 		return refuse_name(parser, spelling->name);
 	return found < 0 ? -1 : set_composed(parser, event, &composed);
@@ -648,13 +915,10 @@ static bool names_threshold(const struct event *event)
 static int modify_field(struct parser *parser, struct event *event, const struct term *term)
 {
 	const struct pmu *pmu = event->attr.type ? pmu_of_type(parser, event->attr.type) : NULL;
-	const struct pmu_format *format = NULL;
+	const struct pmu_format *format = find_format(pmu, term->name);
 	__u64 words[] = {event->attr.config, event->attr.config1, event->attr.config2}, own;
 	char text[32];
 
-	for (size_t i = 0; pmu && i < pmu->nr_formats; i++)
-		if (!strcmp(pmu->formats[i].name, term->name))
-			format = &pmu->formats[i];
 	if (!pmu || !format) {
 		refuse(parser->refusal, STATUS_USAGE, "event '%s', %s", event->name, term->name);
 		because(parser->refusal,
@@ -677,7 +941,7 @@ static int modify_field(struct parser *parser, struct event *event, const struct
 }
 
 static int apply_spelling(struct parser *parser, struct event *event, const struct spelling *spelling,
-			  const char *text, size_t length)
+			  const char *text, size_t length, bool of_group, bool leads)
 {
 	char said[80];
 	bool taken;
@@ -695,7 +959,7 @@ static int apply_spelling(struct parser *parser, struct event *event, const stru
 	parser->item = text + spelling->modifiers_at;
 	snprintf(said, sizeof(said), "%.*s", (int)(length - spelling->modifiers_at),
 		 text + spelling->modifiers_at);
-	if (spelling->modified && modify(parser, event, spelling, said))
+	if (spelling->modified && modify(parser, event, spelling, said, of_group, leads))
 		return -1;
 	parser->item = text;
 	return 0;
@@ -731,7 +995,7 @@ static int parse_event_of_terms(struct parser *parser, struct event *event, cons
 	}
 	if (!strncmp(event->name, start, strlen(event->name)))
 		snprintf(event->name, sizeof(event->name), "%.*s", (int)(parser->at - start), start);
-	if (apply_spelling(parser, event, &spelling, modifiers, length))
+	if (apply_spelling(parser, event, &spelling, modifiers, length, false, true))
 		return -1;
 	parser->item = start;
 	return check_bits(parser, event);
@@ -781,6 +1045,9 @@ static int parse_event(struct parser *parser, int group)
 	event->at = start - parser->text;
 	parser->at += length;
 	parser->place = 0;
+	parser->tabled = false;
+	if (is_breakpoint(start))
+		return refuse_foreign_kind(parser, start);
 	if (*parser->at == '/')
 		return parse_event_of_terms(parser, event, start, length);
 
@@ -797,32 +1064,20 @@ static int parse_event(struct parser *parser, int group)
 		return -1;
 	}
 	parser->item = start;
-	if (check_bits(parser, event) || apply_spelling(parser, event, &spelling, start, length))
+	if (!parser->tabled)
+		spelling_take_perfs_e(&spelling);
+	if (check_bits(parser, event) || apply_spelling(parser, event, &spelling, start, length, false, true))
 		return -1;
 	return check_bits(parser, event);
 }
 
-static int parse_group(struct parser *parser)
+/* Modifiers of a group: all members get them, added to their own. */
+static int modify_group(struct parser *parser, size_t first)
 {
-	size_t first = parser->events->nr, length;
-	int group = parser->groups++;
+	const char *modifiers = ++parser->at;
+	size_t length = length_of(modifiers);
 	struct spelling spelling;
-	const char *modifiers;
 
-	do {
-		parser->at++;
-		skip_space(parser);
-		if (parse_event(parser, group))
-			return -1;
-		skip_space(parser);
-	} while (*parser->at == ',');
-	if (*parser->at != '}')
-		return syntax(parser, "a '}' that ends the group is missing here");
-	parser->at++;
-	if (*parser->at != ':')
-		return 0;
-	modifiers = ++parser->at;
-	length = length_of(modifiers);
 	if (!length)
 		return syntax(parser, "there is nothing behind the ':'");
 	if (read_spelling(parser, &spelling, modifiers, length, false))
@@ -833,7 +1088,7 @@ static int parse_group(struct parser *parser)
 		struct event *event = &parser->events->list[i];
 		size_t used = strlen(event->name);
 
-		if (apply_spelling(parser, event, &spelling, modifiers, length))
+		if (apply_spelling(parser, event, &spelling, modifiers, length, true, i == first))
 			return -1;
 		snprintf(event->name + used, sizeof(event->name) - used, ":%.*s", (int)length, modifiers);
 	}
@@ -841,11 +1096,61 @@ static int parse_group(struct parser *parser)
 	return 0;
 }
 
+/* The kernel takes these of a group's first event alone: perf_event_open(), kernel/events/core.c. */
+static int check_members(struct parser *parser, size_t first)
+{
+	for (size_t i = first + 1; i < parser->events->nr; i++) {
+		const struct event *event = &parser->events->list[i];
+
+		if (!event->attr.pinned && !event->attr.exclusive)
+			continue;
+		parser->item = parser->text + event->at;
+		refuse(parser->refusal, STATUS_USAGE, "event '%s'", event->name);
+		because(parser->refusal,
+			"it is not the first of its group, and the whole group is scheduled as its first "
+			"event is");
+		return instead(parser->refusal, "write %c behind the group, {…}:%c",
+			       event->attr.pinned ? 'D' : 'e', event->attr.pinned ? 'D' : 'e');
+	}
+	return 0;
+}
+
+static int parse_group(struct parser *parser)
+{
+	size_t first = parser->events->nr, name = parser->at - parser->text;
+	size_t length = length_of(parser->at);
+	int group = parser->groups++;
+
+	parser->at += length;
+	do {
+		parser->at++;
+		skip_space(parser);
+		if (parse_event(parser, group))
+			return -1;
+		skip_space(parser);
+	} while (*parser->at == ',');
+	if (*parser->at != '}')
+		return syntax(parser, "a '}' that ends the group is missing here");
+	parser->at++;
+	if (*parser->at == ':' && modify_group(parser, first))
+		return -1;
+	if (length)
+		event_note(&parser->events->list[first], "the group's name, %.*s, is not in records",
+			   (int)length, parser->text + name);
+	return check_members(parser, first);
+}
+
+/* Whether a group begins here, with or without a name. */
+static bool begins_group(const char *at)
+{
+	return at[length_of(at)] == '{';
+}
+
 static int parse_list(struct parser *parser)
 {
 	for (;; parser->at++) {
 		skip_space(parser);
-		if (*parser->at == '{' ? parse_group(parser) : parse_event(parser, -1))
+		if (begins_group(parser->at) ? parse_group(parser) : parse_event(parser, -1))
 			return -1;
 		skip_space(parser);
 		if (!*parser->at)

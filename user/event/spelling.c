@@ -39,6 +39,8 @@ struct reader {
 	const char *text; /* text of the whole event */
 	size_t *at;
 	struct refusal *refusal;
+	spelling_umask_fn is_umask; /* NULL: the text has no name */
+	const void *context;
 	bool given[sizeof(modifiers) / sizeof(modifiers[0])];
 };
 
@@ -122,7 +124,7 @@ static int keep_modifier(struct reader *reader, const struct modifier *modifier,
 		return wrong(reader, at, length, "it stands twice");
 	reader->given[modifier - modifiers] = true;
 	if (modifier->term) {
-		spelling->terms[spelling->nr_terms++] = (struct term){modifier->term, value, at};
+		spelling->terms[spelling->nr_terms++] = (struct term){modifier->term, value, at, length == 1};
 		return 0;
 	}
 	if (*mode_of(spelling, modifier->letter))
@@ -176,6 +178,18 @@ static int add_to_name(struct reader *reader, size_t at, size_t length)
 	return 0;
 }
 
+/* Whether the piece is a umask that looks like a modifier. Only the first umask of a name can be. */
+static bool is_short_umask(struct reader *reader, size_t at, size_t length)
+{
+	const char *name = reader->spelling->name;
+	char piece[4];
+
+	if (!reader->is_umask || !length || length >= sizeof(piece) || strpbrk(name, ".:"))
+		return false;
+	snprintf(piece, sizeof(piece), "%.*s", (int)length, reader->text + at);
+	return reader->is_umask(reader->context, name, piece);
+}
+
 static int read_piece(struct reader *reader, size_t at, size_t length, bool first)
 {
 	const char *piece = reader->text + at;
@@ -187,7 +201,11 @@ static int read_piece(struct reader *reader, size_t at, size_t length, bool firs
 	modifier = first ? NULL : modifier_named(piece, word);
 	if (!first && !length)
 		return wrong(reader, at, 0, "there is nothing behind the ':'");
-	if (!first && strspn(piece, PERF_MODIFIERS) >= length) {
+	if (!first && is_short_umask(reader, at, length))
+		return add_to_name(reader, at - 1, length + 1);
+	/* `e` of its own behind a name is libpfm4's. */
+	if (!first && strspn(piece, PERF_MODIFIERS) >= length &&
+	    !(reader->is_umask && length == 1 && *piece == 'e')) {
 		note_place(reader->spelling, at);
 		return read_letters(reader, at, length);
 	}
@@ -203,11 +221,27 @@ static int read_piece(struct reader *reader, size_t at, size_t length, bool firs
 	return first || !at ? add_to_name(reader, at, length) : add_to_name(reader, at - 1, length + 1);
 }
 
-int spelling_read(struct spelling *spelling, const char *text, size_t length, bool named, size_t *at,
-		  struct refusal *refusal)
+void spelling_take_perfs_e(struct spelling *spelling)
 {
-	struct reader reader = {.spelling = spelling, .text = text, .at = at, .refusal = refusal};
-	bool first = named;
+	for (size_t i = 0; i < spelling->nr_terms; i++) {
+		if (!spelling->terms[i].bare || strcmp(spelling->terms[i].name, "edge"))
+			continue;
+		spelling->terms[i] = spelling->terms[--spelling->nr_terms];
+		*mode_of(spelling, 'e') = 1;
+		return;
+	}
+}
+
+int spelling_read(struct spelling *spelling, const char *text, size_t length, spelling_umask_fn is_umask,
+		  const void *context, size_t *at, struct refusal *refusal)
+{
+	struct reader reader = {.spelling = spelling,
+				.text = text,
+				.at = at,
+				.refusal = refusal,
+				.is_umask = is_umask,
+				.context = context};
+	bool first = is_umask;
 
 	*spelling = (struct spelling){0};
 	for (size_t begin = 0; begin <= length; first = false) {

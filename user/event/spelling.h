@@ -7,7 +7,9 @@
  *     OFFCORE_RESPONSE_0:u:PF_RFO       name OFFCORE_RESPONSE_0:PF_RFO
  *     L2_RQSTS:0x3:e=1                  name L2_RQSTS, with a raw umask
  *
- * libpfm4's are case-insensitive; perf's are not ("p" and "P").
+ * libpfm4's are case-insensitive; perf's are not ("p" and "P"). "e" is in both: with other letters, and where
+ * only perf has modifiers (behind a '/' or a '}'), it is perf's; as a piece of its own libpfm4's, and `bare`
+ * says so.
  */
 #ifndef NHMTAP_SPELLING_H
 #define NHMTAP_SPELLING_H
@@ -18,9 +20,8 @@
 
 #include "refusal.h"
 
-#define PERF_MODIFIERS                                                                                       \
-	"ukhpPGHID" /* "e" and perf's other modifiers concern features that are not used here */
-#define NAME_SIZE 128
+#define PERF_MODIFIERS "ukhpPGHIDSWeb"
+#define NAME_SIZE      128
 
 struct spelling {
 	char name[NAME_SIZE];		    /* without the modifiers */
@@ -30,6 +31,7 @@ struct spelling {
 		const char *name; /* a format of the PMU, or one of perf's terms: "cmask", "period" */
 		__u64 value;
 		size_t at; /* its offset in the text */
+		bool bare; /* it is a single letter, without a value */
 	} terms[8];
 	size_t nr_terms;
 	bool has_umask; /* "0x…" */
@@ -39,10 +41,18 @@ struct spelling {
 	size_t modifiers_at; /* the offset of the first */
 };
 
-/* Parses a text of this length. If `named`, it begins with a name; otherwise it consists of modifiers only.
- * Returns 0, or -1 with the refusal, and *at is the offset of the fault in the text. */
-int spelling_read(struct spelling *spelling, const char *text, size_t length, bool named, size_t *at,
-		  struct refusal *refusal);
+/* Whether the event of this name has a umask of that name, which may look like a modifier: L2_LINES_IN:E on
+ * Sandy Bridge. */
+typedef bool (*spelling_umask_fn)(const void *context, const char *event, const char *umask);
+
+/* Parses a text of this length. If `is_umask` is given, it begins with a name, and the function tells umasks
+ * from modifiers; otherwise it consists of modifiers only. Returns 0, or -1 with the refusal, and *at is the
+ * offset of the fault in the text. */
+int spelling_read(struct spelling *spelling, const char *text, size_t length, spelling_umask_fn is_umask,
+		  const void *context, size_t *at, struct refusal *refusal);
+
+/* Makes an `e` that is a piece of its own perf's modifier: for names that libpfm4 does not have. */
+void spelling_take_perfs_e(struct spelling *spelling);
 
 /* The mode of a letter: how often it is given, 0 if it is not, -1 if it is switched off. */
 int spelling_mode(const struct spelling *spelling, char letter);

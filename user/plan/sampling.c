@@ -96,9 +96,20 @@ static int plan_stacks(struct event *event, const struct options *options, const
 	return 0;
 }
 
+static int refuse_leader_samples(const struct event *event, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "event '%s', modifier S", event->name);
+	because(refusal,
+		"in perf, a group with S takes samples of its first event and reads the others then; "
+		"here each event of a group takes samples of its own");
+	return instead(refusal, "leave out S, or count the other events with nhmtap stat");
+}
+
 int plan_samples_of(struct event *event, const struct options *options, const struct host *host,
 		    struct refusal *refusal)
 {
+	if (event->leader_samples)
+		return refuse_leader_samples(event, refusal);
 	if (plan_pace(event, options, host, refusal))
 		return -1;
 	return options->call_graph ? plan_stacks(event, options, host, refusal) : 0;

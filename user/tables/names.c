@@ -66,39 +66,80 @@ const struct generic_event *generic_event_find(const char *name)
 	return NULL;
 }
 
-/* A cache event's name is a cache, then an operation or a result of one: `perf list cache`. */
-static const struct {
-	const char *spelling;
+/* A cache event's name is a cache, an operation and a result, joined by '-': perf's grammar of them
+ * (tools/perf/util/parse-events.l). The operation is a read and the result an access if they are left out. */
+struct word {
+	const char *text;
 	__u64 id;
-} caches[] =
-	{
-		{"L1-dcache", PERF_COUNT_HW_CACHE_L1D}, {"L1-icache", PERF_COUNT_HW_CACHE_L1I},
-		{"LLC", PERF_COUNT_HW_CACHE_LL},	{"dTLB", PERF_COUNT_HW_CACHE_DTLB},
-		{"iTLB", PERF_COUNT_HW_CACHE_ITLB},	{"branch", PERF_COUNT_HW_CACHE_BPU},
-		{"node", PERF_COUNT_HW_CACHE_NODE},
-},
-  uses[] = {
-#define USE(op, result) (PERF_COUNT_HW_CACHE_OP_##op << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
-	  {"loads", USE(READ, ACCESS)},		 {"load-misses", USE(READ, MISS)},
-	  {"stores", USE(WRITE, ACCESS)},	 {"store-misses", USE(WRITE, MISS)},
-	  {"prefetches", USE(PREFETCH, ACCESS)}, {"prefetch-misses", USE(PREFETCH, MISS)},
 };
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CACHE(id)    PERF_COUNT_HW_CACHE_##id
+#define OP(id)	     (PERF_COUNT_HW_CACHE_OP_##id << 8)
+#define RESULT(id)   (PERF_COUNT_HW_CACHE_RESULT_##id << 16)
+
+static const struct word caches[] = {
+	{"L1-dcache", CACHE(L1D)}, {"l1-d", CACHE(L1D)},
+	{"l1d", CACHE(L1D)},	   {"L1-data", CACHE(L1D)},
+	{"L1-icache", CACHE(L1I)}, {"l1-i", CACHE(L1I)},
+	{"l1i", CACHE(L1I)},	   {"L1-instruction", CACHE(L1I)},
+	{"LLC", CACHE(LL)},	   {"L2", CACHE(LL)},
+	{"dTLB", CACHE(DTLB)},	   {"d-tlb", CACHE(DTLB)},
+	{"Data-TLB", CACHE(DTLB)}, {"iTLB", CACHE(ITLB)},
+	{"i-tlb", CACHE(ITLB)},	   {"Instruction-TLB", CACHE(ITLB)},
+	{"branch", CACHE(BPU)},	   {"branches", CACHE(BPU)},
+	{"bpu", CACHE(BPU)},	   {"btb", CACHE(BPU)},
+	{"bpc", CACHE(BPU)},	   {"node", CACHE(NODE)},
+};
+
+static const struct word operations[] = {
+	{"load", OP(READ)},
+	{"loads", OP(READ)},
+	{"read", OP(READ)},
+	{"store", OP(WRITE)},
+	{"stores", OP(WRITE)},
+	{"write", OP(WRITE)},
+	{"prefetch", OP(PREFETCH)},
+	{"prefetches", OP(PREFETCH)},
+	{"speculative-read", OP(PREFETCH)},
+	{"speculative-load", OP(PREFETCH)},
+};
+
+static const struct word results[] = {
+	{"refs", RESULT(ACCESS)},   {"Reference", RESULT(ACCESS)}, {"ops", RESULT(ACCESS)},
+	{"access", RESULT(ACCESS)}, {"misses", RESULT(MISS)},	   {"miss", RESULT(MISS)},
+};
+
+/* Skips the word that *text begins with, and the '-' behind it. Returns NULL if it begins with none. */
+static const struct word *next_word(const char **text, const struct word *words, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		size_t length = strlen(words[i].text);
+
+		if (strncasecmp(words[i].text, *text, length) || ((*text)[length] && (*text)[length] != '-'))
+			continue;
+		/* A '-' at the end stays, and fits nothing. */
+		*text += length + ((*text)[length] && (*text)[length + 1]);
+		return &words[i];
+	}
+	return NULL;
+}
 
 int cache_event_find(const char *name, __u64 *config)
 {
-	for (size_t c = 0; c < COUNT(caches); c++) {
-		size_t length = strlen(caches[c].spelling);
+	const struct word *cache, *operation, *result;
 
-		if (strncasecmp(caches[c].spelling, name, length) || name[length] != '-')
-			continue;
-		for (size_t u = 0; u < COUNT(uses); u++)
-			if (!strcasecmp(uses[u].spelling, name + length + 1)) {
-				*config = caches[c].id | uses[u].id;
-				return 0;
-			}
-	}
-	return -1;
+	cache = next_word(&name, caches, COUNT(caches));
+	if (!cache)
+		return -1;
+	result = next_word(&name, results, COUNT(results));
+	operation = next_word(&name, operations, COUNT(operations));
+	if (!result)
+		result = next_word(&name, results, COUNT(results));
+	if (*name)
+		return -1;
+	*config = cache->id | (operation ? operation->id : OP(READ)) | (result ? result->id : RESULT(ACCESS));
+	return 0;
 }
 
 unsigned char name_letter(char letter)
