@@ -33,7 +33,7 @@ def booted():
         return guest
 
     def get(modules=(), add=(), **kind):
-        machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap, *add), **kind))
+        machine = variation.machine(nehalem.Machine(add=(*programs(), *nhmtap, *add), rounded=True, **kind))
         if machine not in guests:
             guests[machine] = boot(machine)
         # The kernel takes longer to load a module than most tests take.

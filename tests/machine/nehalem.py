@@ -120,6 +120,7 @@ class Machine:
     ips: int = 200000000  # instructions in a second of the guest's clock
     add: tuple = ()  # HOSTPATH[:GUESTPATH], by default into /opt
     libraries: bool = True  # bring the shared libraries of what is added
+    rounded: bool = False  # pad programs with zeros to a round size: one that grows a little boots alike
 
     @property
     def cpus(self):
@@ -483,7 +484,7 @@ class Guest:
     def _make_initrd(self, kernel):
         out = self.folder + "/initrd"
         shutil.copyfile(self.build + "/base.cpio", out)
-        archive = guestimage.Archive(out + ".top")
+        archive = guestimage.Archive(out + ".top", self.machine.rounded)
         programs = []
         for item in self.machine.add:
             source, target = split_item(item)

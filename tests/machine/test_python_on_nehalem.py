@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Python package in the guest: blocks of a process's own code, whose instructions are known."""
-import importlib.util
+import compileall
 import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -55,19 +56,24 @@ print(json.dumps([[b["instructions:u"][1] for b in blocks], [b["ipc"] for b in b
 
 
 def python(folder):
-    """The parts of Python that the guest needs: the program, and the files of its library that the
-    package imports, with the compiled files, because compiling in the guest would take a minute."""
+    """The parts of Python that the guest needs: the program, the package, and the files of its library
+    that the package imports. All are compiled, because compiling in the guest would take a minute."""
     script = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); import nhmtap, nhmtap.launcher\n" \
              "import encodings.idna, encodings.latin_1\n" \
              "print(*[m.__file__ for m in sys.modules.values() if getattr(m, '__file__', None)])"
     files = subprocess.run([sys.executable, "-B", "-S", "-c", script, PACKAGE], check=True,
                            capture_output=True, text=True).stdout.split()
+    library, package = folder / "library", folder / "package"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for file in [file for file in files if file.startswith(LIBRARY)]:
-        for source in filter(os.path.exists, (file, importlib.util.cache_from_source(file))):
-            target = folder / source[len(LIBRARY):]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
-    return (f"{folder}:{LIBRARY[:-1]}", f"{os.path.realpath(sys.executable)}:/usr/bin/python3")
+        target = library / file[len(LIBRARY):]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, target)
+    # Files have no dates in the guest, so Python must not compare them.
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    assert compileall.compile_dir(folder, quiet=1, invalidation_mode=unchecked)
+    return (f"{library}:{LIBRARY[:-1]}", f"{package}:/opt/python",
+            f"{os.path.realpath(sys.executable)}:/usr/bin/python3")
 
 
 @pytest.fixture
@@ -75,9 +81,8 @@ def guest(tmp_path):
     (tmp_path / "burn.S").write_text(BURN)
     (tmp_path / "inside.py").write_text(INSIDE)
     subprocess.run(["gcc", "-shared", "-o", tmp_path / "burn.so", tmp_path / "burn.S"], check=True)
-    add = (*python(tmp_path / "library"), PACKAGE + ":/opt/python", str(tmp_path / "burn.so"),
-           str(tmp_path / "inside.py"), tool())
-    with nehalem.Guest(nehalem.Machine(add=add)) as machine:
+    add = (*python(tmp_path / "python"), str(tmp_path / "burn.so"), str(tmp_path / "inside.py"), tool())
+    with nehalem.Guest(nehalem.Machine(add=add, rounded=True)) as machine:
         yield machine
 
 

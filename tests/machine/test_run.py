@@ -192,3 +192,22 @@ def test_input_and_environment_reach_the_command(guest):
     script = "cat; echo $GREETING; echo $USER"
     result = guest.run(script, stdin=b"in\n", env=["GREETING=hi"], user="user")
     assert result.stdout == "in\nhi\nuser\n"
+
+
+def state(path):
+    """The time in a guest that has just booted with this program, its interrupts and its memory."""
+    with nehalem.Guest(nehalem.Machine(memory=512, add=(path,), rounded=True)) as guest:
+        return guest.run("cat /proc/timer_list /proc/interrupts /proc/vmstat /proc/buddyinfo").stdout
+
+
+def test_dates_modes_and_a_few_bytes_more_of_a_program_do_not_change_the_boot(tmp_path):
+    program = tmp_path / "probe"
+    booted = []
+    for date, mode, more in ((1234567890, 0o755, b""), (1879048191, 0o775, b"more")):
+        with open(known.path("probe"), "rb") as f:
+            program.write_bytes(f.read() + more)
+        program.chmod(mode)
+        os.utime(program, (date, date))
+        booted.append(state(str(program)))
+    assert "now at" in booted[0]
+    assert booted[0] == booted[1]

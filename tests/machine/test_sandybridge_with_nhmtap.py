@@ -10,6 +10,7 @@ from guests import nhmtap, tool
 from test_doctor_on_nehalem import OF_THE_CORE, doctor
 
 STORES = known.numbers("stores")
+TURN_NS = 4e6  # of Debian's kernels, with 250 ticks a second
 
 
 def of_type(found, kind):
@@ -59,7 +60,10 @@ def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
     enabled = loads["enabled_ns"]
     assert 0.98 * enabled <= loads["running_ns"] + stores["running_ns"] <= 1.001 * enabled
     for record in loads, stores:
-        assert record["status"] == "multiplexed" and sum(record["samples"]["lost"].values()) == 0
+        assert record["status"] == "multiplexed"
+        # The counter's overflow arms PEBS, and the next occurrence is recorded. A turn that ends
+        # between the two loses this sample.
+        assert sum(record["samples"]["lost"].values()) <= record["running_ns"] / TURN_NS + 1
         # A precise sample stands for one occurrence more than the period.
         assert abs(record["samples"]["aggregated"] * 101 / turns - record["running_ns"] / enabled) <= 0.02
 
