@@ -14,6 +14,7 @@
 #include <perf/mmap.h>
 
 #include "collection/sideband.h"
+#include "naming/ksymbols.h"
 #include "naming/mappings.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -51,6 +52,7 @@ static const struct kind {
 	{PERF_RECORD_MMAP2, offsetof(struct perf_record_mmap2, filename), true},
 	{PERF_RECORD_COMM, offsetof(struct perf_record_comm, comm), true},
 	{PERF_RECORD_CGROUP, offsetof(struct perf_record_cgroup, path), true},
+	{PERF_RECORD_KSYMBOL, offsetof(struct perf_record_ksymbol, name), true},
 	{PERF_RECORD_FORK, sizeof(struct perf_record_fork), false},
 	{PERF_RECORD_EXIT, sizeof(struct perf_record_fork), false},
 	{PERF_RECORD_LOST, sizeof(struct perf_record_lost), false},
@@ -83,7 +85,8 @@ static __u64 *make_note(void)
 	time = next_byte();
 	*header = (struct perf_event_header){
 		.type = kind->type, .misc = misc << 8, .size = kind->size + text_size + sizeof(time)};
-	if (kind->type != PERF_RECORD_CGROUP && kind->type != PERF_RECORD_LOST) {
+	if (kind->type != PERF_RECORD_CGROUP && kind->type != PERF_RECORD_KSYMBOL &&
+	    kind->type != PERF_RECORD_LOST) {
 		set_pid((__u32 *)(fixed + sizeof(*header)));
 		set_pid((__u32 *)(fixed + sizeof(*header)) + 1);
 	}
@@ -110,6 +113,7 @@ void __wrap_perf_mmap__consume(struct perf_mmap *map)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct mappings *mappings = mappings_new();
+	struct ksymbols ksymbols = {0};
 	struct sideband_note told;
 
 	input = data;
@@ -117,11 +121,16 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	while (sideband_next(sideband, ~0ULL, &told)) {
 		if (told.build_id_size > BUILD_ID_MAX || (told.kind == SIDEBAND_MAPPED && !told.path))
 			abort();
-		if (told.kind == SIDEBAND_CGROUP)
+		if (told.kind == SIDEBAND_KSYMBOL) {
+			ksymbols_take(&ksymbols, &told);
+			ksymbols_find(&ksymbols, told.begin, told.time);
+		}
+		if (told.kind >= SIDEBAND_CGROUP)
 			continue; /* of no process */
 		mappings_take(mappings, &told);
 		mappings_find(mappings, told.pid, told.comm, told.begin, told.time);
 	}
 	mappings_release(mappings);
+	ksymbols_release(&ksymbols);
 	return 0;
 }

@@ -450,6 +450,29 @@ def test_the_kernels_code_is_named_by_its_own_symbols(nhmtap, tmp_path):
     assert found and all(at["module"].startswith("[") and at["symbol"] in kallsyms() for at in found)
 
 
+@pytest.mark.parametrize("scope", ["command", "machine"])
+def test_a_bpf_program_that_is_loaded_later_is_named_by_itself(nhmtap, tmp_path, scope):
+    """Both are loaded after the kernel's symbols were read; the second when the first has gone."""
+    out, fifo = tmp_path / "out", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    run = nhmtap.start("profile", *(["-a"] if scope == "machine" else []), "-e", "cpu-clock:k", "-F", "1000", "--by", "symbol",
+                       "-I", "200", "-o", out, "--", "sh", "-c", f'exec {program("bpfcode")} first second < "$0"', fifo)
+
+    def intervals():
+        return out.read_text(encoding="utf-8").count('"profile"') if out.exists() else 0
+    with open(os.open(fifo, os.O_RDWR), "w", encoding="ascii", buffering=1) as lines:
+        for _ in range(2):
+            before = intervals()
+            wait_for(lambda: intervals() > before)
+            lines.write("\n")
+        assert nhmtap.finish(run).status == 0
+    found = {}
+    for (symbol, module), samples in code(Result(0, out.read_text(encoding="utf-8"), "")).items():
+        if module == "[bpf]":
+            found[symbol.rpartition("_")[2]] = found.get(symbol.rpartition("_")[2], 0) + samples
+    assert found["first"] >= 100 and found["second"] >= 100
+
+
 def test_where_the_kernel_hides_its_symbols_that_is_said(nhmtap, host, tmp_path):
     """With kernel.kptr_restrict, all addresses are 0."""
     def real(path):

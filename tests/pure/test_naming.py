@@ -538,6 +538,23 @@ def test_a_kernel_address_outside_of_all_has_no_name(kernel, address):
     assert kernel(address) == {"frames": [], "why": "no symbol is there"}
 
 
+def test_a_module_that_is_loaded_later_is_found_though_another_was_at_its_address(engine, tmp_path):
+    """The counts of a module's users change all the time. That is no reason to read the symbols again."""
+    kallsyms, modules = tmp_path / "kallsyms", tmp_path / "modules"
+    kallsyms.write_text("ffffffff81000000 T _stext\nffffffff81008000 T _etext\nffffffffc0001000 t old_code\t[old]\n")
+    modules.write_text("old 4096 1 - Live 0xffffffffc0001000\n")
+    names = engine("-k", kallsyms, "-m", modules)
+    assert functions(names.kernel(0xffffffffc0001010)) == ["old_code"]
+    kallsyms.write_text("ffffffff81000000 T _stext\nffffffff81008000 T _etext\nffffffffc0001000 t new_code\t[new]\n")
+    modules.write_text("old 4096 7 new, Live 0xffffffffc0001000\n")
+    names.later(2)
+    assert functions(names.kernel(0xffffffffc0001010)) == ["old_code"]
+    modules.write_text("new 4096 1 - Live 0xffffffffc0001000\n")
+    names.later(2)
+    name = names.kernel(0xffffffffc0001010)
+    assert (functions(name), name["module"]) == (["new_code"], "[new]")
+
+
 def test_hidden_kernel_addresses_say_what_hides_them(engine, tmp_path):
     (tmp_path / "kallsyms").write_text("0000000000000000 T _stext\n0000000000000000 t helper\t[ext4]\n")
     why = engine("-k", tmp_path / "kallsyms", "-m", "/dev/null").kernel(0xffffffff81000000)["why"]

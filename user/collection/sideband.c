@@ -26,7 +26,8 @@
 
 /* A ring's size. The start of a dynamically linked program writes about 1 KiB of notes, and they are read
  * some milliseconds later. */
-#define RING_PAGES 64
+#define RING_PAGES	  64
+#define KERNEL_RING_PAGES 4 /* BPF programs are loaded rarely */
 
 /* The most descriptors for following the threads of given processes; if more would be needed, all processes
  * are followed, with one descriptor per CPU. */
@@ -46,6 +47,7 @@ struct ring {
 struct sideband {
 	struct perf_thread_map *threads; /* the threads to listen to on the CPUs that were online at first */
 	int epoll;
+	bool kernel; /* listens to KSYMBOL alone */
 	struct ring **rings;
 	size_t nr_rings;
 	struct ring *handed_out; /* the caller has its oldest note; NULL: none */
@@ -70,8 +72,9 @@ static bool every_process(struct perf_thread_map *threads)
 	return perf_thread_map__pid(threads, 0) <= 0;
 }
 
-static int open_event(struct ring *ring, struct perf_thread_map *threads, struct extras extras)
+static int open_event(struct ring *ring, struct perf_thread_map *threads, bool kernel, struct extras extras)
 {
+	bool processes = !kernel;
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
@@ -81,13 +84,14 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.exclude_kernel = 1, /* it counts nothing; without the kernel it needs less permission */
-		.mmap = 1,
-		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.cgroup = extras.cgroups,
-		.build_id = extras.build_ids,
+		.mmap = processes,
+		.mmap2 = processes,
+		.comm = processes,
+		.comm_exec = processes,
+		.task = processes,
+		.cgroup = processes && extras.cgroups,
+		.build_id = processes && extras.build_ids,
+		.ksymbol = kernel,
 		.watermark = 1, /* the watermark is in bytes, so that any note wakes the reader */
 		.wakeup_watermark = 1,
 		.inherit = !every_process(threads),
@@ -105,7 +109,7 @@ static int open_event(struct ring *ring, struct perf_thread_map *threads, struct
 	perf_evlist__set_maps(ring->list, cpus, threads);
 	perf_cpu_map__put(cpus);
 	err = perf_evlist__open(ring->list);
-	if (!err && perf_evlist__mmap(ring->list, RING_PAGES))
+	if (!err && perf_evlist__mmap(ring->list, kernel ? KERNEL_RING_PAGES : RING_PAGES))
 		err = -errno;
 	return err;
 }
@@ -140,7 +144,7 @@ static int open_ring(struct sideband *sideband, struct perf_thread_map *threads,
 	ring->cpu = cpu;
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && err == -EINVAL; i++) {
 		close_event(ring);
-		err = open_event(ring, threads, tries[i]);
+		err = open_event(ring, threads, sideband->kernel, tries[i]);
 	}
 	if (!err)
 		err = watch(sideband, ring);
@@ -264,6 +268,23 @@ int sideband_open(struct sideband **result, const struct target *target, pid_t c
 					: "aggregate by keys that need no names (--by ip)");
 }
 
+int sideband_open_kernel(struct sideband **result, const struct host *host)
+{
+	struct sideband *sideband = xcalloc(1, sizeof(*sideband));
+	int err;
+
+	libperf_init(say_nothing);
+	sideband->kernel = true;
+	sideband->epoll = epoll_create1(EPOLL_CLOEXEC);
+	sideband->threads = had(perf_thread_map__new_dummy());
+	err = sideband->epoll < 0 ? -errno : open_all(sideband, &host->online);
+	if (err)
+		sideband_close(sideband);
+	else
+		*result = sideband;
+	return err;
+}
+
 void sideband_close(struct sideband *sideband)
 {
 	if (!sideband)
@@ -382,6 +403,14 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
 		note->cgroup = event->cgroup.id;
 		note->path = event->cgroup.path;
 		return true;
+	case PERF_RECORD_KSYMBOL:
+		note->kind = SIDEBAND_KSYMBOL;
+		note->begin = event->ksymbol.addr;
+		note->size = event->ksymbol.len;
+		note->bpf = event->ksymbol.ksym_type == PERF_RECORD_KSYMBOL_TYPE_BPF;
+		note->gone = event->ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+		note->symbol = event->ksymbol.name;
+		return true;
 	case PERF_RECORD_LOST:
 		sideband->lost += event->lost.lost;
 		return false;
@@ -394,7 +423,7 @@ static bool read_note(struct sideband *sideband, const union perf_event *event, 
  * kernel/events/core.c), and can't be told from others. */
 static bool note_of(struct sideband *sideband, const union perf_event *event, struct sideband_note *note)
 {
-	return read_note(sideband, event, note) && (note->pid > 0 || note->kind == SIDEBAND_CGROUP);
+	return read_note(sideband, event, note) && (note->pid > 0 || note->kind >= SIDEBAND_CGROUP);
 }
 
 /* Holds the ring's oldest note, if it has one. Does not call perf_mmap__read_done(), which would skip notes

@@ -25,6 +25,8 @@ enum sideband_kind {
 	SIDEBAND_THREADED, /* PERF_RECORD_FORK of a thread: the process has more than one */
 	SIDEBAND_EXITED,   /* PERF_RECORD_EXIT of a process's first thread */
 	SIDEBAND_CGROUP,   /* PERF_RECORD_CGROUP: a cgroup was created; belongs to no process */
+	SIDEBAND_KSYMBOL,  /* PERF_RECORD_KSYMBOL: code that the kernel has made, such as that of a BPF
+			      program,  has come or gone; belongs to no process */
 };
 
 /* One note; members that its kind does not have are zero. Its strings are valid up to the next call. */
@@ -33,13 +35,16 @@ struct sideband_note {
 	pid_t pid;
 	pid_t parent; /* FORKED */
 	__u64 time;   /* CLOCK_MONOTONIC, ns */
-	/* MAPPED: */
+	/* MAPPED, KSYMBOL: */
 	__u64 begin, size;
+	/* MAPPED: */
 	__u64 offset;	  /* of `begin`, in the file */
 	const char *path; /* as the process sees it; "[vdso]", "//anon" */
 	__u8 build_id[BUILD_ID_MAX];
 	size_t build_id_size; /* bytes; 0: the kernel could not read it from memory, or is older than 5.12 */
 	__u64 cgroup;	      /* CGROUP: its id; `path` is its path from the root of the hierarchy */
+	const char *symbol;   /* KSYMBOL: its name */
+	bool bpf, gone;	      /* KSYMBOL: it is a BPF program's; it has gone, not come */
 	const char *comm;     /* EXECUTED, NAMED */
 	__u64 device, inode;  /* MAPPED without a build-id: as in /proc/PID/maps */
 };
@@ -55,6 +60,11 @@ struct sideband;
 int sideband_open(struct sideband **sideband, const struct target *target, pid_t child,
 		  const struct host *host, struct refusal *refusal);
 void sideband_close(struct sideband *sideband);
+
+/* The same for KSYMBOL alone, on all CPUs: the kernel writes it only on the CPU where it makes the code, and
+ * not for the events of other processes than the one that loads it. Returns 0 or -errno: -EINVAL before Linux
+ * 5.1. */
+int sideband_open_kernel(struct sideband **sideband, const struct host *host);
 
 /*
  * Adapts to the CPUs that are online; those in `gone` have been offline in between. The caller must have

@@ -45,6 +45,7 @@ struct answer {
 
 struct codes {
 	struct mappings *mappings;
+	const struct ksymbols *ksymbols;
 	struct background *background;
 	struct code_account *account;
 	__u64 since, deadline, waiting;
@@ -55,7 +56,11 @@ struct codes {
 	struct interned codes; /* struct code */
 	struct interned
 		files; /* const struct mapped_file *, with a build-id, by which the path is verified */
-	char **paths;  /* by the file's number: the path to open it by; NULL: none */
+	struct {
+		struct name name;
+		struct frame frame;
+	} made;	      /* see look_in_ksymbols() */
+	char **paths; /* by the file's number: the path to open it by; NULL: none */
 	size_t room_paths;
 };
 
@@ -64,12 +69,14 @@ bool address_is_kernel(__u64 address)
 	return address >> 63;
 }
 
-struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 since, __u64 deadline, __u64 waiting)
+struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbols,
+			struct background *background, struct code_account *account, __u64 since,
+			__u64 deadline, __u64 waiting)
 {
 	struct codes *codes = xcalloc(1, sizeof(*codes));
 
 	codes->mappings = mappings;
+	codes->ksymbols = ksymbols;
 	codes->background = background;
 	codes->account = account;
 	codes->since = since;
@@ -180,6 +187,19 @@ static bool find_place(struct codes *codes, const struct question *question, con
 	return at->path;
 }
 
+/* The name of code that the kernel has made since kallsyms was read; NULL: the address is in no such code. It
+ * is valid until the next call. */
+static const struct name *look_in_ksymbols(struct codes *codes, __u64 address)
+{
+	const struct ksymbol *symbol = ksymbols_find(codes->ksymbols, address, codes->since);
+
+	if (!symbol)
+		return NULL;
+	codes->made.frame = (struct frame){.symbol = symbol->name, .offset = address - symbol->begin};
+	codes->made.name = (struct name){.module = symbol->module, .frames = &codes->made.frame, .nr = 1};
+	return &codes->made.name;
+}
+
 /* Looks up the name at this place. Code that was made at run time may be an ancestor's; the process's own map
  * comes first, because its code is newer. */
 static const struct name *look_in(struct codes *codes, const struct question *question,
@@ -191,6 +211,8 @@ static const struct name *look_in(struct codes *codes, const struct question *qu
 	const struct name *name;
 	unsigned int generation = 0;
 
+	if (at->kind == NAME_OF_KERNEL && (name = look_in_ksymbols(codes, at->address - back)))
+		return name;
 	do
 		name = background_name(codes->background, at->kind, at->path, at->build_id, at->owner,
 				       at->address - back, codes->waiting);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "naming/background.h"
+#include "naming/ksymbols.h"
 #include "naming/mappings.h"
 
 /* What is to be looked up; a combination of: */
@@ -60,11 +61,12 @@ struct codes;
  * Creates codes for the addresses of the interval that began at `since`. After `deadline` no more names are
  * looked up, and addresses are described by their place; 0: no deadline. Until `waiting`, a lookup waits for
  * a file that must be read first; 0 if there is no deadline. All are CLOCK_MONOTONIC, ns. `background` may be
- * NULL if no symbols are asked for. The caller owns the mappings, the background and the account; results are
- * added to the account.
+ * NULL if no symbols are asked for. The caller owns the mappings, the ksymbols, the background and the
+ * account; results are added to the account.
  */
-struct codes *codes_new(struct mappings *mappings, struct background *background,
-			struct code_account *account, __u64 since, __u64 deadline, __u64 waiting);
+struct codes *codes_new(struct mappings *mappings, const struct ksymbols *ksymbols,
+			struct background *background, struct code_account *account, __u64 since,
+			__u64 deadline, __u64 waiting);
 void codes_release(struct codes *codes);
 
 /* Returns the number of an address's code and adds `count`, the number of times the address was seen, to the

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "naming/pool.h"
 
 /* Reads the whole text and adds a zero byte; xmalloc()ed. Returns NULL if it can't be read or is longer than
  * `most`. */
@@ -70,21 +71,49 @@ struct modules {
 	__u64 kernel_low, kernel_high;
 };
 
-/* Reads lines like "ext4 1028096 1 - Live 0xffffffffc0a3b000": proc(5). */
-static void read_modules(struct modules *modules, const char *path)
+/* Parses a line like "ext4 1028096 1 - Live 0xffffffffc0a3b000": proc(5). Returns whether the address is
+ * known. */
+static bool read_module(char *line, unsigned long long *bytes, unsigned long long *low)
+{
+	return sscanf(line, "%*s %llu %*s %*s %*s %llx", bytes, low) == 2 && *low;
+}
+
+static char *read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct span *spans = NULL;
-	char *text = NULL;
-	size_t size, nr = 0;
+	size_t size;
 
-	if (fd >= 0)
-		text = read_text(fd, KALLSYMS_MOST, &size);
+	return fd >= 0 ? read_text(fd, KALLSYMS_MOST, &size) : NULL;
+}
+
+__u64 kernel_modules_version(const char *path)
+{
+	unsigned long long bytes, low;
+	char *text = read_file(path);
+	__u64 version = 0;
+
+	for (char *line = text, *next; line && *line; line = next) {
+		next = end_line(line);
+		if (!read_module(line, &bytes, &low))
+			continue;
+		line[strcspn(line, " ")] = '\0';
+		version += map_key(line, low ^ bytes); /* in any order */
+	}
+	free(text);
+	return version;
+}
+
+static void read_modules(struct modules *modules, const char *path)
+{
+	struct span *spans = NULL;
+	char *text = read_file(path);
+	size_t nr = 0;
+
 	for (char *line = text, *next; line && *line; line = next) {
 		unsigned long long bytes, low;
 
 		next = end_line(line);
-		if (sscanf(line, "%*s %llu %*s %*s %*s %llx", &bytes, &low) != 2 || !low)
+		if (!read_module(line, &bytes, &low))
 			continue;
 		modules->ends = xrealloc(modules->ends, (nr + 1) * sizeof(*modules->ends));
 		spans = xrealloc(spans, (nr + 1) * sizeof(*spans));

@@ -13,6 +13,10 @@
  */
 const char *kernel_symbols(struct symbols *symbols, const char *kallsyms, const char *modules);
 
+/* A number that differs if other modules are loaded, or at other addresses, by a file in the format of
+ * /proc/modules. */
+__u64 kernel_modules_version(const char *modules);
+
 /* Reads symbols from lines "START SIZE name" of a descriptor, which is closed; of at most `most` bytes. If
  * two symbols overlap, the one on the later line is used. */
 const char *jit_symbols(struct symbols *symbols, int fd, size_t most);

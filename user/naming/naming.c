@@ -34,6 +34,8 @@ struct naming {
 	struct naming_settings settings;
 	struct source *newest, *oldest;
 	struct source *kernel;
+	__u64 modules_version; /* of the modules when the kernel's symbols were read */
+	time_t modules_checked;
 	struct worker *worker;
 	size_t bytes; /* of all sources */
 	struct alias *aliases[BUCKETS];
@@ -478,9 +480,36 @@ const struct name *naming_known_file(struct naming *naming, const char *path, co
 
 /* --- the kernel --------------------------------------------------------------------------------- */
 
+/* Whether modules were loaded or removed since the kernel's symbols were read. It is checked for addresses
+ * outside of the kernel itself, at most once a second. */
+static bool kernel_is_stale(struct naming *naming, __u64 address)
+{
+	const struct source *kernel = naming->kernel;
+	const struct symbol *symbol = symbols_find(&kernel->symbols, address);
+	const char *name = symbol ? symbol_name(&kernel->symbols, symbol) : NULL;
+
+	if ((name && !name[strlen(name) + 1]) || kernel->why || clock_seconds() == naming->modules_checked)
+		return false;
+	if (kernel_modules_version(naming->settings.modules) != naming->modules_version)
+		return true;
+	naming->modules_checked = clock_seconds();
+	return false;
+}
+
+static struct source *read_kernel(struct naming *naming)
+{
+	struct source *kernel = new_source(naming);
+
+	/* The modules first: if some come meanwhile, the symbols are read again. */
+	naming->modules_version = kernel_modules_version(naming->settings.modules);
+	naming->modules_checked = clock_seconds();
+	kernel->why = kernel_symbols(&kernel->symbols, naming->settings.kallsyms, naming->settings.modules);
+	return kernel;
+}
+
 const struct name *naming_known_kernel(struct naming *naming, __u64 address)
 {
-	return naming->kernel ? naming_kernel(naming, address) : NULL;
+	return naming->kernel && !kernel_is_stale(naming, address) ? naming_kernel(naming, address) : NULL;
 }
 
 const struct name *naming_kernel(struct naming *naming, __u64 address)
@@ -490,12 +519,11 @@ const struct name *naming_kernel(struct naming *naming, __u64 address)
 	struct name *name;
 
 	keep_limit(naming, NULL);
+	if (naming->kernel && kernel_is_stale(naming, address))
+		forget(naming, naming->kernel);
+	if (!naming->kernel)
+		naming->kernel = read_kernel(naming);
 	source = naming->kernel;
-	if (!source) {
-		source = naming->kernel = new_source(naming);
-		source->why =
-			kernel_symbols(&source->symbols, naming->settings.kallsyms, naming->settings.modules);
-	}
 	use(naming, source);
 	if (source->why)
 		return unknown(naming, source->why);

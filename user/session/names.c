@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "collection/sideband.h"
 #include "memory.h"
+#include "naming/ksymbols.h"
 #include "record/code.h"
 #include "note.h"
 #include "unwind/unwinding.h"
@@ -55,8 +56,10 @@ struct names {
 	struct loop *loop;
 	struct notices *notices;
 	struct listening *listening;
+	struct listening *kernel; /* one of these: of code that the kernel makes; NULL: not open */
 	struct reader *readers;
 	struct mappings *mappings;
+	struct ksymbols ksymbols;
 	struct naming *naming;	       /* NULL: only places are asked for, no names */
 	bool sparing;		       /* see struct naming_settings */
 	bool lines;		       /* `naming` finds source lines */
@@ -75,7 +78,8 @@ struct reader {
 	struct reader *next;
 	struct names *names;
 	struct listening *listening;
-	struct codes *codes; /* of this interval; NULL: not created yet */
+	struct listening *kernel; /* NULL: not asked for, or not possible */
+	struct codes *codes;	  /* of this interval; NULL: not created yet */
 	struct code_account account;
 	__u64 since, interval_ms;
 	bool unhurried;
@@ -115,6 +119,7 @@ void names_release(struct names *names)
 	loop_remove(names->loop, &names->publishing);
 	unwinding_close(names->unwinding);
 	mappings_release(names->mappings);
+	ksymbols_release(&names->ksymbols);
 	free(names);
 }
 
@@ -199,7 +204,9 @@ static bool take(struct names *names, bool all, bool look)
 		if (!one->crowded)
 			sideband_woken(one->sideband);
 	while ((next = next_note(names, before))) {
-		if (next->note.kind != SIDEBAND_CGROUP)
+		if (next->note.kind == SIDEBAND_KSYMBOL)
+			ksymbols_take(&names->ksymbols, &next->note);
+		else if (next->note.kind != SIDEBAND_CGROUP)
 			mappings_take(names->mappings, &next->note);
 		else if (!names->host->cgroup_v1[0]) /* the notes would be about version 1's cgroups */
 			cgroups_made(names->host->cgroups, next->note.cgroup, next->note.path);
@@ -285,33 +292,57 @@ static struct listening *find_listening(const struct names *names, const struct 
 	return NULL;
 }
 
-static struct listening *listen(struct names *names, const struct target *target, pid_t child,
-				struct refusal *refusal)
+/* Begins to read the notes of an open sideband. */
+static struct listening *add_listening(struct names *names, const struct listening *new)
 {
-	struct listening *listening = find_listening(names, target, child);
+	struct listening *listening = xmalloc(sizeof(*listening));
 
-	if (listening) {
-		listening->readers++;
-		return listening;
-	}
-	listening = xcalloc(1, sizeof(*listening));
-	if (sideband_open(&listening->sideband, target, child, names->host, refusal)) {
-		free(listening);
-		return NULL;
-	}
+	*listening = *new;
 	listening->names = names;
-	listening->of_all = target->cpus_given;
-	listening->child = child;
 	listening->readers = 1;
 	listening->source =
 		loop_watch(names->loop, sideband_fd(listening->sideband), POLLIN, on_notes, listening);
 	if (!names->listening)
 		notices_listen(names->notices, names->loop, names->host->root, on_cpus, names);
 	listening->next = names->listening;
+	return names->listening = listening;
+}
+
+static struct listening *listen(struct names *names, const struct target *target, pid_t child,
+				struct refusal *refusal)
+{
+	struct listening *known = find_listening(names, target, child);
+	struct listening new = {.of_all = target->cpus_given, .child = child};
+
+	if (known) {
+		known->readers++;
+		return known;
+	}
+	if (sideband_open(&new.sideband, target, child, names->host, refusal))
+		return NULL;
 	note("listening to the kernel's notes of mappings: %s", target->cpus_given ? "of all processes"
 								: child ? "of the command and its children"
 									: "of the target's processes");
-	return names->listening = listening;
+	return add_listening(names, &new);
+}
+
+/* Listens to notes of code that the kernel makes, if that is possible. Otherwise such code has the names that
+ * /proc/kallsyms had when it was read. */
+static struct listening *listen_to_kernel(struct names *names)
+{
+	struct listening new = {0};
+	int err;
+
+	if (names->kernel) {
+		names->kernel->readers++;
+		return names->kernel;
+	}
+	err = sideband_open_kernel(&new.sideband, names->host);
+	if (err) {
+		note("no notes of code that the kernel makes: %s", strerror(-err));
+		return NULL;
+	}
+	return names->kernel = add_listening(names, &new);
 }
 
 static void stop_listening(struct listening *listening)
@@ -321,6 +352,8 @@ static void stop_listening(struct listening *listening)
 
 	if (--listening->readers)
 		return;
+	if (listening == names->kernel)
+		names->kernel = NULL;
 	while (*at != listening)
 		at = &(*at)->next;
 	*at = listening->next;
@@ -365,17 +398,18 @@ static void look(struct names *names, const struct target *target, pid_t child)
 int names_read(struct reader **result, struct names *names, const struct target *target, pid_t child,
 	       unsigned int detail, __u64 interval_ms, struct refusal *refusal)
 {
-	struct listening *listening;
+	struct listening *listening = listen(names, target, child, refusal);
 	struct reader *reader;
 
-	open_naming(names, detail, interval_ms);
-	listening = listen(names, target, child, refusal);
 	if (!listening)
 		return -1;
 	look(names, target, child);
 	reader = xcalloc(1, sizeof(*reader));
 	reader->names = names;
 	reader->listening = listening;
+	if (detail & (CODE_SYMBOL | CODE_LINE))
+		reader->kernel = listen_to_kernel(names);
+	open_naming(names, detail, interval_ms); /* kallsyms is read when notes come already */
 	reader->interval_ms = interval_ms;
 	reader->since = clock_ns(CLOCK_MONOTONIC);
 	reader->next = names->readers;
@@ -395,6 +429,8 @@ void reader_close(struct reader *reader)
 	*at = reader->next;
 	codes_release(reader->codes);
 	stop_listening(reader->listening);
+	if (reader->kernel)
+		stop_listening(reader->kernel);
 	free(reader);
 }
 
@@ -417,6 +453,7 @@ void reader_begin(struct reader *reader, const struct timespec *since)
 		mappings_look_who_is_gone(names->mappings);
 	names->lost_known = notes_lost(names);
 	mappings_forget(names->mappings, oldest);
+	ksymbols_forget(&names->ksymbols, oldest);
 	if (names->background)
 		background_forget(names->background, oldest > FORGOTTEN_NS ? oldest - FORGOTTEN_NS : 0);
 	if (names->notices->socket < 0) /* there are no notices, so CPUs are polled */
@@ -447,8 +484,8 @@ struct codes *reader_codes(struct reader *reader)
 
 	if (reader->codes)
 		return reader->codes;
-	reader->codes = codes_new(names->mappings, names->background, &reader->account, reader->since,
-				  hurried ? now + half : 0, hurried ? now + most : 0);
+	reader->codes = codes_new(names->mappings, &names->ksymbols, names->background, &reader->account,
+				  reader->since, hurried ? now + half : 0, hurried ? now + most : 0);
 	return reader->codes;
 }
 

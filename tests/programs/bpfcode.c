@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bpfcode NAME…: for each line from its input loads a BPF program with the next of the names and runs it for
+ * 300 ms of CPU time; the program before is unloaded first. Nearly all of that time is spent in the
+ * program's code, which the kernel compiles when it is loaded.
+ */
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ADDITIONS 4000
+
+static long bpf(int command, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+static long cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int load(const char *name)
+{
+	static struct bpf_insn code[ADDITIONS + 2];
+	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+			       .insns = (__u64)code,
+			       .insn_cnt = ADDITIONS + 2,
+			       .license = (__u64) "GPL"};
+
+	code[0] = (struct bpf_insn){.code = BPF_ALU64 | BPF_MOV | BPF_K};
+	for (int i = 1; i <= ADDITIONS; i++)
+		code[i] = (struct bpf_insn){.code = BPF_ALU64 | BPF_ADD | BPF_K, .imm = 1};
+	code[ADDITIONS + 1] = (struct bpf_insn){.code = BPF_JMP | BPF_EXIT};
+	strncpy(attr.prog_name, name, sizeof(attr.prog_name) - 1);
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static int run(int program, long ms)
+{
+	static char packet[64];
+	long until = cpu_ms() + ms;
+
+	while (cpu_ms() < until) {
+		union bpf_attr attr = {0};
+
+		attr.test.prog_fd = program;
+		attr.test.data_in = (__u64)packet;
+		attr.test.data_size_in = sizeof(packet);
+		attr.test.repeat = 10000;
+		if (bpf(BPF_PROG_TEST_RUN, &attr))
+			return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char line[16];
+
+	for (int i = 1; i < argc && fgets(line, sizeof(line), stdin); i++) {
+		int program = load(argv[i]);
+
+		if (program < 0 || run(program, 300))
+			return 1;
+		close(program);
+	}
+	return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "naming/ksymbols.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "memory.h"
+
+#define FOREVER (~0ULL)
+
+static bool overlap(const struct ksymbol *a, const struct ksymbol *b)
+{
+	return a->begin < b->end && b->begin < a->end;
+}
+
+/* Ends what is at the new code's addresses: its own note of going may be lost. Returns whether the code
+ * itself was known. */
+static bool end_others(struct ksymbols *ksymbols, const struct ksymbol *new, __u64 time)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < ksymbols->nr; i++) {
+		struct ksymbol *old = &ksymbols->list[i];
+
+		if (old->until != FOREVER || !overlap(old, new))
+			continue;
+		known |= old->begin == new->begin;
+		old->until = time;
+	}
+	return known;
+}
+
+void ksymbols_take(struct ksymbols *ksymbols, const struct sideband_note *note)
+{
+	struct ksymbol symbol = {
+		.begin = note->begin,
+		.end = note->begin + note->size,
+		.since = note->gone ? 0 : note->time,
+		.until = note->gone ? note->time : FOREVER,
+		.module = note->bpf ? "[bpf]" : "[kernel]",
+	};
+
+	/* Code that goes and was not seen to come was there before the first note. */
+	if (end_others(ksymbols, &symbol, note->time) && note->gone)
+		return;
+	if (ksymbols->nr == KSYMBOLS_MOST)
+		ksymbols_forget(ksymbols, note->time);
+	if (ksymbols->nr == KSYMBOLS_MOST)
+		return;
+	symbol.name = xstrdup(note->symbol);
+	ksymbols->list = xroom(ksymbols->list, ksymbols->nr, &ksymbols->room, sizeof(*ksymbols->list));
+	ksymbols->list[ksymbols->nr++] = symbol;
+}
+
+const struct ksymbol *ksymbols_find(const struct ksymbols *ksymbols, __u64 address, __u64 since)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC), longest = 0;
+	const struct ksymbol *found = NULL;
+
+	for (size_t i = 0; i < ksymbols->nr; i++) {
+		const struct ksymbol *symbol = &ksymbols->list[i];
+		__u64 begin = symbol->since > since ? symbol->since : since;
+		__u64 end = symbol->until < now ? symbol->until : now;
+
+		if (address < symbol->begin || address >= symbol->end || end <= begin ||
+		    end - begin <= longest)
+			continue;
+		longest = end - begin;
+		found = symbol;
+	}
+	return found;
+}
+
+void ksymbols_forget(struct ksymbols *ksymbols, __u64 since)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ksymbols->nr; i++)
+		if (ksymbols->list[i].until > since)
+			ksymbols->list[kept++] = ksymbols->list[i];
+		else
+			free((char *)ksymbols->list[i].name);
+	ksymbols->nr = kept;
+}
+
+void ksymbols_release(struct ksymbols *ksymbols)
+{
+	ksymbols_forget(ksymbols, FOREVER);
+	for (size_t i = 0; i < ksymbols->nr; i++)
+		free((char *)ksymbols->list[i].name);
+	free(ksymbols->list);
+	*ksymbols = (struct ksymbols){0};
+}
