@@ -84,3 +84,61 @@ def test_a_counter_that_another_takes_while_a_run_goes_on_is_told_in_those_inter
                                                       "counted", "counted"]
     assert [record["why"].partition(":")[0] for record in loads if "why" in record] == ["it never got a counter"]
     assert all(record["value"] for record in counts if record["event"] == "instructions")
+
+
+# --- pinned events ------------------------------------------------------------------------------------
+
+PINNED = "it is pinned, and others held the counters"
+
+
+def counts(said):
+    return [r for r in records(said) if r["type"] == "count"]
+
+
+def test_pinned_events_are_counted_all_the_time_or_told_to_have_no_counter(guest):
+    names = [event.replace(":u", ":uD") for event in EVENTS[:6]]
+    found = counts(guest.say(f"nhmtap stat -e {','.join(names)} -- steady short"))
+    # Four counters: the kernel takes the first four, and gives the others up.
+    assert [r["status"] for r in found] == ["counted"] * 4 + ["not_counted"] * 2
+    assert all(PINNED in r["why"] and r["enabled_ns"] for r in found[4:])
+    assert found[0]["value"] > 0
+
+
+def test_a_pinned_group_is_counted_as_perf_counts_it_or_given_up_as_a_whole(guest):
+    found = counts(guest.say("nhmtap stat -e '{r010b:u,r020b:u}:D,{r04c4:u,r01c4:u,r00c5:u}:D' -- steady short"))
+    assert [r["status"] for r in found] == ["counted"] * 2 + ["not_counted"] * 3
+    assert all(PINNED in r["why"] for r in found[2:])
+    theirs = guest.run("perf stat -x, -e '{r010b:u,r020b:u}:D' -- steady short 2>&1 >/dev/null").stdout.splitlines()
+    assert [int(line.split(",")[0]) for line in theirs] == [r["value"] for r in found[:2]]
+
+
+def test_events_beside_pinned_ones_take_turns_on_the_counters_that_are_left(guest):
+    names = [event.replace(":u", ":uD") for event in EVENTS[:2]] + EVENTS[2:]
+    found = counts(guest.say(f"{TURN_OF_1_MS} nhmtap stat -e {','.join(names)} -- steady"))
+    assert [r["status"] for r in found] == ["counted"] * 2 + ["multiplexed"] * 6
+    assert all(r["running_ns"] for r in found)
+
+
+def test_a_pinned_event_beside_another_holder_of_the_counters_is_told_so(guest):
+    held = "nhmtap stat -a -e '{r010b,r020b,r04c4,r01c4}:D' -o /tmp/held -I 10 & holder=$!; " \
+           "until grep -qs count /tmp/held; do sleep 0.01; done; "
+    expected = "--expect 'r00c5:D<5'"
+    said = guest.run(held + f"nhmtap stat -e r00c5:D {expected} -- steady short; echo status $? >&2; "
+                     "nhmtap stat -a -e r00c5:D -I 20 --interval-count 2; "
+                     "steady & nhmtap stat -p $! -e r00c5:D -I 20 --interval-count 2; kill $! $holder; rm /tmp/held")
+    found = records(said.stdout)
+    assert {r["outcome"] for r in found if r["type"] == "expectation"} == {"cannot_tell"}
+    assert "status 3" in said.stderr
+    values = [r for r in found if r["type"] == "count"]
+    assert len(values) >= 4 and {r["status"] for r in values} == {"not_counted"}
+    assert all(PINNED in r["why"] for r in values)
+
+
+def test_a_pinned_event_that_loses_its_counter_is_not_taken_for_a_count_of_the_whole(guest):
+    said = guest.run("(while :; do :; done) & loop=$!; nhmtap stat -p $loop -e r01c4:D -I 20 --interval-count 40 -o /tmp/mine & "
+                     "nhmtap=$!; until grep -qs count /tmp/mine; do sleep 0.01; done; "
+                     "nhmtap stat -a -e '{r010b,r020b,r04c4,r02c4}:D' -o /dev/null -- sleep 100 & holder=$!; "
+                     "wait $nhmtap; kill $holder $loop; cat /tmp/mine; rm /tmp/mine")
+    found = counts(said.stdout)
+    assert found[0]["status"] == "counted" and found[0]["value"]
+    assert found[-1]["status"] == "not_counted" and PINNED in found[-1]["why"]

@@ -153,3 +153,38 @@ def test_a_group_that_does_not_fit_is_refused_with_what_is_where(nhmtap, host):
     for name in GENERAL[:4]:
         assert f"{name} on general" in refused.err
     assert "no counter is left for r00c5" in refused.err
+
+
+# --- modifiers of perf's that concern groups ----------------------------------------------------------
+
+
+def test_a_pinned_event_is_in_no_group_and_the_groups_leave_it_its_counter(together):
+    # Two of the four general counters are left.
+    pinned = [f"{name}:D" for name in GENERAL[:2]]
+    rest = GENERAL[2:]
+    assert together(",".join(pinned + rest)) == [[name] for name in pinned] + [rest[:2], rest[2:]]
+
+
+def test_pinned_events_too_many_leave_nothing_to_others_and_are_not_refused(together):
+    names = [f"{name}:D" for name in GENERAL[:5]] + GENERAL[5:]
+    assert together(",".join(names)) == [[name] for name in names]
+
+
+def test_a_pinned_group_has_its_counters_as_a_whole(together):
+    others = ["r01c0", *GENERAL[3:]]
+    groups = together("{" + ",".join(GENERAL[:3]) + "}:D," + ",".join(others))
+    assert groups == [[f"{name}:D" for name in GENERAL[:3]]] + [[name] for name in others]
+
+
+def test_a_weak_group_that_does_not_fit_is_taken_apart_and_says_so(planned):
+    fits, over = planned("{" + ",".join(GENERAL[:4]) + "}:W"), planned("{" + ",".join(GENERAL) + "}:W")
+    assert all(event["group"] == 0 and "note" not in event for event in fits)
+    assert all("was taken apart" in event["note"] for event in over)
+    assert [event["group"] for event in over] == [0] * 4 + [1] * 2
+
+
+def test_samples_of_a_leader_alone_are_refused_where_samples_are_taken(nhmtap, host):
+    text = "{cpu-clock,page-faults}:S"
+    assert nhmtap("explain", host(NEHALEM), text).status == 0
+    refused = nhmtap("explain", host(NEHALEM), "-F", "100", text)
+    assert refused.status == 1 and "modifier S" in refused.err

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "clock.h"
 #include "collection/counters.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct cell {
 	int fd;			  /* -1: not open; belongs to the evsel, if there is one */
 	struct count before;	  /* of descriptors that were closed because their CPU went offline */
 	struct count last;	  /* of the open descriptor, when it could last be read */
+	unsigned int given_up; /* number of readings since the kernel stopped trying to count it (pinned) */
 };
 
 struct counters {
@@ -50,9 +52,10 @@ struct counters {
 	} * of_cgroups; /* one element per cgroup and event; the events of a cgroup follow each other */
 	size_t nr_of_cgroups;
 	bool enabled;
-	bool switched; /* enabled or disabled since all were last read */
-	bool stalled;  /* some place is stalled, or has been */
-	size_t opened; /* places, each as often as it was opened */
+	__u64 since_ns, on_ns; /* when it was enabled (CLOCK_MONOTONIC), and for how long before that */
+	bool switched;	       /* enabled or disabled since all were last read */
+	bool stalled;	       /* some place is stalled, or has been */
+	size_t opened;	       /* places, each as often as it was opened */
 	size_t unfollowed;
 };
 
@@ -443,12 +446,21 @@ static int switch_all(struct counters *counters, unsigned long request)
 
 int counters_enable(struct counters *counters)
 {
+	if (!counters->enabled)
+		counters->since_ns = clock_ns(CLOCK_MONOTONIC);
 	counters->enabled = true;
 	return switch_all(counters, PERF_EVENT_IOC_ENABLE);
 }
 
+/* For how long the events have been enabled. */
+static __u64 time_on(const struct counters *counters)
+{
+	return counters->on_ns + (counters->enabled ? clock_ns(CLOCK_MONOTONIC) - counters->since_ns : 0);
+}
+
 int counters_disable(struct counters *counters)
 {
+	counters->on_ns = time_on(counters);
 	counters->enabled = false;
 	return switch_all(counters, PERF_EVENT_IOC_DISABLE);
 }
@@ -465,7 +477,7 @@ int counters_set_period(struct counters *counters, size_t event, size_t place, _
 	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) ? -errno : 0;
 }
 
-/* Takes the result of reading a cell. A pinned event that could not run reads as nothing, and so may one
+/* Takes the result of reading a cell. A pinned event that was given up reads as nothing, and so may one
  * whose CPU has gone offline: then the previous reading stays valid. */
 static void take(struct counters *counters, struct cell *cell, size_t place, const struct count *now)
 {
@@ -505,6 +517,8 @@ static int read_cell(struct counters *counters, size_t event, size_t place)
 	bytes = read(cell->fd, &now, sizeof(now));
 	if (bytes < 0)
 		return -errno;
+	/* PERF_EVENT_STATE_ERROR: perf_read(), kernel/events/core.c. */
+	cell->given_up = bytes || !counters->plan->events.list[event].attr.pinned ? 0 : cell->given_up + 1;
 	take(counters, cell, place, &now);
 	return bytes;
 }
@@ -531,9 +545,49 @@ int counters_read(struct counters *counters, size_t event, struct count *count)
 	return 0;
 }
 
+/* Whether a time falls short of another one by more than what passes between two readings. */
+static bool falls_short(__u64 of_ns, __u64 ns)
+{
+	return ns < of_ns - of_ns / 16;
+}
+
+/*
+ * For how long the group of a pinned event, which has the times `count`, was to be counted. If the kernel
+ * finds no counters for it, it doesn't try again, and the enabled time stands still too; that of other events
+ * of the place goes on. The copies of a pinned event in children are given up each by itself.
+ */
+static __u64 wanted_ns(const struct counters *counters, size_t leader, size_t place,
+		       const struct count *count)
+{
+	const struct place *at = &counters->places.list[place];
+	unsigned int given_up = cell_at(counters, leader, place)->given_up;
+	__u64 most = count->enabled_ns;
+
+	for (size_t i = 0; i < counters->plan->events.nr; i++) {
+		struct count other;
+
+		count_of(cell_at(counters, i, place), &other);
+		if (!by_registers(counters, i) && other.enabled_ns > most)
+			most = other.enabled_ns;
+	}
+	/* Nothing else tells how long a thread has run that once had the counter. */
+	if (given_up && ((at->cpu >= 0 && at->cgroup < 0) || !count->running_ns) && time_on(counters) > most)
+		most = time_on(counters);
+	if (given_up && most == count->running_ns)
+		return most + given_up;
+	return falls_short(most, count->running_ns) ? most : count->enabled_ns;
+}
+
 void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count)
 {
+	const struct events *events = &counters->plan->events;
+	size_t leader = event;
+
 	count_of(cell_at(counters, event, place), count);
+	while (!event_leads(events, leader))
+		leader--;
+	if (events->list[leader].attr.pinned)
+		count->enabled_ns = wanted_ns(counters, leader, place, count);
 }
 
 /* --- reading them all ------------------------------------------------------------------------- */

@@ -59,7 +59,8 @@ __u64 counters_pace(const struct counters *counters);
 const char *counters_lost(struct counters *counters, size_t event);
 
 /* The count of an event at a place when it was last read, including what it had counted there before its CPU
- * went offline. It never decreases. */
+ * went offline. It never decreases. A pinned event that the kernel has given up (there was no counter for it)
+ * has the enabled time that it would have if it had been tried on. */
 void counters_last(const struct counters *counters, size_t event, size_t place, struct count *count);
 
 /* All places, including those without open events; and how often a place was opened. */

@@ -74,11 +74,32 @@ static void stat_want(const struct activity *activity, struct limits *limits)
 	limits_want(limits, MEMORY_TABLES, bytes, bytes);
 }
 
-/* Why there is no count, by its enabled and running times. */
-static const char *why_not_counted(const struct activity *activity, const struct count *count)
+/* Whether the event belongs to a pinned group, which is counted all the time or given up by the kernel. */
+static bool is_pinned(const struct activity *activity, size_t i)
+{
+	const struct events *events = &activity->plan.events;
+
+	while (!event_leads(events, i))
+		i--;
+	return events->list[i].attr.pinned;
+}
+
+/* Why event i was not counted, or not all the time, by its enabled and running times; NULL if only because it
+ * took turns. */
+static const char *why_not_counted(const struct activity *activity, size_t i, const struct count *count)
 {
 	const struct target *target = &activity->plan.target;
+	bool ran = count->enabled_ns || (target->command && !activity->was_off);
 
+	if (is_pinned(activity, i) && ran && count_is_estimate(count) && count->running_ns)
+		return "only a part of it was counted: it is pinned, and when no counter was free for it, "
+		       "the "
+		       "kernel stopped counting it for good";
+	if (is_pinned(activity, i) && ran && !count->running_ns)
+		return "it is pinned, and others held the counters that it can use: the kernel does not try "
+		       "again; without D it takes turns";
+	if (count->running_ns)
+		return NULL;
 	return count->enabled_ns   ? "it never got a counter: others held those that it can use, or the "
 				     "register that it shares with the core's other thread"
 	       : activity->was_off ? "counting was switched off (--delay, --control)"
@@ -107,16 +128,15 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	const struct event *event = &activity->plan.events.list[i];
 	const struct count *count = &row->since[i];
 	struct fields fields = {.nr = 0};
+	const char *why;
 
 	put_string(&fields, "event", stat->names[i]);
 	if (metric)
 		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
 	tally_add(&fields, &stat->tally, row);
-	if (!count->running_ns) {
-		const char *why = why_not_counted(activity, count);
-
+	why = why_not_counted(activity, i, count);
+	if (why)
 		fields_text(&fields, "why", why, strlen(why));
-	}
 	add_count(&fields, &row->interval_turns, row->since, i);
 	if (event->unit[0]) {
 		put_string(&fields, "unit", stat->units[i]);
@@ -205,8 +225,8 @@ static void find_count(const struct activity *activity, const struct tally_row *
 	const struct event *event = &activity->plan.events.list[i];
 
 	finding->unit = event->unit;
-	finding->why = why_not_counted(activity, &row->now[i]);
-	finding->there = row->now[i].running_ns;
+	finding->why = why_not_counted(activity, i, &row->now[i]);
+	finding->there = !finding->why;
 	if (!finding->there)
 		return;
 	bound_of_count(&row->turns, row->now, i, &finding->bound);
