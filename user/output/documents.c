@@ -48,12 +48,18 @@ static char *path_of(const char *pattern, const struct timespec *since, const ch
 /*
  * Records hold addresses and command lines, so the files of a pattern are not readable by other users. A
  * single file that is replaced again and again is meant for a collector that runs as another user, so it is.
+ *
+ * The file is always a new one. What is there already was left behind by a run that was killed, or is another
+ * user's who may write to the folder: a FIFO, which would be waited for, or a link to a file of ours.
  */
 static int create(const struct documents *documents, const char *path)
 {
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
 	int mode = documents_is_pattern(documents->path) ? 0640 : 0644;
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	int fd = open(path, flags, mode);
 
+	if (fd < 0 && errno == EEXIST && !unlink(path))
+		fd = open(path, flags, mode);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -140,14 +146,19 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-int documents_write(const struct documents *documents)
+int documents_write(struct documents *documents)
 {
-	const struct document *document = documents->first;
-	char *path = path_of(documents->path, &document->since, "");
-	char *unfinished = path_of(documents->path, &document->since, UNFINISHED);
-	int fd = create(documents, unfinished),
-	    err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
+	const struct document *document;
+	char *path, *unfinished;
+	int fd, err;
 
+	while (documents->first->next && !documents_is_pattern(documents->path))
+		documents_pop(documents);
+	document = documents->first;
+	path = path_of(documents->path, &document->since, "");
+	unfinished = path_of(documents->path, &document->since, UNFINISHED);
+	fd = create(documents, unfinished);
+	err = fd < 0 ? fd : write_all(fd, document->bytes, document->size);
 	/* Some file systems report only at close(2) that the disk is full. */
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;

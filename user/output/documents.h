@@ -49,7 +49,8 @@ void documents_add(struct documents *documents, const struct document *document,
 /* Removes the first document and frees it. */
 void documents_pop(struct documents *documents);
 
-/* Writes the first document into its file, and renames the file once it is complete. Returns 0 or -errno. */
-int documents_write(const struct documents *documents);
+/* Writes the first document into its file, and renames the file once it is complete. Documents that the next
+ * one would replace at once are dropped. Returns 0 or -errno. */
+int documents_write(struct documents *documents);
 
 #endif

@@ -45,9 +45,9 @@ static struct meter *family_of(struct meters *meters, enum meter_kind kind, cons
 /* Labels with few different values, whatever programs run. */
 static bool is_few(const char *label)
 {
-	static const char *const few[] = {"activity", "event",	  "cpu",     "node",	 "socket",
-					  "core",     "explains", "request", "response", "source",
-					  "cause",    "lock",	  "tlb",     "version"};
+	static const char *const few[] = {"activity", "event",	 "cpu",	     "node",   "socket", "core",
+					  "explains", "request", "response", "source", "cause",	 "lock",
+					  "tlb",      "version", "output",   "errno"};
 
 	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
 		if (!strcmp(few[i], label))
@@ -384,8 +384,24 @@ static void take_gap(const struct taking *taking)
 	json_t *labels = labels_of(taking);
 
 	json_object_set(labels, "cause", json_object_get(taking->record, "cause"));
+	json_object_set(labels, "output", json_object_get(taking->record, "output"));
 	add(taking, "missed_records", "Records that this output has missed, by cause.", labels,
 	    integer(taking->record, "records"));
+}
+
+/* Takes what has happened to an output. */
+static bool take_failure(const struct taking *taking)
+{
+	const json_t *output = json_object_get(taking->record, "output");
+	json_t *labels;
+
+	if (!output)
+		return false;
+	labels = labels_of(taking);
+	json_object_set(labels, "output", (json_t *)output);
+	json_object_set(labels, "errno", json_object_get(taking->record, "errno"));
+	add(taking, "output_failures", "How often an output has come to a stand.", labels, 1);
+	return true;
 }
 
 bool meters_take(struct meters *meters, const char *activity, const struct calls *calls, const json_t *record)
@@ -407,6 +423,8 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 			take_samples(&taking);
 			return true;
 		}
+	if (!strcmp(type, "error"))
+		return take_failure(&taking);
 	if (strcmp(type, "gap"))
 		return false;
 	take_gap(&taking);

@@ -109,7 +109,72 @@ static int open_place(struct stream *stream, const struct place_of_output *place
 				      stream->format ? stream->format->media : NULL, refusal);
 	if (session && place->path && (replaces || documents_is_pattern(place->path)))
 		return sink_open_documents(&stream->sink, place->path, refusal);
-	return sink_open(&stream->sink, place->path, place->append, refusal);
+	return sink_open(&stream->sink, place->path, place->append, session, refusal);
+}
+
+static bool is_same_text(const char *one, const char *other)
+{
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+/* json_equal() is false for two NULLs. */
+static bool is_same_list(const json_t *one, const json_t *other)
+{
+	return one == other || json_equal(one, other);
+}
+
+bool place_is_same(const struct place_of_output *one, const struct place_of_output *other)
+{
+	return is_same_text(one->path, other->path) && is_same_text(one->format, other->format) &&
+	       one->append == other->append && one->queue_bytes == other->queue_bytes &&
+	       one->series == other->series && is_same_list(one->activities, other->activities) &&
+	       is_same_list(one->types, other->types);
+}
+
+bool stream_is_at(const struct stream *stream, const struct place_of_output *place)
+{
+	const char *usual = stream->sink.terminal ? "table" : "json";
+
+	return is_same_text(stream->place.path, place->path) &&
+	       !strcmp(stream->format->name, place->format ? place->format : usual);
+}
+
+static void release_state(struct stream *stream)
+{
+	json_decref(stream->totals);
+	stream->totals = NULL;
+	if (stream->format && stream->format->release)
+		stream->format->release(stream);
+	stream->own = NULL;
+}
+
+void stream_replace(struct stream *stream, const struct place_of_output *place)
+{
+	if (stream->place.series != place->series)
+		release_state(stream);
+	json_decref(stream->place.document);
+	stream->place = *place;
+	json_incref(stream->place.document);
+	stream->activities = place->activities;
+	stream->types = place->types;
+	stream->series = place->series;
+	stream->sink.most = place->queue_bytes;
+	stream->aside = stream->ending = false;
+	stream->leaving = (struct leaving){0};
+}
+
+void stream_succeed(struct stream *stream, struct stream *ended)
+{
+	const struct place_of_output *place = &stream->place, *before = &ended->place;
+
+	if (stream->format != ended->format || place->series != before->series ||
+	    !is_same_list(place->activities, before->activities) ||
+	    !is_same_list(place->types, before->types) || stream->own || stream->totals)
+		return;
+	stream->totals = ended->totals;
+	stream->own = ended->own;
+	ended->totals = NULL;
+	ended->own = NULL;
 }
 
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
@@ -118,7 +183,13 @@ int stream_open(struct stream *stream, const struct place_of_output *place, cons
 	unsigned char id[16];
 
 	*stream = (struct stream){
-		.activities = place->activities, .types = place->types, .series = place->series};
+		.activities = place->activities,
+		.types = place->types,
+		.series = place->series,
+		.place = *place,
+		.home = json_incref(place->document),
+	};
+	json_incref(place->document);
 	if (place->format && !(stream->format = format_find(place->format, command, refusal)))
 		return -1;
 	clock_gettime(CLOCK_REALTIME, &stream->since);
@@ -304,6 +375,8 @@ static bool has(const json_t *names, const char *wanted)
 
 bool stream_takes(const struct stream *stream, const char *activity)
 {
+	if (stream->aside)
+		return false;
 	return !stream->activities || !activity || !strcmp(activity, SESSION) ||
 	       has(stream->activities, activity);
 }
@@ -400,26 +473,23 @@ void stream_miss(struct stream *stream, const char *type)
 void stream_tell_gap(struct stream *stream)
 {
 	struct gap gap = stream->gap;
-	char message[64];
 	json_t *record;
 
-	if (!gap.records && !gap.stopped)
+	if (!gap.records && (!gap.stopped || gap.expected)) {
+		stream->gap = gap.expected ? (struct gap){0} : gap;
 		return;
+	}
 	settle(&gap);
 	stream->gap = (struct gap){0};
 	if (!gap.until.tv_sec)
 		clock_gettime(CLOCK_REALTIME, &gap.until);
 	record = json_pack("{s:s, s:s, s:o, s:o, s:I}", "type", "gap", "cause",
-			   !gap.stopped			   ? "queue_full"
-			   : sink_is_remote(&stream->sink) ? "disconnected"
-							   : "disk_full",
-			   "since", value_time(&gap.since), "until", value_time(&gap.until), "records",
-			   (json_int_t)gap.records);
+			   gap.stopped ? gap.stopped : "queue_full", "since", value_time(&gap.since), "until",
+			   value_time(&gap.until), "records", (json_int_t)gap.records);
 	if (gap.types)
 		json_object_set_new(record, "types", gap.types);
 	if (gap.stopped)
-		json_object_set_new(record, "why",
-				    json_string(strerror_r(gap.stopped, message, sizeof(message))));
+		json_object_set_new(record, "why", value_text(gap.why, sizeof(gap.why)));
 	write_record(stream, record, stream->owner);
 }
 
@@ -499,16 +569,81 @@ int stream_write_fields(struct stream *stream, const char *type, const struct fi
 	return stream->format->write_fields(stream, type, fields);
 }
 
-/* Reports that the disk is full or gives no room yet, or that the connection is lost. What waits stays in the
- * queue. */
+/* Reports that nothing can be written for now. What waits stays in the queue. */
 static void suspend(struct stream *stream)
 {
 	const struct sink *sink = &stream->sink;
+	struct gap *gap = &stream->gap;
 
-	stream->gap.stopped = sink->stopped;
-	clock_gettime(CLOCK_REALTIME, &stream->gap.since);
-	say("nhmtap: writing to %s: %s; it goes on when there is %s", sink->path ? sink->path : "stdout",
-	    strerror(sink->stopped), sink_is_remote(sink) ? "a connection" : "room");
+	gap->stopped = sink_cause(sink);
+	snprintf(gap->why, sizeof(gap->why), "%s", sink_why(sink));
+	clock_gettime(CLOCK_REALTIME, &gap->since);
+	gap->expected = sink->unopened && sink->fd < 0;
+	stream->untold = !gap->expected && !strcmp(gap->stopped, "unopened");
+	say("nhmtap: writing to %s: %s; it goes on when %s", sink->path ? sink->path : "stdout", gap->why,
+	    sink_is_remote(sink) ? "there is a connection"
+	    : gap->expected	 ? "somebody does"
+	    : stream->untold	 ? "the file can be opened"
+				 : "there is room");
+}
+
+json_t *stream_take_news(struct stream *stream)
+{
+	const char *path = stream->sink.path;
+	struct refusal refusal;
+	json_t *record;
+
+	if (!stream->untold)
+		return NULL;
+	stream->untold = false;
+	refuse(&refusal, STATUS_PARTIAL, "writing to %s", path);
+	refusal.error = stream->sink.stopped;
+	because(&refusal, "%s; records wait until the file can be opened", stream->gap.why);
+	instead(&refusal, "check the folder and its permissions");
+	record = record_error(&refusal);
+	json_object_set_new(record, "output", value_text(path, 1024));
+	return record;
+}
+
+/* The types of the records in a text of lines, each with its number. */
+static json_t *types_of(const char *text, size_t size)
+{
+	json_t *types = json_object();
+
+	for (const char *line = text, *end; line < text + size; line = end + 1) {
+		char type[32];
+
+		end = memchr(line, '\n', text + size - line);
+		if (!end)
+			break;
+		if (sscanf(line, "{\"type\":\"%31[a-z_]\"", type) == 1)
+			json_object_set_new(
+				types, type,
+				json_integer(json_integer_value(json_object_get(types, type)) + 1));
+	}
+	return types;
+}
+
+json_t *stream_lost(struct stream *stream, const char *why)
+{
+	const struct sink *sink = &stream->sink;
+	const char *name = sink->path ? sink->path : "stdout";
+	unsigned long long records = sink_records(sink);
+	struct timespec now;
+	json_t *lost;
+
+	if (!records)
+		return NULL;
+	clock_gettime(CLOCK_REALTIME, &now);
+	say("nhmtap: the output %s was removed, and %llu records that waited for it are lost: %s", name,
+	    records, why);
+	lost = json_pack("{s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "type", "gap", "cause", "removed", "since",
+			 value_time(&stream->leaving.since), "until", value_time(&now), "records",
+			 (json_int_t)records, "why", value_text(why, 160), "output", value_text(name, 1024));
+	if (stream->format->lines)
+		json_object_set_new(lost, "types",
+				    types_of(queue_unwritten(&sink->queue), queue_left(&sink->queue)));
+	return lost;
 }
 
 int stream_flush(struct stream *stream)
@@ -533,8 +668,12 @@ int stream_close(struct stream *stream)
 	calls_release(&stream->calls);
 	json_decref(stream->start);
 	json_decref(stream->gap.types);
-	json_decref(stream->totals);
-	if (stream->format && stream->format->release)
-		stream->format->release(stream);
+	release_state(stream);
 	return sink_close(&stream->sink);
+}
+
+void stream_release(struct stream *stream)
+{
+	json_decref(stream->place.document);
+	json_decref(stream->home);
 }

@@ -89,7 +89,11 @@ struct place_of_output {
 	const json_t *activities; /* names of the activities whose records it takes; NULL: all */
 	const json_t *types;	  /* types of the records that it takes; NULL: all */
 	__u64 series;		  /* limit of series of metrics for entries; 0: entries are no series */
+	json_t *document;	  /* what the texts and lists point into; NULL: they are never freed */
 };
+
+/* Whether two places are the same in everything. */
+bool place_is_same(const struct place_of_output *one, const struct place_of_output *other);
 
 /* Records that were dropped since the last record that was written. */
 struct gap {
@@ -98,7 +102,10 @@ struct gap {
 	const char *last_type; /* type of the last one dropped, mostly that of the next one too; NULL: none */
 	__u64 last_nr;	       /* how many of last_type, not yet added to `types` */
 	const char *literal;   /* the literal that stream_write_fields() got for last_type; NULL: not known */
-	int stopped;	       /* errno that stopped the output, even if nothing was dropped; else 0 */
+	const char
+		*stopped; /* cause for which the output stood still, even if nothing was dropped; else NULL */
+	char why[160];	  /* the same in words */
+	bool expected;	  /* a FIFO had no reader yet: this alone is no gap */
 	struct timespec since, until; /* CLOCK_REALTIME */
 };
 
@@ -117,7 +124,17 @@ struct stream {
 	const char *owner;     /* activity that the stream's own records are attributed to; NULL: none */
 	struct source *source; /* the session's event source, which calls when the sink can take more */
 	bool listening;	       /* `source` is registered for that */
+	bool aside;	       /* it takes no records now */
+	bool untold;	       /* it stands still, which stream_take_news() has not told yet */
+	struct leaving {
+		struct timespec since; /* when it was removed, CLOCK_REALTIME; 0: it is an output */
+		__u64 until_ns;	       /* when it is given up, CLOCK_MONOTONIC */
+		size_t left;	       /* bytes that waited in it when until_ns was set */
+	} leaving;		       /* for a stream that was removed while records waited */
 	const struct format *format;
+	struct place_of_output place; /* its document is held, since `activities` and `types` point into it */
+	json_t *home; /* document that the sink's path is in: that of the place when it was opened; held as
+			 well */
 	const json_t *activities, *types; /* see struct place_of_output */
 	char run_id[33];
 	/* State that formats other than JSON keep: */
@@ -147,9 +164,28 @@ struct stream {
 };
 
 /* Opens a stream: its format, which the command must have (NULL: any command), and its sink. Returns 0, or -1
- * with the refusal. `place` is borrowed and must outlive the stream. */
+ * with the refusal. The stream keeps a reference to place->document; without one, the texts of `place` must
+ * outlive the stream. */
 int stream_open(struct stream *stream, const struct place_of_output *place, const char *command,
 		struct refusal *refusal);
+
+/* Whether a place is where the stream goes already, in the same format. */
+bool stream_is_at(const struct stream *stream, const struct place_of_output *place);
+
+/* Gives the stream, which stays where it is (stream_is_at()), the other members of a place. */
+void stream_replace(struct stream *stream, const struct place_of_output *place);
+
+/* Takes over from a stream that has ended what its format has counted since the run began, if both are of the
+ * same format and take the same records. */
+void stream_succeed(struct stream *stream, struct stream *ended);
+
+/* Returns a record of what has happened to the output itself and other outputs should tell, or NULL. The
+ * caller owns it. */
+json_t *stream_take_news(struct stream *stream);
+
+/* Returns a record of what waits in the stream and will never be written; NULL if nothing does. The caller
+ * owns it. */
+json_t *stream_lost(struct stream *stream, const char *why);
 
 /* Whether the stream takes records of an activity (NULL: of none). */
 bool stream_takes(const struct stream *stream, const char *activity);
@@ -207,6 +243,10 @@ int stream_flush(struct stream *stream);
 
 /* Flushes and closes the sink. Returns 0, or -errno of the sink. */
 int stream_close(struct stream *stream);
+
+/* Gives up what the texts of a closed stream point into: sink_refusal() has to come before. Needed where the
+ * place had a document. */
+void stream_release(struct stream *stream);
 
 /* Opens a stream as --output and --format say, for commands that do not measure. Returns 0, or -1 with the
  * refusal. */

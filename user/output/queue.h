@@ -37,6 +37,17 @@ static inline size_t queue_torn(const struct queue *queue)
 	return queue->done - queue->first;
 }
 
+/* All bytes of the records that are not completely written, and how many there are. */
+static inline const char *queue_unwritten(const struct queue *queue)
+{
+	return queue->bytes + queue->first;
+}
+
+static inline size_t queue_left(const struct queue *queue)
+{
+	return queue->used - queue->first;
+}
+
 /* Marks this many more bytes as written. */
 void queue_advance(struct queue *queue, size_t size);
 

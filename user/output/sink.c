@@ -86,17 +86,23 @@ static int refuse_path(struct refusal *refusal, const char *path, int error)
 	return instead(refusal, "check the folder and its permissions");
 }
 
-int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal)
+int sink_open(struct sink *sink, const char *path, bool append, bool later, struct refusal *refusal)
 {
 	*sink = (struct sink){.fd = -1, .path = path, .append = append, .begun = append || !path};
 	block_size_signal();
-	if (path) {
-		sink->fd = open_file(path, 0);
-		if (sink->fd < 0)
-			return refuse_path(refusal, path, errno);
-	} else {
+	if (!path) {
 		take_stdout(sink);
+		look_at(sink);
+		return 0;
 	}
+	sink->fd = open_file(path, later ? O_NONBLOCK : 0);
+	if (sink->fd < 0 && later && errno == ENXIO) {
+		sink->unopened = true;
+		sink->stopped = ENXIO;
+		return 0;
+	}
+	if (sink->fd < 0)
+		return refuse_path(refusal, path, errno);
 	look_at(sink);
 	return 0;
 }
@@ -178,7 +184,7 @@ short sink_events(const struct sink *sink)
 
 bool sink_is_file(const struct sink *sink)
 {
-	return sink->path && !sink->address && !sink->documents;
+	return sink->path && !sink->address && !sink->documents && (sink->fd >= 0 || sink->unopened);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -302,15 +308,9 @@ static int flush_documents(struct sink *sink)
 		return 0;
 	}
 	while (sink->documents->first) {
-		int err = documents_write(sink->documents);
-
-		if (is_full(-err)) {
-			sink->stopped = -err;
+		sink->stopped = -documents_write(sink->documents);
+		if (sink->stopped)
 			return 0;
-		}
-		if (err)
-			return failed(sink, -err);
-		sink->stopped = 0;
 		documents_pop(sink->documents);
 	}
 	return 0;
@@ -324,7 +324,7 @@ int sink_flush(struct sink *sink)
 		return -sink->error;
 	if (sink->documents)
 		return flush_documents(sink);
-	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost)
+	if (!queue_waiting(queue) || sink->fd < 0 || sink->lost || sink->unopened)
 		return 0;
 	if (begin_file(sink))
 		return -sink->error;
@@ -350,11 +350,17 @@ int sink_flush(struct sink *sink)
 	return 0;
 }
 
+/* Whether it is a FIFO that nobody has open for reading. */
+static bool is_unread(const struct sink *sink)
+{
+	return sink->unopened && sink->stopped == ENXIO;
+}
+
 bool sink_waits(const struct sink *sink)
 {
 	bool left = sink->documents ? sink->push && sink->documents->first : queue_waiting(&sink->queue);
 
-	return left && !sink->error && (!sink->stopped || sink_is_remote(sink));
+	return left && !sink->error && (!sink->stopped || sink_is_remote(sink) || is_unread(sink));
 }
 
 /* While the documents for a server exceed the bound, a new one, which drops the oldest, is made only once for
@@ -425,7 +431,39 @@ int sink_put_last(struct sink *sink, const char *text, size_t size)
 
 bool sink_is_away(const struct sink *sink)
 {
-	return sink->push ? sink->stopped : sink->address && sink->fd < 0;
+	return sink->push ? sink->stopped : sink->unopened || (sink->address && sink->fd < 0);
+}
+
+bool sink_opens(const struct sink *sink)
+{
+	return sink->documents && !sink->push && sink->documents->first;
+}
+
+const char *sink_cause(const struct sink *sink)
+{
+	bool room = is_full(sink->stopped) || sink->stopped == EAGAIN;
+
+	return sink_is_remote(sink) ? "disconnected" : room ? "disk_full" : "unopened";
+}
+
+const char *sink_why(const struct sink *sink)
+{
+	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
+}
+
+unsigned long long sink_records(const struct sink *sink)
+{
+	const struct document *each = sink->documents ? sink->documents->first : NULL;
+	unsigned long long records = sink->queue.nr;
+
+	for (; each; each = each->next)
+		records += each->records;
+	return records;
+}
+
+size_t sink_left(const struct sink *sink)
+{
+	return queue_waiting(&sink->queue) + (sink->documents ? sink->documents->bytes : 0);
 }
 
 /* --- other files ------------------------------------------------------------------------------ */
@@ -438,26 +476,48 @@ static bool is_same_file(int a, int b)
 	       first.st_ino == second.st_ino;
 }
 
-void sink_reopen(struct sink *sink)
+void sink_open_again(struct sink *sink)
 {
-	int fd;
+	int fd = open_file(sink->path, O_NONBLOCK);
 
-	if (!sink_is_file(sink))
+	if (fd < 0) {
+		sink->stopped = errno;
 		return;
-	sink_flush(sink);
-	fd = open_file(sink->path, O_NONBLOCK);
-	if (fd < 0)
-		return;
+	}
 	if (is_same_file(fd, sink->fd)) {
 		close(fd);
 	} else {
 		take_back(sink);
-		close(sink->fd);
+		if (sink->fd >= 0)
+			close(sink->fd);
 		sink->fd = fd;
 		look_at(sink);
 	}
+	sink->unopened = false;
 	sink->append = sink->begun = true;
+	sink->stopped = 0;
+}
+
+void sink_reopen(struct sink *sink)
+{
+	if (!sink_is_file(sink))
+		return;
+	sink_flush(sink);
+	sink->unopened = true;
 	sink->error = 0;
+	sink_open_again(sink);
+}
+
+/* The run ends, and the path could not be opened again. If the former file still has a name, as after a
+ * rename by logrotate, the rest is better there than nowhere. */
+static void take_former_file(struct sink *sink)
+{
+	struct stat stat;
+
+	if (!sink->unopened || sink->fd < 0 || fstat(sink->fd, &stat) || !stat.st_nlink)
+		return;
+	sink->unopened = false;
+	sink->stopped = 0;
 }
 
 void sink_keep_old(struct sink *sink)
@@ -470,6 +530,7 @@ void sink_keep_old(struct sink *sink)
 
 int sink_close(struct sink *sink)
 {
+	take_former_file(sink);
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
 	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";

@@ -20,20 +20,21 @@ struct push;
 
 struct sink {
 	int fd;			     /* -1: not connected */
-	const char *path;	     /* borrowed; NULL: stdout */
+	const char *path;	     /* borrowed, and so is that of `documents` and `push`; NULL: stdout */
 	struct address *address;     /* of a socket, which is connected again if need be; else NULL */
 	struct documents *documents; /* made by sink_cut() of what was put; NULL: a stream */
 	struct push *push;	     /* sends the documents by HTTP; NULL: they are files */
 	bool terminal;
 	bool regular; /* a regular file, so nobody waits for its data */
 	bool socket;
-	bool lent;   /* a pipe shared with other writers, whose writes must block */
-	bool append; /* keep the file's old contents */
-	bool begun;  /* something was written: the old contents are gone */
-	size_t most; /* most bytes that may wait; 0: writing blocks */
-	int error;   /* errno of a failed write, after which nothing is written; 0 */
-	int stopped; /* errno of a failure that may pass (disk full, no connection), while it lasts; 0 */
-	bool lost;   /* the connection is lost; it is to be closed */
+	bool lent;     /* a pipe shared with other writers, whose writes must block */
+	bool append;   /* keep the file's old contents */
+	bool begun;    /* something was written: the old contents are gone */
+	bool unopened; /* `path` is to be opened before more is written; `fd` is the former file, or -1 */
+	size_t most;   /* most bytes that may wait; 0: writing blocks */
+	int error;     /* errno of a failed write, after which nothing is written; 0 */
+	int stopped;   /* errno of a failure that may pass (disk full, no connection), while it lasts; 0 */
+	bool lost;     /* the connection is lost; it is to be closed */
 	unsigned long long pause_ns, again_ns; /* pause before connecting again; its end, CLOCK_MONOTONIC */
 	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
 	struct queue queue;
@@ -43,8 +44,10 @@ struct sink {
 };
 
 /* Opens a file, or stdout if path is NULL. With `append` the file's old contents are kept; otherwise they are
- * kept only until the first record is written. The path is borrowed. Returns 0, or -1 with the refusal. */
-int sink_open(struct sink *sink, const char *path, bool append, struct refusal *refusal);
+ * kept only until the first record is written. The path is borrowed. A FIFO that nobody reads is waited for;
+ * if `later` is set, records wait instead, until sink_open_again() finds a reader. Returns 0, or -1 with the
+ * refusal. */
+int sink_open(struct sink *sink, const char *path, bool append, bool later, struct refusal *refusal);
 
 /* Opens a sink for an address. The connection is made without waiting. If it is lost, it is made again after
  * increasing pauses. Returns 0, or -1 with the refusal. */
@@ -93,11 +96,25 @@ void sink_hang_up(struct sink *sink);
 int sink_unwaiting(int fd);
 
 /*
- * Opens the file's path again, for a file that another program (logrotate) may have renamed. If that fails,
- * the old file is kept. A record that was partly written is complete in the new file, and removed from the
- * old.
+ * Opens the file's path again, for a file that another program (logrotate) may have renamed. A record that
+ * was partly written is complete in the new file, and removed from the old. If the path can't be opened,
+ * nothing goes into the former file any more, which may be deleted: records wait, and sink_open_again() tries
+ * again.
  */
 void sink_reopen(struct sink *sink);
+void sink_open_again(struct sink *sink);
+
+/* Whether sink_flush() opens files, which is to be done with the caller's rights. */
+bool sink_opens(const struct sink *sink);
+
+/* Why the sink stands still (`stopped`): the cause, as gap records have it, and in words. Valid until the
+ * next call. */
+const char *sink_cause(const struct sink *sink);
+const char *sink_why(const struct sink *sink);
+
+/* The number of records, and of bytes, that are not written. */
+unsigned long long sink_records(const struct sink *sink);
+size_t sink_left(const struct sink *sink);
 
 /* Appends the text of a complete record. Returns 0, or -errno of a write that failed, now or before. */
 int sink_put(struct sink *sink, const char *text, size_t size);

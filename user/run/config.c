@@ -475,6 +475,7 @@ static int take_output(struct request *request, json_t *value, const char *point
 			return refuse_unknown(pointer, member, known, nr, refusal);
 	}
 	output->append = true;
+	output->document = request->document;
 	output->activities = json_object_get(value, "activities");
 	output->types = json_object_get(value, "types");
 	if (text_member(value, pointer, "format", &output->format, refusal) ||

@@ -29,7 +29,9 @@ struct run {
 	int signal_fd;
 	struct source *signals, *control, *grace, *progress;
 	struct source *heartbeat, *watchdog; /* NULL: not requested */
+	struct source *leaving;		     /* timer for streams that were removed; NULL: there are none */
 	__u64 heartbeat_ns;
+	bool refused;	     /* all that the last HUP asked for was refused: nothing is measured */
 	bool unwritable;     /* no stream is left that can be written to */
 	bool draining;	     /* everything is done except writing what waits */
 	__u64 ended_ns;	     /* when a signal ended it, CLOCK_MONOTONIC */
@@ -45,6 +47,9 @@ int sum_memory(struct run *run, struct refusal *refusal);
 /* Does the same after all are planned, and divides the memory among them. */
 int share_memory(struct run *run, struct refusal *refusal);
 
+/* Sets the bound of a stream's queue by the session's limit of memory. */
+void share_queue(const struct run *run, struct sink *sink);
+
 /* --- streams.c -------------------------------------------------------------------------------- */
 
 /* Makes stderr non-blocking. A message for which there is no room is lost. */
@@ -57,13 +62,26 @@ void close_streams(struct run *run, struct refusal *refusal);
 void watch_outputs(struct run *run);
 void unwatch_outputs(struct run *run);
 
-/* If the outputs of a new request differ, opens them in `other`. Returns 0, or -1 with the refusal. */
-int open_other_outputs(const struct run *run, struct request *request, struct run *other,
+/* The outputs of a new request, for the places that no stream of the session is at. */
+struct other_outputs {
+	struct stream *streams; /* one for each place; not opened where `going` has one */
+	size_t *going; /* for each place the index of the session's stream that is there, or NOWHERE */
+	size_t nr;
+};
+
+#define NOWHERE (~(size_t)0)
+
+/* Opens what a new request has of other outputs. Returns 0, or -1 with the refusal. */
+int open_other_outputs(const struct run *run, const struct request *request, struct other_outputs *others,
 		       struct refusal *refusal);
 
-/* Replaces the streams by those of `other`. If it has none, opens the files again instead. Returns whether
- * the streams were replaced. */
-bool take_other_outputs(struct run *run, struct run *other);
+/*
+ * Takes over the outputs of a new request. A stream whose output has not changed goes on; its file is opened
+ * again. Others end, and begin with the start records of what is going. Where a place and a format stay, so
+ * do the queue, the numbers of records and the counts since the run began. What still waits in a stream that
+ * was removed is written as long as its reader takes it; what is not is told in the other streams.
+ */
+void take_other_outputs(struct run *run, const struct request *request, struct other_outputs *others);
 
 /* Opens output files again, because another program may have renamed them. */
 void reopen_outputs(struct run *run);
@@ -110,6 +128,12 @@ void write_own(struct run *run, json_t *record);
 
 void write_session_start(struct run *run);
 void write_session_end(struct run *run, const char *reason, int status);
+
+/* Writes the start records of the session and of all that is going. */
+void write_starts_again(struct run *run);
+
+/* Writes the end record to a stream whose output HUP has removed or changed. */
+void write_stream_end(struct run *run, struct stream *stream);
 
 /* Writes an end record after an allocation failed, if a stream has begun; allocates nothing. `context`: the
  * run. */

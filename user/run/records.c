@@ -150,6 +150,19 @@ static json_t *command_value(const struct session *session)
 	return value;
 }
 
+static void put_end(const struct session *session, struct stream *stream, const json_t *end,
+		    const char *activity)
+{
+	json_t *own = json_copy((json_t *)end);
+
+	stream->ending = true;
+	stream_tell_gap(stream);
+	json_object_set_new(own, "records", json_integer(stream->records + 1));
+	stream_write(stream, own, activity);
+	if (session->began.tv_sec)
+		stream_finish(stream, true);
+}
+
 /* Writes the end record to each stream, with its number of records. */
 void write_session_end(struct run *run, const char *reason, int status)
 {
@@ -162,17 +175,23 @@ void write_session_end(struct run *run, const char *reason, int status)
 	if (session->alone)
 		put_activity_end(&run->members[0]->activity, end);
 	json_object_set_new(end, "overhead", overhead_value(session->self));
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		struct stream *stream = &session->streams[i];
-		json_t *own = json_copy(end);
+	for (size_t i = 0; i < session->nr_streams; i++)
+		if (!session->streams[i].aside)
+			put_end(session, &session->streams[i], end,
+				session->alone ? run->members[0]->activity.name : SESSION);
+	json_decref(end);
+}
 
-		stream->ending = true;
-		stream_tell_gap(stream);
-		json_object_set_new(own, "records", json_integer(stream->records + 1));
-		stream_write(stream, own, session->alone ? run->members[0]->activity.name : SESSION);
-		if (session->began.tv_sec)
-			stream_finish(stream, true);
-	}
+void write_stream_end(struct run *run, struct stream *stream)
+{
+	struct session *session = &run->session;
+	json_t *end = end_base("reloaded", &session->began);
+
+	json_object_set_new(end, "exit_status", json_integer(STATUS_DONE));
+	if (session->child.pid)
+		json_object_set_new(end, "command", command_value(session));
+	json_object_set_new(end, "overhead", overhead_value(session->self));
+	put_end(session, stream, end, SESSION);
 	json_decref(end);
 }
 
@@ -206,7 +225,7 @@ void write_last_words(void *context)
 	for (size_t i = 0; i < run->session.nr_streams; i++) {
 		struct stream *stream = &run->session.streams[i];
 
-		if (stream->format->lines && stream->records)
+		if (!stream->aside && stream->format->lines && stream->records)
 			write_last(run, stream);
 	}
 }

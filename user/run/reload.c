@@ -4,6 +4,7 @@
 #include "host/privileges.h"
 #include "option/command.h"
 #include "record/record.h"
+#include "visible.h"
 
 static size_t place_of_same(const struct request *request, const struct asked *asked)
 {
@@ -15,13 +16,15 @@ static size_t place_of_same(const struct request *request, const struct asked *a
 	return i;
 }
 
-static void begin(struct run *run, struct asked *asked)
+/* Returns whether the activity is measuring, or will be tried again. */
+static bool begin(struct run *run, struct asked *asked)
 {
 	struct running *member = add_member(run, asked);
 	struct refusal refusal = {0};
 
 	if (start_member(member, &refusal))
 		give_up(member, &refusal);
+	return !member->over;
 }
 
 /* Ends activities that were removed or changed. Entries of those that continue are removed from
@@ -50,10 +53,14 @@ static bool is_there(const struct run *run, const struct asked *asked)
 	return false;
 }
 
-/* Checks new activities before anything ends. Only mistakes in the request are reported here; what this
- * machine lacks is reported by the activity when it can't start. */
+/* Checks new activities before anything ends. Mistakes in the request are reported here. What this machine
+ * lacks is reported by the activity when it can't start, unless nothing else would be left: then what is
+ * measured now goes on. */
 static int check_others(struct run *run, const struct request *request, struct refusal *refusal)
 {
+	struct refusal first = {0};
+	size_t refused = 0;
+
 	for (size_t i = 0; i < request->nr_entries; i++) {
 		struct asked *asked = request->entries[i];
 		struct activity trial = {
@@ -70,12 +77,20 @@ static int check_others(struct run *run, const struct request *request, struct r
 			*refusal = own;
 			return refused_at(run, refusal, "/activities/%zu", i);
 		}
+		if (!err || asked->retry)
+			continue;
+		if (!refused++) {
+			first = own;
+			refused_at(run, &first, "/activities/%zu", i);
+		}
 	}
-	return 0;
+	if (refused < request->nr_entries)
+		return 0;
+	*refusal = first;
+	return -1;
 }
 
-/* Writes the start records to new streams. */
-static void write_starts_again(struct run *run)
+void write_starts_again(struct run *run)
 {
 	write_session_start(run);
 	for (size_t i = 0; i < run->nr; i++)
@@ -87,29 +102,32 @@ static void read_again(struct run *run)
 {
 	struct request request = {0};
 	struct refusal refusal = {0};
-	struct run other;
+	struct other_outputs others;
+	size_t refused = 0;
 
 	if (run->session.reason)
 		return;
 	if (run->again(&request, run->request, &refusal) || check_others(run, &request, &refusal) ||
-	    open_other_outputs(run, &request, &other, &refusal)) {
+	    open_other_outputs(run, &request, &others, &refusal)) {
 		write_own(run, record_error(&refusal));
 		request_release(&request);
 		flush(run);
 		return;
 	}
 	end_members(run, &request);
-	if (take_other_outputs(run, &other))
-		write_starts_again(run);
+	take_other_outputs(run, &request, &others);
 	privileges_raise(); /* the files that the caller names are open now */
 	for (size_t i = 0; i < request.nr_entries; i++)
 		if (request.entries[i])
-			begin(run, request.entries[i]);
+			refused += !begin(run, request.entries[i]);
 	request.nr_entries = 0;
 	request_release(run->request);
 	*run->request = request;
 	flush(run);
-	if (!any_left(run))
+	run->refused = refused && !any_left(run);
+	if (run->refused)
+		say("nhmtap: nothing that CONFIG asks for can be measured; SIGHUP reads it again");
+	else if (!any_left(run))
 		end_session(run, "exited", SIGTERM);
 }
 

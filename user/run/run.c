@@ -128,6 +128,7 @@ static int wait_for_end(struct run *run, struct refusal *refusal)
 	unwatch_outputs(run);
 	loop_remove(session->loop, &run->control);
 	loop_remove(session->loop, &run->grace);
+	loop_remove(session->loop, &run->leaving);
 	loop_remove(session->loop, &session->late);
 	loop_remove(session->loop, &session->retry);
 	listen_no_more(run);
@@ -216,7 +217,7 @@ static int exit_status(const struct run *run, const struct refusal *refusal)
 	/* The command outlived the session, so it has no status to return. */
 	if (session->child.pid && !session->child.exited && session->ended_by)
 		return STATUS_SIGNAL + session->ended_by;
-	return session->verdict;
+	return run->refused ? STATUS_REFUSED : session->verdict;
 }
 
 /* Plans all activities. A wrong request ends the session before it begins. If this machine lacks something

@@ -56,12 +56,20 @@ int sum_memory(struct run *run, struct refusal *refusal)
 	return limits_check(limits, refusal);
 }
 
+void share_queue(const struct run *run, struct sink *sink)
+{
+	const struct limits *limits = &run->session.limits;
+	const struct memory_want *queues = &limits->parts[MEMORY_QUEUES];
+
+	if (limits->memory && queues->most && sink->most == QUEUE_BYTES)
+		sink->most = (double)queues->share / queues->most * QUEUE_BYTES;
+}
+
 int share_memory(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 	struct limits *limits = &session->limits;
-	const struct memory_want *queues = &limits->parts[MEMORY_QUEUES],
-				 *names = &limits->parts[MEMORY_NAMES],
+	const struct memory_want *names = &limits->parts[MEMORY_NAMES],
 				 *unwinding = &limits->parts[MEMORY_UNWINDING];
 
 	if (!limits->memory)
@@ -71,12 +79,8 @@ int share_memory(struct run *run, struct refusal *refusal)
 	limits_share(limits);
 	names_limit(session->names, names->share ? names->share - NAMES_READING : NAMES_LEAST,
 		    unwinding->share ? unwinding->share - (UNWIND_MEMORY_LEAST - UNWIND_BLOCK) : 0, true);
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		struct sink *sink = &session->streams[i].sink;
-
-		if (sink->most == QUEUE_BYTES)
-			sink->most = (double)queues->share / queues->most * QUEUE_BYTES;
-	}
+	for (size_t i = 0; i < session->nr_streams; i++)
+		share_queue(run, &session->streams[i].sink);
 	/* Use one heap for all threads, and give unused memory back. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 64 << 10);

@@ -2,17 +2,21 @@
 #include "run/parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "host/privileges.h"
 #include "memory.h"
 #include "option/command.h"
+#include "output/address.h"
+#include "output/push.h"
 #include "note.h"
 
 static int check_live(const struct stream *stream, const struct options *options, struct refusal *refusal)
@@ -78,47 +82,158 @@ static void on_output(void *context, short events)
 		loop_stop(session->loop);
 }
 
-/* Checks that only one output is /metrics, and that there is --listen. */
-static int check_scraped(const struct run *run, size_t which, struct refusal *refusal)
+/* --- places ----------------------------------------------------------------------------------- */
+
+static bool is_scraped(const struct place_of_output *place)
 {
-	const char *why = run->request->listen ? NULL : "nobody listens";
+	return place->path && !strcmp(place->path, LISTEN);
+}
+
+/* Checks that only one output is /metrics, and that there is --listen. */
+static int check_scraped(const struct request *request, size_t which, struct refusal *refusal)
+{
+	const char *why = request->listen ? NULL : "nobody listens";
 
 	for (size_t i = 0; i < which; i++)
-		if (run->session.streams[i].scraped)
+		if (is_scraped(&request->outputs[i]))
 			why = "another output is /metrics already";
 	if (!why)
 		return 0;
 	refuse(refusal, STATUS_USAGE, "option --output '" LISTEN "'");
 	because(refusal, "%s", why);
 	return instead(refusal,
-		       run->request->listen ? "leave one out" : "give --listen unix:PATH or tcp:HOST:PORT");
+		       request->listen ? "leave one out" : "give --listen unix:PATH or tcp:HOST:PORT");
+}
+
+static bool is_of_files(const char *path)
+{
+	return !address_is(path) && !push_is(path);
+}
+
+static int look(const char *path, struct stat *stat)
+{
+	return path ? fstatat(AT_FDCWD, path, stat, 0) : fstat(STDOUT_FILENO, stat);
+}
+
+static int look_at_folder(const char *path, struct stat *stat)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? xasprintf("%.*s/", (int)(slash - path), path) : xstrdup(".");
+	int err = look(folder, stat);
+
+	free(folder);
+	return err;
+}
+
+static const char *name_in_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_same_inode(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+/* Whether two paths are the same file, or will be once they are created. Several writers of a device (a
+ * terminal, /dev/null) don't disturb each other. */
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat first, second;
+
+	if (!look(one, &first) && !look(other, &second) && is_same_inode(&first, &second))
+		return S_ISREG(first.st_mode) || S_ISFIFO(first.st_mode);
+	if (!one || !other || strcmp(name_in_folder(one), name_in_folder(other)))
+		return false;
+	if (look_at_folder(one, &first) || look_at_folder(other, &second))
+		return !strcmp(one, other);
+	return is_same_inode(&first, &second);
+}
+
+/* Refuses an output whose file another one before it has: they would tear each other's records, or one
+ * replace the other's page. Several outputs may be stdout. */
+static int check_files(const struct request *request, size_t which, struct refusal *refusal)
+{
+	const char *path = request->outputs[which].path;
+
+	for (size_t i = 0; i < which; i++) {
+		const char *other = request->outputs[i].path;
+
+		if ((!path && !other) || !is_of_files(other) || !is_same_file(path, other))
+			continue;
+		refuse(refusal, STATUS_USAGE, "option --output '%.300s'", path ? path : "-");
+		because(refusal, "another output goes into the same file: '%.150s'", other ? other : "-");
+		return instead(refusal, "give each output a file of its own");
+	}
+	return 0;
+}
+
+static int check_place(const struct request *request, size_t which, struct refusal *refusal)
+{
+	const struct place_of_output *place = &request->outputs[which];
+
+	if (is_scraped(place))
+		return check_scraped(request, which, refusal);
+	return is_of_files(place->path) ? check_files(request, which, refusal) : 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int open_stream(const struct run *run, const struct request *request, size_t which,
+		       struct stream *stream, struct refusal *refusal)
+{
+	const struct session *session = &run->session;
+	/* With a single activity, its command decides about formats that are only for some commands. */
+	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
+
+	if (stream_open(stream, &request->outputs[which], command, refusal))
+		return refused_at(run, refusal, "/outputs/%zu/path", which);
+	stream->owner = session->alone ? request->entries[0]->name : SESSION;
+	stream->verbose = request->verbose;
+	stream->intervals = true;
+	note("records go to %s as %s", stream->sink.path ? stream->sink.path : "stdout",
+	     stream->format->name);
+	return 0;
+}
+
+/* With --check, records go to stdout, whatever the outputs are. */
+static int check_outputs(const struct run *run, struct refusal *refusal)
+{
+	for (size_t i = 0; i < run->request->nr_outputs; i++)
+		if (check_place(run->request, i, refusal))
+			return refused_at(run, refusal, "/outputs/%zu/path", i);
+	return 0;
 }
 
 int open_streams(struct run *run, struct refusal *refusal)
 {
-	static const struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
+	static struct place_of_output on_stdout = {.queue_bytes = QUEUE_BYTES};
 	const struct request *request = run->request;
+	const struct request checked = {.entries = request->entries,
+					.nr_entries = request->nr_entries,
+					.outputs = &on_stdout,
+					.nr_outputs = 1,
+					.verbose = request->verbose};
 	struct session *session = &run->session;
-	/* With a single activity, its command decides about formats that are only for some commands. */
-	const char *command = session->alone ? request->entries[0]->options.command->name : NULL;
-	size_t nr = request->check ? 1 : request->nr_outputs;
 
 	session->ready = on_output;
-	session->streams = xcalloc(nr, sizeof(*session->streams));
-	for (size_t i = 0; i < nr; i++) {
+	if (request->check && check_outputs(run, refusal))
+		return -1;
+	if (request->check)
+		request = &checked;
+	session->streams = xcalloc(request->nr_outputs, sizeof(*session->streams));
+	for (size_t i = 0; i < request->nr_outputs; i++) {
 		struct stream *stream = &session->streams[i];
 		const struct options *options = &request->entries[0]->options;
 
-		if (stream_open(stream, request->check ? &on_stdout : &request->outputs[i], command, refusal))
+		if (check_place(request, i, refusal))
 			return refused_at(run, refusal, "/outputs/%zu/path", i);
+		if (open_stream(run, request, i, stream, refusal))
+			return -1;
 		session->nr_streams++;
-		if (stream->scraped && check_scraped(run, i, refusal))
-			return refused_at(run, refusal, "/outputs/%zu/path", i);
 		memcpy(stream->run_id, session->streams[0].run_id, sizeof(stream->run_id));
-		stream->owner = session->alone ? request->entries[0]->name : SESSION;
-		stream->verbose = request->verbose;
-		note("records go to %s as %s", stream->sink.path ? stream->sink.path : "stdout",
-		     stream->format->name);
 		stream->live = request->live;
 		if (stream->live && check_live(stream, options, refusal))
 			return -1;
@@ -253,75 +368,250 @@ void reopen_outputs(struct run *run)
 	flush(run);
 }
 
-/* If the outputs are the same, the streams borrow strings from the new request from now on. */
-static void borrow_from(struct run *run, const struct request *request)
+static void close_stream(struct session *session, struct stream *stream, struct refusal *refusal)
+{
+	if (stream_close(stream) && stream->sink.error != EPIPE && !refusal->asked[0])
+		sink_refusal(&stream->sink, refusal);
+	session->stream_error = session->stream_error ? session->stream_error : stream->sink.error;
+	stream_release(stream);
+}
+
+static size_t stream_at(const struct session *session, const struct place_of_output *place,
+			const struct other_outputs *others)
+{
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		bool taken = false;
+
+		for (size_t k = 0; k < others->nr; k++)
+			taken = taken || others->going[k] == i;
+		if (!taken && stream_is_at(&session->streams[i], place))
+			return i;
+	}
+	return NOWHERE;
+}
+
+static void close_others(struct other_outputs *others)
+{
+	for (size_t i = 0; i < others->nr; i++) {
+		if (others->going[i] != NOWHERE)
+			continue;
+		stream_close(&others->streams[i]);
+		stream_release(&others->streams[i]);
+	}
+	free(others->streams);
+	free(others->going);
+}
+
+int open_other_outputs(const struct run *run, const struct request *request, struct other_outputs *others,
+		       struct refusal *refusal)
+{
+	const struct session *session = &run->session;
+
+	*others = (struct other_outputs){
+		.streams = xcalloc(request->nr_outputs, sizeof(*others->streams)),
+		.going = xcalloc(request->nr_outputs, sizeof(*others->going)),
+	};
+	for (size_t i = 0; i < request->nr_outputs; i++, others->nr++) {
+		int err = check_place(request, i, refusal);
+
+		if (err)
+			refused_at(run, refusal, "/outputs/%zu/path", i);
+		others->going[i] = stream_at(session, &request->outputs[i], others);
+		if (!err && others->going[i] == NOWHERE)
+			err = open_stream(run, request, i, &others->streams[i], refusal);
+		if (err) {
+			close_others(others);
+			return -1;
+		}
+		memcpy(others->streams[i].run_id, session->streams[0].run_id,
+		       sizeof(others->streams[i].run_id));
+	}
+	return 0;
+}
+
+/* --- outputs that are removed ----------------------------------------------------------------- */
+
+/* A removed output is given up when nothing was taken from it for so long. */
+#define LEAVE_NS      30000000000ULL
+#define LEAVE_LOOK_NS 100000000ULL
+
+/* Gives up the stream at this index. What still waits is told by the others. */
+static void give_up_stream(struct run *run, size_t which)
+{
+	struct session *session = &run->session;
+	struct stream *stream = &session->streams[which], gone;
+	const struct sink *sink = &stream->sink;
+	struct refusal ignored = {0};
+	json_t *lost;
+
+	session_unwatch(session, stream);
+	lost = stream_lost(stream, sink->error	   ? strerror(sink->error)
+				   : sink->stopped ? sink_why(sink)
+						   : "its reader has not taken them");
+	gone = *stream;
+	session->nr_streams--;
+	memmove(stream, stream + 1, (session->nr_streams - which) * sizeof(*stream));
+	close_stream(session, &gone, &ignored);
+	if (lost)
+		write_own(run, lost);
+}
+
+/* Whether a removed stream need not be waited for any more. */
+static bool has_left(struct stream *stream)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	size_t left = sink_left(&stream->sink);
+
+	if (left < stream->leaving.left) {
+		stream->leaving.left = left;
+		stream->leaving.until_ns = now + LEAVE_NS;
+	}
+	return !sink_has_left(&stream->sink) || stream->sink.error || now >= stream->leaving.until_ns;
+}
+
+static void on_leaving(void *context)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+	size_t nr = session->nr_streams;
+	bool any = false;
+
+	for (size_t i = nr; i--;) {
+		struct stream *stream = &session->streams[i];
+
+		if (!stream->leaving.since.tv_sec)
+			continue;
+		if (has_left(stream))
+			give_up_stream(run, i);
+		else
+			any = true;
+	}
+	if (!any)
+		loop_remove(session->loop, &run->leaving);
+	if (nr != session->nr_streams)
+		flush(run);
+}
+
+static void leave(struct stream *stream)
+{
+	stream->aside = true;
+	if (stream->leaving.since.tv_sec)
+		return;
+	stream->leaving = (struct leaving){
+		.since = now_of(CLOCK_REALTIME),
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + LEAVE_NS,
+		.left = sink_left(&stream->sink),
+	};
+}
+
+/* The most streams that may be leaving at the same time, since each may have a full queue. */
+#define LEAVING_MOST 16
+
+static void limit_leaving(struct run *run, size_t nr_outputs)
+{
+	struct session *session = &run->session;
+
+	/* Those that have left earlier come last. */
+	while (session->nr_streams > nr_outputs + LEAVING_MOST)
+		give_up_stream(run, session->nr_streams - 1);
+}
+
+/* --- other outputs take their places ---------------------------------------------------------- */
+
+static bool goes_on(const struct other_outputs *others, size_t stream)
+{
+	for (size_t i = 0; i < others->nr; i++)
+		if (others->going[i] == stream)
+			return true;
+	return false;
+}
+
+static bool is_unchanged(const struct stream *stream, const struct place_of_output *place)
+{
+	return !stream->leaving.since.tv_sec && place_is_same(&stream->place, place);
+}
+
+/* Ends the streams whose outputs were removed or changed. */
+static void end_streams(struct run *run, const struct request *request, const struct other_outputs *others)
 {
 	struct session *session = &run->session;
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
-		session->streams[i].sink.path = request->outputs[i].path;
-		session->streams[i].activities = request->outputs[i].activities;
-		session->streams[i].types = request->outputs[i].types;
-		sink_reopen(&session->streams[i].sink);
+		struct stream *stream = &session->streams[i];
+		bool stays = stream->leaving.since.tv_sec;
+
+		for (size_t k = 0; k < others->nr; k++)
+			stays = stays ||
+				(others->going[k] == i && is_unchanged(stream, &request->outputs[k]));
+		if (!stays)
+			write_stream_end(run, stream);
 	}
 }
 
-static bool same_outputs(const struct run *run, const struct request *request)
+/* Puts the stream for an output in its place. Returns whether it begins, and needs start records. */
+static bool place_stream(struct run *run, const struct place_of_output *place, struct stream *stream,
+			 struct stream *before, size_t going)
 {
-	const json_t *before = json_object_get(run->request->document, "outputs");
-	const json_t *now = json_object_get(request->document, "outputs");
+	bool begins = going == NOWHERE || !is_unchanged(&before[going], place);
 
-	return json_equal(before, now) || (!before && !now);
+	if (going != NOWHERE)
+		*stream = before[going];
+	if (going != NOWHERE && begins)
+		stream_replace(stream, place);
+	if (begins)
+		share_queue(run, &stream->sink);
+	stream->silent_since_ns = clock_ns(CLOCK_MONOTONIC);
+	sink_reopen(&stream->sink);
+	stream->aside = !begins; /* until the start records are written */
+	return begins;
 }
 
-int open_other_outputs(const struct run *run, struct request *request, struct run *other,
-		       struct refusal *refusal)
-{
-	struct refusal ignored = {0};
-
-	*other = (struct run){.request = request};
-	if (same_outputs(run, request))
-		return 0;
-	if (open_streams(other, refusal)) {
-		close_streams(other, &ignored);
-		return -1;
-	}
-	for (size_t i = 0; i < other->session.nr_streams; i++)
-		memcpy(other->session.streams[i].run_id, run->session.streams[0].run_id,
-		       sizeof(run->session.streams[0].run_id));
-	return 0;
-}
-
-bool take_other_outputs(struct run *run, struct run *other)
+void take_other_outputs(struct run *run, const struct request *request, struct other_outputs *others)
 {
 	struct session *session = &run->session;
-	bool others = other->session.nr_streams;
-	struct refusal ignored = {0};
+	struct stream *before = session->streams, *streams;
+	size_t nr_before = session->nr_streams, nr = 0;
+	bool begins = false;
 
 	unwatch_outputs(run);
-	if (others) {
-		write_session_end(run, "reloaded", STATUS_DONE);
-		close_streams(run, &ignored);
-		session->streams = other->session.streams;
-		session->nr_streams = other->session.nr_streams;
-	} else {
-		borrow_from(run, other->request);
+	end_streams(run, request, others);
+	streams = xcalloc(others->nr + nr_before, sizeof(*streams));
+	for (; nr < others->nr; nr++) {
+		streams[nr] = others->streams[nr];
+		begins = place_stream(run, &request->outputs[nr], &streams[nr], before, others->going[nr]) ||
+			 begins;
+		for (size_t i = 0; others->going[nr] == NOWHERE && i < nr_before; i++)
+			if (!goes_on(others, i))
+				stream_succeed(&streams[nr], &before[i]);
 	}
+	for (size_t i = 0; i < nr_before; i++) {
+		if (goes_on(others, i))
+			continue;
+		leave(&before[i]);
+		streams[nr++] = before[i];
+	}
+	session->streams = streams;
+	session->nr_streams = nr;
+	if (begins)
+		write_starts_again(run);
+	for (size_t i = 0; i < others->nr; i++)
+		streams[i].aside = false;
+	limit_leaving(run, others->nr);
+	if (session->nr_streams > others->nr && !run->leaving)
+		run->leaving =
+			loop_every(session->loop, clock_ns(CLOCK_MONOTONIC), LEAVE_LOOK_NS, on_leaving, run);
 	watch_outputs(run);
-	return others;
+	free(before);
+	free(others->streams);
+	free(others->going);
 }
 
 void close_streams(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
 
-	for (size_t i = 0; i < session->nr_streams; i++) {
-		struct stream *stream = &session->streams[i];
-
-		if (stream_close(stream) && stream->sink.error != EPIPE && !refusal->asked[0])
-			sink_refusal(&stream->sink, refusal);
-		session->stream_error = session->stream_error ? session->stream_error : stream->sink.error;
-	}
+	for (size_t i = 0; i < session->nr_streams; i++)
+		close_stream(session, &session->streams[i], refusal);
 	free(session->streams);
 	session->streams = NULL;
 	session->nr_streams = 0;

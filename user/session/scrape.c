@@ -7,7 +7,7 @@
 static struct stream *scraped(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		if (session->streams[i].scraped)
+		if (session->streams[i].scraped && !session->streams[i].aside)
 			return &session->streams[i];
 	return NULL;
 }

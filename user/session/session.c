@@ -38,7 +38,8 @@ int session_write(struct session *session, json_t *record, const char *activity)
 	struct written written = {0};
 
 	for (size_t i = 0; i < session->nr_streams; i++)
-		note(&written, stream_write(&session->streams[i], json_incref(record), activity));
+		if (!session->streams[i].aside)
+			note(&written, stream_write(&session->streams[i], json_incref(record), activity));
 	json_decref(record);
 	return outcome(&written);
 }
@@ -50,8 +51,10 @@ int session_write_fields(struct session *session, const char *type, const struct
 
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		struct stream *stream = &session->streams[i];
-		bool missed = stream_misses_likewise(stream, type);
+		bool missed = !stream->aside && stream_misses_likewise(stream, type);
 
+		if (stream->aside)
+			continue;
 		note(&written,
 		     missed ? -stream->sink.error : stream_write_fields(stream, type, fields, activity));
 	}
@@ -87,13 +90,15 @@ bool session_takes_single(struct session *session, const char *type, const char 
 void session_begin_interval(struct session *session, bool last)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		stream_begin_interval(&session->streams[i], last);
+		if (!session->streams[i].aside)
+			stream_begin_interval(&session->streams[i], last);
 }
 
 void session_end_interval(struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		stream_end_interval(&session->streams[i]);
+		if (!session->streams[i].aside)
+			stream_end_interval(&session->streams[i]);
 }
 
 void session_take_all(struct session *session)
@@ -126,7 +131,7 @@ static void on_retry(void *context)
 	struct session *session = context;
 
 	session->retry = NULL;
-	flush_or_give_up(session);
+	session->ready(session, 0);
 }
 
 void session_watch(struct session *session, struct stream *stream)
@@ -153,11 +158,23 @@ static void listen(struct stream *stream)
 	stream->listening = waits;
 }
 
+/* Opens a file that could not be opened again before, or a FIFO that nobody read. */
+static void open_again(struct session *session, struct stream *stream)
+{
+	session_unwatch(session, stream);
+	privileges_lower();
+	sink_open_again(&stream->sink);
+	privileges_raise();
+	session_watch(session, stream);
+}
+
 /* Closes a connection that was lost, and connects again when it is time. */
 static void renew(struct session *session, struct stream *stream)
 {
 	struct sink *sink = &stream->sink;
 
+	if (sink->unopened && session->loop)
+		open_again(session, stream);
 	if (sink->lost && sink->fd >= 0) {
 		session_unwatch(session, stream);
 		sink_hang_up(sink);
@@ -170,13 +187,31 @@ static void renew(struct session *session, struct stream *stream)
 	session_watch(session, stream);
 }
 
+static int flush_with_rights(struct stream *stream)
+{
+	bool opens = sink_opens(&stream->sink);
+	int err;
+
+	if (opens)
+		privileges_lower();
+	err = stream_flush(stream);
+	if (opens)
+		privileges_raise();
+	return err;
+}
+
 static int flush_stream(struct session *session, struct stream *stream)
 {
+	json_t *news;
 	int err;
 
 	renew(session, stream);
-	err = stream_flush(stream);
-	renew(session, stream);
+	err = flush_with_rights(stream);
+	news = stream_take_news(stream);
+	if (news)
+		session_write(session, news, stream->owner);
+	if (!stream->sink.unopened)
+		renew(session, stream);
 	listen(stream);
 	if (stream->sink.stopped && !session->retry && session->loop)
 		session->retry =
@@ -188,8 +223,12 @@ int session_flush(struct session *session)
 {
 	struct written written = {0};
 
-	for (size_t i = 0; i < session->nr_streams; i++)
-		note(&written, flush_stream(session, &session->streams[i]));
+	for (size_t i = 0; i < session->nr_streams; i++) {
+		int err = flush_stream(session, &session->streams[i]);
+
+		if (!session->streams[i].aside)
+			note(&written, err);
+	}
 	return outcome(&written);
 }
 
@@ -216,6 +255,8 @@ int session_flush_soon(struct session *session)
 		struct stream *stream = &session->streams[i];
 		bool now = !is_called(session, stream) && sink_is_due(&stream->sink, &due);
 
+		if (stream->aside)
+			continue;
 		note(&written, now ? flush_stream(session, stream) : -stream->sink.error);
 	}
 	if (due != ~0ULL && !session->late)
@@ -234,7 +275,7 @@ bool session_waits(const struct session *session)
 bool session_all_people(const struct session *session)
 {
 	for (size_t i = 0; i < session->nr_streams; i++)
-		if (!session->streams[i].format->people)
+		if (!session->streams[i].aside && !session->streams[i].format->people)
 			return false;
 	return true;
 }
@@ -252,7 +293,8 @@ const char *session_keys(const struct session *session, const char *command, con
 	for (size_t i = 0; i < session->nr_streams; i++) {
 		const struct format *format = session->streams[i].format;
 
-		if (list_has(format->keys, key) && list_has(format->commands, command))
+		if (!session->streams[i].aside && list_has(format->keys, key) &&
+		    list_has(format->commands, command))
 			return format->keys;
 	}
 	return NULL;

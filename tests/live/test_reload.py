@@ -1,0 +1,586 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SIGHUP and the outputs of a session: every kind of output goes on over it, at its own place and with its own
+counts; what waits for one that is removed is written or told."""
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import threading
+
+import otlp
+import pprof
+import pytest
+from asked import ask
+from otlp import Receiver
+from records import Result, parse
+from sessions import Session, faults, until
+
+def activities(puppet, *more):
+    pid = str(puppet.pid)
+    return [faults("counts", "stat", pid=pid), {**faults("samples", "profile", pid=pid), "by": "stack"}, *more]
+
+
+# --- every kind of output -------------------------------------------------------------------------
+
+class File:
+    """An output in a file. `reads` makes the number of page faults of its text."""
+
+    def __init__(self, folder, form, name, reads):
+        self.form, self.path, self.reads = form, str(folder / name), reads
+
+    def config(self):
+        return {"format": self.form, "path": self.path}
+
+    def total(self):
+        return self.reads(open(self.path, encoding="utf-8").read())
+
+    def close(self):
+        pass
+
+
+class Files(File):
+    """A file for each interval: %t in the name. Bytes are read."""
+
+    def total(self):
+        folder, name = os.path.split(self.path)
+        before, _, behind = name.partition("%t")
+        paths = [os.path.join(folder, n) for n in os.listdir(folder) if n.startswith(before) and n.endswith(behind)]
+        return sum(self.reads(path) for path in paths)
+
+
+class Posts:
+    """Requests to a server."""
+
+    def __init__(self, form, path, reads):
+        self.form, self.path, self.reads, self.sum = form, path, reads, 0
+        self.receiver = Receiver()
+        self.receiver.__enter__()
+
+    def config(self):
+        return {"format": self.form, "path": self.receiver.url(self.path)}
+
+    def total(self):
+        self.sum += sum(self.reads(request) for request in self.receiver.rest())
+        return self.sum
+
+    def close(self):
+        self.receiver.__exit__()
+
+
+class Socket(File):
+    """Takes what comes to a unix socket."""
+
+    def __init__(self, folder, form, reads):
+        super().__init__(folder, form, "socket", reads)
+        self.text = b""
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(self.path)
+        self.server.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                one, _ = self.server.accept()
+            except OSError:
+                return
+            while piece := one.recv(1 << 16):
+                self.text += piece
+
+    def config(self):
+        return {"format": self.form, "path": f"unix:{self.path}"}
+
+    def total(self):
+        return self.reads(self.text[:self.text.rfind(b"\n") + 1].decode())
+
+    def close(self):
+        self.server.close()
+
+
+class Page(File):
+    def __init__(self, folder, form, place):
+        super().__init__(folder, form, "listen", of_page)
+        self.place = place
+
+    def config(self):
+        return {"format": self.form, "path": "listen"}
+
+    def total(self):
+        return self.reads(ask(self.place, "/metrics")[1])
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def of_records(text):
+    return sum(r["value"] for r in lines(text) if r["type"] == "count" and r["activity"] == "counts")
+
+
+def of_flat(text):
+    rows = [r for r in lines(text) if r.get("activity") == "counts" and "value" in r]
+    assert not rows or rows[-1]["total"] == sum(r["value"] for r in rows)  # from the beginning of the run
+    return sum(r["value"] for r in rows)
+
+
+def of_table(text):
+    return sum(int(n.replace(",", "").replace("_", "")) for n in re.findall(r"([\d,_]+)\s+page-faults$", text, re.M))
+
+
+def of_page(text):
+    return sum(int(n) for n in re.findall(r'^nhmtap_events_total\{activity="counts"[^}]*\} (\d+)', text, re.M))
+
+
+def of_otlp(text):
+    return otlp.total(text.splitlines(), "nhmtap.events", activity="counts")
+
+
+def of_pprof(path):
+    return sum(sample.value[0] for sample in pprof.read(path).sample)
+
+
+def of_folded(text):
+    return sum(int(line.rpartition(" ")[2]) for line in text.splitlines())
+
+
+def of_posted_profile(folder):
+    def read(request):
+        (folder / "posted").write_bytes(request.body)
+        return of_pprof(folder / "posted")
+    return read
+
+
+KINDS = {
+    "json": lambda folder, place: File(folder, "json", "x.json", of_records),
+    "flat": lambda folder, place: File(folder, "flat", "x.flat", of_flat),
+    "table": lambda folder, place: File(folder, "table", "x.table", of_table),
+    "openmetrics": lambda folder, place: File(folder, "openmetrics", "x.om", of_page),
+    "prometheus": lambda folder, place: File(folder, "prometheus", "x.prom", of_page),
+    "otlp in a file": lambda folder, place: File(folder, "otlp", "x.otlp", of_otlp),
+    "json by time": lambda folder, place: Files(folder, "json", "%t.json", lambda p: of_records(open(p).read())),
+    "flat by time": lambda folder, place: Files(folder, "flat", "%t.flat", lambda p: sum(
+        r["value"] for r in lines(open(p).read()) if r.get("activity") == "counts" and "value" in r)),
+    "pprof by time": lambda folder, place: Files(folder, "pprof", "%t.pb.gz", of_pprof),
+    "folded by time": lambda folder, place: Files(folder, "folded", "%t.folded", lambda p: of_folded(open(p).read())),
+    "a socket": lambda folder, place: Socket(folder, "json", of_records),
+    "flat to a socket": lambda folder, place: Socket(folder, "flat", of_flat),
+    "the page of --listen": lambda folder, place: Page(folder, "openmetrics", place),
+    "otlp to a server": lambda folder, place: Posts("otlp", "/v1/metrics", lambda r: of_otlp(r.body.decode())),
+    "pprof to a server": lambda folder, place: Posts("pprof", "/any", of_posted_profile(folder)),
+    "folded to Pyroscope": lambda folder, place: Posts("folded", "/ingest?name=x", lambda r: of_folded(r.body.decode())),
+}
+
+
+@pytest.fixture
+def output(request, tmp_path):
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    made = KINDS[request.param](folder, f"unix:{tmp_path}/http")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("output", KINDS, indirect=True)
+def test_an_output_goes_on_over_every_kind_of_hup_at_its_own_place(nhmtap, tmp_path, puppet, output):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    one = output.config()
+    others = [{"path": str(tmp_path / "other")}, {"format": "prometheus", "path": str(tmp_path / "other.prom")}]
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[one], listen=f"unix:{tmp_path}/http",
+                 before=["env", "-C", empty]) as session:
+        done = 0
+
+        def count():
+            nonlocal done
+            puppet.do("faults=100")
+            session.do("snapshot")
+            done += 100
+            until(lambda: output.total() == done)
+
+        count()
+        for _ in range(2):  # as logrotate does every night
+            session.hup()
+            count()
+        session.config.write_text("{")
+        session.hup()
+        count()
+        session.reload(activities(puppet, faults("more", "stat", pid=str(puppet.pid), event="cs")))
+        count()
+        session.reload(activities(puppet), outputs=[others[0], one, others[1]])
+        count()
+        session.reload(activities(puppet), outputs=[others[1], one])
+        count()
+        session.reload(activities(puppet), outputs=[one])
+        count()
+        assert output.total() == done == 800
+        assert session.end(path=session.out).status == 0
+    assert os.listdir(empty) == []
+
+
+def test_a_configmaps_way_of_replacing_a_file_is_followed(nhmtap, tmp_path, puppet):
+    """The kubelet replaces a link to a folder; the file that is read is a link through that."""
+    page = tmp_path / "x.prom"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": "prometheus", "path": str(page)}]) as session:
+        for version in range(3):
+            (tmp_path / f"v{version}").mkdir()
+            text = session.config.read_text()
+            (tmp_path / f"v{version}" / "config.json").write_text(text)
+            os.symlink(f"v{version}", tmp_path / "data_tmp")
+            os.rename(tmp_path / "data_tmp", tmp_path / "data")
+            os.symlink("data/config.json", tmp_path / "link")
+            os.rename(tmp_path / "link", session.config)
+            session.hup()
+            puppet.do("faults=10")
+            session.do("snapshot")
+            assert of_page(page.read_text()) == 10 * (version + 1)
+        assert session.end().status == 0
+
+
+def test_a_path_that_a_variable_made_is_kept_as_well(nhmtap, tmp_path, puppet):
+    page = tmp_path / "x.prom"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": "prometheus", "path": "${HERE}/x.prom"}],
+                 before=["env", f"HERE={tmp_path}"]) as session:
+        for number in (10, 20):
+            session.hup()
+            puppet.do("faults=10")
+            session.do("snapshot")
+            assert of_page(page.read_text()) == number
+        session.end()
+
+
+# --- outputs that change --------------------------------------------------------------------------
+
+CHANGES = {"queue_bytes": {"queue_bytes": 16384}, "types": {"types": ["start", "count", "end"]},
+           "activities": {"activities": ["counts"]}}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_counts_of_an_output_that_changes_at_its_place_go_on(nhmtap, tmp_path, puppet, change):
+    flat, page = tmp_path / "flat", tmp_path / "page"
+    outputs = [{"format": "flat", "path": str(flat)}, {"format": "openmetrics", "path": str(page)}]
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=outputs) as session:
+        puppet.do("faults=10")
+        session.do("snapshot")
+        session.reload(activities(puppet), outputs=[{**one, **CHANGES[change]} for one in outputs])
+        puppet.do("faults=5")
+        session.do("snapshot")
+        session.end(path=flat)
+    rows = [r for r in lines(flat.read_text()) if r.get("activity") == "counts" and "value" in r]
+    assert [r["total"] for r in rows if r["value"]] == [10, 15] and of_page(page.read_text()) == 15
+    assert [r["seq"] for r in lines(flat.read_text())] == list(range(len(lines(flat.read_text()))))
+
+
+def test_the_counts_of_an_output_that_moves_go_on(nhmtap, tmp_path, puppet):
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[
+            {"format": form, "path": str(tmp_path / f"{form}.1")} for form in ("flat", "prometheus")]) as session:
+        puppet.do("faults=10")
+        session.reload(activities(puppet), outputs=[
+            {"format": form, "path": str(tmp_path / f"{form}.2")} for form in ("flat", "prometheus")])
+        puppet.do("faults=5")
+        session.end(path=tmp_path / "flat.2")
+    totals = [r["total"] for r in lines((tmp_path / "flat.2").read_text()) if r.get("activity") == "counts" and "value" in r]
+    assert totals[-1] == 15 and of_page((tmp_path / "prometheus.2").read_text()) == 15
+
+
+def test_a_record_file_that_changes_has_whole_streams_one_after_the_other(nhmtap, tmp_path, puppet):
+    path = tmp_path / "x"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{"path": str(path)}]) as session:
+        puppet.do("faults=10")
+        session.reload(activities(puppet), outputs=[{"path": str(path), "activities": ["counts"]}])
+        puppet.do("faults=5")
+        session.end(path=path)
+    records = parse(path.read_text())
+    first = next(i for i, r in enumerate(records) if r["type"] == "end" and r["activity"] == "session") + 1
+    assert records[first - 1]["reason"] == "reloaded" and records[first - 1]["records"] == first
+    assert [r["type"] for r in records[first:] if r["type"] in ("start", "end")] == ["start", "start", "end", "end"]
+    assert {r["activity"] for r in records[first:]} == {"session", "counts"}
+    assert [r["seq"] for r in records] == list(range(len(records)))
+    assert sum(r["value"] for r in records if r["type"] == "count") == 15
+
+
+# --- outputs that are removed ---------------------------------------------------------------------
+
+class Pipe:
+    """A FIFO of one page, which is read only when the test asks for it."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(self.end, True)
+        fcntl.fcntl(self.end, fcntl.F_SETPIPE_SZ, 4096)
+
+    def rest(self):
+        text = b""
+        while piece := os.read(self.end, 1 << 16):
+            text += piece
+        os.close(self.end)
+        return text.decode()
+
+
+@pytest.fixture
+def stuck(nhmtap, tmp_path, puppet):
+    """A session with an output that nobody reads, until more waits than the pipe holds. Then HUP removes it."""
+    pipe = Pipe(tmp_path / "pipe")
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"path": str(tmp_path / "pipe")}]) as session:
+        for _ in range(200):
+            puppet.do("faults=1")
+            session.do("snapshot")
+        session.reload(activities(puppet), outputs=[{}])
+        yield session, pipe
+
+
+def test_what_waits_for_an_output_that_is_removed_is_written_when_its_reader_reads(stuck):
+    session, pipe = stuck
+    records = parse(pipe.rest())  # to the end: it is closed
+    assert sum(r["value"] for r in records if r["type"] == "count") == 200
+    assert records[-1]["type"] == "end" and records[-1]["reason"] == "reloaded"
+    assert records[-1]["records"] == len(records)
+    result = session.end()
+    assert result.status == 0 and not result.of("gap")
+
+
+def test_what_waits_for_an_output_that_is_removed_and_has_no_reader_is_told(stuck):
+    session, pipe = stuck
+    taken = os.read(pipe.end, 1 << 20).decode()
+    os.close(pipe.end)
+    until(lambda: '"gap"' in session.text())
+    result = session.end()
+    gap = result.one("gap")
+    assert gap["cause"] == "removed" and gap["output"].endswith("/pipe") and "was removed" in session.said()
+    whole = parse(taken[:taken.rfind("\n") + 1])
+    # What it took, what is told, and at most what the pipe held when its reader went.
+    read = sum(r["type"] == "count" for r in whole)
+    assert 100 < read + gap["types"]["count"] <= 200 and gap["records"] == sum(gap["types"].values())
+
+
+def test_an_output_that_comes_back_before_it_was_read_is_one_stream(stuck, puppet):
+    session, pipe = stuck
+    session.reload(activities(puppet), outputs=[{}, {"path": str(session.folder / "pipe")}])
+    puppet.do("faults=7")
+    session.process.send_signal(signal.SIGTERM)
+    records = parse(pipe.rest())
+    assert session.wait().status == 0
+    assert sum(r["value"] for r in records if r["type"] == "count") == 207
+    assert [r["reason"] for r in records if r["type"] == "end" and r["activity"] == "session"] == ["reloaded", "terminated"]
+
+
+# --- files that can't be opened again -------------------------------------------------------------
+
+def a_folder(path):
+    path.mkdir()
+
+
+def a_loop(path):
+    path.symlink_to(path.name)
+
+
+def a_fifo(path):
+    os.mkfifo(path)
+
+
+def no_folder(path):
+    path.parent.rename(path.parent.with_name("gone"))
+
+
+@pytest.mark.parametrize("spoil, error", [(a_folder, "EISDIR"), (a_loop, "ELOOP"), (a_fifo, "ENXIO"), (no_folder, "ENOENT")])
+def test_a_file_that_cannot_be_opened_again_is_told_at_once_and_nothing_is_lost(nhmtap, tmp_path, puppet, spoil, error):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path, page = folder / "x", tmp_path / "page"
+    outputs = [{}, {"path": str(path)}, {"format": "prometheus", "path": str(page)}]
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=outputs) as session:
+        puppet.do("faults=10")
+        session.do("snapshot")
+        before = path.read_text()
+        path.unlink()
+        spoil(path)
+        session.hup()
+        told = session.until(lambda records: any(r["type"] == "error" for r in records))
+        error_record = next(r for r in told if r["type"] == "error")
+        assert error_record["errno"] == error and error_record["output"] == str(path)
+        assert str(path) in session.said()
+        puppet.do("faults=5")
+        session.do("snapshot")
+        assert re.search(r'nhmtap_output_failures_total\{[^}]*errno="' + error, page.read_text())
+        if not folder.exists():
+            folder.mkdir()
+        elif spoil is a_folder:
+            path.rmdir()
+        else:
+            path.unlink()
+        until(path.exists)
+        puppet.do("faults=3")
+        result = session.end()
+    behind = parse(path.read_text())
+    counted = sum(r["value"] for r in parse(before) + behind if r["type"] == "count")
+    assert result.status == 0 and counted == 18
+    assert [r["cause"] for r in behind if r["type"] == "gap"] == ["unopened"]
+    seqs = [r["seq"] for r in parse(before) + behind]
+    assert seqs == list(range(len(seqs)))
+
+
+def test_a_file_that_can_never_be_opened_again_is_told_by_the_status(nhmtap, tmp_path, puppet):
+    path = tmp_path / "x"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"path": str(path)}]) as session:
+        path.unlink()
+        path.mkdir()
+        session.hup()
+        result = session.end()
+    assert result.status == 3 and "Is a directory" in result.err
+
+
+def test_a_renamed_file_takes_the_rest_if_there_is_no_other(nhmtap, tmp_path, puppet):
+    path, old = tmp_path / "x", tmp_path / "x.1"
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"path": str(path)}]) as session:
+        path.rename(old)
+        path.mkdir()
+        session.hup()
+        puppet.do("faults=10")
+        session.end()
+    records = parse(old.read_text())
+    assert sum(r["value"] for r in records if r["type"] == "count") == 10 and records[-1]["type"] == "end"
+
+
+def test_a_page_whose_folder_is_away_comes_back_with_it(nhmtap, tmp_path, puppet):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": "prometheus", "path": str(folder / "x")}]) as session:
+        folder.rename(tmp_path / "away")
+        puppet.do("faults=10")
+        session.do("snapshot")
+        session.until(lambda records: any(r["type"] == "error" for r in records))
+        (tmp_path / "away").rename(folder)
+        until((folder / "x").exists)
+        assert session.end().status == 0
+    assert of_page((folder / "x").read_text()) == 10
+
+
+# --- FIFOs ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("when", ["start", "HUP"])
+def test_a_fifo_that_nobody_reads_holds_nobody_up_and_its_reader_gets_all(nhmtap, tmp_path, puppet, when):
+    os.mkfifo(tmp_path / "pipe")
+    outputs = [{}, {"path": str(tmp_path / "pipe")}]
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=outputs if when == "start" else [{}]) as session:
+        session.reload(activities(puppet), outputs=outputs)
+        puppet.do("faults=10")
+        session.do("snapshot")
+        until(lambda: "nobody has this FIFO open for reading" in session.said())
+        with open(tmp_path / "pipe", encoding="utf-8") as pipe:
+            puppet.do("faults=5")
+            session.process.send_signal(signal.SIGTERM)
+            records = parse(pipe.read())
+        assert session.wait().status == 0
+    assert sum(r["value"] for r in records if r["type"] == "count") == 15
+    assert records[0]["type"] == "start" and records[-1]["type"] == "end"
+
+
+def test_a_run_waits_for_the_reader_of_a_fifo(nhmtap, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    run = nhmtap.start("stat", "-e", "page-faults", "-o", tmp_path / "pipe", "--", "touch", tmp_path / "ran")
+    until((tmp_path / "ran").exists)
+    assert run.poll() is None
+    result = Result(0, (tmp_path / "pipe").read_text(), "")
+    assert [r["type"] for r in result.records] == ["start", "count", "end"] and run.wait(timeout=60) == 0
+    run.communicate()
+
+
+def hard_link(path, precious):
+    os.link(precious, path)
+
+
+def soft_link(path, precious):
+    path.symlink_to(precious)
+
+
+@pytest.mark.parametrize("trap", [lambda path, precious: os.mkfifo(path), hard_link, soft_link],
+                         ids=["a FIFO", "a hard link", "a symbolic link"])
+@pytest.mark.parametrize("form", ["prometheus", "openmetrics"])
+def test_what_others_put_where_a_page_is_made_is_not_written_to(nhmtap, tmp_path, puppet, trap, form):
+    precious, page = tmp_path / "precious", tmp_path / "page"
+    precious.write_text("precious")
+    with Session(nhmtap, tmp_path, activities(puppet), outputs=[{}, {"format": form, "path": str(page)}]) as session:
+        trap(tmp_path / "page.new", precious)
+        puppet.do("faults=10")
+        session.do("snapshot")
+        until(lambda: page.exists() and of_page(page.read_text()) == 10)
+        assert session.end().status == 0
+    assert precious.read_text() == "precious" and not (tmp_path / "page.new").exists()
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+def twice(folder):
+    return folder / "x", folder / "x"
+
+
+def by_another_name(folder):
+    return folder / "x", folder / "." / "y" / ".." / "x"
+
+
+def by_a_link(folder):
+    (folder / "link").symlink_to("x")
+    return folder / "x", folder / "link"
+
+
+def by_a_folder(folder):
+    (folder / "f").symlink_to(".")
+    return folder / "x", folder / "f" / "x"
+
+
+@pytest.mark.parametrize("names", [twice, by_another_name, by_a_link, by_a_folder])
+@pytest.mark.parametrize("forms", [("json", "json"), ("prometheus", "prometheus"), ("json", "prometheus")], ids="-".join)
+def test_two_outputs_into_one_file_are_refused(nhmtap, tmp_path, puppet, names, forms):
+    (tmp_path / "y").mkdir()
+    (tmp_path / "x").write_text("")
+    outputs = [{"format": form, "path": f"{path}"} for form, path in zip(forms, map(os.fspath, names(tmp_path)))]
+    with Session(nhmtap, tmp_path, activities(puppet)) as session:
+        session.reload(activities(puppet), outputs=outputs)
+        puppet.do("faults=10")
+        result = session.end()
+    assert "/outputs/1/path" in result.one("error")["asked"] and "same file" in result.one("error")["why"]
+    assert sum(r["value"] for r in result.of("count")) == 10
+    done = nhmtap("run", "--check", session.config)
+    assert done.status == 1 and "/outputs/1/path" in done.err
+
+
+def test_two_outputs_of_a_run_into_one_file_are_refused(nhmtap, tmp_path):
+    result = nhmtap("stat", "-e", "cs", "-o", tmp_path / "x", "-o", f"flat={tmp_path}/x", "--", "touch", tmp_path / "ran")
+    assert result.status == 1 and "same file" in result.err and not (tmp_path / "ran").exists()
+
+
+def test_two_outputs_into_one_device_are_not(nhmtap):
+    assert nhmtap("stat", "-e", "cs", "-o", "/dev/null", "-o", "flat=/dev/null", "--", "true").status == 0
+
+
+NOBODY = "4194304"  # a pid beyond the largest that Linux gives
+REFUSED = {"name": "new", "command": "stat", "cpu": "0", "event": "page-faults", "interval_ms": 10}
+
+
+@pytest.mark.parametrize("what", [{"command": "mem", "event": "mem-loads"}, {"pid": NOBODY, "cpu": None}],
+                         ids=["by this machine", "by the kernel"])
+def test_hup_to_an_activity_that_is_refused_does_not_end_the_service(nhmtap, tmp_path, puppet, what):
+    refused = {key: value for key, value in {**REFUSED, **what}.items() if value}
+    with Session(nhmtap, tmp_path, activities(puppet)) as session:
+        session.reload([refused])
+        session.until(lambda records: any(r["type"] == "error" for r in records))
+        session.do("ping")
+        session.reload(activities(puppet))
+        puppet.do("faults=10")
+        result = session.end()
+    assert result.status == 0 and seen_last(result) == 10
+
+
+def seen_last(result):
+    return [r["value"] for r in result.of("count", activity="counts")][-1]
+
+
+def test_a_service_that_measures_nothing_does_not_end_with_status_0(nhmtap, tmp_path, puppet):
+    with Session(nhmtap, tmp_path, activities(puppet)) as session:
+        session.reload([{"name": "new", "command": "stat", "pid": NOBODY, "event": "page-faults"}])
+        session.until(lambda records: any(r["type"] == "error" for r in records))
+        session.do("ping")
+        result = session.end()
+    assert result.status == 2 and result.one("end", activity="session")["exit_status"] == 2
