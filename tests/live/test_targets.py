@@ -3,8 +3,10 @@
 import os
 import subprocess
 
+import cgroups
 import pytest
 from puppet import Puppet, command, ids, pinned, touched
+from running import total
 
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
 
@@ -153,6 +155,82 @@ def test_a_command_bounds_the_time_for_which_cpus_are_measured(nhmtap, tmp_path)
     assert result.status == 6
     target = result.one("start")["target"]
     assert target["cpus"] and target["process.command_args"][1:] == ["faults=500", "exit=6"]
+
+
+@pytest.mark.parametrize("command_, options", [("stat", ["-p"]), ("stat", ["-t"]), ("profile", ["-p"]),
+                                               ("profile", ["-t"])])
+def test_a_command_says_how_long_processes_are_measured(nhmtap, tmp_path, command_, options):
+    """As perf stat -p PID -- COMMAND does: the command is not measured itself, and its end is the
+    run's, whether the target is still there or not. It reads a FIFO that the test closes."""
+    os.mkfifo(tmp_path / "fifo")
+    with Puppet() as puppet:
+        process = nhmtap.attach(command_, *(EVERY_FAULT if command_ == "profile" else EVERY_FAULT[:2]),
+                                *options, puppet.pid, "--", "sh", "-c", f"cat {tmp_path}/fifo; exit 6")
+        with open(tmp_path / "fifo", "w", encoding="ascii"):
+            puppet.do("faults=500")
+            counted = puppet.pid
+            assert process.poll() is None
+        result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"], result.one("end")["command"]["exit_code"]) == (6, "exited", 6)
+    assert total(result) == 500
+    target = result.one("start")["target"]
+    assert target["pids" if options == ["-p"] else "tids"] == [counted]
+    assert target["process.command_args"][0] == "sh"
+
+
+def test_a_command_goes_on_being_waited_for_when_the_processes_have_ended(nhmtap, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with Puppet() as puppet:
+        process = nhmtap.attach("stat", "-e", "page-faults", "-I", "50", "-p", puppet.pid, "--",
+                                "sh", "-c", f"cat {tmp_path}/fifo; exit 6")
+        puppet.do("faults=500")
+    with open(tmp_path / "fifo", "w", encoding="ascii"):
+        for _ in range(3):  # intervals go on
+            process.began += process.stdout.readline()
+        assert process.poll() is None
+    result = nhmtap.finish(process)
+    assert result.status == 6
+    assert total(result) >= 500  # and those of its exit
+
+
+# --- the same thing named twice -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command_", [["stat", "-e", "page-faults"], ["profile", *EVERY_FAULT]], ids=["stat", "profile"])
+@pytest.mark.parametrize("names", ["-p {pid},{pid}", "-p {tid},{pid}", "-p {pid},{tid}", "-t {tid},{tid}",
+                                   "-t {tid},{pid},{tid}", "-p {pid},{other},{pid}"])
+def test_what_is_named_twice_is_measured_once(nhmtap, command_, names):
+    with Puppet(workers=1) as puppet, Puppet() as other:
+        tid = next(int(tid) for tid in os.listdir(f"/proc/{puppet.pid}/task") if int(tid) != puppet.pid)
+        process = nhmtap.attach(*command_, *names.format(pid=puppet.pid, tid=tid, other=other.pid).split())
+        assert puppet.do("worker=0,300") == tid
+        result = nhmtap.interrupt(process)
+    assert total(result) == 300
+
+
+@pytest.mark.parametrize("command_", [["stat", "-e", "page-faults"], ["profile", *EVERY_FAULT]], ids=["stat", "profile"])
+@pytest.mark.parametrize("names", [
+    "{0}{0},{0}/", "{0},/{0}", "{0}/../{1},{0}", "/.{0}/./,{0}", "{mount}{0},{0}", "{0},{0}*", "{0}*,{0}",
+    "{0}*,{0}*,/{0}*", "{0}*,{0}*/in*", "{0}*/in*,{0}*", "{0}**,{0}/in**"])
+def test_a_cgroup_of_several_spellings_is_measured_once(nhmtap, cgroup, command_, names):
+    path, folder = cgroup
+    os.mkdir(folder + "/inner")
+    names = names.replace("{0}{0}", "{0}").format(path, path[1:], mount=cgroups.mount())
+    with Puppet(before=cgroups.inside(folder + "/inner")) as puppet:
+        process = nhmtap.attach(*command_, "-I", "60000", "-G", names)
+        puppet.do("faults=300")
+        result = nhmtap.interrupt(process)
+    assert total(result) == 300
+
+
+@pytest.mark.parametrize("names", ["{0},{0}/", "{0},/{0}*", "{0}*,{0}/../{1}", "{0}*,{0}*"])
+def test_cgroups_counted_each_by_itself_are_counted_once(nhmtap, cgroup, names):
+    path, folder = cgroup
+    with Puppet(before=cgroups.inside(folder)) as puppet:
+        process = nhmtap.attach("stat", "-e", "page-faults", "--for-each-cgroup", names.format(path, path[1:]))
+        puppet.do("faults=300")
+        result = nhmtap.interrupt(process)
+    assert [record["value"] for record in result.of("count")] == [300]
 
 
 def test_the_commands_output_and_input_are_its_own(nhmtap, tmp_path):

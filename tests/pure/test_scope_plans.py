@@ -45,6 +45,9 @@ def refusal(nhmtap, host):
     (["-t", "1", "-C", "0"], "can't tell", "taskset"),
     (["-p", "1", "-a"], "can't tell", "taskset"),
     (["-G", "/web,/web/blue"], "counted twice", "--for-each-cgroup"),
+    (["-G", "/web,/web/x/..//./blue/"], "counted twice", "--for-each-cgroup"),
+    (["-G", "/web/blue,/w*"], "belongs to '/w*' too", "--for-each-cgroup"),
+    (["-G", "/,"], "name is missing", "/ is the root"),
     (["-G", "web,"], "name is missing", "/ is the root"),
 ])
 def test_targets_that_make_no_sense(refusal, arguments, why, remedy):

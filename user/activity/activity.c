@@ -149,6 +149,11 @@ int activity_attach_reader(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
+pid_t activity_child(const struct activity *activity)
+{
+	return target_of_ids(&activity->plan.target) ? 0 : activity->session->child.pid;
+}
+
 /* Notes which events were opened, by their encoding for perf_event_open(2). */
 static void note_events(const struct activity *activity)
 {
@@ -175,7 +180,8 @@ static int open_and_attach(struct activity *activity, struct refusal *refusal)
 {
 	struct session *session = activity->session;
 
-	if (counters_open(&activity->counters, &activity->plan, session->child.pid, &session->host, refusal))
+	if (counters_open(&activity->counters, &activity->plan, activity_child(activity), &session->host,
+			  refusal))
 		return -1;
 	note_events(activity);
 	if (activity->ops->attach && activity->ops->attach(activity, refusal))
@@ -200,7 +206,7 @@ int activity_begin(struct activity *activity, bool running, struct refusal *refu
 
 	activity->off = activity->was_off = activity->options->delay_ms;
 	/* The exec of a command enables its counting. */
-	if (!activity->off && (!target->command || target->cpus_given || running)) {
+	if (!activity->off && (!target_is_command(target) || running)) {
 		err = counters_enable(activity->counters);
 		if (err) {
 			refuse(refusal, STATUS_REFUSED, "switching the events on");
@@ -333,7 +339,10 @@ void activity_wait(struct activity *activity)
 	activity->share_member =
 		cpu_share_join(session->cpu_share, ops->sampled_part ? ops->sampled_part(activity) : NULL,
 			       activity->options->interval_ms * 1000000);
-	activity->targets = targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
+	/* A command says how long, even if the target ends before, as in perf stat. */
+	if (!activity->plan.target.command)
+		activity->targets =
+			targets_watch(&activity->plan.target, session->loop, on_targets_gone, activity);
 }
 
 void activity_wait_no_more(struct activity *activity)

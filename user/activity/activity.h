@@ -115,6 +115,10 @@ int activity_plan(struct activity *activity, struct refusal *refusal);
 /* Opens and attaches everything. The session's command must be forked, and waiting to be executed. */
 int activity_open(struct activity *activity, struct refusal *refusal);
 
+/* The process of the session's command, if the activity measures it: alone, or with everything on its CPUs. 0
+ * for an activity that measures processes which exist already, or if there is no command. */
+pid_t activity_child(const struct activity *activity);
+
 /* Enables counting, unless the command's exec will do so, and begins the first interval. `running`: the
  * command is already running. */
 int activity_begin(struct activity *activity, bool running, struct refusal *refusal);

@@ -104,11 +104,6 @@ static void join(struct activity *activity, size_t i)
 
 /* --- what patterns find ----------------------------------------------------------------------- */
 
-struct finding_cgroups {
-	struct activity *activity;
-	const struct cgroup_pattern *pattern;
-};
-
 static struct watched_cgroup *watched_of(struct activity *activity, __u64 id)
 {
 	struct cgroup_watch *watch = &activity->cgroup_watch;
@@ -131,44 +126,81 @@ static struct watched_cgroup *take_in(struct activity *activity, const char *pat
 	return &watch->list[i];
 }
 
-static bool fits(const struct activity *activity, const struct cgroup_pattern *pattern, const char *path)
+static bool is_owned(const struct cgroup_pattern *pattern, const char *path)
 {
-	struct cgroup_owner owner;
+	struct cgroup_owner owner = cgroup_owner(path);
 
+	return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
+	       !strcmp(owner.pod_uid, pattern->text);
+}
+
+/* Whether the cgroup above belongs to the same container. Cgroups inside it are counted with it. */
+static bool is_owned_above(const struct cgroup_pattern *pattern, const char *path)
+{
+	char *above = xstrdup(path);
+	bool owned;
+
+	*strrchr(above, '/') = '\0';
+	owned = is_owned(pattern, above);
+	free(above);
+	return owned;
+}
+
+static bool fits_pattern(const struct activity *activity, const struct cgroup_pattern *pattern,
+			 const char *path)
+{
 	if (path[0] != '/') /* it has no path */
 		return !strcmp(pattern->text, CGROUPS_ALL);
-	if (pattern->container) {
-		owner = cgroup_owner(path);
-		return !strncmp(owner.container_id, pattern->text, strlen(pattern->text)) ||
-		       !strcmp(owner.pod_uid, pattern->text);
-	}
+	if (pattern->container)
+		return is_owned(pattern, path) &&
+		       (counters_by_switches(activity->counters) || !is_owned_above(pattern, path));
 	/* A pattern for all cgroups includes the root, which counts everything that is in no other cgroup. */
 	return cgroup_fits(pattern->text, path) ||
 	       (!strcmp(path, "/") && !strcmp(pattern->text, CGROUPS_ALL) &&
 		counters_by_switches(activity->counters));
 }
 
-/* Called for each cgroup that a pattern may match. Cgroups within a measured one are measured with it, unless
- * counts are per cgroup. */
+static bool fits(const struct activity *activity, const char *path)
+{
+	const struct target *target = &activity->plan.target;
+
+	for (size_t i = 0; i < target->nr_patterns; i++)
+		if (fits_pattern(activity, &target->patterns[i], path))
+			return true;
+	return false;
+}
+
+static bool may_fit_below(const struct activity *activity, const char *path)
+{
+	const struct target *target = &activity->plan.target;
+
+	if (counters_by_switches(activity->counters))
+		return true;
+	for (size_t i = 0; i < target->nr_patterns; i++)
+		if (target->patterns[i].container || cgroup_may_fit_below(target->patterns[i].text, path))
+			return true;
+	return false;
+}
+
+/* Called for each cgroup that a pattern may match, outer ones first. Cgroups within a measured one are
+ * measured with it, unless counts are per cgroup. */
 static bool on_cgroup(void *context, const char *path, __u64 id)
 {
-	const struct finding_cgroups *finding = context;
-	const struct cgroup_pattern *pattern = finding->pattern;
-	struct activity *activity = finding->activity;
+	struct activity *activity = context;
 	const struct target *target = &activity->plan.target;
+	const struct host *host = &activity->session->host;
 	bool apart = target->per & PER_CGROUP;
 	struct watched_cgroup *watched;
 
 	if (counters_by_switches(activity->counters))
-		cgroups_note(activity->session->host.cgroups, id, path);
-	if (!apart && target_has_cgroup(target, &activity->session->host, path))
+		cgroups_note(host->cgroups, id, path);
+	if (!apart && target_has_cgroup(target, host, path, true))
 		return false;
-	if (!fits(activity, pattern, path))
-		return pattern->container || counters_by_switches(activity->counters) ||
-		       cgroup_may_fit_below(pattern->text, path);
+	if (target_has_cgroup(target, host, path, false) || !fits(activity, path))
+		return may_fit_below(activity, path);
 	watched = watched_of(activity, id) ?: take_in(activity, path, id);
 	watched->seen = true;
-	return apart && (!pattern->container || counters_by_switches(activity->counters));
+	return apart && may_fit_below(activity, path);
 }
 
 /* Adds cgroups that match the target's patterns, and removes those that have gone. */
@@ -176,16 +208,15 @@ static void look_for_patterns(struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
 	struct cgroup_watch *watch = &activity->cgroup_watch;
+	const struct cgroup_pattern *first = &target->patterns[0];
+	const char *root = target->nr_patterns == 1 && !first->container ? first->text : "";
 
 	for (size_t i = 0; i < watch->nr; i++)
 		watch->list[i].seen = false;
-	for (size_t i = 0; i < target->nr_patterns; i++) {
-		struct finding_cgroups finding = {activity, &target->patterns[i]};
-		const char *text = finding.pattern->container ? "" : finding.pattern->text;
-
-		cgroups_walk(activity->session->host.cgroup_mount, text, cgroup_pattern_root(text), on_cgroup,
-			     &finding);
-	}
+	/* One walk for all patterns, so that a cgroup within a measured one is not found by another pattern.
+	 */
+	cgroups_walk(activity->session->host.cgroup_mount, root, cgroup_pattern_root(root), on_cgroup,
+		     activity);
 	for (size_t i = 0; i < watch->nr; i++)
 		if (target->cgroups[i].found && !target->cgroups[i].gone && !watch->list[i].seen &&
 		    watch->list[i].id < CGROUP_NO_CGROUP)
@@ -209,12 +240,11 @@ static int cgroup_of_path(struct activity *activity, __u64 id, const char *path)
 	size_t mount = strlen(activity->session->host.cgroup_mount), longest = 0;
 	int found = -1;
 
-	for (size_t i = 0; i < target->nr_patterns; i++)
-		if (fits(activity, &target->patterns[i], path)) {
-			found = take_in(activity, path, id) - activity->cgroup_watch.list;
-			join(activity, found);
-			return found;
-		}
+	if (fits(activity, path)) {
+		found = take_in(activity, path, id) - activity->cgroup_watch.list;
+		join(activity, found);
+		return found;
+	}
 	for (size_t i = 0; i < target->nr_cgroups; i++) {
 		const char *of = target->cgroups[i].path + mount;
 		size_t length = strlen(of);

@@ -200,7 +200,7 @@ static int begin_unwinding(struct activity *activity, struct refusal *refusal)
 		if (state->aggregations[i])
 			aggregation_unwind(state->aggregations[i], unwinding_memory(state->unwinding),
 					   activity->plan.events.list[i].attr.precise_ip);
-	if (activity->session->child.pid && activity->plan.target.command)
+	if (activity_child(activity) && activity->plan.target.command)
 		unwinding_expect(state->unwinding, activity->plan.target.command);
 	return 0;
 }
@@ -224,7 +224,7 @@ int sampling_attach(struct activity *activity, struct refusal *refusal)
 	     activity->keys.kernel);
 	if ((state->sampling->places || activity->keys.detail) &&
 	    names_read(&activity->reader, activity->session->names, &activity->plan.target,
-		       activity->session->child.pid, activity->keys.detail | shown_detail(activity),
+		       activity_child(activity), activity->keys.detail | shown_detail(activity),
 		       activity->options->interval_ms, refusal))
 		return -1;
 	state->forks = forks_so_far();

@@ -19,9 +19,7 @@ static pid_t the_process(const struct activity *activity)
 {
 	const struct target *target = &activity->plan.target;
 
-	return activity->session->child.pid ? activity->session->child.pid
-	       : target->nr_pids == 1	    ? target->pids[0]
-					    : 0;
+	return target->nr_pids == 1 ? target->pids[0] : activity_child(activity);
 }
 
 /* Keys that the BPF program has as `edge`, and how code is described for each. */

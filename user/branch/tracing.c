@@ -374,7 +374,7 @@ static int tracing_attach(struct activity *activity, struct refusal *refusal)
 	int err;
 
 	if (names_read(&activity->reader, activity->session->names, &activity->plan.target,
-		       activity->session->child.pid, activity->keys.detail | CODE_SYMBOL,
+		       activity_child(activity), activity->keys.detail | CODE_SYMBOL,
 		       activity->options->interval_ms, refusal))
 		return -1;
 	err = trace_open(&state->trace, activity->counters, TRACE);

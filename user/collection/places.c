@@ -29,6 +29,15 @@ void places_of_thread(struct places *places, pid_t tid)
 	add(places, -1, tid, -1);
 }
 
+/* Adds a thread unless it is there already: `-p PID,TID` may name one process twice. */
+static void add_once(struct places *places, pid_t tid)
+{
+	for (size_t i = 0; i < places->nr; i++)
+		if (places->list[i].tid == tid)
+			return;
+	add(places, -1, tid, -1);
+}
+
 static int add_process(struct places *places, pid_t pid)
 {
 	struct dirent *entry;
@@ -41,7 +50,7 @@ static int add_process(struct places *places, pid_t pid)
 		return -ESRCH;
 	while ((entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			add(places, -1, atoi(entry->d_name), -1);
+			add_once(places, atoi(entry->d_name));
 	closedir(dir);
 	return 0;
 }
@@ -54,7 +63,7 @@ static int add_thread(struct places *places, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d", proc_number(tid));
 	if (access(path, F_OK))
 		return -ESRCH;
-	add(places, -1, tid, -1);
+	add_once(places, tid);
 	return 0;
 }
 

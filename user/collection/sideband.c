@@ -187,7 +187,7 @@ size_t sideband_processes(const struct target *target, pid_t **pids)
 
 	*pids = xcalloc(target->nr_pids + target->nr_tids + 1, sizeof(**pids));
 	for (size_t i = 0; i < target->nr_pids; i++)
-		(*pids)[nr++] = target->pids[i];
+		(*pids)[nr++] = process_of(target->pids[i]);
 	for (size_t i = 0; i < target->nr_tids; i++)
 		(*pids)[nr++] = process_of(target->tids[i]);
 	return nr;

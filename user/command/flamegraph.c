@@ -12,6 +12,7 @@
 
 #include "option/command.h"
 #include "output/flamegraph.h"
+#include "output/member.h"
 #include "output/progress.h"
 #include "output/sink.h"
 #include "record/stored_lines.h"
@@ -40,8 +41,7 @@ static int refuse_input(const char *file, int err, struct refusal *refusal)
 static void take_title(char *title, size_t size, const json_t *start)
 {
 	const json_t *target = json_object_get(start, "target");
-	const json_t *arguments = json_object_get(target, "process.command_args");
-	const char *program = json_string_value(json_array_get(arguments, 0));
+	const char *program = measured_program(start);
 	const char *slash = program ? strrchr(program, '/') : NULL;
 	const char *cpus = json_string_value(json_object_get(target, "cpus"));
 

@@ -38,4 +38,15 @@ static inline struct timespec moment_time(__u64 ns)
 	return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
+/* The program of the command that was measured, from a start record. NULL if there was none, or if it only
+ * said for how long other processes are measured. */
+static inline const char *measured_program(const json_t *start)
+{
+	const json_t *target = json_object_get(start, "target");
+
+	if (json_object_get(target, "pids") || json_object_get(target, "tids"))
+		return NULL;
+	return json_string_value(json_array_get(json_object_get(target, "process.command_args"), 0));
+}
+
 #endif

@@ -367,8 +367,7 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 
 static const char *command_of(const json_t *start)
 {
-	const json_t *words = json_object_get(json_object_get(start, "target"), "process.command_args");
-	const char *command = json_string_value(json_array_get(words, 0));
+	const char *command = measured_program(start);
 
 	return command ? command : "";
 }

@@ -33,7 +33,7 @@ static void respect_paranoid(struct event *event, const struct host *host)
 void plan_common(struct plan *plan, const struct host *host)
 {
 	const struct target *target = &plan->target;
-	bool on_exec = target->command && !target->begins_off;
+	bool on_exec = target_is_command(target) && !target->begins_off;
 
 	for (size_t i = 0; i < plan->events.nr; i++) {
 		struct event *event = &plan->events.list[i];

@@ -15,7 +15,14 @@
 
 /* --- processes and threads -------------------------------------------------------------------- */
 
-/* `what` is "process", `option` "--pid". */
+static bool has_id(const pid_t *ids, size_t nr, pid_t id)
+{
+	while (nr && ids[nr - 1] != id)
+		nr--;
+	return nr;
+}
+
+/* `what` is "process", `option` "--pid". An id that is named twice is one target. */
 static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *option, const char *text,
 		    struct refusal *refusal)
 {
@@ -28,8 +35,10 @@ static int plan_ids(pid_t **ids, size_t *nr, const char *what, const char *optio
 			because(refusal, "'%.*s' is no %s id", (int)strcspn(at, ","), at, what);
 			return instead(refusal, "it takes %s ids with ',' between them", what);
 		}
-		*ids = xrealloc(*ids, (*nr + 1) * sizeof(**ids));
-		(*ids)[(*nr)++] = id;
+		if (!has_id(*ids, *nr, id)) {
+			*ids = xrealloc(*ids, (*nr + 1) * sizeof(**ids));
+			(*ids)[(*nr)++] = id;
+		}
 		at = end;
 		if (!*at)
 			return 0;
@@ -102,18 +111,38 @@ static const char *below_mount(const struct host *host, const char *name)
 		       : name;
 }
 
+/* Appends the parts of a name to a path, so that each cgroup has one spelling: without "//", "." and "..".
+ * Nothing leads out of the first `least` bytes. A cgroup file system has no symbolic links, so this needs no
+ * look at it. */
+static void append_parts(char *path, size_t least, const char *name)
+{
+	size_t used = least;
+
+	while (*(name += strspn(name, "/"))) {
+		size_t length = strcspn(name, "/");
+
+		if (length == 2 && !strncmp(name, "..", 2)) {
+			while (used > least && path[--used] != '/')
+				;
+		} else if (length != 1 || *name != '.') {
+			path[used++] = '/';
+			memcpy(path + used, name, length);
+			used += length;
+		}
+		name += length;
+	}
+	path[used] = '\0';
+}
+
 /* Returns the path of a cgroup's folder. The name is that path, or the part of it below the mount, as in
  * /proc/PID/cgroup. The caller frees it. */
 static char *cgroup_folder(const struct host *host, const char *name)
 {
-	char *path;
-	size_t used;
+	size_t mount = strlen(host->cgroup_mount);
+	char *path = xmalloc(mount + strlen(name) + 2);
 
-	name = below_mount(host, name);
-	path = xasprintf("%s/%s", host->cgroup_mount, name + strspn(name, "/"));
-	used = strlen(path);
-	while (used > 1 && path[used - 1] == '/')
-		path[--used] = '\0';
+	memcpy(path, host->cgroup_mount, mount);
+	append_parts(path, mount, below_mount(host, name));
 	return path;
 }
 
@@ -123,21 +152,44 @@ static void add_pattern(struct target *target, const char *text, bool container)
 	target->patterns[target->nr_patterns++] = (struct cgroup_pattern){xstrdup(text), container};
 }
 
+static void add_cgroup_pattern(struct target *target, const char *name)
+{
+	char *text = xmalloc(strlen(name) + 2);
+
+	append_parts(text, 0, name);
+	add_pattern(target, text, false);
+	free(text);
+}
+
+static int refuse_empty(const struct host *host, struct refusal *refusal)
+{
+	refuse(refusal, STATUS_USAGE, "option --cgroup");
+	because(refusal, "a cgroup's name is missing");
+	return instead(refusal, "it takes paths below %s with ',' between them; / is the root",
+		       host->cgroup_mount);
+}
+
+static bool is_named(const struct target *target, const char *folder)
+{
+	for (size_t i = 0; i < target->nr_cgroups; i++)
+		if (!target->cgroups[i].found && !strcmp(target->cgroups[i].path, folder))
+			return true;
+	return false;
+}
+
 static int add_cgroup(struct target *target, char *name, const struct host *host, struct refusal *refusal)
 {
-	struct cgroup cgroup = {.name = xstrdup(name)};
+	struct cgroup cgroup = {.path = cgroup_folder(host, name)};
 	char text[64];
 	int length;
 
-	target->cgroups = xrealloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
-	cgroup.path = cgroup_folder(host, name);
-	target->cgroups[target->nr_cgroups++] = cgroup;
-	if (!*name) {
-		refuse(refusal, STATUS_USAGE, "option --cgroup");
-		because(refusal, "a cgroup's name is missing");
-		return instead(refusal, "it takes paths below %s with ',' between them; / is the root",
-			       host->cgroup_mount);
+	if (!*name || is_named(target, cgroup.path)) {
+		free(cgroup.path);
+		return *name ? 0 : refuse_empty(host, refusal);
 	}
+	cgroup.name = xstrdup(name);
+	target->cgroups = xrealloc(target->cgroups, (target->nr_cgroups + 1) * sizeof(cgroup));
+	target->cgroups[target->nr_cgroups++] = cgroup;
 	length = slurp(host, text, sizeof(text), "%s/cgroup.procs", cgroup.path);
 	if (length >= 0 || length == -EOPNOTSUPP) /* a threaded cgroup, which has no list of processes */
 		return 0;
@@ -156,28 +208,42 @@ static bool is_in(const char *path, const char *folder)
 	return !strncmp(folder, path, length) && (!path[length] || path[length] == '/');
 }
 
-/* Whether everything in cgroup b is also in cgroup a. */
-static bool contains(const struct cgroup *a, const struct cgroup *b)
+static int refuse_twice(struct refusal *refusal, const char *inside, const char *outside)
 {
-	return is_in(b->path, a->path);
+	refuse(refusal, STATUS_USAGE, "option --cgroup");
+	because(refusal, "what belongs to '%.150s' belongs to '%.150s' too, and would be counted twice",
+		inside, outside);
+	return instead(refusal, "name one of them, or count each by itself with --for-each-cgroup");
 }
 
-static int check_apart(const struct target *target, struct refusal *refusal)
+/* Whether a pattern matches a cgroup that contains this one; `path` is below the mount. */
+static bool is_below_fitting(const char *path, const char *pattern)
 {
-	for (size_t i = 0; i < target->nr_cgroups; i++)
-		for (size_t j = 0; j < target->nr_cgroups; j++) {
-			const struct cgroup *a = &target->cgroups[i], *b = &target->cgroups[j];
+	char *above = xstrdup(path), *slash;
+	bool found = false;
 
-			if (i == j || !contains(a, b))
-				continue;
-			refuse(refusal, STATUS_USAGE, "option --cgroup");
-			because(refusal,
-				"what belongs to '%.150s' belongs to '%.150s' too, and would be counted "
-				"twice",
-				b->name, a->name);
-			return instead(refusal, "name one of them, or count each by itself with "
-						"--for-each-cgroup");
-		}
+	while (!found && (slash = strrchr(above, '/')) && slash > above) {
+		*slash = '\0';
+		found = cgroup_fits(pattern, above);
+	}
+	free(above);
+	return found;
+}
+
+static int check_apart(const struct target *target, const struct host *host, struct refusal *refusal)
+{
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		const struct cgroup *one = &target->cgroups[i];
+
+		for (size_t j = 0; j < target->nr_cgroups; j++)
+			if (i != j && is_in(one->path, target->cgroups[j].path))
+				return refuse_twice(refusal, one->name, target->cgroups[j].name);
+		for (size_t j = 0; j < target->nr_patterns; j++)
+			if (!target->patterns[j].container &&
+			    is_below_fitting(one->path + strlen(host->cgroup_mount),
+					     target->patterns[j].text))
+				return refuse_twice(refusal, one->name, target->patterns[j].text);
+	}
 	return 0;
 }
 
@@ -189,7 +255,7 @@ static int plan_cgroups(struct target *target, const char *names, const struct h
 
 	while (!err && (name = strsep(&rest, ",")))
 		if (cgroup_is_pattern(name))
-			add_pattern(target, below_mount(host, name), false);
+			add_cgroup_pattern(target, below_mount(host, name));
 		else
 			err = add_cgroup(target, name, host, refusal);
 	free(copy);
@@ -245,12 +311,14 @@ size_t target_take_in(struct target *target, const struct host *host, const char
 	return i;
 }
 
-bool target_has_cgroup(const struct target *target, const struct host *host, const char *path)
+bool target_has_cgroup(const struct target *target, const struct host *host, const char *path, bool inside)
 {
-	for (size_t i = 0; i < target->nr_cgroups; i++)
-		if (!target->cgroups[i].found &&
-		    is_in(path, target->cgroups[i].path + strlen(host->cgroup_mount)))
+	for (size_t i = 0; i < target->nr_cgroups; i++) {
+		const char *named = target->cgroups[i].path + strlen(host->cgroup_mount);
+
+		if (!target->cgroups[i].found && (inside ? is_in(path, named) : !strcmp(path, named)))
 			return true;
+	}
 	return false;
 }
 
@@ -343,11 +411,6 @@ static int check_one_target(const struct options *options, struct refusal *refus
 			return instead(refusal, "use one of them");
 		}
 		first = &choices[i];
-		if (!options->nr_rest || options->cgroups || options->each_cgroup || options->containers)
-			continue;
-		refuse(refusal, STATUS_USAGE, "option %s together with a command", first->option);
-		because(refusal, "a run has one target");
-		return instead(refusal, "for a time limit use --duration");
 	}
 	if (first->given && (options->all_cpus || options->cpus) && (options->pids || options->tids)) {
 		refuse(refusal, STATUS_USAGE, "option %s together with CPUs", first->option);
@@ -414,7 +477,7 @@ int target_plan(struct target *target, const struct options *options, const stru
 			return -1;
 		add_pattern(target, CGROUPS_ALL, false);
 	}
-	if (target->nr_cgroups && !(target->per & PER_CGROUP) && check_apart(target, refusal))
+	if (target->nr_cgroups && !(target->per & PER_CGROUP) && check_apart(target, host, refusal))
 		return -1;
 	return target->per ? check_keys(target, host, refusal) : 0;
 }

@@ -13,7 +13,9 @@
 #include "refusal.h"
 
 struct target {
-	char **command; /* NULL-terminated, from argv; NULL if there is none */
+	/* NULL-terminated, from argv; NULL if there is none. Beside processes, threads, CPUs or cgroups it
+	 * only says for how long they are measured. */
+	char **command;
 	pid_t *pids;
 	size_t nr_pids;
 	pid_t *tids; /* individual threads, without the other threads of their processes */
@@ -50,12 +52,24 @@ static inline bool target_in_cgroups(const struct target *target)
 	return target->nr_cgroups || target->nr_patterns;
 }
 
+/* Whether the target consists of processes or threads that exist already. */
+static inline bool target_of_ids(const struct target *target)
+{
+	return target->nr_pids || target->nr_tids;
+}
+
+/* Whether the command is what is measured. */
+static inline bool target_is_command(const struct target *target)
+{
+	return target->command && !target->cpus_given && !target_of_ids(target);
+}
+
 /* Adds a cgroup that a pattern has found, by its path below the mount, in a vacant place or at the end.
  * Returns its index. */
 size_t target_take_in(struct target *target, const struct host *host, const char *path);
 
-/* Whether a cgroup, by its path below the mount, is one of those named, or inside of one. */
-bool target_has_cgroup(const struct target *target, const struct host *host, const char *path);
+/* Whether a cgroup, by its path below the mount, is one of those named; `inside`: or inside of one. */
+bool target_has_cgroup(const struct target *target, const struct host *host, const char *path, bool inside);
 
 /* The keys of --per. */
 enum per {
