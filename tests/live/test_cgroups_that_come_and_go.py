@@ -52,7 +52,7 @@ def test_one_that_is_made_again_is_measured_again(nhmtap, tmp_path, child, comma
         assert {(e["cgroup"], e["pid"]) for e in result.entries()} == {(path, puppet.pid)}
 
 
-CONTAINER = "c0ffee" + "0123456789abcdef" * 4
+CONTAINER = "facade" + "0123456789abcdef" * 4
 
 
 @pytest.mark.parametrize("command", [["stat", "--for-each-cgroup"], ["profile", "-c", "1", "--by", "cgroup", "-G"]],
