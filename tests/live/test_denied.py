@@ -172,7 +172,7 @@ def machine(level, capabilities=0, seccomp=0, lockdown="none"):
 
 @pytest.mark.parametrize("level, capabilities, arguments, why, remedy", [
     (3, 0, ["-e", "cs", "--", "true"], "any event needs 2 or less", "paranoid=2"),
-    (3, hosts.CAP_PERFMON, ["-e", "cs:u", "--", "true"], "is 3;", "CAP_PERFMON is not enough"),
+    (3, hosts.CAP_PERFMON, ["-e", "faults:u", "--", "true"], "is 3;", "CAP_PERFMON is not enough"),
     (3, 0, ["-e", "cs:k", "--", "true"], "kernel's side needs 1", "paranoid=1"),
     (2, 0, ["-e", "cs:k", "--", "true"], "kernel's side needs 1", "give CAP_PERFMON"),
     (2, 0, ["-e", "cs", "-a"], "whole CPUs need 0", "paranoid=0"),

@@ -3,6 +3,7 @@
 import os
 import sys
 
+import hosts
 import pytest
 from puppet import command
 from records import HERE, NHMTAP, check_stream, validator
@@ -84,6 +85,15 @@ def test_several_counts_of_an_event_are_all_given(stat):
 def test_a_timeout_is_subprocess_own(stat):
     with pytest.raises(Exception, match="timed out"):
         stat(["sleep", "100"], events=["cs"], timeout=0.5)
+
+
+def test_switches_that_an_ordinary_user_can_not_count_are_not_told_as_none(stat, tmp_path):
+    root = hosts.build(tmp_path / "host", hosts.WITHOUT_PMU | {"proc/sys/kernel/perf_event_paranoid": "2\n",
+                                                              "proc/self/status": hosts.status(0)})
+    run = stat(["sleep", "0.01"], events=["context-switches", "page-faults"], options=[f"--host-root={root}"])
+    assert run["page-faults:u"] > 0
+    with pytest.raises(module.CannotTell, match="happens in the kernel alone.*perf_event_paranoid=1"):
+        run["context-switches:u"] < 1
 
 
 # --- estimates: counts of software events never are -----------------------------------------------

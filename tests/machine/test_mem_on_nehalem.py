@@ -257,7 +257,7 @@ def test_a_threshold_that_the_sibling_holds_is_said_to_be_taken(siblings):
     record, = [r for r in records.parse(said) if r["type"] == "mem"]
     assert (record["status"], record["running_ns"]) == ("not_counted", 0)
     assert record["enabled_ns"] > 0
-    assert "one load-latency threshold" in record["why"]
+    assert "the core's load-latency threshold with another value (on the core's other thread too)" in record["why"]
 
 
 PAGEMAP = """

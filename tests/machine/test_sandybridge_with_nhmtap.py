@@ -59,8 +59,9 @@ def test_loads_and_stores_take_turns_on_their_one_counter(sandybridge):
         assert elsewhere <= 0.001 * record["samples"]["aggregated"], record["entries"]
     enabled = loads["enabled_ns"]
     assert 0.98 * enabled <= loads["running_ns"] + stores["running_ns"] <= 1.001 * enabled
-    for record in loads, stores:
+    for record, other in (loads, stores), (stores, loads):
         assert record["status"] == "multiplexed"
+        assert record["why"] == f"'{other['event']}' can only use the same counter: they take turns"
         # The counter's overflow arms PEBS, and the next occurrence is recorded. A turn that ends
         # between the two loses this sample.
         assert sum(record["samples"]["lost"].values()) <= record["running_ns"] / TURN_NS + 1

@@ -179,11 +179,18 @@ def test_an_event_of_the_table_carries_its_description(explain, host):
 
 
 @pytest.mark.parametrize("modifiers, user, kernel, hypervisor", [
-    ("u", 0, 1, 1), ("k", 1, 0, 1), ("h", 1, 1, 0), ("uk", 0, 0, 1), ("uh", 0, 1, 0),
+    ("u", 0, 1, 1), ("k", 1, 0, 1), ("uk", 0, 0, 1), ("uh", 0, 1, 0),
     ("ukh", 0, 0, 0)])
 def test_privilege_modifiers_exclude_the_others(attr, modifiers, user, kernel, hypervisor):
     found = attr(f"cycles:{modifiers}")
     assert bits(found, "exclude_user", "exclude_kernel", "exclude_hv") == (user, kernel, hypervisor)
+
+
+def test_the_hypervisors_side_alone_counts_nothing_and_can_be_insisted_on(attr, refusal):
+    # x86_pmu_hw_config() sets USR and OS from exclude_user and exclude_kernel, and has no bit for exclude_hv.
+    status, message = refusal("cycles:h")
+    assert status == 1 and "without u and k it would count nothing" in message
+    assert bits(attr("cycles:h", "--force"), "exclude_user", "exclude_kernel", "exclude_hv") == (1, 1, 0)
 
 
 def test_without_modifiers_only_guests_are_excluded(attr):

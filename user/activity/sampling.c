@@ -17,10 +17,12 @@
 #include "activity/pacing.h"
 #include "activity/sampling.h"
 #include "activity/warning.h"
+#include "activity/why.h"
 #include "record/type.h"
 #include "note.h"
 #include "plan/unwind.h"
 #include "unwind/unwinding.h"
+#include "visible.h"
 
 #define DEFAULT_TABLE_ENTRIES 20
 
@@ -567,6 +569,7 @@ static json_t *interval_record(const struct activity *activity, const struct sam
 	json_object_set_new(record, "value", json_integer(count->value));
 	json_object_set_new(record, "enabled_ns", json_integer(count->enabled_ns));
 	json_object_set_new(record, "running_ns", json_integer(count->running_ns));
+	why_put(activity, sampled->index, count, record);
 	return record;
 }
 
@@ -579,6 +582,8 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 
 	/* Read the count first. Then all samples to be expected by it are in the tables. */
 	counters_read(activity->counters, i, count);
+	if (activity->plan.events.list[i].never[0])
+		*count = (struct count){0};
 	aggregation_read(state->aggregations[i],
 			 activity->session->limits.memory ? most_keys(activity) : SIZE_MAX, reading);
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
@@ -621,7 +626,16 @@ struct reported {
 	struct count since;
 };
 
-static int report_event(struct activity *activity, size_t i, struct reported *found, struct sampled *sampled)
+static void say_not_counted(const struct activity *activity, size_t i, const struct count *count)
+{
+	char why[WHY_SIZE];
+
+	say("nhmtap: %s: no samples: %s", activity->plan.events.list[i].name,
+	    why_not_counted(activity, i, count, why));
+}
+
+static int report_event(struct activity *activity, size_t i, bool last, struct reported *found,
+			struct sampled *sampled)
 {
 	struct state *state = activity->state;
 	const struct sampling *sampling = state->sampling;
@@ -653,6 +667,8 @@ static int report_event(struct activity *activity, size_t i, struct reported *fo
 		return err;
 	}
 	err = activity_write(activity, record);
+	if (last && !count.running_ns)
+		say_not_counted(activity, i, &count);
 	lost = samples_since(&state->accounts[i], &before);
 	return err ? err
 		   : warn_of_loss(activity, sampled->event->name, &lost, &found->reading, &state->warned[i]);
@@ -671,7 +687,7 @@ int sampling_report(struct activity *activity, bool last)
 			err = drain_event(activity, i, ~0ULL);
 		if (err || !state->aggregations[i])
 			continue;
-		err = report_event(activity, i, &found[nr], &sampled[nr]);
+		err = report_event(activity, i, last, &found[nr], &sampled[nr]);
 		nr++;
 	}
 	if (!err && state->sampling->follow)

@@ -88,6 +88,8 @@ json_t *event_value(const struct event *event, const struct host *host)
 		json_object_set_new(value, "source", json_string("msr"));
 	if (event->note[0])
 		json_object_set_new(value, "note", value_text(event->note, sizeof(event->note)));
+	if (event->never[0])
+		json_object_set_new(value, "not_counted", value_text(event->never, sizeof(event->never)));
 	if (event->unit[0])
 		json_object_set_new(value, "unit", value_text(event->unit, sizeof(event->unit)));
 	if (event->group >= 0)

@@ -167,7 +167,8 @@ static void add_place(struct tally *tally, const struct counters *counters, size
 	for (size_t i = 0; i < tally->plan->events.nr; i++) {
 		struct count one;
 
-		if (!counters_has(counters, i, place))
+		/* What can't count has counted for no time. */
+		if (!counters_has(counters, i, place) || tally->plan->events.list[i].never[0])
 			continue;
 		counters_last(counters, i, place, &one);
 		count_add(&row->turn[i], &one);
@@ -180,6 +181,8 @@ static void read_cgroups(struct tally *tally, const struct counters *counters)
 		for (size_t i = 0; i < tally->plan->events.nr; i++) {
 			struct count one;
 
+			if (tally->plan->events.list[i].never[0])
+				continue;
 			counters_last_cgroup(counters, i, c, &one);
 			count_add(&tally->rows[tally->row_of[c]].turn[i], &one);
 		}

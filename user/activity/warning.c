@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "record/record.h"
 #include "record/samples.h"
@@ -61,6 +62,25 @@ int warn_of_loss(struct activity *activity, const char *event, const struct samp
 	return 0;
 }
 
+/* Says in one line for all events with the same reason why they are not counted. */
+static void say_what_never_counts(const struct events *events)
+{
+	for (size_t i = 0; i < events->nr; i++) {
+		char names[400];
+		size_t used = 0, before = 0;
+
+		while (before < i && strcmp(events->list[before].never, events->list[i].never))
+			before++;
+		if (!events->list[i].never[0] || before < i)
+			continue;
+		for (size_t j = i; j < events->nr && used < sizeof(names); j++)
+			if (!strcmp(events->list[j].never, events->list[i].never))
+				used += snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+						 events->list[j].name);
+		say("nhmtap: %s: not counted: %s", names, events->list[i].never);
+	}
+}
+
 void warn_of_spellings(const struct activity *activity)
 {
 	const struct events *events = &activity->plan.events;
@@ -68,6 +88,7 @@ void warn_of_spellings(const struct activity *activity)
 	for (size_t i = 0; i < events->nr; i++)
 		if (events->list[i].note[0])
 			say("nhmtap: %s: %s", events->list[i].name, events->list[i].note);
+	say_what_never_counts(events);
 }
 
 #define STEP_NS 10000000ULL

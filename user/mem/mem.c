@@ -97,23 +97,8 @@ static json_t *sources_value(const struct host *host, const struct sampled *samp
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* The threshold is a register of the core, shared by its two threads and all events. If another event uses it
- * with another value, this event is not scheduled (intel_shared_reg_get_constraints(),
- * arch/x86/events/intel/core.c). */
-static void put_status(const struct sampled *sampled, json_t *record)
-{
-	const struct count *count = sampled->count;
-
-	json_object_set_new(record, "status", json_string(count_status(count)));
-	if (count_is_estimate(count) && sampled->event->attr.config1)
-		json_object_set_new(record, "why",
-				    json_string("each core has one load-latency threshold, for both of its "
-						"threads; another event holds it with another value"));
-}
-
 static void mem_complete(const struct activity *activity, const struct sampled *sampled, json_t *record)
 {
-	put_status(sampled, record);
 	json_object_set_new(record, "sources", sources_value(&activity->session->host, sampled));
 }
 

@@ -107,10 +107,7 @@ static void mem_table(struct text *text, const struct stream *stream, const json
 	text_add(text, "%s: %s samples in %.3f s%s\n", string(record, "event"),
 		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9,
 		 has_latency(json_object_get(record, "sources")) ? ", latency in core cycles" : "");
-	if (strcmp(string(record, "status"), "counted"))
-		text_add(text, "# %s, %.1f%% of the time: %s\n", string(record, "status"),
-			 row_share(integer(record, "running_ns"), integer(record, "enabled_ns")),
-			 string(record, "why"));
+	row_of_status(text, record);
 	if (total)
 		source_rows(text, json_object_get(record, "sources"), total);
 	if (json_object_get(record, "stacks")) {

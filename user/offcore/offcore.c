@@ -7,6 +7,7 @@
 
 #include "activity/activity.h"
 #include "activity/tally.h"
+#include "activity/why.h"
 #include "event/encoding.h"
 #include "memory.h"
 #include "offcore/cells.h"
@@ -111,6 +112,17 @@ static __u64 bits_of_kind(const struct activity *activity, unsigned int kinds)
 	return offcore_bits_of_kind(activity->session->host.events->offcore, kinds);
 }
 
+/* With -r the plan has the cells of one execution only. All cells need the same register, so that the first
+ * event stands for the others. */
+static void put_why(const struct activity *activity, const struct measured *measured, json_t *value)
+{
+	const struct cells *offcore = activity->state;
+	size_t i = activity->options->repeats ? 0 : measured->cell - offcore->matrix.cells;
+	char why[WHY_SIZE];
+
+	json_object_set_new(value, "why", json_string(why_not_counted(activity, i, &measured->count, why)));
+}
+
 static json_t *cell_value(const struct activity *activity, const struct measured *measured)
 {
 	const struct cells *offcore = activity->state;
@@ -124,8 +136,10 @@ static json_t *cell_value(const struct activity *activity, const struct measured
 
 	if (measured->over)
 		executions_put_spread(value, measured->over);
-	if (!count->running_ns)
+	if (!count->running_ns) {
+		put_why(activity, measured, value);
 		return value;
+	}
 	json_object_set_new(value, "scaled", json_integer(llround(count_scaled(count))));
 	if (count_is_estimate(count))
 		json_object_set_new(value, "bound", bound_value(&measured->bound));

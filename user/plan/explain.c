@@ -3,6 +3,7 @@
 #include "event/branch_filter.h"
 #include "plan/plan.h"
 #include "plan/rules.h"
+#include "plan/sides.h"
 #include "plan/units.h"
 
 /* explain takes events as arguments, with -e, or both, and metrics. Without any, it shows the default. */
@@ -45,5 +46,6 @@ int plan_explain(struct plan *plan, const struct options *options, struct host *
 		if (options->filter && branch_filter_set(event, options->filter, host->events, refusal))
 			return -1;
 	}
+	sides_settle(&plan->events, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }

@@ -13,6 +13,7 @@
 #include "plan/grouping.h"
 #include "plan/neighbours.h"
 #include "plan/rules.h"
+#include "plan/sides.h"
 #include "plan/units.h"
 
 /* As in perf: if the user is not permitted to measure the kernel, the kernel is excluded, and the event's
@@ -128,13 +129,13 @@ static int check_precise(const struct plan *plan, struct host *host, struct refu
 	return 0;
 }
 
-int plan_check(const struct plan *plan, const struct options *options, struct host *host,
-	       struct refusal *refusal)
+int plan_check(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal)
 {
 	if (check_precise(plan, host, refusal) || (!options->force && check_counts(plan, host, refusal)) ||
 	    neighbours_check(&plan->events, &plan->target, host, refusal) ||
 	    units_check(&plan->events, options, refusal))
 		return -1;
+	sides_settle(&plan->events, host);
 	return rules_check(&plan->events, &plan->target, host, options->force, refusal);
 }
 

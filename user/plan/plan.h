@@ -38,9 +38,9 @@ void plan_groups(struct plan *plan, struct host *host);
 /* Sets the fields that counting, sampling and tracing have in common, in all events. */
 void plan_common(struct plan *plan, const struct host *host);
 
-/* Checks the plan against what is known about the events and the host. Must be called last. */
-int plan_check(const struct plan *plan, const struct options *options, struct host *host,
-	       struct refusal *refusal);
+/* Checks the plan against what is known about the events and the host, and notes what their counts can't say
+ * (plan/sides.h). Must be called last. */
+int plan_check(struct plan *plan, const struct options *options, struct host *host, struct refusal *refusal);
 
 /* Plans counting of the options' events (NULL: perf stat's defaults) on the options' target, without
  * expectations. */

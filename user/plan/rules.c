@@ -8,6 +8,8 @@
 #include "event/encoding.h"
 #include "event/placement.h"
 #include "metric/fit.h"
+#include "plan/sides.h"
+#include "tables/names.h"
 
 /* What a rule checks: one core event of the plan. */
 struct subject {
@@ -340,6 +342,35 @@ static int precise_unrecorded(const struct subject *s, struct refusal *refusal)
 	return instead(refusal, "leave out the modifier p; --force insists");
 }
 
+/* --- sides ------------------------------------------------------------------------------------ */
+
+/* Without the user's word for it (privilege_given), the kernel's side is left out for want of privileges;
+ * then the count is not refused, but says that it can't be told: sides_settle(). */
+static int other_side(const struct subject *s, struct refusal *refusal)
+{
+	const struct generic_event *generic = generic_event_of(s->event->attr.type, s->event->attr.config);
+
+	if (!s->event->privilege_given || !sides_missed(s->event))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "it %s; on the user's side it would count nothing", generic->sides_why);
+	according(refusal, "kernel, %s", generic->sides_source);
+	if (host_may_count_kernel(s->host))
+		return instead(refusal, "leave out the modifier u, or write k; --force insists");
+	return instead(refusal, "leave out the modifier u, and %s", sides_remedy(s->host));
+}
+
+static int no_side(const struct subject *s, struct refusal *refusal)
+{
+	if (!s->event->privilege_given || !sides_all_excluded(s->event, s->host))
+		return 0;
+	refused(s, STATUS_USAGE, refusal);
+	because(refusal, "h is a hypervisor's side, which an x86 CPU does not tell apart; without u and k it "
+			 "would count nothing");
+	according(refusal, "kernel, x86_pmu_hw_config() and perf_exclude_event()");
+	return instead(refusal, "write u for the user's side, k for the kernel's, or both; --force insists");
+}
+
 /* --- periods and rights ----------------------------------------------------------------------- */
 
 static int short_period(const struct subject *s, struct refusal *refusal)
@@ -604,7 +635,10 @@ static const struct rule {
 	int (*check)(const struct subject *s, struct refusal *refusal);
 	bool yields;	/* --force skips it: the kernel would accept the request, and it does no harm */
 	bool of_groups; /* also checks software events, which may be the first of a group */
+	bool of_all;	/* checks all events, on CPUs without a table as well */
 } rules[] = {
+	{.check = other_side, .yields = true, .of_all = true},
+	{.check = no_side, .yields = true, .of_all = true},
 	{.check = pin_control},
 	{.check = cmask_width},
 	{.check = second_offcore_register, .yields = true},
@@ -630,16 +664,23 @@ static const struct rule {
 	{.check = siblings_share_register, .yields = true},
 };
 
+/* Whether a rule is about an event: of the core's PMU or not, on a CPU with a table or without. */
+static bool concerns(const struct rule *rule, const struct cpu_events *cpu, bool core)
+{
+	return rule->of_all || (cpu && (core || rule->of_groups));
+}
+
 int rules_check(const struct events *events, const struct target *target, struct host *host, bool force,
 		struct refusal *refusal)
 {
 	struct subject subject = {.cpu = host->events, .host = host, .all = events, .target = target};
 
-	for (size_t i = 0; subject.cpu && i < events->nr; i++) {
-		bool core = look_at(&subject, &events->list[i]);
+	for (size_t i = 0; i < events->nr; i++) {
+		bool core = subject.cpu && look_at(&subject, &events->list[i]);
 
+		subject.event = &events->list[i];
 		for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]); r++)
-			if ((core || rules[r].of_groups) && !(force && rules[r].yields) &&
+			if (concerns(&rules[r], subject.cpu, core) && !(force && rules[r].yields) &&
 			    rules[r].check(&subject, refusal))
 				return -1;
 	}

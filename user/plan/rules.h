@@ -12,8 +12,8 @@
 #include "refusal.h"
 
 /* Checks all events against all rules. `force` skips rules that only protect from useless results. Returns 0,
- * or -1 with the refusal of the first rule that is broken. Without a table of the host's CPU, nothing is
- * refused, because nothing is known. */
+ * or -1 with the refusal of the first rule that is broken. Without a table of the host's CPU, little is
+ * refused, because nothing is known of its PMU. */
 int rules_check(const struct events *events, const struct target *target, struct host *host, bool force,
 		struct refusal *refusal);
 

@@ -13,6 +13,7 @@ static void profile_table(struct text *text, const struct stream *stream, const 
 	row_time(text, stream, record);
 	text_add(text, "%s: %s samples in %.3f s\n", string(record, "event"),
 		 row_grouped(total, number, sizeof(number)), integer(record, "duration_ns") / 1e9);
+	row_of_status(text, record);
 	if (json_object_get(record, "stacks"))
 		rows_of_stacks(text, &stream->calls, entries, total);
 	else if (json_array_size(entries))

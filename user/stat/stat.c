@@ -13,6 +13,7 @@
 #include "stat/plan.h"
 #include "activity/activity.h"
 #include "activity/tally.h"
+#include "activity/why.h"
 #include "metric/moments.h"
 #include "option/command.h"
 
@@ -74,39 +75,6 @@ static void stat_want(const struct activity *activity, struct limits *limits)
 	limits_want(limits, MEMORY_TABLES, bytes, bytes);
 }
 
-/* Whether the event belongs to a pinned group, which is counted all the time or given up by the kernel. */
-static bool is_pinned(const struct activity *activity, size_t i)
-{
-	const struct events *events = &activity->plan.events;
-
-	while (!event_leads(events, i))
-		i--;
-	return events->list[i].attr.pinned;
-}
-
-/* Why event i was not counted, or not all the time, by its enabled and running times; NULL if only because it
- * took turns. */
-static const char *why_not_counted(const struct activity *activity, size_t i, const struct count *count)
-{
-	const struct target *target = &activity->plan.target;
-	bool ran = count->enabled_ns || (target->command && !activity->was_off);
-
-	if (is_pinned(activity, i) && ran && count_is_estimate(count) && count->running_ns)
-		return "only a part of it was counted: it is pinned, and when no counter was free for it, "
-		       "the "
-		       "kernel stopped counting it for good";
-	if (is_pinned(activity, i) && ran && !count->running_ns)
-		return "it is pinned, and others held the counters that it can use: the kernel does not try "
-		       "again; without D it takes turns";
-	if (count->running_ns)
-		return NULL;
-	return count->enabled_ns   ? "it never got a counter: others held those that it can use, or the "
-				     "register that it shares with the core's other thread"
-	       : activity->was_off ? "counting was switched off (--delay, --control)"
-	       : target->cpus_given && !target_in_cgroups(target) ? "its CPU was offline"
-								  : "its target never ran";
-}
-
 static void put_string(struct fields *fields, const char *name, const json_t *string)
 {
 	fields_text(fields, name, json_string_value(string), json_string_length(string));
@@ -128,13 +96,14 @@ static int report_count(struct activity *activity, size_t i, const struct tally_
 	const struct event *event = &activity->plan.events.list[i];
 	const struct count *count = &row->since[i];
 	struct fields fields = {.nr = 0};
+	char text[WHY_SIZE];
 	const char *why;
 
 	put_string(&fields, "event", stat->names[i]);
 	if (metric)
 		fields_text(&fields, "explained_by", metric->name, strlen(metric->name));
 	tally_add(&fields, &stat->tally, row);
-	why = why_not_counted(activity, i, count);
+	why = why_not_counted(activity, i, count, text);
 	if (why)
 		fields_text(&fields, "why", why, strlen(why));
 	add_count(&fields, &row->interval_turns, row->since, i);
@@ -220,12 +189,12 @@ static void find_metric(const struct activity *activity, const struct tally_row 
 }
 
 static void find_count(const struct activity *activity, const struct tally_row *row, size_t i,
-		       struct finding *finding)
+		       struct finding *finding, char why[WHY_SIZE])
 {
 	const struct event *event = &activity->plan.events.list[i];
 
 	finding->unit = event->unit;
-	finding->why = why_not_counted(activity, i, &row->now[i]);
+	finding->why = why_not_counted(activity, i, &row->now[i], why);
 	finding->there = !finding->why;
 	if (!finding->there)
 		return;
@@ -244,7 +213,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 		[CANNOT_TELL] = STATUS_PARTIAL,
 	};
 	const struct counting *stat = activity->state;
-	char why[300];
+	char why[WHY_SIZE];
 	struct finding finding = {.why = why};
 	enum outcome outcome;
 	json_t *record;
@@ -253,7 +222,7 @@ static int report_expectation(struct activity *activity, const struct expectatio
 		find_metric(activity, row, &activity->plan.metrics.list[expectation->place], &finding, why,
 			    sizeof(why));
 	else
-		find_count(activity, row, expectation->place, &finding);
+		find_count(activity, row, expectation->place, &finding, why);
 	record = expectation_record(expectation, &finding, &outcome);
 	tally_put(record, &stat->tally, row);
 	activity_put_missing(activity, record, &row->cpus, row->key.cgroup);

@@ -7,17 +7,27 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
+/* The sides of software events: perf_exclude_event(), kernel/events/core.c, compares them with the registers
+ * that come with the event. Those of a fault are the faulting code's, those of the scheduler its own. */
+#define BOTH SIDES_BOTH, NULL, NULL
+#define OF_THE_SCHEDULER                                                                                     \
+	SIDES_KERNEL, "happens in the kernel alone, in its scheduler", "__perf_sw_event_sched()"
+#define OF_OTHER_PROCESSORS                                                                                  \
+	SIDES_NONE, "counts nothing: only the kernels of other architectures than x86 count it",             \
+		"perf_sw_event(), which nothing in arch/x86 calls for it"
+
 #define HARDWARE(name, alias, id, bit)                                                                       \
 	{                                                                                                    \
-		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, "", bit                                 \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##id, "", bit, BOTH                           \
 	}
-#define SOFTWARE(name, alias, id)                                                                            \
+#define SOFTWARE(name, alias, id, ...)                                                                       \
 	{                                                                                                    \
-		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "", -1                                  \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "", -1, __VA_ARGS__                     \
 	}
 #define CLOCK(name, id)                                                                                      \
 	{                                                                                                    \
-		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns", -1                                 \
+		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##id, "ns", -1, SIDES_IGNORED,                 \
+			"counts its time on both sides, whichever are asked for", "cpu_clock_event_update()" \
 	}
 
 /* The names of `perf list hw sw`. */
@@ -34,16 +44,18 @@ const struct generic_event generic_events[] = {
 	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES, -1),
 	CLOCK("cpu-clock", CPU_CLOCK),
 	CLOCK("task-clock", TASK_CLOCK),
-	SOFTWARE("page-faults", "faults", PAGE_FAULTS),
-	SOFTWARE("minor-faults", NULL, PAGE_FAULTS_MIN),
-	SOFTWARE("major-faults", NULL, PAGE_FAULTS_MAJ),
-	SOFTWARE("context-switches", "cs", CONTEXT_SWITCHES),
-	SOFTWARE("cpu-migrations", "migrations", CPU_MIGRATIONS),
-	SOFTWARE("alignment-faults", NULL, ALIGNMENT_FAULTS),
-	SOFTWARE("emulation-faults", NULL, EMULATION_FAULTS),
-	SOFTWARE("dummy", NULL, DUMMY),
-	SOFTWARE("bpf-output", NULL, BPF_OUTPUT),
-	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES),
+	SOFTWARE("page-faults", "faults", PAGE_FAULTS, BOTH),
+	SOFTWARE("minor-faults", NULL, PAGE_FAULTS_MIN, BOTH),
+	SOFTWARE("major-faults", NULL, PAGE_FAULTS_MAJ, BOTH),
+	SOFTWARE("context-switches", "cs", CONTEXT_SWITCHES, OF_THE_SCHEDULER),
+	SOFTWARE("cpu-migrations", "migrations", CPU_MIGRATIONS, OF_THE_SCHEDULER),
+	SOFTWARE("alignment-faults", NULL, ALIGNMENT_FAULTS, OF_OTHER_PROCESSORS),
+	SOFTWARE("emulation-faults", NULL, EMULATION_FAULTS, OF_OTHER_PROCESSORS),
+	SOFTWARE("dummy", NULL, DUMMY, SIDES_NONE,
+		 "counts nothing: it is there for the notes that come with it", "perf_swevent_init()"),
+	SOFTWARE("bpf-output", NULL, BPF_OUTPUT, SIDES_NONE,
+		 "counts nothing: it is there for the output of BPF programs", "bpf_perf_event_output()"),
+	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES, OF_THE_SCHEDULER),
 };
 const size_t nr_generic_events = sizeof(generic_events) / sizeof(generic_events[0]);
 

@@ -7,6 +7,14 @@
 
 #include "tables/known_event.h"
 
+/* On which sides (user's, kernel's) the kernel counts one of its own events. */
+enum event_sides {
+	SIDES_BOTH,    /* by where the CPU was: a fault of the program, or of the kernel */
+	SIDES_KERNEL,  /* always in the kernel */
+	SIDES_IGNORED, /* a count has all, whichever sides are asked for; samples are of their sides */
+	SIDES_NONE,    /* it never counts anything */
+};
+
 struct generic_event {
 	const char *name;
 	const char *alias; /* another spelling, or NULL */
@@ -15,6 +23,9 @@ struct generic_event {
 	const char *unit;  /* unit of the count, "" for a plain number */
 	int architectural; /* the bit of CPUID.0AH:EBX that is set if it is missing (intel_arch_events_map[],
 			      arch/x86/events/intel/core.c), else -1 */
+	enum event_sides sides;
+	const char *sides_why;	  /* why, unless it counts on both sides: the rest of "the event …" */
+	const char *sides_source; /* and the function of the kernel that shows it */
 };
 
 extern const struct generic_event generic_events[];

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "activity/why.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "event/encoding.h"
+#include "event/placement.h"
+#include "host/kernel.h"
+#include "plan/rules.h"
+
+/* Registers that an event may have to wait for as well as for its counter, named as in rules_register(). */
+static const char *const registers[] = {"load-latency threshold", "off-core register", "branch filter"};
+
+/* The other event of this activity that holds a register of the core with another value; NULL: none does. */
+static const struct event *rival_for_register(const struct activity *activity, const struct event *event,
+					      const char *name)
+{
+	struct host *host = &activity->session->host;
+	const struct events *events = &activity->plan.events;
+	__u64 own, theirs;
+
+	if (!rules_register(event, name, host, &own))
+		return NULL;
+	for (size_t i = 0; i < events->nr; i++)
+		if (rules_register(&events->list[i], name, host, &theirs) && theirs != own)
+			return &events->list[i];
+	return NULL;
+}
+
+/* The other event of this activity with which the event can't have a counter at the same time. */
+static const struct event *rival_for_counter(const struct activity *activity, const struct event *event)
+{
+	struct host *host = &activity->session->host;
+	const struct events *events = &activity->plan.events;
+	int counters[PLACEMENT_MOST];
+
+	for (size_t i = 0; host->events && i < events->nr; i++) {
+		struct event both[] = {*event, events->list[i]};
+
+		if (&events->list[i] != event && placement_choices(host, event) &&
+		    placement_choices(host, &events->list[i]) &&
+		    placement_find(host, both, 2, 0, counters) >= 0)
+			return &events->list[i];
+	}
+	return NULL;
+}
+
+/* Whether the events of this activity are more than there are counters. */
+static bool too_many(const struct activity *activity)
+{
+	const struct events *events = &activity->plan.events;
+	struct host *host = &activity->session->host;
+	int counters[PLACEMENT_MOST];
+
+	return host->events && (events->nr > PLACEMENT_MOST ||
+				placement_find(host, events->list, events->nr, 0, counters) >= 0);
+}
+
+/* The register that the event needs in addition to its counter, by which something outside may hold it up;
+ * NULL: none. */
+static const char *register_of(const struct activity *activity, const struct event *event)
+{
+	struct host *host = &activity->session->host;
+	__u64 value;
+
+	for (size_t r = 0; r < sizeof(registers) / sizeof(registers[0]); r++)
+		if (rules_register(event, registers[r], host, &value))
+			return registers[r];
+	return NULL;
+}
+
+/* Who else may hold what the event needs. */
+static const char *others(const struct activity *activity, const struct event *event, char text[WHY_SIZE])
+{
+	const char *reg = register_of(activity, event);
+	size_t used = snprintf(text, WHY_SIZE, "others hold the counters that it can use");
+
+	if (reg)
+		used += snprintf(text + used, WHY_SIZE - used,
+				 ", or the core's %s with another value (on the core's other thread too)",
+				 reg);
+	if (kernel_nmi_watchdog(&activity->session->host))
+		snprintf(text + used, WHY_SIZE - used,
+			 "; the kernel's NMI watchdog holds one for good (sysctl kernel.nmi_watchdog=0)");
+	return text;
+}
+
+const char *why_in_turns(const struct activity *activity, size_t i, char text[WHY_SIZE])
+{
+	const struct event *event = &activity->plan.events.list[i], *rival;
+
+	for (size_t r = 0; r < sizeof(registers) / sizeof(registers[0]); r++) {
+		rival = rival_for_register(activity, event, registers[r]);
+		if (!rival)
+			continue;
+		snprintf(text, WHY_SIZE, "'%.150s' needs the core's %s with another value: they take turns",
+			 rival->name, registers[r]);
+		return text;
+	}
+	rival = rival_for_counter(activity, event);
+	if (rival)
+		snprintf(text, WHY_SIZE, "'%.150s' can only use the same counter: they take turns",
+			 rival->name);
+	else if (too_many(activity))
+		snprintf(text, WHY_SIZE, "the events are more than the core has counters: they take turns");
+	else
+		others(activity, event, text);
+	return text;
+}
+
+/* Whether the event belongs to a pinned group, which is counted all the time or given up by the kernel. */
+static bool is_pinned(const struct events *events, size_t i)
+{
+	while (!event_leads(events, i))
+		i--;
+	return events->list[i].attr.pinned;
+}
+
+/* The reason if the kernel has given up a pinned event, which it tells by an end of file instead of a count;
+ * NULL if it has not. */
+static const char *why_given_up(const struct activity *activity, size_t i, const struct count *count)
+{
+	bool ran = count->enabled_ns || (activity->plan.target.command && !activity->was_off);
+
+	if (!is_pinned(&activity->plan.events, i) || !ran)
+		return NULL;
+	if (!count->running_ns)
+		return "it is pinned, and others held the counters that it can use: the kernel does not try "
+		       "again; without D it takes turns";
+	return count_is_estimate(count) ? "only a part of it was counted: it is pinned, and when no counter "
+					  "was free for it, the kernel stopped counting it for good"
+					: NULL;
+}
+
+/* Why it was not enabled for any time. */
+static const char *why_not_enabled(const struct activity *activity)
+{
+	const struct target *target = &activity->plan.target;
+
+	return activity->was_off ? "counting was switched off (--delay, --control)"
+	       : target->cpus_given && !target_in_cgroups(target) ? "its CPU was offline"
+								  : "its target never ran";
+}
+
+const char *why_not_counted(const struct activity *activity, size_t i, const struct count *count,
+			    char text[WHY_SIZE])
+{
+	const struct event *event = &activity->plan.events.list[i];
+	const char *given_up = why_given_up(activity, i, count);
+	char who[WHY_SIZE];
+
+	if (event->never[0])
+		return event->never;
+	if (given_up)
+		return given_up;
+	if (count->running_ns)
+		return NULL;
+	if (!count->enabled_ns)
+		return why_not_enabled(activity);
+	snprintf(text, WHY_SIZE, "it never got a counter: %.350s", others(activity, event, who));
+	return text;
+}
+
+void why_put(const struct activity *activity, size_t i, const struct count *count, json_t *record)
+{
+	char text[WHY_SIZE];
+	const char *why = why_not_counted(activity, i, count, text);
+
+	if (!why && count_is_estimate(count))
+		why = why_in_turns(activity, i, text);
+	json_object_set_new(record, "status", json_string(count_status(count)));
+	if (why)
+		json_object_set_new(record, "why", json_string(why));
+}
