@@ -38,7 +38,7 @@ def test_a_fault_of_the_machine_is_noticed(emulator, mutant):
     test, _, model = mutant.selftest.partition("@")
     kind, lacks = MODELS[model or "nehalem"]
     assert test not in lacks
-    with nehalem.Guest(nehalem.Machine(add=(tool(), tool() + "-known"), **kind)) as guest:
+    with nehalem.Guest(nehalem.Machine(add=(tool(), tool() + "-known"), rounded=True, **kind)) as guest:
         guest.run("insmod /lib/modules/intel-uncore.ko")
         result = guest.run("/opt/nhmtap", "doctor", "--selftest", "--only", test, "--format", "json", paranoid=-1)
     found, = (r for r in records.parse(result.stdout) if r["type"] == "selftest")

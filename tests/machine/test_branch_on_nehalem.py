@@ -382,8 +382,8 @@ def test_of_a_steady_loop_a_hundredth_of_its_stacks_comes_out(guest):
 
 def compile_hot(to, *options):
     source = os.path.join(nehalem.HERE, "src/hot.c")
-    subprocess.run(["clang", "-O2", "-gline-tables-only", "-fdebug-info-for-profiling", *options,
-                    "-o", to, source], check=True)
+    subprocess.run(["clang", "-O2", "-gline-tables-only", "-fdebug-info-for-profiling", "-fdebug-compilation-dir=.",
+                    f"-ffile-prefix-map={nehalem.HERE}=.", *options, "-o", to, source], check=True)
 
 
 def calls_in_main(program):
