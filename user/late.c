@@ -34,9 +34,11 @@
 	X(curl_url_strerror)                                                                                 \
 	X(curl_version_info)
 #define LIBMICROHTTPD(X)                                                                                     \
+	X(MHD_add_connection)                                                                                \
 	X(MHD_add_response_header)                                                                           \
 	X(MHD_create_response_from_buffer)                                                                   \
 	X(MHD_destroy_response)                                                                              \
+	X(MHD_get_connection_info)                                                                           \
 	X(MHD_get_daemon_info)                                                                               \
 	X(MHD_get_timeout)                                                                                   \
 	X(MHD_queue_response)                                                                                \

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """--listen: a running session answers HTTP, at a unix socket or an address of this machine."""
+import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
+import threading
+import time
 
 import pytest
 from asked import ask, connect, free_port
-from sessions import Session, faults, write
+from sessions import Session, config_schema, faults, until, write
 
 
 @pytest.fixture(params=["unix", "tcp"])
@@ -55,6 +59,154 @@ def test_who_connects_and_says_nothing_keeps_nobody_waiting(session, place):
     assert session.end().status == 0
     for one in silent:
         one.close()
+
+
+def connected(place):
+    kind, _, where = place.partition(":")
+    if kind == "tcp":
+        host, _, port = where.partition(":")
+        return socket.create_connection((host, int(port)))
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(where)
+    return one
+
+
+SAYS = {"nothing": b"", "half a request": b"GET /heal", "a head without an end": b"GET /healthz HTTP/1.1\r\nHost: x\r\n",
+        "a body that does not come": b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"}
+
+
+@pytest.mark.parametrize("says", SAYS)
+def test_any_number_of_idle_connections_keep_nobody_out_and_leave_nothing_behind(session, place, says):
+    idle = []
+    for number in range(150):
+        idle.append(connected(place))
+        with contextlib.suppress(OSError):
+            idle[-1].sendall(SAYS[says])
+        if number % 10 == 0:
+            assert ask(place, "/healthz")[0] == 200
+    assert ask(place, "/healthz")[:2] == (200, "ok\n")
+    session.do("ping")
+    for one in idle:
+        one.close()
+    for _ in range(3):
+        assert ask(place, "/healthz")[0] == 200
+    assert session.end().status == 0
+
+
+def test_who_connects_without_end_keeps_nobody_out(session, place):
+    stop = threading.Event()
+
+    def flood():
+        held = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                held.append(connected(place))
+            time.sleep(0.0005)
+            if len(held) > 200:
+                held.pop(0).close()
+        for one in held:
+            one.close()
+
+    floods = [threading.Thread(target=flood) for _ in range(2)]
+    for one in floods:
+        one.start()
+    for _ in range(20):
+        assert ask(place, "/healthz")[0] == 200
+    stop.set()
+    for one in floods:
+        one.join()
+    assert ask(place, "/healthz")[0] == 200 and session.end().status == 0
+
+
+def test_who_asks_and_does_not_read_keeps_nobody_out(session, place):
+    deaf = []
+    for _ in range(64):
+        deaf.append(connected(place))
+        deaf[-1].settimeout(0.2)
+        with contextlib.suppress(OSError):
+            deaf[-1].sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n" * 2000)
+    assert ask(place, "/healthz")[0] == 200
+    for one in deaf:
+        one.close()
+    assert ask(place, "/healthz")[0] == 200 and session.end().status == 0
+
+
+def test_without_descriptors_the_listener_waits_and_does_not_spin(nhmtap, tmp_path, puppet, place):
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))], listen=place) as one:
+        used = len(os.listdir(f"/proc/{one.process.pid}/fd"))
+        resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (used + 5, used + 5))
+        idle = [connected(place) for _ in range(20)]
+        until(lambda: len(os.listdir(f"/proc/{one.process.pid}/fd")) >= used + 4)
+        one.do("ping")
+        assert ask(place, "/healthz")[0] == 200
+        with open(f"/proc/{one.process.pid}/stat", encoding="ascii") as file:
+            before = sum(map(int, file.read().split()[13:15]))
+        time.sleep(0.5)
+        with open(f"/proc/{one.process.pid}/stat", encoding="ascii") as file:
+            assert sum(map(int, file.read().split()[13:15])) - before < 25  # hundredths of a second
+        for other in idle:
+            other.close()
+        assert ask(place, "/healthz")[0] == 200 and one.end().status == 0
+
+
+def a_file(path):
+    path.write_text("precious")
+
+
+def a_fifo(path):
+    os.mkfifo(path)
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+def a_link(path):
+    path.with_name("precious").write_text("precious")
+    path.symlink_to("precious")
+
+
+def a_server_that_does_not_listen_yet(path):
+    other = socket.socket(socket.AF_UNIX)
+    other.bind(str(path))
+    return other
+
+
+def a_server_of_datagrams(path):
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    other.bind(str(path))
+    return other
+
+
+def a_server_with_a_full_queue(path):
+    other = socket.socket(socket.AF_UNIX)
+    other.bind(str(path))
+    other.listen(0)
+    return other, connected(f"unix:{path}")
+
+
+@pytest.mark.parametrize("thing", [a_file, a_fifo, a_folder, a_link, a_server_that_does_not_listen_yet,
+                                   a_server_of_datagrams, a_server_with_a_full_queue])
+def test_what_is_no_socket_that_was_left_behind_is_not_removed(nhmtap, tmp_path, thing):
+    path = tmp_path / "http"
+    held = thing(path)
+    before = path.lstat()
+    result = nhmtap("stat", "-e", "cs", "--listen", f"unix:{path}", "--", "touch", tmp_path / "ran")
+    assert result.status == 1 and "already in use" in result.err and not (tmp_path / "ran").exists()
+    assert path.lstat().st_ino == before.st_ino and path.lstat().st_mode == before.st_mode
+    for one in held if isinstance(held, tuple) else [held] if held else []:
+        one.close()
+
+
+def test_the_socket_that_another_server_has_put_there_stays(nhmtap, tmp_path, puppet):
+    path = tmp_path / "http"
+    with Session(nhmtap, tmp_path, [faults("counts", "stat", pid=str(puppet.pid))], listen=f"unix:{path}") as session:
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+            other.listen()
+            session.end()
+            connected(f"unix:{path}").close()
 
 
 def test_the_socket_is_gone_when_the_session_is(nhmtap, tmp_path, puppet):
@@ -105,9 +257,25 @@ def test_an_address_that_other_machines_reach_is_refused(nhmtap, tmp_path, host)
     assert f"write public-tcp:{host}:9464" in result.err and not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("place", ["tcp:127.1.2.3", "tcp:[::1]", "tcp:[::ffff:127.0.0.1]", "public-tcp:0.0.0.0"])
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.1"])
+def test_such_an_address_is_refused_without_its_kind_as_well(nhmtap, host):
+    result = nhmtap("stat", "-e", "cs", "--listen", f"{host}:9464", "--", "true")
+    assert result.status == 1 and "other machines reach this address" in result.err
+    assert f"write public-tcp:{host}:9464" in result.err
+
+
+@pytest.mark.parametrize("place", ["example.com:9464", "9464", ":9464", "127.0.0.1:http", "localhost:", "[::1:9464"])
+def test_a_host_and_a_port_without_a_kind_are_an_address_or_localhost(nhmtap, place):
+    result = nhmtap("stat", "-e", "cs", "--listen", place, "--", "true")
+    assert result.status == 1 and "unix:PATH, tcp:HOST:PORT" in result.err
+    assert not config_schema().is_valid({"activities": [faults("a", "stat", cpu="0")], "listen": place})
+
+
+@pytest.mark.parametrize("place", ["tcp:127.1.2.3", "tcp:[::1]", "tcp:[::ffff:127.0.0.1]", "public-tcp:0.0.0.0",
+                                   "127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
 def test_loopback_is_taken_and_any_address_that_is_asked_for(nhmtap, tmp_path, place):
-    asked = place.partition(":")[2].replace("0.0.0.0", "127.0.0.1")
+    asked = (place.partition(":")[2] if "tcp:" in place else place).replace("0.0.0.0", "127.0.0.1")
+    assert config_schema().is_valid({"activities": [faults("a", "stat", cpu="0")], "listen": f"{place}:9464"})
     run = nhmtap.command("stat", "-e", "page-faults", "-o", tmp_path / "out", "--listen", f"{place}:9464", "--", "curl",
                          "-sg", f"http://{asked}:9464/healthz")
     # In a network namespace of its own, which nobody else reaches.

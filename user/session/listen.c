@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,18 +22,39 @@
 #include "session/loop.h"
 #include "session/session.h"
 
-/* The most connections at the same time: more than any scraper and probe need. Connections that are silent
- * for SILENT_S seconds are closed. */
+/*
+ * The most connections at the same time: more than any scraper and probe need. Connections that are silent
+ * for SILENT_S seconds are closed. If there is no room for a new one, the one that has been idle for longest
+ * makes room, so that nobody can keep others out by connecting and saying nothing.
+ */
 #define CONNECTIONS_MOST 32
 #define SILENT_S	 10
 
+/* The most that are accepted before the loop does something else. */
+#define ACCEPT_MOST 64
+
+/* Pause before accepting again when there is no descriptor left. */
+#define PAUSE_NS 100000000ULL
+
 #define PLAIN "text/plain; charset=utf-8"
+
+struct connection {
+	int fd;	       /* libmicrohttpd's; -1: this place is free */
+	__u64 used_ns; /* when it was accepted, or last sent a request: CLOCK_MONOTONIC */
+	bool answered; /* a request is being answered */
+	bool ending;   /* it was shut down */
+};
 
 struct listen {
 	struct session *session;
 	struct MHD_Daemon *daemon;
-	struct source *ready, *due;
-	char *path; /* path of the socket; NULL if it is not a unix socket */
+	int fd; /* the socket that listens. libmicrohttpd, given it, would not accept again after a full house
+		 */
+	struct source *coming, *ready, *due, *pause;
+	struct connection connections[CONNECTIONS_MOST];
+	struct connection *adding; /* place of the connection that libmicrohttpd is being given */
+	char *path;		   /* path of the socket; NULL if it is not a unix socket */
+	struct stat made;	   /* the socket's file, as it was made */
 };
 
 /* --- pages ------------------------------------------------------------------------------------ */
@@ -83,6 +107,25 @@ static enum MHD_Result send_body(struct MHD_Connection *connection, unsigned int
 	return result;
 }
 
+static struct connection *connection_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void note_request(struct MHD_Connection *connection)
+{
+	struct connection *own = connection_of(connection);
+
+	own->used_ns = clock_ns(CLOCK_MONOTONIC);
+	own->answered = true;
+}
+
+static void on_answered(void *context, struct MHD_Connection *connection, void **seen,
+			enum MHD_RequestTerminationCode how)
+{
+	connection_of(connection)->answered = false;
+}
+
 /* Called for a request's head, and again at its end. It is answered only at its end; otherwise the connection
  * could not be used for another request. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
@@ -101,6 +144,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 		*sent_size = 0;
 		return MHD_YES;
 	}
+	note_request(connection);
 	if (reads && page) {
 		status = page->answer(listen->session, &body, &type);
 	} else if (reads) {
@@ -140,6 +184,119 @@ static void on_ready(void *context, short events)
 	serve(context);
 }
 
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **own,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct listen *listen = context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*own = listen->adding;
+		return;
+	}
+	((struct connection *)*own)->fd = -1;
+}
+
+/* A client is given this long to send its request before it counts as idle. */
+#define FRESH_NS 1000000000ULL
+
+static bool is_idle(const struct connection *one, __u64 now)
+{
+	return !one->answered && one->used_ns + FRESH_NS < now;
+}
+
+static bool is_idler(const struct connection *one, const struct connection *other, __u64 now)
+{
+	if (is_idle(one, now) != is_idle(other, now))
+		return is_idle(one, now);
+	return one->used_ns < other->used_ns;
+}
+
+/* Closes the connection that has been idle for longest. */
+static void make_room(struct listen *listen)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	struct connection *idlest = NULL;
+
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++) {
+		struct connection *each = &listen->connections[i];
+
+		if (each->fd >= 0 && !each->ending && (!idlest || is_idler(each, idlest, now)))
+			idlest = each;
+	}
+	if (!idlest)
+		return;
+	idlest->ending = true;
+	shutdown(idlest->fd, SHUT_RDWR);
+	/* It sees the end, closes, and tells so in on_connection(). */
+	for (int i = 0; i < 3 && idlest->fd >= 0; i++)
+		MHD_run(listen->daemon);
+}
+
+static struct connection *free_place(struct listen *listen)
+{
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++)
+		if (listen->connections[i].fd < 0)
+			return &listen->connections[i];
+	return NULL;
+}
+
+static void on_pause_over(void *context)
+{
+	struct listen *listen = context;
+
+	listen->pause = NULL;
+	loop_listen(listen->coming, POLLIN);
+}
+
+/* The socket stays readable as long as a connection waits, so it is not watched for a moment. */
+static void pause_accepting(struct listen *listen)
+{
+	if (listen->pause)
+		return;
+	loop_listen(listen->coming, 0);
+	listen->pause =
+		loop_at(listen->session->loop, clock_ns(CLOCK_MONOTONIC) + PAUSE_NS, on_pause_over, listen);
+}
+
+/* Accepts a connection. Returns whether there may be another one. */
+static bool accept_one(struct listen *listen)
+{
+	struct sockaddr_storage from = {0};
+	socklen_t size = sizeof(from);
+	struct connection *place = free_place(listen);
+	int fd;
+
+	if (!place) {
+		make_room(listen);
+		place = free_place(listen);
+	}
+	fd = place ? accept4(listen->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+	if (fd < 0 && place && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR))
+		return errno != EAGAIN;
+	if (fd < 0) {
+		make_room(listen);
+		pause_accepting(listen);
+		return false;
+	}
+	*place = (struct connection){.fd = fd, .used_ns = clock_ns(CLOCK_MONOTONIC)};
+	listen->adding = place;
+	if (MHD_add_connection(listen->daemon, fd, (struct sockaddr *)&from, size) != MHD_YES)
+		place->fd = -1; /* it has closed the descriptor */
+	return true;
+}
+
+/* Each is served at once: mostly its request has come already. */
+static void on_coming(void *context, short events)
+{
+	struct listen *listen = context;
+
+	for (int i = 0; i < ACCEPT_MOST && accept_one(listen); i++)
+		MHD_run(listen->daemon);
+	serve(listen);
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static int refuse_listen(struct refusal *refusal, const char *place, const char *next)
@@ -150,14 +307,44 @@ static int refuse_listen(struct refusal *refusal, const char *place, const char 
 	return instead(refusal, "%s", next);
 }
 
-/* Whether nobody listens at the socket: a run that was killed has left it behind. */
-static bool is_left_behind(const struct address *address)
+/* Whether a socket of this path is bound in this network namespace. A server that does not listen yet refuses
+ * connections, like none. Where the path is relative to a folder that is not known, its name decides. */
+static bool is_bound(const char *path)
 {
-	int fd = address_connect(address);
+	FILE *file = fopen("/proc/net/unix", "re");
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char line[512];
+	bool found = false;
 
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		const char *at = strpbrk(line, "/"), *last;
+		struct stat one, other;
+
+		line[strcspn(line, "\n")] = '\0';
+		last = strrchr(line, at ? '/' : ' ');
+		if (!last || strcmp(last + 1, name))
+			continue;
+		at = at && at[-1] == ' ' ? at : NULL;
+		found = !at || (!lstat(at, &one) && !lstat(path, &other) && one.st_dev == other.st_dev &&
+				one.st_ino == other.st_ino);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Whether it is a socket at which nobody listens: a run that was killed has left it behind. */
+static bool is_left_behind(const struct address *address, const char *path)
+{
+	struct stat stat;
+	int fd;
+
+	if (lstat(path, &stat) || !S_ISSOCK(stat.st_mode))
+		return false;
+	fd = address_connect(address);
 	if (fd >= 0)
 		close(fd);
-	return fd < 0 && errno == ECONNREFUSED;
+	return fd < 0 && errno == ECONNREFUSED && !is_bound(path);
 }
 
 /* Binds the unix socket. Only nhmtap's user and group may connect, because pages can name what other programs
@@ -168,7 +355,7 @@ static int bind_unix(int fd, const struct address *address, const char *path)
 	int err = bind(fd, (const struct sockaddr *)&address->socket, address->length);
 
 	if (err && errno == EADDRINUSE) {
-		if (is_left_behind(address) && !unlink(path))
+		if (is_left_behind(address, path) && !unlink(path))
 			err = bind(fd, (const struct sockaddr *)&address->socket, address->length);
 		else
 			errno = EADDRINUSE;
@@ -177,19 +364,43 @@ static int bind_unix(int fd, const struct address *address, const char *path)
 	return err;
 }
 
+/* Whether it is HOST:PORT without a kind, as other programs take it. A name other than localhost would have
+ * to be looked up, so it is taken with a kind only. */
+static bool is_host_and_port(const char *place)
+{
+	const char *colon = strrchr(place, ':');
+	size_t length = colon ? colon - place : 0;
+	char host[64];
+	unsigned char any[sizeof(struct in6_addr)];
+
+	if (!length || length >= sizeof(host) || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+		return false;
+	snprintf(host, sizeof(host), "%.*s", (int)length, place);
+	if (*host != '[')
+		return !strcmp(host, "localhost") || inet_pton(AF_INET, host, any) == 1;
+	if (host[length - 1] != ']')
+		return false;
+	host[length - 1] = '\0';
+	return inet_pton(AF_INET6, host + 1, any) == 1;
+}
+
 /* Parses a place. An address that other machines can reach is refused without LISTEN_PUBLIC. */
 static int read_place(struct address *address, const char *place, struct refusal *refusal)
 {
 	bool public = !strncmp(place, LISTEN_PUBLIC "tcp:", strlen(LISTEN_PUBLIC "tcp:"));
+	char *whole = xasprintf("%s%s", is_host_and_port(place) ? "tcp:" : "",
+				place + (public ? strlen(LISTEN_PUBLIC) : 0));
+	int err = address_read(address, LISTEN_OPTION, whole, refusal);
 
-	if (address_read(address, LISTEN_OPTION, place + (public ? strlen(LISTEN_PUBLIC) : 0), refusal))
-		return -1;
-	if (public || address_is_local(address))
-		return 0;
-	refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
-	because(refusal, "other machines reach this address, and everyone who asks is answered");
-	return instead(refusal, "choose unix:PATH or tcp:127.0.0.1:PORT, or write " LISTEN_PUBLIC "%.300s",
-		       place);
+	if (!err && !public && !address_is_local(address)) {
+		refuse(refusal, STATUS_USAGE, LISTEN_OPTION " '%.300s'", place);
+		because(refusal, "other machines reach this address, and everyone who asks is answered");
+		err = instead(refusal,
+			      "choose unix:PATH or tcp:127.0.0.1:PORT, or write " LISTEN_PUBLIC "%.300s",
+			      whole);
+	}
+	free(whole);
+	return err;
 }
 
 /* Returns a socket that listens, or -1 with errno set. */
@@ -205,7 +416,7 @@ static int open_socket(const struct address *address, const char *path)
 	err = path ? bind_unix(fd, address, path)
 		   : bind(fd, (const struct sockaddr *)&address->socket, address->length);
 	if (!err)
-		err = listen(fd, CONNECTIONS_MOST);
+		err = listen(fd, SOMAXCONN);
 	if (!err)
 		return fd;
 	error = errno;
@@ -236,34 +447,54 @@ int listen_open(struct listen **opened, const char *place, struct session *sessi
 	path = address_path(&address);
 	fd = open_socket(&address, path);
 	if (fd < 0)
-		return refuse_listen(refusal, place, "free the address, or choose another");
+		return refuse_listen(refusal, place,
+				     path && errno == EADDRINUSE
+					     ? "choose another path: only a socket at which "
+					       "nobody listens is replaced"
+					     : "free the address, or choose another");
 	listen = xcalloc(1, sizeof(*listen));
-	*listen = (struct listen){.session = session, .path = path ? xstrdup(path) : NULL};
+	*listen = (struct listen){.session = session, .fd = fd, .path = path ? xstrdup(path) : NULL};
+	for (size_t i = 0; i < CONNECTIONS_MOST; i++)
+		listen->connections[i].fd = -1;
+	if (path)
+		lstat(path, &listen->made);
 	*opened = listen;
 	listen->daemon =
-		MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, listen, MHD_OPTION_LISTEN_SOCKET,
-				 fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST,
-				 MHD_OPTION_CONNECTION_TIMEOUT, SILENT_S, MHD_OPTION_END);
-	if (!listen->daemon) {
-		close(fd);
+		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, listen,
+				 MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT,
+				 SILENT_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listen,
+				 MHD_OPTION_NOTIFY_COMPLETED, on_answered, listen, MHD_OPTION_END);
+	if (!listen->daemon)
 		return refuse_listen(refusal, place, "raise the limits of descriptors (ulimit -n) or memory");
-	}
 	info = MHD_get_daemon_info(listen->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	listen->ready = loop_watch(session->loop, info->epoll_fd, POLLIN, on_ready, listen);
+	listen->coming = loop_watch(session->loop, fd, POLLIN, on_coming, listen);
 	note("listening at %s", place);
 	return 0;
+}
+
+/* Removes the socket's file, unless another server has put its own there. */
+static void remove_socket(const struct listen *listen)
+{
+	struct stat now;
+
+	if (listen->path && !lstat(listen->path, &now) && now.st_dev == listen->made.st_dev &&
+	    now.st_ino == listen->made.st_ino)
+		unlink(listen->path);
 }
 
 void listen_close(struct listen *listen)
 {
 	if (!listen)
 		return;
+	loop_remove(listen->session->loop, &listen->coming);
 	loop_remove(listen->session->loop, &listen->ready);
 	loop_remove(listen->session->loop, &listen->due);
+	loop_remove(listen->session->loop, &listen->pause);
 	if (listen->daemon)
-		MHD_stop_daemon(listen->daemon); /* closes the socket as well */
-	if (listen->path)
-		unlink(listen->path);
+		MHD_stop_daemon(listen->daemon);
+	close(listen->fd);
+	remove_socket(listen);
 	free(listen->path);
 	free(listen);
 }

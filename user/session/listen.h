@@ -27,13 +27,13 @@ struct page {
 #define LISTEN_PUBLIC "public-"
 
 /*
- * Listens at "unix:PATH", "tcp:HOST:PORT" (loopback only) or "public-tcp:HOST:PORT", by the session's loop,
- * until listen_close(). If `place` is NULL, nothing is done. A socket at PATH that a former process has left
- * behind is replaced. Returns 0, or -1 with the refusal.
+ * Listens at "unix:PATH", "tcp:HOST:PORT" (loopback only; "tcp:" may be left out) or "public-tcp:HOST:PORT",
+ * by the session's loop, until listen_close(). If `place` is NULL, nothing is done. A socket at PATH that a
+ * former process has left behind is replaced; anything else there is not. Returns 0, or -1 with the refusal.
  */
 int listen_open(struct listen **listen, const char *place, struct session *session, struct refusal *refusal);
 
-/* Closes all connections, and removes the socket. NULL is allowed. */
+/* Closes all connections, and removes the socket's file if it is still this one's. NULL is allowed. */
 void listen_close(struct listen *listen);
 
 #endif
