@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How runs end: the command's status, signals, time, and outputs that fail."""
+import fcntl
 import json
 import os
+import shlex
 import signal
 import subprocess
+import termios
+import time
 
 import pytest
 from puppet import Puppet, command
@@ -147,37 +151,153 @@ def test_a_command_that_ends_by_the_signal_gives_128_plus_its_number(nhmtap):
     assert result.one("end")["command"]["signal"] == signal.SIGTERM
 
 
-def test_a_command_that_does_not_end_is_left_behind_after_a_time(nhmtap):
-    process = nhmtap.attach("stat", "-e", "page-faults", *SHELL,
-                            "exec >/dev/null; trap '' TERM; echo $$ >&2; exec sleep 60")
-    pid = int(process.stderr.readline())
-    try:
-        process.terminate()
-        process.wait(timeout=60)
-        result = Result(process.returncode, process.began + process.stdout.read(), "")
-        assert result.status == 128 + signal.SIGTERM
-        assert result.one("end")["command"] == {"pid": pid}
-        assert len(result.of("count")) == 1
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        process.communicate()
+@pytest.fixture
+def slow(tmp_path):
+    """A command that ends, with status 3 and 5000 page faults more, when `path` is opened and closed by
+    the test; and not by a signal."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path, shlex.join(command("faults=5000"))
 
 
-def test_a_second_signal_quits_at_once(nhmtap):
+def stopping(slow, names="TERM INT HUP"):
+    path, faults = slow
+    return [*SHELL, f"trap 'trap \"\" {names}; echo told >&2; cat {path}; {faults} >&2; exit 3' {names}; "
+                    "echo ready >&2; while :; do sleep 0.05; done"]
+
+
+def wait_for(process, kind):
+    """Reads records until there is one of this type. The program goes on."""
+    while not process.began.endswith("\n") or f'"type":"{kind}"' not in process.began.splitlines()[-1]:
+        byte = os.read(process.stdout.fileno(), 1)  # no more than that: finish() reads the rest
+        assert byte, process.stderr.read()
+        process.began += byte.decode()
+
+
+@pytest.mark.parametrize("before", [[], INSIDE], ids=["a process", "PID 1"])
+@pytest.mark.parametrize("command_", [["stat", "-e", "page-faults"], ["profile", "-e", "page-faults", "-c", "1"]],
+                         ids=["stat", "profile"])
+@pytest.mark.parametrize("how", ["TERM", "INT", "HUP", "duration", "stop"])
+def test_a_command_is_measured_and_waited_for_until_it_has_ended(nhmtap, control, slow, how, command_, before):
+    options = {"duration": ["--duration", "0.3"], "stop": [control.option]}.get(how, [])
+    process = nhmtap.attach(*command_, *options, *stopping(slow), before=before)
+    assert process.stderr.readline() == "ready\n"
+    if how == "stop":
+        control.send("stop\n")
+    elif how != "duration":
+        os.kill(child_of(process.pid) if before else process.pid, getattr(signal, f"SIG{how}"))
+    kind = "count" if command_[0] == "stat" else "profile"
+    wait_for(process, kind)  # what it did until now is written, though there is no -I
+    assert process.stderr.readline() == "told\n"
+    assert process.poll() is None
+    with open(slow[0], "w", encoding="ascii"):
+        pass
+    result = nhmtap.finish(process)
+    end = result.one("end")
+    assert (result.status, end["command"]["exit_code"]) == (3, 3)
+    assert end["reason"] == {"INT": "interrupted", "duration": "duration", "stop": "stopped"}.get(how, "terminated")
+    first, last = [record for record in result.of(kind) if "value" in record]  # a long one has several parts
+    assert last["value"] >= 5000
+
+
+def test_a_command_that_takes_long_is_told_of(nhmtap, slow):
+    process = nhmtap.attach("stat", "-e", "page-faults", *stopping(slow))
+    assert process.stderr.readline() == "ready\n"
+    process.terminate()
+    assert process.stderr.readline() == "told\n"
+    assert "has not ended yet and is still measured" in process.stderr.readline()
+    with open(slow[0], "w", encoding="ascii"):
+        pass
+    assert nhmtap.finish(process).status == 3
+
+
+@pytest.mark.parametrize("form", ["pprof", "folded", "flat", "table", "openmetrics"])
+def test_what_is_one_profile_is_written_once_and_what_goes_on_at_once(nhmtap, tmp_path, slow, form):
+    stacks = form in ("pprof", "folded")
+    out = tmp_path / "out"
+
+    def size():
+        return out.stat().st_size if out.exists() else 0
+
+    process = nhmtap.start("profile" if stacks else "stat", "-e", "page-faults", *(["-c", "1"] if stacks else []),
+                           "-o", f"{form}={out}", "-o", "json=-", *stopping(slow))
+    process.began = ""
+    assert process.stderr.readline() == "ready\n"
+    before = size()
+    process.terminate()
+    assert process.stderr.readline() == "told\n"
+    if form == "pprof":
+        assert "has not ended yet" in process.stderr.readline()
+        assert size() == before
+    else:
+        while size() == before:
+            time.sleep(0.01)
+    with open(slow[0], "w", encoding="ascii"):
+        pass
+    result = nhmtap.finish(process)
+    assert result.status == 3
+    intervals = [record for record in result.of("profile" if stacks else "count") if "value" in record]
+    assert len(intervals) == (1 if form == "pprof" else 2)
+    assert size() > before
+
+
+def test_commands_of_control_are_followed_while_the_command_is_waited_for(nhmtap, control, slow):
+    process = nhmtap.attach("stat", "-e", "page-faults", control.option, *stopping(slow))
+    assert process.stderr.readline() == "ready\n"
+    process.terminate()
+    assert process.stderr.readline() == "told\n"
+    control.do("ping")
+    control.do("snapshot")
+    with open(slow[0], "w", encoding="ascii"):
+        pass
+    assert nhmtap.finish(process).status == 3
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_quits_at_once_and_is_the_commands_too(nhmtap, second):
     process = nhmtap.attach("stat", "-e", "page-faults", *SHELL,
-                            "exec >/dev/null; trap 'echo told >&2' TERM; echo $$ >&2;"
+                            "exec >/dev/null; trap 'echo told >&2' TERM; trap 'echo told of INT >&2' INT; echo $$ >&2;"
                             "while :; do sleep 0.05; done")
     pid = int(process.stderr.readline())
     try:
         process.terminate()
         assert process.stderr.readline() == "told\n"  # the first one has been handled
-        process.send_signal(signal.SIGINT)
+        process.send_signal(second)
         process.wait(timeout=60)
-        assert process.returncode == 128 + signal.SIGINT
-        assert process.stdout.read() == "", "nothing more is written"
+        assert process.returncode == 128 + second
+        assert process.stderr.readline() == ("told\n" if second == signal.SIGTERM else "told of INT\n")
+        assert "end" not in [json.loads(line)["type"] for line in process.stdout.read().splitlines()]
     finally:
         os.kill(pid, signal.SIGKILL)
         process.communicate()
+
+
+def test_a_second_keypress_leaves_no_command_on_the_terminal(nhmtap, tmp_path):
+    """The terminal's ^C reaches the command by itself. When nhmtap goes, the command is told so."""
+    keyboard, terminal = os.openpty()
+    process = subprocess.Popen(
+        nhmtap.command("stat", "-e", "page-faults", "-o", tmp_path / "out", *SHELL,
+                       "trap 'echo told of INT' INT; trap 'echo told of HUP > {0}/hup; exit' HUP; echo ready;"
+                       "while :; do sleep 0.05; done".format(tmp_path)),
+        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(terminal)
+
+    def until(text):
+        said = b""
+        while text not in said:
+            said += os.read(keyboard, 1000)
+
+    until(b"ready")
+    os.write(keyboard, b"\x03")
+    until(b"told of INT")
+    os.write(keyboard, b"\x03")
+    assert process.wait(timeout=60) == 128 + signal.SIGINT
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "hup").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (tmp_path / "hup").exists()
+    os.close(keyboard)
 
 
 def test_sigterm_ends_a_run_that_ignores_sigint(nhmtap):

@@ -150,7 +150,7 @@ def blocked(nhmtap, started, reader, control):
     return start
 
 
-GRACE_S = 2  # GRACE_NS in user/run/signals.c: how long a run waits for a reader that does not read
+GRACE_S = 2  # DRAIN_NS in user/run/streams.c: how long a run waits for a reader that does not read
 PLACES = {"host": [], "process 1": ["unshare", "--pid", "--fork"]}
 
 

@@ -6,8 +6,10 @@ import pathlib
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from puppet import command
@@ -153,6 +155,23 @@ def test_after_a_timeout_the_command_is_not_left_behind(tmp_path, command, optio
                 gone(int(path.parent.name))
         except (FileNotFoundError, ProcessLookupError):
             pass  # it has ended in the meantime
+
+
+def test_after_an_interrupt_the_command_has_the_time_that_it_needs(tmp_path):
+    """The timeout's bound is the caller's; an interrupt has none, but a second one."""
+    os.mkfifo(tmp_path / "fifo")
+    script = f"trap 'echo told; cat {tmp_path}/fifo; echo flushed; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+    with subprocess.Popen([sys.executable, "-c", "import nhmtap.program, sys; nhmtap.program.GRACE_S = 0.1;"
+                           "nhmtap.stat(['sh', '-c', sys.argv[1]], 'cs')", script],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout.readline() == "ready\n"
+        caller.send_signal(signal.SIGINT)
+        assert caller.stdout.readline() == "told\n"
+        time.sleep(0.5)  # longer than GRACE_S
+        with open(tmp_path / "fifo", "w", encoding="ascii"):
+            pass
+        out, err = caller.communicate(timeout=120)
+    assert out == "flushed\n" and "KeyboardInterrupt" in err
 
 
 def gone(pid):

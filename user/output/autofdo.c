@@ -121,6 +121,7 @@ static const struct format autofdo = {
 	.help = "a profile for a compiler, through llvm-profgen",
 	.commands = "branch",
 	.keys = "edge,range",
+	.whole = true,
 	.check = check_autofdo,
 	.write = write_autofdo,
 };

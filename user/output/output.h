@@ -36,6 +36,7 @@ struct format {
 	/* Like write, for a record given as a list of members. NULL: a JSON tree is made, and write is
 	 * called. */
 	int (*write_fields)(struct stream *stream, const char *type, const struct fields *fields);
+	bool whole;    /* a file holds the whole run, unless each interval has a file of its own */
 	bool replaces; /* the output of each interval replaces the output of the one before */
 	/* For formats that gather records: writes what was gathered in an interval. Returns 0 or -errno. */
 	int (*finish)(struct stream *stream);

@@ -452,6 +452,7 @@ static const struct format pprof = {
 	.commands = COMMANDS_OF_STACKS,
 	.keys = "stack",
 	.linkage_names = true,
+	.whole = true,
 	.media = "application/octet-stream",
 	.check = check_pprof,
 	.write = write_pprof,

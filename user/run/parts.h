@@ -196,8 +196,8 @@ void on_control(void *context, short events);
 /* Checks whether the command has ended. If so, the session ends. */
 void on_command_ended(struct run *run);
 
-/* Ends the session. A running command gets the signal `number` (0: it already has it) and some
- * time to end. */
+/* Ends the session. A running command gets the signal `number` (0: it already has it), and is measured and
+ * waited for until it ends. */
 void end_session(struct run *run, const char *reason, int number);
 
 /* --- reload.c --------------------------------------------------------------------------------- */

@@ -16,16 +16,62 @@
 #include "note.h"
 #include "visible.h"
 
-/* How long to wait for a command after SIGTERM. Containers get ten seconds before they are killed, and the
- * records must be written well before that. */
-#define GRACE_NS 2000000000ULL
+/* Most commands end within this time after a signal, and then the last interval is the only one. What was
+ * measured until now is written before containers and services are killed, ten seconds after SIGTERM or
+ * later. */
+#define SOON_NS 200000000ULL
 
-static void on_grace_over(void *context)
+/* When a person is told that the command has not ended. */
+#define LATE_NS 2000000000ULL
+
+/* The command, for a signal handler: it gets the signal that ends the wait for it. 0: there is none, or it
+ * has ended. */
+static volatile pid_t waited_for;
+
+static void on_late(void *context)
 {
 	struct run *run = context;
 
 	run->grace = NULL;
-	loop_stop(run->session.loop);
+	if (!run->request->quiet)
+		say("nhmtap: the command (process %d) has not ended yet and is still measured; a second "
+		    "signal ends nhmtap at once",
+		    run->session.child.pid);
+}
+
+/* Whether each output can hold an interval more than was asked for. */
+static bool may_write_interval(const struct run *run)
+{
+	for (size_t i = 0; i < run->session.nr_streams; i++) {
+		const struct stream *stream = &run->session.streams[i];
+
+		if (stream->format->whole && !stream->sink.documents)
+			return false;
+	}
+	return !run->unwritable && !run->members[0]->asked->options.repeats;
+}
+
+/* The command needs its time to end. If something kills nhmtap before, what it did until now is written. */
+static void on_soon_over(void *context)
+{
+	struct run *run = context;
+	struct session *session = &run->session;
+
+	run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + LATE_NS - SOON_NS, on_late, run);
+	if (!may_write_interval(run))
+		return;
+	for (size_t i = 0; i < session->nr_streams; i++)
+		session->streams[i].intervals = true;
+	for (size_t i = 0; i < run->nr; i++)
+		if (run->members[i]->going)
+			activity_report(&run->members[i]->activity, false);
+	flush(run);
+}
+
+/* Whether the session only waits for its command to end. */
+static bool has_command(const struct session *session)
+{
+	return session->child.pid && !session->child.exited;
 }
 
 void end_session(struct run *run, const char *reason, int number)
@@ -34,14 +80,15 @@ void end_session(struct run *run, const char *reason, int number)
 
 	if (!session->reason)
 		session->reason = reason;
-	if (!session->child.pid || session->child.exited) {
+	if (!has_command(session)) {
 		loop_stop(session->loop);
 		return;
 	}
 	if (number)
 		kill(session->child.pid, number);
+	waited_for = session->child.pid;
 	if (!run->grace)
-		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + GRACE_NS, on_grace_over, run);
+		run->grace = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC) + SOON_NS, on_soon_over, run);
 }
 
 static void add_spent(struct spent *sum, const struct spent *spent)
@@ -58,6 +105,7 @@ void on_command_ended(struct run *run)
 
 	if (!child_reap(&session->child) || !session->child.pid || run->draining)
 		return;
+	waited_for = 0;
 	if (!known) {
 		note("process %d has ended, status %d", session->child.pid, child_status(&session->child));
 		add_spent(&session->spent, &session->child.spent);
@@ -74,6 +122,20 @@ static void quit(int number)
 	_exit(STATUS_SIGNAL + number);
 }
 
+/* A second signal: the program ends at once, and the command gets this one too. If it came from the terminal,
+ * the command has it already, and is told that the terminal becomes the shell's again. */
+static void give_up_waiting(int number, bool from_terminal)
+{
+	if (waited_for > 0)
+		kill(waited_for, from_terminal ? SIGHUP : number);
+	quit(number);
+}
+
+static void on_second(int number, siginfo_t *info, void *context)
+{
+	give_up_waiting(number, info->si_code == SI_KERNEL);
+}
+
 /* Ends the program by the signal's default action. Process 1 must exit instead, because default actions do
  * not end it. */
 static void die(int number)
@@ -88,8 +150,8 @@ static void die(int number)
 	quit(number);
 }
 
-/* Makes a second signal end the program at once, even if the loop is blocked: it is handled by quit() instead
- * of being read. */
+/* Makes a second signal end the program at once, even if the loop is blocked: it is handled by on_second()
+ * instead of being read. */
 static void catch_next(const struct run *run)
 {
 	sigset_t next = run->session.ending;
@@ -126,7 +188,7 @@ static void on_signal(void *context, short events)
 			continue;
 		}
 		if (session->ended_by)
-			quit(info.ssi_signo);
+			give_up_waiting(info.ssi_signo, info.ssi_code == SI_KERNEL);
 		session->ended_by = info.ssi_signo;
 		run->ended_ns = clock_ns(CLOCK_MONOTONIC);
 		catch_next(run);
@@ -169,6 +231,7 @@ void catch_signals(struct run *run)
 int block_signals(struct run *run, struct refusal *refusal)
 {
 	struct session *session = &run->session;
+	struct sigaction second = {.sa_sigaction = on_second, .sa_flags = SA_SIGINFO};
 	sigset_t blocked;
 
 	sigemptyset(&session->ending);
@@ -184,7 +247,7 @@ int block_signals(struct run *run, struct refusal *refusal)
 		return refuse_to_wait(refusal, errno, "signals can't be blocked");
 	for (size_t i = 0; i < ENDING; i++)
 		if (!is_ignored(ending[i]))
-			signal(ending[i], quit);
+			sigaction(ending[i], &second, NULL);
 	run->signal_fd = signalfd(-1, &session->ending, SFD_CLOEXEC | SFD_NONBLOCK);
 	return run->signal_fd < 0 ? refuse_to_wait(refusal, errno, "the kernel gives no signalfd") : 0;
 }
@@ -260,7 +323,8 @@ void on_control(void *context, short events)
 	enum control_command command;
 	const char *name;
 
-	while (!session->reason && (command = control_next(&session->control, &name))) {
+	while ((!session->reason || has_command(session)) &&
+	       (command = control_next(&session->control, &name))) {
 		bool done = obey(run, command, name);
 
 		flush(run);

@@ -18,7 +18,7 @@ from .errors import Ended, Error, Refused, Timeout
 from .measured import Record
 from .version import __version__
 
-# Seconds between SIGTERM and SIGKILL. The program itself gives its command two seconds.
+# Seconds between SIGTERM and SIGKILL after a timeout.
 GRACE_S = 5.0
 
 
@@ -152,15 +152,22 @@ class _Process(subprocess.Popen):  # type: ignore[type-arg]
                 self.end()
             raise
 
-    def end(self) -> None:
-        """Terminates the program and its command, and kills what is still running after GRACE_S."""
+    def end(self, grace_s: Optional[float] = GRACE_S) -> None:
+        """Terminates the program and its command, and kills what is still running after grace_s. None:
+        waits until both have ended by themselves. An exception, such as a second KeyboardInterrupt, ends
+        the wait."""
         left = []
         for pid in _descendants(self.pid):  # a pidfd is safe if a pid is reused
             with contextlib.suppress(OSError):
                 left.append(os.pidfd_open(pid))
-        with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
-            self.terminate()
-            self.communicate(timeout=GRACE_S)
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+                self.terminate()
+                self.communicate(timeout=grace_s)
+        finally:
+            self._kill(left)
+
+    def _kill(self, left: Sequence[int]) -> None:
         if self._own_group:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -198,6 +205,9 @@ def run(arguments: Sequence[str], command: Sequence[Any], *, program: Optional[s
         except subprocess.TimeoutExpired as expired:
             process.end()
             raise Timeout(expired) from None
+        except KeyboardInterrupt:
+            process.end(None)
+            raise
         except BaseException:
             process.end()
             raise
