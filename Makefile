@@ -216,7 +216,7 @@ ifeq ($(SANITIZE)$(T)$(if $(CI),,few),0)
 	@$(MAKE) --no-print-directory SANITIZE=1 O=$(O)/sanitize LIBPERF=$(LIBPERF) test
 endif
 
-check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event of libpfm4's nhm and wsm with every modifier
+check-spellings: $(O)/.test-packages $(O)/nhmtap ## check: compare every event of libpfm4's nhm, wsm, snb and snb_ep with every modifier
 	NHMTAP_ALL_SPELLINGS=1 $(pytest) tests/events/test_spellings.py $(T)
 
 soak: $(O)/.test-packages $(O)/nhmtap $(workloads) ## search: run a session among all kinds of trouble for S= seconds (600), and judge it

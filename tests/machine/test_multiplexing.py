@@ -135,9 +135,9 @@ def test_a_pinned_event_beside_another_holder_of_the_counters_is_told_so(guest):
 
 
 def test_a_pinned_event_that_loses_its_counter_is_not_taken_for_a_count_of_the_whole(guest):
-    said = guest.run("(while :; do :; done) & loop=$!; nhmtap stat -p $loop -e r01c4:D -I 20 --interval-count 40 -o /tmp/mine & "
+    said = guest.run("(while :; do :; done) & loop=$!; nhmtap stat -p $loop -e r01c4:D -I 20 --interval-count 25 -o /tmp/mine & "
                      "nhmtap=$!; until grep -qs count /tmp/mine; do sleep 0.01; done; "
-                     "nhmtap stat -a -e '{r010b,r020b,r04c4,r02c4}:D' -o /dev/null -- sleep 100 & holder=$!; "
+                     "nhmtap stat -a -e '{r010b,r020b,r04c4,r02c4}:D' -o /dev/null -I 1000 & holder=$!; "
                      "wait $nhmtap; kill $holder $loop; cat /tmp/mine; rm /tmp/mine")
     found = counts(said.stdout)
     assert found[0]["status"] == "counted" and found[0]["value"]

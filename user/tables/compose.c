@@ -146,6 +146,25 @@ static void take_all(const struct known_offcore *offcore, struct kind *kind, str
 		 all->name);
 }
 
+/* If responses consist of suppliers and snoops, one alone counts nothing: like libpfm4, takes every snoop
+ * beside a supplier, and any response beside a snoop. */
+static void take_other_side(const struct known_offcore *offcore, struct composed *composed)
+{
+	__u64 suppliers = offcore_bits_of_kind(offcore, OFFCORE_SUPPLIER);
+	__u64 snoops = offcore_bits_of_kind(offcore, OFFCORE_SNOOP);
+	__u64 responses = composed->config1 & offcore_responses(offcore);
+	const struct kind kind = {"response", offcore->responses, offcore->nr_responses, ""};
+	size_t used = strlen(composed->note);
+	bool snoop = responses & snoops;
+
+	if (!snoops || responses & ~(suppliers | snoops) || (responses & suppliers && snoop))
+		return;
+	composed->config1 |= snoop ? widest(offcore, &kind)->bits : snoops;
+	snprintf(composed->note + used, sizeof(composed->note) - used,
+		 "%sno %s is named: %s, as libpfm4 does it", used ? "; " : "", snoop ? "supplier" : "snoop",
+		 snoop ? "any response is taken" : "all snoops are taken");
+}
+
 static bool add_part(const struct known_offcore *offcore, struct kind *kind, const char *word,
 		     struct composed *composed)
 {
@@ -200,6 +219,7 @@ static int compose_offcore(const struct cpu_events *cpu, const char *name, struc
 	for (int k = 0; k < 2; k++)
 		if (!kinds[k].named[0])
 			take_all(offcore, &kinds[k], composed);
+	take_other_side(offcore, composed);
 	snprintf(composed->description, sizeof(composed->description),
 		 "Off-core requests %.78s that are answered by %.78s", kinds[0].named, kinds[1].named);
 	return 1;

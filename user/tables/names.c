@@ -140,6 +140,7 @@ static const struct word *next_word(const char **text, const struct word *words,
 int cache_event_find(const char *name, __u64 *config)
 {
 	const struct word *cache, *operation, *result;
+	const char *whole = name;
 
 	cache = next_word(&name, caches, COUNT(caches));
 	if (!cache)
@@ -148,7 +149,8 @@ int cache_event_find(const char *name, __u64 *config)
 	operation = next_word(&name, operations, COUNT(operations));
 	if (!result)
 		result = next_word(&name, results, COUNT(results));
-	if (*name)
+	/* A cache alone may be a CPU's event in other letters: ITLB. */
+	if (*name || (!operation && !result && strcmp(whole, cache->text)))
 		return -1;
 	*config = cache->id | (operation ? operation->id : OP(READ)) | (result ? result->id : RESULT(ACCESS));
 	return 0;
