@@ -154,8 +154,12 @@ def test_the_remote_share_is_that_of_the_other_package(sandybridge_ep):
         assert abs(record["remote_share"] - share) <= 0.01
 
 
-def test_a_supplier_without_a_snoop_is_refused(sandybridge):
-    error, _ = nhmtap(sandybridge, "stat", "-e", "OFFCORE_RESPONSE:DEMAND_DATA_RD:SUPPLIER_LOCAL", "--", "true", status=1)
+def test_a_supplier_without_a_snoop_takes_all_snoops_if_it_is_named_and_is_refused_as_a_number(sandybridge):
+    found = nhmtap(sandybridge, "stat", "-e", "OFFCORE_RESPONSE:DMND_DATA_RD:L3_MISS:u", "--", "chase", "memory")
+    loads = known.numbers("chase")["memory.loads"]
+    assert loads <= of_type(found, "count")[0]["value"] <= loads + 200
+    assert "all snoops are taken, as libpfm4 does it" in of_type(found, "start")[0]["events"][0]["note"]
+    error, _ = nhmtap(sandybridge, "stat", "-e", "OFFCORE_RESPONSE:0x400001", "--", "true", status=1)
     assert "no snoop bit, so it counts nothing" in error["why"]
 
 
