@@ -90,7 +90,7 @@ class Request:
 
 
 class Receiver:
-    """Answers each POST with the next of `answers` (status, headers), and with 200 when none is
+    """Answers each POST with the next of `answers` (status, headers and, if not {}, a body), and with 200 when none is
     left. Requests are in `taken`, in order. Use it in a with statement."""
 
     def __init__(self, *answers, port=0):
@@ -101,15 +101,16 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                status, headers = receiver.answers.pop(0) if receiver.answers else (200, {})
+                status, headers, *body = receiver.answers.pop(0) if receiver.answers else (200, {})
+                body = body[0] if body else b"{}"
                 request = Request(self)
                 request.status = status
                 self.send_response(status)
-                for name, value in {**headers, "Content-Length": "2"}.items():
+                for name, value in {**headers, "Content-Length": str(len(body))}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 receiver.taken.put(request)  # before the end of the answer, on which nhmtap may end
-                self.wfile.write(b"{}")
+                self.wfile.write(body)
 
             def log_message(self, *_):
                 pass

@@ -12,6 +12,7 @@
 	X(curl_easy_init)                                                                                    \
 	X(curl_easy_reset)                                                                                   \
 	X(curl_easy_setopt)                                                                                  \
+	X(curl_easy_strerror)                                                                                \
 	X(curl_global_init)                                                                                  \
 	X(curl_mime_addpart)                                                                                 \
 	X(curl_mime_data)                                                                                    \

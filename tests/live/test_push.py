@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Documents pushed by HTTP: OTLP's metrics, and profiles in the forms of Pyroscope and Parca."""
 import base64
+import contextlib
 import email
 import json
 import os
+import queue
 import signal
+import socket
+import struct
+import threading
+import time
 import urllib.parse
 
 import otlp
@@ -14,7 +20,7 @@ from asked import free_port
 from otlp import Receiver
 from puppet import command
 from records import Result
-from sessions import Session, faults
+from sessions import Session, faults, until
 
 COUNTS = "counts"
 
@@ -99,6 +105,195 @@ def test_the_pause_is_the_one_that_the_server_asks_for(nhmtap, tmp_path, puppet)
             result = session.end()
         assert receiver.rest() == []
     assert result.status == 3 and "writing to http" in result.err
+
+
+A_YEAR = 365 * 86400
+LONG = {"a year": str(A_YEAR), "more than 64 bits of ns": "36028797018963968", "more than 64 bits": "9" * 30,
+        "a date": "Fri, 31 Dec 2999 23:59:59 GMT"}
+SHORT = {"negative": "-5", "a date of the past": "Fri, 31 Dec 1999 23:59:59 GMT", "words": "soon", "nothing": "",
+         "a fraction": "0.5"}
+
+
+@pytest.mark.parametrize("asked", LONG)
+def test_a_pause_is_kept_however_long_it_is_said_to_be(nhmtap, tmp_path, puppet, asked):
+    with Receiver((503, {"Retry-After": LONG[asked]})) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            snapshots(session, puppet, 10)
+            assert receiver.next().status == 503
+            snapshots(session, puppet, *[1] * 20)
+            with pytest.raises(queue.Empty):
+                receiver.taken.get(timeout=2)
+            assert session.end().status == 3
+
+
+@pytest.mark.parametrize("asked", SHORT)
+def test_a_pause_that_is_none_is_nhmtaps_own(nhmtap, tmp_path, puppet, asked):
+    with Receiver((503, {"Retry-After": SHORT[asked]})) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            snapshots(session, puppet, 10)
+            began = receiver.next() and time.monotonic()
+            assert receiver.next().status == 200 and time.monotonic() - began > 0.5
+            assert session.end().status == 0
+
+
+class Raw:
+    """A server that says what it is told to, whatever it is asked."""
+
+    def __init__(self, says):
+        self.server, self.asked = socket.create_server(("127.0.0.1", 0)), threading.Semaphore(0)
+        self.says, self.url = says, f"http://127.0.0.1:{self.server.getsockname()[1]}/v1/metrics"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = self.server.accept()
+                with contextlib.suppress(OSError):
+                    one.recv(1 << 16)
+                    self.asked.release()
+                    self.says(one)
+                one.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+
+
+def reset(one):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+FAILURES = {
+    "503": (lambda one: one.sendall(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"), "status 503 of HTTP"),
+    "429": (lambda one: one.sendall(b"HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n"), "status 429 of HTTP"),
+    "garbage": (lambda one: one.sendall(b"\0\1\2garbage\r\n\r\n"), "HTTP/0.9"),
+    "a reset": (reset, "reset by peer"),
+    "nothing": (lambda one: None, "mpty reply"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_a_server_has_answered_is_told(nhmtap, tmp_path, puppet, failure):
+    says, told = FAILURES[failure]
+    with Raw(says) as server, counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": server.url}) as session:
+        snapshots(session, puppet, 10)
+        until(lambda: told in session.said())
+        assert "temporarily unavailable" not in session.said()
+        result = session.end()
+    assert result.status == 3 and told in result.err.splitlines()[-1]
+
+
+def endless_body(one):
+    one.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        one.sendall(b"x" * 65536)
+
+
+def endless_head(one):
+    one.sendall(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        one.sendall(b"X: " + b"x" * 1000 + b"\r\n")
+
+
+def a_gigabyte(one):
+    one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+    while True:
+        one.sendall(b"x" * 65536)
+
+
+@pytest.mark.parametrize("says", [endless_body, endless_head, a_gigabyte])
+def test_an_answer_without_an_end_is_broken_off_and_its_request_is_not_sent_again(nhmtap, tmp_path, puppet, says):
+    ended = threading.Semaphore(0)
+
+    def until_it_is_broken_off(one):
+        try:
+            says(one)
+        finally:
+            ended.release()
+
+    with Raw(until_it_is_broken_off) as server:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": server.url}) as session:
+            for _ in range(2):
+                snapshots(session, puppet, 10)
+                assert server.asked.acquire(timeout=60) and ended.acquire(timeout=10)
+            assert not server.asked.acquire(timeout=1.5)  # longer than the first pause
+            assert session.end().status == 0
+
+
+def varint(number):
+    number &= (1 << 64) - 1
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def in_protobuf(points, message):
+    """ExportMetricsServiceResponse of opentelemetry-proto."""
+    part = b"\x08" + varint(points) + b"\x12" + varint(len(message)) + message.encode()
+    return {"Content-Type": "application/x-protobuf"}, b"\x0a" + varint(len(part)) + part
+
+
+def in_json(points, message):
+    return {"Content-Type": "application/json"}, json.dumps(
+        {"partialSuccess": {"rejectedDataPoints": str(points), "errorMessage": message}}).encode()
+
+
+def in_json_with_a_number(points, message):
+    return {"Content-Type": "application/json"}, json.dumps(
+        {"partialSuccess": {"rejectedDataPoints": points, "errorMessage": message}}).encode()
+
+
+@pytest.mark.parametrize("form", [in_protobuf, in_json, in_json_with_a_number])
+def test_what_a_server_rejects_of_a_request_is_counted_and_told(nhmtap, tmp_path, puppet, form):
+    page = tmp_path / "page"
+    with Receiver((200, *form(7, "too \"old\"")), (200, *form(300, "no such tenant")), (200, *form(0, "be careful"))) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()},
+                      {"format": "prometheus", "path": str(page)}) as session:
+            for number in range(1, 4):
+                snapshots(session, puppet, 10)
+                session.until(lambda records, number=number: [r["type"] for r in records].count("warning") == number)
+            snapshots(session, puppet, 10)
+            assert f'nhmtap_rejected_points_total{{activity="session",output="{receiver.url()}"}} 307' in page.read_text()
+            result = session.end()
+    warnings = result.of("warning", cause="rejected")
+    assert [(w["rejected"], w["why"]) for w in warnings] == [(7, 'too "old"'), (300, "no such tenant"), (0, "be careful")]
+    assert {w["output"] for w in warnings} == {receiver.url()} and "7 data points are rejected" in result.err
+    assert len(result.of("count")) == 5 and result.status == 0
+
+
+ODD = {"nothing": b"", "no JSON": b"{", "a list": b"[]", "null": b"null", "a text": b'{"partialSuccess": "x"}',
+       "nested": b"[" * 60000, "a negative number": b'{"partialSuccess": {"rejectedDataPoints": -1}}',
+       "no number": b'{"partialSuccess": {"rejectedDataPoints": {}}}'}
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-protobuf"])
+def test_an_odd_answer_is_a_success_like_any_other(nhmtap, tmp_path, puppet, kind):
+    answers = [(200, {"Content-Type": kind}, body) for body in [*ODD.values(), b"\x0a", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+                                                               b"\xff" * 100, b"\x0a\x02\x12\x7f"]]
+    with Receiver(*answers) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            for _ in answers:
+                snapshots(session, puppet, 1)
+                receiver.next()
+            result = session.end()
+    assert result.status == 0 and not result.of("warning")
+
+
+def test_what_is_rejected_of_the_last_request_is_told_by_the_status(nhmtap, tmp_path):
+    with Receiver((200, *in_json(7, "too old"))) as receiver:
+        result = nhmtap("stat", "-e", "page-faults", "-o", tmp_path / "out", "-o", f"otlp={receiver.url()}", "--", "true")
+    assert result.status == 3 and "7 data points are rejected: too old" in result.err
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 413, 500, 501])
+def test_a_status_that_repeating_would_not_change_is_told_with_what_the_server_says(nhmtap, tmp_path, puppet, status):
+    with Receiver((status, {"Location": "http://127.0.0.1:1/"}, b"because\nmore")) as receiver:
+        with counting(nhmtap, tmp_path, puppet, {"format": "otlp", "path": receiver.url()}) as session:
+            snapshots(session, puppet, 10)
+            assert receiver.next().status == status
+            result = session.end()
+    assert f"status {status} of HTTP: because; it is dropped" in result.err
 
 
 def test_what_a_server_refuses_for_good_is_dropped_and_told(nhmtap, tmp_path, puppet):

@@ -389,6 +389,21 @@ static void take_gap(const struct taking *taking)
 	    integer(taking->record, "records"));
 }
 
+/* Takes what a server of OTLP has not taken. */
+static bool take_rejected(const struct taking *taking)
+{
+	const json_t *rejected = json_object_get(taking->record, "rejected");
+	json_t *labels;
+
+	if (!rejected)
+		return false;
+	labels = labels_of(taking);
+	json_object_set(labels, "output", json_object_get(taking->record, "output"));
+	add(taking, "rejected_points", "Data points that a server has rejected.", labels,
+	    json_integer_value(rejected));
+	return true;
+}
+
 /* Takes what has happened to an output. */
 static bool take_failure(const struct taking *taking)
 {
@@ -425,6 +440,8 @@ bool meters_take(struct meters *meters, const char *activity, const struct calls
 		}
 	if (!strcmp(type, "error"))
 		return take_failure(&taking);
+	if (!strcmp(type, "warning"))
+		return take_rejected(&taking);
 	if (strcmp(type, "gap"))
 		return false;
 	take_gap(&taking);

@@ -587,12 +587,33 @@ static void suspend(struct stream *stream)
 				 : "there is room");
 }
 
+static json_t *rejected_news(struct stream *stream)
+{
+	struct push_rejected rejected;
+	json_t *record;
+
+	if (!push_take_rejected(stream->sink.push, &rejected))
+		return NULL;
+	record = json_pack("{s:s, s:o, s:I, s:s, s:o, s:I}", "type", "warning", "start_time",
+			   value_time(&rejected.since), "duration_ns",
+			   (json_int_t)((rejected.until.tv_sec - rejected.since.tv_sec) * 1000000000LL +
+					rejected.until.tv_nsec - rejected.since.tv_nsec),
+			   "cause", "rejected", "output", value_text(stream->sink.path, 1024), "rejected",
+			   (json_int_t)rejected.points);
+	json_object_set_new(record, "why",
+			    value_text(*rejected.message ? rejected.message : "the server does not say why",
+				       sizeof(rejected.message)));
+	return record;
+}
+
 json_t *stream_take_news(struct stream *stream)
 {
 	const char *path = stream->sink.path;
 	struct refusal refusal;
 	json_t *record;
 
+	if (stream->sink.push)
+		return rejected_news(stream);
 	if (!stream->untold)
 		return NULL;
 	stream->untold = false;

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
+#include <jansson.h>
 
 #include "clock.h"
 #include "late.h"
@@ -24,6 +26,13 @@
 #define LOOK_NS	       10000000ULL
 #define CONNECT_MS     5000L
 #define ANSWER_MS      20000L
+
+/* The longest pause that a server may ask for (Retry-After). A longer one is a mistake, or would lose more
+ * than trying in vain costs. */
+#define ASKED_MOST_S 300
+
+/* The most bytes that are read of an answer, and of its head. */
+#define ANSWER_MOST 65536
 
 struct push {
 	const char *url;
@@ -41,7 +50,14 @@ struct push {
 		size_t size;
 	} body; /* the request's body, where it is not the document's own bytes */
 	unsigned long long pause_ns, again_ns, looked_ns;
-	int stopped;  /* errno of the failure after which it pauses; 0: it does not pause */
+	int stopped;   /* errno of the failure after which it pauses; 0: it does not pause */
+	char why[160]; /* the same in words */
+	char error[CURL_ERROR_SIZE];
+	char answer[ANSWER_MOST];
+	size_t answered, head; /* bytes of the answer, and of its head */
+	bool ages;	       /* the server asks for a pause of more than 10^9 s */
+	struct push_rejected rejected;
+	bool told;    /* what was rejected was told on stderr */
 	long refused; /* the HTTP status that was reported last */
 };
 
@@ -214,9 +230,41 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-static size_t ignore(char *bytes, size_t size, size_t nr, void *context)
+/* Keeps the answer. One that does not end is broken off: curl takes 0 for a failure. */
+static size_t on_answer(char *bytes, size_t size, size_t nr, void *context)
 {
+	struct push *push = context;
+
+	if (size * nr > sizeof(push->answer) - push->answered)
+		return 0;
+	memcpy(push->answer + push->answered, bytes, size * nr);
+	push->answered += size * nr;
 	return size * nr;
+}
+
+#define RETRY_AFTER "retry-after:"
+
+/* Whether a line of the head asks for more seconds than curl can tell: it takes such a number for none. */
+static bool asks_for_ages(const char *line, size_t size)
+{
+	size_t digits = 0, at = strlen(RETRY_AFTER);
+
+	if (size <= at || strncasecmp(line, RETRY_AFTER, at))
+		return false;
+	while (at < size && (line[at] == ' ' || line[at] == '\t' || line[at] == '0'))
+		at++;
+	while (at + digits < size && line[at + digits] >= '0' && line[at + digits] <= '9')
+		digits++;
+	return digits > 9;
+}
+
+static size_t on_head(char *bytes, size_t size, size_t nr, void *context)
+{
+	struct push *push = context;
+
+	push->ages = push->ages || asks_for_ages(bytes, size * nr);
+	push->head += size * nr;
+	return push->head > ANSWER_MOST ? 0 : size * nr;
 }
 
 static void set_options(struct push *push)
@@ -229,7 +277,11 @@ static void set_options(struct push *push)
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ANSWER_MS);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, push);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, push);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, push->error);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "nhmtap/" NHMTAP_VERSION);
 }
@@ -309,6 +361,9 @@ static void forget_request(struct push *push)
 static void begin(struct push *push, const struct document *document)
 {
 	curl_easy_reset(push->easy);
+	push->answered = push->head = 0;
+	push->ages = false;
+	push->error[0] = '\0';
 	set_options(push);
 	push->form->make(push, document);
 	/* With this header curl would wait up to a second for the server's "100 Continue". */
@@ -325,6 +380,22 @@ static bool passes(long status)
 	return status == 429 || (status >= 502 && status <= 504);
 }
 
+/* Says why there is no answer, or which one. */
+static void explain(struct push *push, CURLcode code, long status)
+{
+	const char *said = push->error[0] ? push->error : curl_easy_strerror(code);
+	long error = 0;
+
+	if (status >= 200) {
+		snprintf(push->why, sizeof(push->why), "the server answers with status %ld of HTTP", status);
+		return;
+	}
+	curl_easy_getinfo(push->easy, CURLINFO_OS_ERRNO, &error);
+	snprintf(push->why, sizeof(push->why), "%.100s%s%s", said,
+		 error && !strstr(said, strerror(error)) ? ": " : "",
+		 error && !strstr(said, strerror(error)) ? strerror(error) : "");
+}
+
 static void wait_before_again(struct push *push, int error)
 {
 	curl_off_t asked = 0;
@@ -334,27 +405,169 @@ static void wait_before_again(struct push *push, int error)
 			 : 2 * push->pause_ns < PAUSE_MOST_NS ? 2 * push->pause_ns
 							      : PAUSE_MOST_NS;
 	curl_easy_getinfo(push->easy, CURLINFO_RETRY_AFTER, &asked);
+	if (asked > ASKED_MOST_S || push->ages)
+		asked = ASKED_MOST_S;
 	push->again_ns = clock_ns(CLOCK_MONOTONIC) + (asked > 0 ? asked * 1000000000ULL : push->pause_ns);
 }
 
+/* The answer's first line, to be shown. */
+static const char *first_line(struct push *push, char *buffer, size_t size)
+{
+	snprintf(buffer, size, "%.*s", (int)push->answered, push->answer);
+	buffer[strcspn(buffer, "\r\n")] = '\0';
+	return buffer;
+}
+
+/* --- what a server of OTLP takes of a request ------------------------------------------------- */
+
+static void note_rejected(struct push *push, const struct document *document, long long points,
+			  const char *message, size_t length)
+{
+	struct push_rejected *rejected = &push->rejected;
+
+	if (points <= 0 && !length)
+		return;
+	if (!rejected->answers++)
+		rejected->since = document->since;
+	rejected->until = document->until;
+	/* More than this would be no integer for some readers of JSON. */
+	rejected->points += points < 0 ? 0 : points < 1LL << 52 ? points : 1LL << 52;
+	snprintf(rejected->message, sizeof(rejected->message), "%.*s", (int)(length < 300 ? length : 300),
+		 message);
+	if (!push->told)
+		say("nhmtap: %s takes only a part of what it is sent: %lld data points are rejected: %s",
+		    push->url, points, length ? rejected->message : "it does not say why");
+	push->told = true;
+}
+
+static const json_t *either(const json_t *object, const char *name, const char *other)
+{
+	const json_t *value = json_object_get(object, name);
+
+	return value ? value : json_object_get(object, other);
+}
+
+/* The JSON encoding has 64-bit integers as texts; readers have to take numbers as well. */
+static void read_json(struct push *push, const struct document *document)
+{
+	json_t *answer = json_loadb(push->answer, push->answered, 0, NULL);
+	const json_t *part = either(answer, "partialSuccess", "partial_success");
+	const json_t *points = either(part, "rejectedDataPoints", "rejected_data_points");
+	const json_t *message = either(part, "errorMessage", "error_message");
+
+	note_rejected(push, document,
+		      json_is_string(points) ? strtoll(json_string_value(points), NULL, 10)
+					     : json_integer_value(points),
+		      json_string_value(message), json_string_length(message));
+	json_decref(answer);
+}
+
+/* What is left of a message in protobuf's encoding. */
+struct wire {
+	const unsigned char *at, *end;
+};
+
+static bool read_varint(struct wire *wire, unsigned long long *number)
+{
+	*number = 0;
+	for (int shift = 0; wire->at < wire->end && shift < 64; shift += 7) {
+		unsigned char byte = *wire->at++;
+
+		*number |= (byte & 127ULL) << shift;
+		if (!(byte & 128))
+			return true;
+	}
+	return false;
+}
+
+/* Reads a field: an integer, or the piece that is a text or a message. Others, which the messages do not
+ * have, end the reading. */
+static bool read_field(struct wire *wire, unsigned long long *key, unsigned long long *number,
+		       struct wire *piece)
+{
+	if (!read_varint(wire, key) || !read_varint(wire, number))
+		return false;
+	if ((*key & 7) == 0)
+		return true;
+	if ((*key & 7) != 2 || *number > (unsigned long long)(wire->end - wire->at))
+		return false;
+	*piece = (struct wire){wire->at, wire->at + *number};
+	wire->at = piece->end;
+	return true;
+}
+
+/* ExportMetricsServiceResponse: partial_success = 1, with rejected_data_points = 1 and error_message = 2. */
+static void read_protobuf(struct push *push, const struct document *document)
+{
+	const unsigned char *answer = (const unsigned char *)push->answer;
+	struct wire whole = {answer, answer + push->answered}, part = {0}, text = {0}, piece;
+	unsigned long long key, number, points = 0;
+
+	while (read_field(&whole, &key, &number, &piece))
+		if (key == (1 << 3 | 2))
+			part = piece;
+	while (read_field(&part, &key, &number, &piece)) {
+		if (key == (1 << 3 | 0))
+			points = number;
+		if (key == (2 << 3 | 2))
+			text = piece;
+	}
+	note_rejected(push, document, (long long)points, (const char *)text.at, text.end - text.at);
+}
+
+static void read_answer(struct push *push, const struct document *document)
+{
+	char *type = NULL;
+
+	if (strcmp(push->format, "otlp"))
+		return;
+	curl_easy_getinfo(push->easy, CURLINFO_CONTENT_TYPE, &type);
+	if (type && strstr(type, "protobuf"))
+		read_protobuf(push, document);
+	else
+		read_json(push, document);
+}
+
+bool push_take_rejected(struct push *push, struct push_rejected *rejected)
+{
+	*rejected = push->rejected;
+	push->rejected = (struct push_rejected){0};
+	return rejected->answers;
+}
+
+const char *push_why(const struct push *push)
+{
+	return push->why;
+}
+
+/* --- the outcome ------------------------------------------------------------------------------ */
+
+/* Once the status has come, the request was taken or refused, however the rest of the answer is: to send it
+ * again would count it twice. */
 static void take_outcome(struct push *push, struct documents *documents, CURLcode code)
 {
 	long status = 0;
 
 	curl_easy_getinfo(push->easy, CURLINFO_RESPONSE_CODE, &status);
-	if (code != CURLE_OK || passes(status)) {
-		wait_before_again(push, code == CURLE_OK		   ? EAGAIN
+	if (status < 200 || passes(status)) {
+		explain(push, code, status);
+		wait_before_again(push, status >= 200			   ? EAGAIN
 					: code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT
 									   : ECONNREFUSED);
 		return;
 	}
 	push->stopped = 0;
 	push->pause_ns = 0;
-	if (status < 200 || status > 299) {
+	if (status <= 299)
+		read_answer(push, documents->first);
+	if (status > 299) {
+		char line[160];
+
 		if (status != push->refused)
-			say("nhmtap: %s refuses what it is sent: status %ld of HTTP; it is dropped, and "
+			say("nhmtap: %s refuses what it is sent: status %ld of HTTP%s%s; it is dropped, and "
 			    "counted",
-			    push->url, status);
+			    push->url, status, push->answered ? ": " : "",
+			    first_line(push, line, sizeof(line)));
 		documents->dropped += documents->first->records;
 	}
 	push->refused = status;

@@ -14,6 +14,14 @@
 
 struct push;
 
+/* What a server of OTLP has not taken of requests that it has accepted (partialSuccess). */
+struct push_rejected {
+	unsigned long long answers;   /* number of answers that told so */
+	unsigned long long points;    /* data points */
+	char message[301];	      /* that of the last answer; any bytes */
+	struct timespec since, until; /* the interval of the documents, CLOCK_REALTIME */
+};
+
 /* Whether a place is a URL (http:// or https://). */
 bool push_is(const char *place);
 
@@ -37,5 +45,11 @@ unsigned long long push_tries(const struct push *push);
  * prevents sending for now.
  */
 int push_step(struct push *push, struct documents *documents);
+
+/* Why it prevents sending, in words. Valid until the next step. */
+const char *push_why(const struct push *push);
+
+/* Takes what was rejected since the last call. Returns whether there is anything. */
+bool push_take_rejected(struct push *push, struct push_rejected *rejected);
 
 #endif

@@ -448,6 +448,8 @@ const char *sink_cause(const struct sink *sink)
 
 const char *sink_why(const struct sink *sink)
 {
+	if (sink->push)
+		return push_why(sink->push);
 	return is_unread(sink) ? "nobody has this FIFO open for reading" : strerror(sink->stopped);
 }
 
@@ -534,6 +536,8 @@ int sink_close(struct sink *sink)
 	sink_finish(sink, sink->most ? 0 : ~0ULL);
 	if (sink_has_left(sink) && !sink->error) {
 		sink->why = sink->stopped ? NULL : "its reader has not taken the last records";
+		if (sink->push && sink->stopped)
+			snprintf(sink->told, sizeof(sink->told), "%s", push_why(sink->push));
 		failed(sink, sink->stopped ? sink->stopped : ETIMEDOUT);
 	}
 	if (sink->push) {
@@ -561,6 +565,7 @@ int sink_refusal(const struct sink *sink, struct refusal *refusal)
 	refusal->error = sink->error;
 	if (sink->why)
 		return because(refusal, "%s", sink->why);
-	because(refusal, "%s; the records end before the run does", strerror(sink->error));
+	because(refusal, "%s; the records end before the run does",
+		sink->told[0] ? sink->told : strerror(sink->error));
 	return instead(refusal, sink->error == ENOSPC ? "make room, or write to another file system" : "");
 }

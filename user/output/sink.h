@@ -37,6 +37,7 @@ struct sink {
 	bool lost;     /* the connection is lost; it is to be closed */
 	unsigned long long pause_ns, again_ns; /* pause before connecting again; its end, CLOCK_MONOTONIC */
 	const char *why;		       /* cause of a failure that is no I/O error, else NULL */
+	char told[160];			       /* cause of one that errno does not tell, else empty */
 	struct queue queue;
 	unsigned long long bytes;      /* total of all records that were put */
 	unsigned long long flushed_ns; /* time of the last write, CLOCK_MONOTONIC */

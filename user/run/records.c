@@ -161,6 +161,7 @@ static void put_end(const struct session *session, struct stream *stream, const 
 	stream_write(stream, own, activity);
 	if (session->began.tv_sec)
 		stream_finish(stream, true);
+	stream->aside = true;
 }
 
 /* Writes the end record to each stream, with its number of records. */

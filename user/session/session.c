@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "session/session.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 
@@ -200,6 +201,22 @@ static int flush_with_rights(struct stream *stream)
 	return err;
 }
 
+/* Writes a record of what has happened to an output. After the last record only the exit status can tell that
+ * something was rejected. */
+static void tell(struct session *session, const struct stream *stream, json_t *news)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < session->nr_streams; i++)
+		any = any || !session->streams[i].aside;
+	if (!any && json_integer_value(json_object_get(news, "rejected")) && !session->stream_error)
+		session->stream_error = EREMOTEIO;
+	session_write(session, news, stream->owner);
+	/* Streams that were flushed before this one have to be flushed once more. */
+	if (any && session->loop && !session->late)
+		session->late = loop_at(session->loop, clock_ns(CLOCK_MONOTONIC), on_late, session);
+}
+
 static int flush_stream(struct session *session, struct stream *stream)
 {
 	json_t *news;
@@ -209,7 +226,7 @@ static int flush_stream(struct session *session, struct stream *stream)
 	err = flush_with_rights(stream);
 	news = stream_take_news(stream);
 	if (news)
-		session_write(session, news, stream->owner);
+		tell(session, stream, news);
 	if (!stream->sink.unopened)
 		renew(session, stream);
 	listen(stream);
