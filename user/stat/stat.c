@@ -51,6 +51,12 @@ static int stat_check(struct activity *activity, struct refusal *refusal)
 	return 0;
 }
 
+/* See cgroup_switches.h. */
+#define MOVED                                                                                                \
+	"a task that is moved while it runs takes along to its new cgroup what its CPU has counted since "   \
+	"it "                                                                                                \
+	"last went over from one cgroup to another"
+
 static void stat_describe(struct activity *activity, json_t *start)
 {
 	json_t *by;
@@ -63,6 +69,8 @@ static void stat_describe(struct activity *activity, json_t *start)
 	by = json_pack("{s:s}", "by", counters_by_switches(activity->counters) ? "switches" : "events");
 	if (counters_switches_why(activity->counters))
 		json_object_set_new(by, "why", json_string(counters_switches_why(activity->counters)));
+	if (counters_by_switches(activity->counters))
+		json_object_set_new(by, "moved", json_string(MOVED));
 	json_object_set_new(start, "cgroups_counted", by);
 }
 

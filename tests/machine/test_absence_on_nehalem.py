@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An event that was never counted says so and why, in each activity and for each reason: a run without samples can't be
+taken for one in which nothing happened."""
+import pytest
+from records import check_stream, parse
+
+# Any general counter will do for these, so that four of them, pinned, hold all.
+HOLD_ALL = """
+mkfifo /tmp/held /tmp/done
+perf stat -a -e r02c2:D,r04c2:D,r01c4:D,r02c4:D -o /tmp/perf -- sh -c 'echo > /tmp/held; read x < /tmp/done' &
+holder=$!
+read x < /tmp/held
+"""
+RELEASE = "echo > /tmp/done; wait $holder"
+ACTIVITIES = {
+    "stat": "stat -e r08c4:u",
+    "profile": "profile -e r08c4:u -c 1009",
+    "mem": "mem --side u --ldlat 3 -c 101",
+    "branch": "branch -e r08c4:u -c 1009",
+    "offcore": "offcore --side u --request DEMAND_DATA_RD --response LOCAL_DRAM",
+}
+RECORDS = {"stat": "count"}
+
+
+def of_activity(found, name):
+    records = [r for r in found if r["type"] == RECORDS.get(name, name)]
+    assert records
+    return [cell for r in records for cell in r.get("cells", [r])]
+
+
+@pytest.mark.parametrize("reason", ["held", "never_ran", "off"])
+def test_an_event_that_was_never_counted_says_why_in_each_activity(guest, reason):
+    before, target, after, why = {
+        "held": (HOLD_ALL, "-- steady short", RELEASE, "it never got a counter: others hold"),
+        "never_ran": ("sleep 1000 & sleeper=$!", "--duration 0.02 -p $sleeper", "kill $sleeper", "its target never ran"),
+        "off": ("mkfifo /tmp/control", "--delay -1 --control fifo:/tmp/control --duration 0.02 -C 0", "", "counting was switched off"),
+    }[reason]
+    runs = "\n".join(f"nhmtap {command} --format json -o /tmp/{name} {target} 2> /tmp/{name}.err; echo {name} $?"
+                     for name, command in ACTIVITIES.items())
+    said = guest.say(f"{before}\n{runs}\n{after}\nfor f in {' '.join(ACTIVITIES)}; do echo @$f; cat /tmp/$f.err; "
+                     f"echo; echo @; cat /tmp/$f; done", paranoid=-1)
+    for name in ACTIVITIES:
+        words, records = said.split(f"@{name}\n", 1)[1].split("\n@\n", 1)
+        found = parse(records.split("\n@", 1)[0].rstrip() + "\n")
+        check_stream(found)
+        for record in of_activity(found, name):
+            assert (record["status"], record["value"], record["running_ns"]) == ("not_counted", 0, 0), (name, record)
+            assert why in record["why"], (name, record)
+            assert "samples" not in record or record["samples"]["aggregated"] == 0
+        if name in ("profile", "mem", "branch"):
+            assert f"no samples: {record['why']}" in words, (name, words)
