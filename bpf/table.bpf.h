@@ -47,6 +47,9 @@ struct {
 	__type(value, struct table);
 } tables SEC(".maps");
 
+/* Set before loading: see aggregation_distance(). */
+const volatile __u32 period_least, period_beyond;
+
 /* Set before loading. `paced`: user space changes the event's period while it runs. `timed`: some runs of the
  * program are timed. */
 const volatile _Bool paced, timed;
@@ -74,14 +77,16 @@ static __always_inline __u64 period_of(struct bpf_perf_event_data *ctx, struct t
 {
 	__u64 period = ctx->sample_period;
 
+	if (period < period_least)
+		period = period_least;
 	if (!paced)
-		return period;
+		return period + period_beyond;
 	if (period == table->head.period_opened)
 		period = table->head.period_held;
 	period += table->head.carried;
 	table->head.carried = 0;
-	table->head.weighed += period;
-	return period;
+	table->head.weighed += period; /* what the kernel's counter has counted, too */
+	return period + period_beyond;
 }
 
 /*

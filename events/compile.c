@@ -110,9 +110,10 @@ struct layout {
 	X##LIST(LIST, type, precise, &kernel_rule_layout), X##LIST(LIST, type, placed, &kernel_rule_layout), \
 		X##LIST(LIST, type, generic, &known_generic_layout),                                         \
 		X##LIST(LIST, type, errata, &known_erratum_layout), X##VALUE(UNSIGNED, type, lowest_period), \
-		X##VALUE(UNSIGNED, type, access_bits), X##VALUE(UNSIGNED, type, own_registers),              \
-		X##VALUE(UNSIGNED, type, precise_cycles), X##VALUE(TEXT, type, record),                      \
-		X##LIST(LIST, type, microcode, &known_microcode_layout), X##VALUE(TEXT, type, source)
+		X##VALUE(UNSIGNED, type, beyond_period), X##VALUE(UNSIGNED, type, access_bits),              \
+		X##VALUE(UNSIGNED, type, own_registers), X##VALUE(UNSIGNED, type, precise_cycles),           \
+		X##VALUE(TEXT, type, record), X##LIST(LIST, type, microcode, &known_microcode_layout),       \
+		X##VALUE(TEXT, type, source)
 #define unit_number_MEMBERS(X, type) X##VALUE(TEXT, type, name), X##VALUE(UNSIGNED, type, value)
 #define unit_field_MEMBERS(X, type)                                                                          \
 	X##VALUE(TEXT, type, name), X##VALUE(TEXT, type, title), X##VALUE(TEXT, type, description),          \

@@ -75,10 +75,12 @@ def explain(root, text):
 
 
 def attr_of(record):
+    """The members that libpfm4 sets too. Its period is what samples are to be apart, which of a precise event is
+    more than the kernel's period."""
     attr = record["event"]["attr"]
     return (int(attr["config"], 16), int(attr.get("config1", "0x0"), 16),
             attr.get("exclude_user", 0), attr.get("exclude_kernel", 0), attr.get("precise_ip", 0),
-            attr.get("pinned", 0), attr.get("freq", 0), attr.get("sample_freq", attr.get("sample_period", 0)))
+            attr.get("pinned", 0), attr.get("freq", 0), attr.get("sample_freq", record["event"].get("sample_distance", 0)))
 
 
 def told(record):

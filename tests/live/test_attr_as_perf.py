@@ -134,6 +134,9 @@ def test_sampling_asks_for_what_perf_record_asks_for(nehalem, tmp_path, text, op
     theirs = by_perf(nehalem, tmp_path, "record", "-o", "/dev/null", *options, "-e", text,
                      "true")[0]
     ours = by_nhmtap(nehalem, tmp_path, "profile", *options, "-e", text, "--", "true")[0]
+    # A precise sample takes an event more than the kernel's period, for which perf does not allow.
+    if theirs.attr["precise_ip"] and not theirs.attr["freq"]:
+        theirs.attr["sample_period"] -= 1
     assert without(ours.attr, OF_RECORD) == without(theirs.attr, OF_RECORD)
     # nhmtap's BPF program reads the registers, which come with every sample. It needs no ring.
     assert ours.attr["sample_type"] == 1  # PERF_SAMPLE_IP

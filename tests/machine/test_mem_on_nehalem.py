@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""nhmtap mem on programs whose loads are known: their addresses, data sources and latencies.
-
-A precise event gives a sample every period + 1 occurrences: at the period's end PEBS is armed, and the
-occurrence after it makes the record (the guide's section 3.5) and is not counted."""
+"""nhmtap mem on programs whose loads are known: their addresses, data sources and latencies."""
 import collections
 
 import pytest
@@ -39,11 +36,13 @@ def tally(entries, key):
 
 
 def closes(record, period, n):
-    """Checks that no sample is lost, and that the samples stand for n loads."""
+    """Checks that no sample is lost, and that the samples stand for n loads, all of which were counted. The loads
+    outside of the chain may be faster than the threshold."""
     samples = record["samples"]
+    assert 0 <= n - record["value"] <= N["other_loads"]
     assert record["status"] == "counted"
     assert sum(samples["lost"].values()) == samples["throttled"] == 0
-    assert abs(samples["aggregated"] * (period + 1) - n) <= period + 1
+    assert 0 <= record["value"] - samples["aggregated"] * period < period
 
 
 def test_samples_lie_at_the_load_its_addresses_and_its_source(any_kernel):
@@ -119,7 +118,7 @@ def test_pages_and_otlp_have_the_latencies_as_histograms_by_source(guest):
 
 
 def test_a_pending_hit_is_told_from_the_miss_before_it(guest):
-    _, entries = loads(guest, "known f", "-c", "99", "--ldlat", "30", "--by", "ip")
+    _, entries = loads(guest, "known f", "-c", "100", "--ldlat", "30", "--by", "ip")
     site = hex(known.addresses("known")["lfb_site"])
     found = {e["source"] for e in entries if e["ip"] == site}
     assert found == {"fill_buffer_hit"}
@@ -221,11 +220,11 @@ def test_a_stream_gives_the_addresses_in_order(guest):
                 tag_all_loads=True)
     samples = [r for r in found if r["type"] == "sample" and r["ip"] == hex(SITE)]
     assert [r["sample_time"] for r in samples] == sorted(r["sample_time"] for r in samples)
-    # A link leads 175 lines ahead; a sample is 101 links after the previous one.
+    # A link leads 175 lines ahead; a sample is 100 links after the previous one.
     links = [(int(r["address"], 16) - RING) // 64 for r in samples]
     steps = collections.Counter((b - a) % N["memory.lines"] for a, b in zip(links, links[1:]))
-    assert steps[101 * 175 % N["memory.lines"]] >= 0.98 * (len(links) - 1)
-    assert len(links) >= N["memory.loads"] // 101 - 1
+    assert steps[100 * 175 % N["memory.lines"]] >= 0.98 * (len(links) - 1)
+    assert len(links) >= N["memory.loads"] // 100 - 1
     assert found[-1]["stream"] == {"samples": found[-1]["samples"]["aggregated"], "ring_lost": 0}
 
 

@@ -265,6 +265,34 @@ def test_a_period_is_a_period(attr):
     assert (found["sample_period"], found.get("freq", 0)) == (100003, 0)
 
 
+# The guide's section 3.5: a record is of the event after the overflow. Nehalem's driver refuses a period of 31
+# (nhm_limit_period()); Westmere's and Sandy Bridge's (models 0x2c, 0x2a) take any, and the kernel raises 1 to 2
+# (x86_perf_event_set_period()).
+@pytest.mark.parametrize("model, event, asked, period, distance", [
+    (0x1a, "cpu/event=0xc0/", 1009, 1009, 1009), (0x1a, "cpu/event=0xc0/p", 1009, 1008, 1009),
+    (0x1a, "cpu/event=0xc0/pp", 1009, 1008, 1009), (0x1a, "cpu/mem-loads,ldlat=30/pp", 101, 100, 101),
+    (0x1a, "cycles:pp", 10007, 10006, 10007), (0x1a, "cpu/event=0xc0,period=503/pp", 1009, 502, 503),
+    (0x1a, "cpu/event=0xc0/pp", 33, 32, 33), (0x1a, "cpu/event=0xc0/pp", 32, 32, 33),
+    (0x1a, "cpu/event=0xc0/", 32, 32, 32), (0x2c, "cpu/event=0xc0/pp", 32, 31, 32),
+    (0x2a, "cpu/event=0xc5/pp", 3, 2, 3), (0x2a, "cpu/event=0xc5/pp", 2, 2, 3), (0x2a, "cpu/event=0xc4/", 1, 1, 2),
+    (0x1a, "page-faults", 7, 7, 7),
+])
+def test_samples_are_as_far_apart_as_was_asked_though_a_precise_one_takes_an_event_more_than_the_kernels_period(
+        explain, host, model, event, asked, period, distance):
+    found, = explain(host(NEHALEM, {"proc/cpuinfo": hosts.cpuinfo(model=model)}), "-c", str(asked), event)
+    assert (found["attr"]["sample_period"], found["sample_distance"]) == (period, distance)
+
+
+def test_a_precise_period_is_not_shortened_below_what_the_driver_takes(refusal):
+    status, why = refusal("cpu/event=0xc0/pp", "-c", "31")
+    assert status == 1 and "a period of 31 is below 32" in why
+
+
+def test_samples_of_a_frequency_have_no_fixed_distance(explain, host):
+    found, = explain(host(NEHALEM), "-F", "99", "cycles:pp")
+    assert "sample_distance" not in found
+
+
 def test_a_frequency_is_a_frequency(attr):
     found = attr("cycles", "-F", "997")
     assert (found["sample_freq"], found["freq"]) == (997, 1)

@@ -20,12 +20,14 @@
 struct paced_event {
 	struct aggregation *aggregation; /* NULL: it takes no samples */
 	bool clock, frequency;		 /* it is a clock; the kernel adapts its period (never a clock's) */
-	__u64 opened, asked, held;  /* periods (frequencies, if `frequency`): as opened, asked, current */
-	__u64 count, samples;	    /* see struct paced */
-	__u64 reported;		    /* number of changes that records have reported */
-	__u64 fixed_ns, program_ns; /* cost of a sample */
-	struct table_runs seen;	    /* at the last call of cost() */
-	__u64 filtered_at;	    /* time of that call, CLOCK_MONOTONIC */
+	__u64 opened, asked, held;	 /* what a sample stands for (frequencies, if `frequency`): as opened,
+					    asked, current */
+	__u64 beyond;			 /* of that, what the kernel's period is less: event_distance() */
+	__u64 count, samples;		 /* see struct paced */
+	__u64 reported;			 /* number of changes that records have reported */
+	__u64 fixed_ns, program_ns;	 /* cost of a sample */
+	struct table_runs seen;		 /* at the last call of cost() */
+	__u64 filtered_at;		 /* time of that call, CLOCK_MONOTONIC */
 };
 
 struct pacing {
@@ -87,6 +89,12 @@ static __u64 cost(void *context)
 
 /* --- periods ---------------------------------------------------------------------------------- */
 
+/* The period, or frequency, that the kernel is given. */
+static __u64 period_held(const struct paced_event *event)
+{
+	return event->held - event->beyond;
+}
+
 /* The period, or frequency, for a factor. Never more samples than were asked for. */
 static __u64 held_at(const struct paced_event *event, double factor)
 {
@@ -117,7 +125,7 @@ void pacing_join(struct pacing *pacing, size_t place)
 
 		if (!event->aggregation)
 			continue;
-		counters_set_period(pacing->activity->counters, i, place, event->held);
+		counters_set_period(pacing->activity->counters, i, place, period_held(event));
 		weigh(event);
 	}
 }
@@ -137,7 +145,7 @@ static void carry(const struct pacing *pacing, size_t i, int cpu)
 			continue;
 		counters_last(pacing->activity->counters, i, p, &count);
 		counted += count.value;
-		most += event->held;
+		most += period_held(event);
 	}
 	aggregation_carry(event->aggregation, cpu, counted, most);
 }
@@ -151,7 +159,7 @@ static void close_period(struct pacing *pacing, size_t i)
 
 	if (event->frequency || counters_read(activity->counters, i, &count))
 		return;
-	event->samples += (count.value - event->count) / event->held;
+	event->samples += (count.value - event->count) / period_held(event);
 	event->count = count.value;
 	/* Not all that a filtered clock has counted is for samples. */
 	if (!activity->plan.target.cpus_given || is_filtered(event, &activity->plan.events.list[i].attr))
@@ -168,7 +176,7 @@ static void hold_event(struct pacing *pacing, size_t i)
 	close_period(pacing, i);
 	event->held = held_at(event, pacing->factor);
 	for (size_t p = 0; p < places->nr; p++)
-		counters_set_period(pacing->activity->counters, i, p, event->held);
+		counters_set_period(pacing->activity->counters, i, p, period_held(event));
 	weigh(event);
 }
 
@@ -199,7 +207,10 @@ static void plan_event(struct paced_event *event, const struct event *planned)
 
 	event->clock = event_is_clock(planned);
 	event->frequency = attr->freq && !event->clock;
-	event->opened = event->clock ? event_clock_period(planned) : attr->sample_period;
+	event->beyond = event->frequency ? 0 : planned->beyond;
+	event->opened = event->clock	   ? event_clock_period(planned)
+			: event->frequency ? attr->sample_freq
+					   : event_distance(planned);
 	event->asked = event->opened;
 	if (event->clock && event->asked < CLOCK_PERIOD_LEAST)
 		event->asked = CLOCK_PERIOD_LEAST;
@@ -254,7 +265,7 @@ struct paced pacing_of(const struct pacing *pacing, size_t i)
 {
 	const struct paced_event *event = &pacing->events[i];
 
-	return (struct paced){event->frequency ? 0 : event->held, event->count, event->samples,
+	return (struct paced){event->frequency ? 0 : period_held(event), event->count, event->samples,
 			      pacing->changes};
 }
 

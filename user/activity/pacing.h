@@ -36,9 +36,9 @@ void pacing_join(struct pacing *pacing, size_t place);
 const struct sampled_part *pacing_part(const struct pacing *pacing);
 
 /*
- * For the account of an event's samples. `period`: the current one, 0 if the kernel adapts it to a frequency.
- * `count`: the event's count when the period was set. `samples`: the number of samples expected until then.
- * `changes`: number of changes.
+ * For the account of an event's samples. `period`: the kernel's current one, 0 if it adapts it to a
+ * frequency. `count`: the event's count when the period was set. `samples`: the number of samples expected
+ * until then. `changes`: number of changes.
  */
 struct paced {
 	__u64 period;

@@ -92,13 +92,15 @@ int sampling_check(struct activity *activity, struct refusal *refusal)
 	if (activity->keys.detail && activity->streams)
 		return refuse_names_in_stream(&activity->keys, refusal);
 	for (size_t i = 0; i < state->nr; i++) {
-		const struct perf_event_attr *attr = &activity->plan.events.list[i].attr;
+		const struct event *event = &activity->plan.events.list[i];
+		const struct perf_event_attr *attr = &event->attr;
 
-		if (activity->plan.events.list[i].companion)
+		if (event->companion)
 			continue;
 		if (keys_open(&state->aggregations[i], state->sampling->aggregation, &activity->keys,
 			      refusal))
 			return -1;
+		aggregation_distance(state->aggregations[i], event->least, event->beyond);
 		if (activity->streams)
 			aggregation_stream(state->aggregations[i]);
 		if (activity->options->call_graph)
@@ -533,7 +535,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 {
 	const struct state *state = activity->state;
 	const struct perf_event_attr *attr = &event->attr;
-	struct paced paced = {.period = attr->freq ? 0 : attr->sample_period};
+	struct paced paced = {.period = attr->freq ? 0 : event_distance(event) - event->beyond};
 	__u64 contexts =
 		counters_opened(activity->counters) + (attr->inherit ? forks_so_far() - state->forks : 0);
 
@@ -542,6 +544,7 @@ static struct samples_read read_samples(const struct activity *activity, const s
 	return (struct samples_read){
 		.count = count->value,
 		.sample_period = paced.period,
+		.beyond = event->beyond,
 		.count_before = paced.count,
 		.samples_before = paced.samples,
 		.runs = reading->runs,
@@ -589,6 +592,7 @@ static void read_event(struct activity *activity, size_t i, struct count *count,
 	read = read_samples(activity, &activity->plan.events.list[i], count, reading);
 	state->accounts[i] = samples_account(&read, &before);
 	state->causes[i] = missed_cause(&read);
+	count->value += samples_uncounted(&read, &state->accounts[i]);
 }
 
 static json_t *account_value(struct state *state, size_t i, const struct samples *before,

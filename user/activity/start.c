@@ -102,6 +102,8 @@ json_t *event_value(const struct event *event, const struct host *host)
 		json_object_set_new(value, "scope_why", json_string(neighbour->words));
 	if (event->cpus)
 		json_object_set_new(value, "cpus", json_string(cpus_print(event->cpus, cpus, sizeof(cpus))));
+	if (event_distance(event))
+		json_object_set_new(value, "sample_distance", json_integer(event_distance(event)));
 	if (type)
 		json_object_set_new(value, "type", json_string(type));
 	put_attr(attr, &event->attr);

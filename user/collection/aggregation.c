@@ -108,6 +108,12 @@ void aggregation_unwind(struct aggregation *aggregation, const struct unwind_mem
 	constants_set(aggregation->object, "precise", precise);
 }
 
+void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 beyond)
+{
+	constants_set(aggregation->object, "period_least", least);
+	constants_set(aggregation->object, "period_beyond", beyond);
+}
+
 void aggregation_pace(struct aggregation *aggregation)
 {
 	constants_set(aggregation->object, "paced", true);

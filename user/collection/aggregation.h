@@ -63,6 +63,13 @@ void aggregation_stacks(struct aggregation *aggregation, bool kernel, bool user,
  * the samples are, so their registers are not all of one moment. Must be called before loading. */
 void aggregation_unwind(struct aggregation *aggregation, const struct unwind_memory *memory, bool precise);
 
+/*
+ * Says what samples stand for if that is not the period that they tell: the driver has raised a shorter
+ * period to `least`, and each sample takes `beyond` events more than its period. Must be called before
+ * loading. See event/event.h.
+ */
+void aggregation_distance(struct aggregation *aggregation, __u64 least, __u64 beyond);
+
 /* Has the program time some of its runs, and count samples with the periods given by aggregation_weigh().
  * Must be called before loading. */
 void aggregation_pace(struct aggregation *aggregation);

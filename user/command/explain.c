@@ -223,6 +223,11 @@ static bool has_lowest_period(const struct subject *subject)
 	return subject->cpu->kernel->lowest_period > 1;
 }
 
+static bool records_beyond(const struct subject *subject)
+{
+	return subject->event->beyond > 0;
+}
+
 /* "%llu" in a rule is replaced by the lowest period. */
 static const struct {
 	bool (*holds)(const struct subject *subject);
@@ -247,6 +252,12 @@ static const struct {
 	 "turns",
 	 "intel_shared_reg_get_constraints()"},
 	{is_precise, "precise_ip needs a sample_period or sample_freq", "x86_pmu_hw_config()"},
+	{records_beyond,
+	 "a sample takes an event more than the kernel's period: the counter's overflow arms PEBS, and the "
+	 "next event is recorded and not counted; nhmtap asks for a period shorter by one, if the driver "
+	 "takes "
+	 "it, and adds these events to counts and to what samples stand for",
+	 "guide, section 3.5; intel_pmu_pebs_enable()"},
 	{has_lowest_period, "a sample_period below %llu is refused", "the driver's limit_period()"},
 };
 
@@ -255,7 +266,7 @@ static json_t *rules_value(const struct subject *subject)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < COUNT(rules); i++) {
-		char rule[256];
+		char rule[320];
 
 		if (!rules[i].holds(subject))
 			continue;

@@ -57,6 +57,15 @@ bool event_leads(const struct events *events, size_t i)
 	return group < 0 || !i || events->list[i - 1].group != group;
 }
 
+__u64 event_distance(const struct event *event)
+{
+	__u64 period = event->attr.sample_period;
+
+	if (event->attr.freq || !period)
+		return 0;
+	return (period < event->least ? event->least : period) + event->beyond;
+}
+
 bool event_is_clock(const struct event *event)
 {
 	return event->attr.type == PERF_TYPE_SOFTWARE && (event->attr.config == PERF_COUNT_SW_CPU_CLOCK ||

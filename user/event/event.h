@@ -44,6 +44,8 @@ struct event {
 	bool weak;	      /* the text says W: a group that doesn't fit the counters is taken apart */
 	bool leader_samples;  /* the text says S: only the group's first event takes samples */
 	bool sampling_given;  /* the text says period= or freq= */
+	__u64 beyond; /* events that a sample takes beyond the kernel's period: see event_distance() */
+	__u64 least;  /* the driver raises shorter periods to this; 0: it does not */
 
 	struct reason {
 		const char *field; /* a member of perf_event_attr */
@@ -80,6 +82,15 @@ void events_release(struct events *events);
 /* Whether event i is the first of its group, whose other events are enabled and disabled with it, or is not
  * in a group. */
 bool event_leads(const struct events *events, size_t i);
+
+/*
+ * The occurrences from one sample to the next, if the period is fixed; 0 if there is a frequency. For a
+ * precise event this is more than attr.sample_period: the counter's overflow, after that many events, arms
+ * PEBS, and a later event is recorded ("Nehalem Core PMU" guide, section 3.5). The hardware then sets the
+ * counter to 0 (intel_pmu_pebs_enable(), arch/x86/events/intel/ds.c), so the kernel does not count that
+ * event.
+ */
+__u64 event_distance(const struct event *event);
 
 /* Whether the event is one of the kernel's clocks, whose count and period are in ns. */
 bool event_is_clock(const struct event *event);

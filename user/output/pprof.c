@@ -330,14 +330,15 @@ static bool is_clock(const json_t *attr)
 
 /* The mean distance of two samples, in the unit of their periods. With a frequency the kernel varies the
  * period; a clock's is what the frequency asks for. */
-static int64_t period_of(const json_t *attr, const json_t *entries)
+static int64_t period_of(const json_t *event, const json_t *entries)
 {
+	const json_t *attr = json_object_get(event, "attr");
 	json_int_t frequency = integer(attr, "sample_freq"), samples = 0, period = 0;
 	json_t *entry;
 	size_t i;
 
 	if (!frequency)
-		return integer(attr, "sample_period");
+		return integer(event, "sample_distance");
 	if (is_clock(attr))
 		return 1000000000 / frequency;
 	json_array_foreach(entries, i, entry) {
@@ -362,7 +363,7 @@ static void add_types(struct writing *writing, const json_t *event, const json_t
 				     : value_type(writing, type, unit));
 	}
 	profile->period_type = value_type(writing, type, unit);
-	profile->period = period_of(attr, entries);
+	profile->period = period_of(event, entries);
 }
 
 static const char *command_of(const json_t *start)

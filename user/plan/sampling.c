@@ -20,6 +20,41 @@ static int refuse_frequency(const struct event *event, const struct host *host, 
 		       host->max_sample_rate, frequency);
 }
 
+/* x86_perf_event_set_period(), arch/x86/events/core.c, raises shorter periods to this. */
+#define X86_PERIOD_LEAST 2
+
+static bool is_of_core(const struct event *event)
+{
+	__u32 type = event->attr.type;
+
+	return type == PERF_TYPE_RAW || type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE;
+}
+
+/* Has samples as far apart as asked: a precise one takes more events than its period (event_distance()). If
+ * the driver does not take a period that is so much shorter, the samples are farther apart. */
+static void plan_distance(struct event *event, const struct host *host)
+{
+	const struct known_kernel *kernel = host->events ? host->events->kernel : NULL;
+	__u64 asked = event->attr.sample_period;
+	char why[64];
+
+	if (!kernel || !is_of_core(event))
+		return;
+	event->least = kernel->lowest_period < X86_PERIOD_LEAST ? X86_PERIOD_LEAST : kernel->lowest_period;
+	if (!event->attr.precise_ip)
+		return;
+	event->beyond = kernel->beyond_period;
+	if (event->attr.freq || !event->beyond)
+		return;
+	snprintf(why, sizeof(why), "%s", event_reason_of(event, "sample_period"));
+	if (asked >= event->least + event->beyond)
+		EVENT_SET(event, sample_period, asked - event->beyond,
+			  "%s: PEBS records the event after these", why);
+	else
+		event_reason(event, "sample_period", "%s: the least; PEBS records the event after these",
+			     why);
+}
+
 static int plan_pace(struct event *event, const struct options *options, const struct host *host,
 		     struct refusal *refusal)
 {
@@ -40,6 +75,7 @@ static int plan_pace(struct event *event, const struct options *options, const s
 	if (event->attr.freq && event->attr.sample_freq > (__u64)host->max_sample_rate)
 		return refuse_frequency(event, host, event->attr.sample_freq, refusal);
 
+	plan_distance(event, host);
 	EVENT_SET(event, sample_type, PERF_SAMPLE_IP, "the program reads the registers; no ring is used");
 	/* Otherwise the program would not see most PEBS records: intel_pmu_hw_config(),
 	 * arch/x86/events/intel/core.c, batches them unless each asks for a wakeup. */

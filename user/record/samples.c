@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "record/samples.h"
 
-/* The number of samples that the count should have given. If the period varied (a frequency), it is divided
- * by the mean period of the samples that came. */
+#include <string.h>
+
+/* The number of samples that the kernel's count should have given. If the period varied (a frequency), it is
+ * divided by the mean period of the samples that came. */
 static __u64 samples_of(const struct samples_read *read)
 {
 	if (read->sample_period)
 		return read->samples_before + (read->count - read->count_before) / read->sample_period;
 	if (!read->runs)
 		return 0;
-	return (__u64)((double)read->count * read->runs / read->period);
+	return (__u64)((double)read->count * read->runs / (read->period - read->runs * read->beyond));
 }
 
 struct samples samples_account(const struct samples_read *read, const struct samples *before)
@@ -26,6 +28,13 @@ struct samples samples_account(const struct samples_read *read, const struct sam
 
 	samples.expected = samples.aggregated + samples.table_full + samples.stack_failed + samples.missed;
 	return samples;
+}
+
+__u64 samples_uncounted(const struct samples_read *read, const struct samples *account)
+{
+	bool recorded = !strcmp(missed_cause(read), "pebs_drained");
+
+	return read->beyond * (read->runs + (recorded ? account->missed : 0));
 }
 
 struct samples samples_since(const struct samples *now, const struct samples *before)

@@ -11,13 +11,14 @@
 /* What was read of an event; all numbers are totals since the run began. */
 struct samples_read {
 	__u64 count;	     /* occurrences by the kernel's counter, which is read before the tables */
-	__u64 sample_period; /* occurrences between two samples; 0 if that varied (a frequency) */
+	__u64 sample_period; /* what the kernel counts for each sample; 0 if that varied (a frequency) */
+	__u64 beyond; /* occurrences for each sample that the kernel does not count: event_distance() */
 	/*
 	 * If the period was changed during the run: the count at that time, and the samples expected of it.
 	 */
 	__u64 count_before, samples_before;
 	__u64 runs;	  /* samples for which the BPF program ran */
-	__u64 period;	  /* sum of these samples' periods */
+	__u64 period;	  /* sum of the occurrences that these samples stand for */
 	__u64 aggregated; /* samples found in the tables */
 	__u64 table_full;
 	__u64 stack_failed;
@@ -48,6 +49,11 @@ struct samples {
  * the first.
  */
 struct samples samples_account(const struct samples_read *read, const struct samples *before);
+
+/* The occurrences that the kernel's counter lacks: those that precise samples took beyond their periods. Of a
+ * sample that is missed, this is only known if there was a record. Never shrinks from one account to the
+ * next. */
+__u64 samples_uncounted(const struct samples_read *read, const struct samples *account);
 
 /* The difference of two accounts. */
 struct samples samples_since(const struct samples *now, const struct samples *before);

@@ -124,6 +124,7 @@ struct known_kernel {
 	} * errata;
 	size_t nr_errata;
 	__u64 lowest_period;  /* a lower sample_period is EINVAL */
+	__u64 beyond_period;  /* events that a PEBS record takes beyond its sample_period; 0: no PEBS */
 	bool access_bits;     /* PEBS records show TLB misses and locked accesses */
 	bool own_registers;   /* each thread has its own off-core registers, threshold and branch filter */
 	__u64 precise_cycles; /* the config that the kernel counts for precise cycles, which have no PEBS */

@@ -494,6 +494,7 @@ static int load_kernel(struct loader *loader, struct draft *draft, const json_t 
 		return -1;
 	draft->kernel.source = text(table, "source");
 	draft->kernel.lowest_period = number(table, "lowest_period", 0);
+	draft->kernel.beyond_period = number(table, "beyond_period", 0);
 	draft->kernel.access_bits = flag(table, "access_bits");
 	draft->kernel.own_registers = flag(table, "own_registers");
 	draft->kernel.record = text(table, "record");
