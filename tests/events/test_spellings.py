@@ -246,6 +246,15 @@ def test_what_an_offcore_event_takes_unnamed_is_in_its_record(machine):
     assert "no request is named: ANY_REQUEST is taken" in record["note"]
 
 
+def test_a_umask_that_looks_like_a_modifier_is_the_umask_wherever_it_stands(libpfm4, machine):
+    for text in ("L2_LINES_IN:I", "L2_LINES_IN:S", "L2_LINES_IN:e:e=1:c=10", "L2_LINES_IN:i=1:i", "L2_LINES_IN:I:i",
+                 "L2_LINES_IN:u:E", "L2_LINES_IN:E:e=0:k"):
+        answer, = libpfm4("encode", lines=[f"snb::{text}"])
+        assert attr_of(explain(machine(42), text)) == tuple(map(int, answer.split())), text
+    # libpfm4's names have no dot: behind Intel's, it is a modifier.
+    assert attr_of(explain(machine(42), "L2_LINES_IN.ALL:e:c=1"))[0] == 0x10407f1
+
+
 def test_a_word_that_means_another_thing_in_libpfm4_is_told(machine):
     record = explain(machine(26), "OFFCORE_RESPONSE_0:ANY_DATA:LOCAL_DRAM")
     assert "0x33" in record["event"]["note"] and "offcore-any-data" in record["disagreements"]

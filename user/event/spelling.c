@@ -178,16 +178,18 @@ static int add_to_name(struct reader *reader, size_t at, size_t length)
 	return 0;
 }
 
-/* Whether the piece is a umask that looks like a modifier. Only the first umask of a name can be. */
+/* Whether the piece is a umask that looks like a modifier. libpfm4, whose names have no dot, takes it for the
+ * umask wherever it stands. */
 static bool is_short_umask(struct reader *reader, size_t at, size_t length)
 {
-	const char *name = reader->spelling->name;
-	char piece[4];
+	char event[NAME_SIZE], piece[4];
 
-	if (!reader->is_umask || !length || length >= sizeof(piece) || strpbrk(name, ".:"))
+	if (!reader->is_umask || !length || length >= sizeof(piece) || strchr(reader->spelling->name, '.'))
 		return false;
+	snprintf(event, sizeof(event), "%.*s", (int)strcspn(reader->spelling->name, ":"),
+		 reader->spelling->name);
 	snprintf(piece, sizeof(piece), "%.*s", (int)length, reader->text + at);
-	return reader->is_umask(reader->context, name, piece);
+	return reader->is_umask(reader->context, event, piece);
 }
 
 static int read_piece(struct reader *reader, size_t at, size_t length, bool first)
