@@ -5,7 +5,7 @@ import pytest
 
 import mutants
 import records
-from guests import SANDYBRIDGES, SECOND, WESTMERES
+from guests import FIRST, SANDYBRIDGES, SECOND, WESTMERES
 
 # The tests that need load latency in PEBS records, an off-core register, or a table of the CPU's
 # events.
@@ -51,6 +51,14 @@ def test_what_is_measured_is_what_is_known(machines, model):
     assert {name for name, test in tests.items() if test["verdict"] == "left_out"} == lacks, tests
     assert [test for test in tests.values() if test["verdict"] == "failed"] == []
     assert result.status == 0
+
+
+@pytest.mark.modules("intel-uncore")
+def test_nothing_is_said_of_counts_that_took_turns(machines):
+    # Two counters, none of them fixed: three events have to share them.
+    result = machines(**FIRST).run("/opt/nhmtap", "doctor", "--selftest", "--format", "json", paranoid=-1)
+    tests = {record["name"]: record for record in records.parse(result.stdout) if record["type"] == "selftest"}
+    assert tests["masks"]["verdict"] == "left_out" and "took turns" in tests["masks"]["why"]
 
 
 def test_every_fault_of_the_machine_concerns_a_test_or_says_why_none():

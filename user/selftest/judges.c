@@ -37,17 +37,22 @@ static const json_t *count_record(const struct run *run, size_t i)
 }
 
 /* Gives the value of the i-th event, and adds it to run->came. Returns whether the event was counted all the
- * time. */
+ * time. Nothing can be said of counts that are estimates, since the CPU has too few counters or others hold
+ * them. */
 static bool counted_value(struct run *run, size_t i, __u64 *value)
 {
 	const json_t *record = count_record(run, i);
+	const char *status = string(record, "status");
 	char words[160];
 
 	*value = integer(record, "value");
 	snprintf(words, sizeof(words), "%s%s %llu (%s)", *run->came ? "; " : "", run->names[i], *value,
-		 string(record, "status"));
+		 status);
 	add(run->came, sizeof(run->came), words);
-	return !strcmp(string(record, "status"), "counted");
+	if (!strcmp(status, "multiplexed"))
+		run->why =
+			"its events took turns, because there are not enough free counters for all of them";
+	return !strcmp(status, "counted");
 }
 
 static bool three_values(struct run *run, __u64 *first, __u64 *second, __u64 *third)
