@@ -5,7 +5,8 @@ import subprocess
 
 import cgroups
 import pytest
-from puppet import Puppet, command, ids, pinned, touched
+from puppet import Puppet, command, ids, pinned, touched, wait_asleep
+from records import program
 from running import total
 
 EVERY_FAULT = ["-e", "page-faults", "-c", "1"]
@@ -191,6 +192,83 @@ def test_a_command_goes_on_being_waited_for_when_the_processes_have_ended(nhmtap
     result = nhmtap.finish(process)
     assert result.status == 6
     assert total(result) >= 500  # and those of its exit
+
+
+# --- a first thread that has ended ----------------------------------------------------------------
+
+
+class Leaderless:
+    """tests/programs/leaderless.c"""
+
+    def __init__(self, before=()):
+        self.process = subprocess.Popen([*before, program("leaderless")], text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        _, self.pid, self.tid = map(int, self.process.stdout.readline().replace("ready", "0").split())
+        self.touch(1)  # its buffers are there now
+        wait_asleep(self.tid)
+
+    def touch(self, pages):
+        print(pages, file=self.process.stdin, flush=True)
+        assert self.process.stdout.readline() == "done\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=240)
+        self.process.stdout.close()
+
+
+TARGETS = ["-p {pid}", "-t {tid}", "-p {tid}", "-p {pid},{tid}", "-G {cgroup}", "-a"]
+
+
+@pytest.mark.parametrize("target", TARGETS[:-1])
+def test_a_process_whose_first_thread_has_ended_is_counted(nhmtap, cgroup, target):
+    with Leaderless(before=cgroups.inside(cgroup[1])) as threads:
+        process = nhmtap.attach("stat", "-e", "page-faults", *target.format(**vars(threads), cgroup=cgroup[0]).split())
+        threads.touch(300)
+        result = nhmtap.interrupt(process)
+    assert result.count("page-faults") == 300
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_process_whose_first_thread_has_ended_has_names(nhmtap, cgroup, target):
+    with Leaderless(before=cgroups.inside(cgroup[1])) as threads:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "pid,tid,comm,symbol,cgroup",
+                                *target.format(**vars(threads), cgroup=cgroup[0]).split())
+        threads.touch(300)
+        result = nhmtap.interrupt(process)
+    entry, = (entry for entry in result.entries(pid=threads.pid) if entry["code"].get("symbol") == "touch")
+    assert (entry["samples"], entry["tid"], entry["comm"], entry["cgroup"]) == (300, threads.tid, "leaderless", cgroup[0])
+    assert entry["code"]["module"] == program("leaderless")
+
+
+@pytest.mark.parametrize("target", ["-p {pid}", "-a"])
+def test_a_process_whose_first_thread_has_ended_has_stacks(nhmtap, tmp_path, target):
+    with Leaderless() as threads:
+        process = nhmtap.attach("profile", *EVERY_FAULT, "--by", "comm,stack", "--unwind", "tables", "-o",
+                                f"folded={tmp_path}/folded", "-o", "json=-", *target.format(**vars(threads)).split())
+        threads.touch(300)
+        nhmtap.interrupt(process)
+    lines = (tmp_path / "folded").read_text().splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines if ";serve;touch" in line) == 300
+
+
+@pytest.mark.parametrize("command_", ["stat", "profile"])
+def test_a_run_ends_with_the_last_thread_of_a_process(nhmtap, command_):
+    with Leaderless() as threads:
+        process = nhmtap.attach(command_, "-e", "page-faults", "-p", threads.pid)
+        threads.touch(300)
+        assert process.poll() is None
+    result = nhmtap.finish(process)
+    assert (result.status, result.one("end")["reason"]) == (0, "exited")
+
+
+def test_a_first_thread_that_has_ended_is_refused_by_itself(nhmtap):
+    with Leaderless() as threads:
+        result = nhmtap("stat", "-e", "page-faults", "-t", threads.pid)
+    assert result.status == 2 and "there is no such thread" in result.err
 
 
 # --- the same thing named twice -------------------------------------------------------------------

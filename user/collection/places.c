@@ -48,8 +48,9 @@ static int add_process(struct places *places, pid_t pid)
 	dir = opendir(path);
 	if (!dir)
 		return -ESRCH;
+	/* A first thread that has ended before the others is still there, and can't be measured. */
 	while ((entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
+		if (isdigit((unsigned char)entry->d_name[0]) && !proc_is_zombie(atoi(entry->d_name)))
 			add_once(places, atoi(entry->d_name));
 	closedir(dir);
 	return 0;
@@ -61,7 +62,7 @@ static int add_thread(struct places *places, pid_t tid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d", proc_number(tid));
-	if (access(path, F_OK))
+	if (access(path, F_OK) || proc_is_zombie(tid))
 		return -ESRCH;
 	add_once(places, tid);
 	return 0;

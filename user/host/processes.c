@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host/processes.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +84,42 @@ pid_t proc_number(pid_t pid)
 	found = read_line(path, "Pid:", number, sizeof(number));
 	close(fd);
 	return found && atoi(number) > 0 ? atoi(number) : 0;
+}
+
+/* Without the permission to look, it is taken to be alive. */
+static bool has_root(pid_t number)
+{
+	char path[64], root[2];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)number);
+	return readlink(path, root, sizeof(root)) >= 0 || errno != ENOENT;
+}
+
+bool proc_is_zombie(pid_t tid)
+{
+	pid_t number = proc_number(tid);
+
+	return number && !has_root(number);
+}
+
+/* /proc/TID has all that /proc/PID has, though /proc does not list it. */
+pid_t proc_living(pid_t pid)
+{
+	pid_t number = proc_number(pid), living = 0;
+	struct dirent *entry;
+	char path[64];
+	DIR *threads;
+
+	if (!number || has_root(number))
+		return number;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)number);
+	threads = opendir(path);
+	while (threads && !living && (entry = readdir(threads)))
+		if (isdigit((unsigned char)entry->d_name[0]) && has_root(atoi(entry->d_name)))
+			living = atoi(entry->d_name);
+	if (threads)
+		closedir(threads);
+	return living ? living : number;
 }
 
 bool proc_status(pid_t pid, const char *name, char *value, size_t size)

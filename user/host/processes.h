@@ -31,6 +31,16 @@ bool proc_is_ours(void);
  */
 pid_t proc_number(pid_t pid);
 
+/*
+ * The number in /proc of a thread that still has what the threads of a process share: memory, files, root,
+ * namespaces. This is the process's own number, unless its first thread has ended before the others: then
+ * /proc/PID shows a zombie that has none of this.
+ */
+pid_t proc_living(pid_t pid);
+
+/* Whether a thread of nhmtap's namespace has ended, though /proc still has it. */
+bool proc_is_zombie(pid_t tid);
+
 /* Copies what follows the name of a line ("Tgid:") in /proc/NUMBER/status of a process or thread of nhmtap's
  * namespace. Returns false if the process has ended, or there is no such line. */
 bool proc_status(pid_t pid, const char *name, char *value, size_t size);

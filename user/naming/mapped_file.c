@@ -58,10 +58,10 @@ static bool identify(pid_t pid, struct root *root)
 	char path[64];
 	struct stat mounts, folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_number(pid));
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_living(pid));
 	if (stat(path, &mounts))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_number(pid));
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_living(pid));
 	if (stat(path, &folder))
 		return false;
 	*root = (struct root){.pid = pid,
@@ -98,11 +98,11 @@ struct root *root_of(struct mapped_files *files, pid_t pid)
 			return root_get(root);
 		}
 	if (!is_ours(files, &found)) {
-		snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_number(pid));
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)proc_living(pid));
 		found.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (found.fd < 0)
 			return NULL;
-		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_number(pid));
+		snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)proc_living(pid));
 		found.pin = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	root = xmalloc(sizeof(*root));
@@ -148,7 +148,7 @@ const char *root_path(const struct root *root, const char *path, char *text, siz
 	if (is_ours(root->files, root))
 		length = snprintf(text, size, "%s", path);
 	else if (identify(root->pid, &now) && same_root(root, &now))
-		length = snprintf(text, size, "/proc/%d/root%s", (int)proc_number(root->pid), path);
+		length = snprintf(text, size, "/proc/%d/root%s", (int)proc_living(root->pid), path);
 	else
 		length = snprintf(text, size, "/proc/self/fd/%d%s", root->fd, path);
 	return length < (int)size ? text : NULL;
@@ -187,7 +187,7 @@ static int open_mapped(const struct sighting *sighting)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_number(sighting->pid),
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", (int)proc_living(sighting->pid),
 		 sighting->begin, sighting->end);
 	return guarded_open(AT_FDCWD, path, 0, &mapped);
 }
@@ -358,7 +358,7 @@ static int copy_vdso(const struct sighting *sighting)
 	char bytes[VDSO_MOST], path[32];
 	int fd = -1, memory;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)proc_number(sighting->pid));
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)proc_living(sighting->pid));
 	memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory >= 0 && size <= sizeof(bytes) &&
 	    pread(memory, bytes, size, sighting->begin) == (ssize_t)size)

@@ -231,7 +231,7 @@ static void look_at(struct mappings *mappings, const struct process *process)
 		root_put(life->root);
 		life->root = root;
 	}
-	snprintf(path, sizeof(path), "/proc/%d", (int)proc_number(process->pid));
+	snprintf(path, sizeof(path), "/proc/%d", (int)proc_living(process->pid));
 	if (!stat(path, &stat_of))
 		life->owner = stat_of.st_uid;
 }
@@ -654,7 +654,7 @@ static void find_program(struct life *life, pid_t pid)
 	char name[64], path[PATH_MAX];
 	ssize_t length;
 
-	snprintf(name, sizeof(name), "/proc/%d/exe", (int)proc_number(pid));
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)proc_living(pid));
 	length = readlink(name, path, sizeof(path) - 1);
 	if (length < 0)
 		return;
@@ -676,7 +676,7 @@ void mappings_look(struct mappings *mappings, pid_t pid)
 	__u64 time = 0;
 	FILE *file;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_number(pid));
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)proc_living(pid));
 	file = fopen(name, "re");
 	if (!file)
 		return;
